@@ -21,7 +21,7 @@ import type { AuditSettings, Configuration } from './config/options.ts'
 import { DEFAULT_BACKOFF } from './downstream/pacing/backoff.ts'
 import type { BackoffOptions } from './downstream/pacing/backoff.ts'
 import type { Log, SoleHost } from './downstream/environment.ts'
-import { Introductions } from './era/host/introductions.ts'
+import { CapabilityCache } from './era/host/capability-cache.ts'
 import { DEFAULT_SPARE } from './downstream/spare.ts'
 import type { SpareOptions } from './downstream/spare.ts'
 import { Fleet } from './downstream/fleet.ts'
@@ -41,7 +41,7 @@ import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
 import { Front } from './host/http/front.ts'
 import { connectionsWithin, openGauges } from './host/limits/gauges.ts'
 import { HostSightings } from './host/host-sightings.ts'
-import type { Hub } from './host/hub.ts'
+import type { ListenerContext } from './host/listener-context.ts'
 import { Identities } from './host/identities.ts'
 import { Overload } from './host/limits/overload.ts'
 import { TOKEN_VARIABLE } from './host/http/status-page.ts'
@@ -77,7 +77,7 @@ import type { TracingOptions } from './tracing/options.ts'
 import { VERSION } from './version.ts'
 
 /** What of the process around it a gateway uses. */
-export interface Surroundings {
+export interface RuntimeEnvironment {
   readonly log: Log
   /** Learns the secrets of every configuration that is applied; one of its own by default. */
   readonly redactor?: Redactor
@@ -105,7 +105,7 @@ export interface Running extends AsyncDisposable {
   readonly gateway: Gateway
   readonly fleet: Fleet
   readonly front: Front
-  readonly hub: Hub
+  readonly hub: ListenerContext
   /** What was passed on to other replicas; `undefined`: there are none. */
   readonly replicas: Replicas | undefined
   /** How the store is; `undefined`: none is configured. */
@@ -164,7 +164,7 @@ const CHILDREN_STOP_MS = 6_000
 const RELAY_MS = 1_000
 
 /** Rejects with the system's error where an address cannot be bound, and with `NoEndpoint` where the pipe's path names nothing. */
-export const startGateway = async (configuration: Configuration, surroundings: Surroundings): Promise<Running> => {
+export const startGateway = async (configuration: Configuration, surroundings: RuntimeEnvironment): Promise<Running> => {
   const { log, redactor = new Redactor() } = surroundings
   redactor.learn(configuration.secrets)
   redactor.retainMs = configuration.observe.capture.maxAgeMs
@@ -303,7 +303,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     store,
     log,
   })
-  const hub: { -readonly [K in keyof Hub]: Hub[K] } = {
+  const hub: { -readonly [K in keyof ListenerContext]: ListenerContext[K] } = {
     limits,
     unexpected: new UnexpectedErrors(log),
     get admission() {
@@ -311,7 +311,7 @@ export const startGateway = async (configuration: Configuration, surroundings: S
     },
     core: gateway,
     identities: new Identities(IDENTITY),
-    introductions: new Introductions(),
+    capabilityCache: new CapabilityCache(),
     options: hostOptions,
     log,
     bodies: clients.bodies,
@@ -606,7 +606,7 @@ const exchangesTokens = ({ servers }: Configuration): boolean => servers.some(({
 
 type Piped = ReturnType<typeof servePipe>
 
-const servePipe = (streams: HostStreams, options: Omit<StdioOptions, 'principal'>, hub: Hub) => {
+const servePipe = (streams: HostStreams, options: Omit<StdioOptions, 'principal'>, hub: ListenerContext) => {
   const pipe = new HostPipe(streams.input, streams.output, {
     maxLineBytes: hub.options.limits.maxBodyBytes,
     stallMs: hub.options.limits.writeStallMs,

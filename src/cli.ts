@@ -8,8 +8,8 @@ import { configurationId, runtimeRoot } from './config/read/folders.ts'
 import { loadConfiguration } from './config/load.ts'
 import { nearestKey } from './config/syntax/nearest-key.ts'
 import { ConfigError } from './config/syntax/problems.ts'
-import { readSurroundings } from './config/surroundings.ts'
-import type { Context } from './config/surroundings.ts'
+import { readRuntimeEnvironment } from './config/runtime-environment.ts'
+import type { Context } from './config/runtime-environment.ts'
 import type { CanOptions } from './commands/inspect/can.ts'
 import type { DoctorOptions } from './commands/doctor/doctor.ts'
 import type { FmtOptions } from './commands/inspect/fmt.ts'
@@ -51,7 +51,7 @@ interface CallOptions {
 export const run = async (
   args: readonly string[],
   io: Io,
-  around: typeof readSurroundings = readSurroundings,
+  around: typeof readRuntimeEnvironment = readRuntimeEnvironment,
 ): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
@@ -69,7 +69,7 @@ const makeProgram = (
   io: Io,
   json: boolean,
   isNamed: boolean,
-  around: typeof readSurroundings,
+  around: typeof readRuntimeEnvironment,
   end: (exitCode: number) => void,
 ): Command => {
   const program = new Command('trunkline')
@@ -435,7 +435,7 @@ export const commandTable = (): readonly CommandRow[] => {
     redactor: new Redactor(),
     onHangup: () => () => undefined,
   }
-  const program = makeProgram(unused, false, false, readSurroundings, () => undefined)
+  const program = makeProgram(unused, false, false, readRuntimeEnvironment, () => undefined)
   const rowsOf = (command: Command, before: string): CommandRow[] =>
     command.commands.flatMap((one) => {
       const name = `${before}${one.name()}`

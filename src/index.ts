@@ -10,7 +10,7 @@ import { loadConfiguration } from './config/load.ts'
 import type { Configuration } from './config/options.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import type { Problem } from './config/syntax/problems.ts'
-import { readSurroundings } from './config/surroundings.ts'
+import { readRuntimeEnvironment } from './config/runtime-environment.ts'
 import type { Log } from './downstream/environment.ts'
 import { complete, Refusal } from './rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from './rpc/call.ts'
@@ -76,7 +76,7 @@ export interface EmbeddedGateway extends AsyncDisposable {
  * once), or with the system's error where an address cannot be bound.
  */
 export const createGateway = async (options: CreateGatewayOptions): Promise<EmbeddedGateway> => {
-  const context = readSurroundings()
+  const context = readRuntimeEnvironment()
   const load = async (given: CreateGatewayOptions['configuration']): Promise<Configuration> => {
     const configuration = await loadConfiguration(isFiles(given) ? given : { files: [], value: given }, context)
     return options.listen === false ? { ...configuration, host: { ...configuration.host, addresses: [] } } : configuration

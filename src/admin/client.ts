@@ -20,7 +20,7 @@ import type { ReplayEnd } from './replay.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
 import type { FoundTool, ToolRow } from './tools.ts'
-import type { ConnectGuide } from '../host/hub.ts'
+import type { ConnectGuide } from '../host/listener-context.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>

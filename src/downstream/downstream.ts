@@ -35,7 +35,7 @@ import { CallerLists } from './lists/caller-lists.ts'
 import { Offers } from './lists/offers.ts'
 import { OwnLists } from './lists/own-lists.ts'
 import { signedIn, signInInventory } from './lists/sign-in-tool.ts'
-import { forgetful } from './lists/store.ts'
+import { inMemory } from './lists/store.ts'
 import { MainSubscriptions } from './main-subscriptions.ts'
 import type { ServerOptions, Sharing } from './options.ts'
 import { LinkStarts } from './pacing/link-starts.ts'
@@ -135,7 +135,7 @@ export class Downstream {
       changed: (link) => {
         log.info({ server: key, era: link.era }, 'the server does not speak this era any more; it is dialed again')
         dialer.dropVerdict()
-        links.leaveAll()
+        links.retireAll()
         main.giveUp(link)
       },
       nowMs,
@@ -392,7 +392,7 @@ export class Downstream {
 
 /** Each principal's own server remembers nothing of what it is listed. */
 const makePersonal = (options: () => ServerOptions, environment: DownstreamEnvironment): Personal<Downstream> => {
-  const own = { ...environment, memory: forgetful(environment.memory) }
+  const own = { ...environment, memory: inMemory(environment.memory) }
   return new Personal({
     options,
     make: (principal) => new Downstream(options(), own, principal),

@@ -16,7 +16,7 @@ import type { Links, Use } from './links/links.ts'
 import type { Offers } from './lists/offers.ts'
 import type { ServerOptions } from './options.ts'
 import { again, isForgotten, isMismatch } from './pacing/retries.ts'
-import { Slots } from './pacing/slots.ts'
+import { ConcurrencyLimiter } from './pacing/concurrency-limiter.ts'
 import type { ServerEras } from './server-eras.ts'
 import type { ServerErrors } from './server-errors.ts'
 
@@ -41,29 +41,29 @@ export interface ServerCallsSource {
 export class ServerCalls {
   readonly #source: ServerCallsSource
   readonly #main: MainLink
-  readonly #slots: Slots
+  readonly #limiter: ConcurrencyLimiter
   #drained: () => void = () => undefined
 
   constructor(source: ServerCallsSource) {
     const { limits } = source.options()
     this.#source = source
     this.#main = source.main
-    this.#slots = new Slots(limits.maxConcurrent, limits.maxQueued)
+    this.#limiter = new ConcurrencyLimiter(limits.maxConcurrent, limits.maxQueued)
   }
 
   get inFlight(): number {
-    return this.#slots.inUse
+    return this.#limiter.inUse
   }
 
   /** Other limits, for calls from now on. */
   adopt({ limits }: ServerOptions): void {
-    this.#slots.resize(limits.maxConcurrent, limits.maxQueued)
+    this.#limiter.resize(limits.maxConcurrent, limits.maxQueued)
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
     const { credential, eras, errors, supervisor } = this.#source
     try {
-      const waiting = this.#slots.take(call.signal)
+      const waiting = this.#limiter.acquire(call.signal)
       if (waiting !== undefined) await waiting
       call.record?.slotted?.()
     } catch (error) {
@@ -80,8 +80,8 @@ export class ServerCalls {
         throw errors.located(last, eras.eraFor(call.caller), call)
       })
     } finally {
-      this.#slots.release()
-      if (this.#slots.inUse === 0) this.#drained()
+      this.#limiter.release()
+      if (this.#limiter.inUse === 0) this.#drained()
     }
   }
 

@@ -11,7 +11,7 @@ import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { isAtLeast } from '../wire/protocol/revisions.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
-import { wordSampling } from './sampling.ts'
+import { encodeSampling } from './sampling.ts'
 
 /** The methods by which a server asks ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
@@ -50,7 +50,7 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
 }
 
 /** The question in the form of this host's revision, or a refusal where it has no form. Edits the given params. */
-export const wordQuestion = (
+export const encodeQuestion = (
   question: Question,
   asker: Asker,
   host: Pick<Caller, 'revision' | 'session'>,
@@ -61,20 +61,20 @@ export const wordQuestion = (
   params.object('_meta')?.delete('progressToken')
   params.delete('task')
   if (question.method === 'sampling/createMessage') {
-    const reason = wordSampling(params, host.revision, note, asker.isBare)
+    const reason = encodeSampling(params, host.revision, note, asker.isBare)
     if (reason === undefined) return question
     note('samplingShape')
     return refused(-32602, reason)
   }
   if (question.method !== 'elicitation/create') return question
-  wordMessage(params, asker)
+  encodeMessage(params, asker)
   return params.text('mode') === 'url'
-    ? wordUrl(question, params, asker, host)
-    : wordForm(question, params, host.revision, note, isSameEra(asker, host))
+    ? encodeUrl(question, params, asker, host)
+    : encodeForm(question, params, host.revision, note, isSameEra(asker, host))
 }
 
 /** Adds the server's name to the message, since the gateway hides the server from the host (B090, B261). */
-const wordMessage = (params: Payload, { label }: Asker): void => {
+const encodeMessage = (params: Payload, { label }: Asker): void => {
   if (label === undefined) return
   params.set('message', JSON.stringify(`[${cleanLabel(label)}] ${cleanMessage(params.text('message') ?? '')}`))
 }
@@ -84,7 +84,7 @@ const isSameEra = ({ isBare, revision }: Asker, host: Pick<Caller, 'revision'>):
   isBare === true && (revision === undefined || isAtLeast(host.revision, revision))
 
 /** URL mode: 2025-11-25 gets an id of the gateway, or at a bridge that of the server; later revisions have no id (B087, B277). */
-const wordUrl = (
+const encodeUrl = (
   question: Question,
   params: Payload,
   asker: Asker,
@@ -103,7 +103,7 @@ export const elicitationIdFor = (sessionId: string, server: string, original: st
   createHash('sha256').update(`${sessionId}\0${server}\0${original}`).digest('base64url').slice(0, 22)
 
 /** 2025-06-18 has no mode, no titled options and no multiple choice (B094). */
-const wordForm = (
+const encodeForm = (
   question: Question,
   params: Payload,
   revision: Revision,

@@ -13,7 +13,7 @@ const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
  * For a host, "this server" is the whole gateway: context of other servers must not leak into a prompt (B095). Before 2025-11-25 a
  * message is one block and no tool use (BRIDGING 3.14). Edits the params; returns the reason if this host cannot be asked.
  */
-export const wordSampling = (
+export const encodeSampling = (
   params: Payload,
   revision: Revision,
   note: (deviation: DeviationName) => void,
@@ -39,7 +39,7 @@ export const wordSampling = (
 }
 
 /** An answer in the form of the server's revision: before 2025-11-25 a sampled message is one block. */
-export const wordSampled = (answer: Answer, revision: Revision | undefined): Answer => {
+export const encodeSampled = (answer: Answer, revision: Revision | undefined): Answer => {
   if ('error' in answer || revision === undefined || isAtLeast(revision, '2025-11-25')) return answer
   const { result } = answer
   const content = result.member('content')

@@ -5,7 +5,7 @@
 import { loadConfiguration } from '../config/load.ts'
 import type { Configuration } from '../config/options.ts'
 import { ConfigError, formatProblem } from '../config/syntax/problems.ts'
-import type { Context } from '../config/surroundings.ts'
+import type { Context } from '../config/runtime-environment.ts'
 import { findServers } from './found.ts'
 import type { FoundFile } from './found.ts'
 import type { Scope } from './hosts.ts'

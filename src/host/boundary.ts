@@ -3,9 +3,9 @@ import type { HttpRequest } from '../transport/http1/server/http-request.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message/message.ts'
 import type { Parts } from '../wire/message/payload.ts'
-import type { Hub } from './hub.ts'
+import type { ListenerContext } from './listener-context.ts'
 
-type Knows = Pick<Hub, 'unexpected'>
+type Knows = Pick<ListenerContext, 'unexpected'>
 
 /** Runs `work` for one HTTP request; if it throws, that request is ended and the fault is logged. */
 export const withinRequest = (request: HttpRequest, { unexpected }: Knows, work: () => void): void => {

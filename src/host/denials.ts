@@ -4,9 +4,9 @@ import type { DenialReason } from '../rpc/record.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { HttpRequest } from '../transport/http1/server/http-request.ts'
-import type { Hub } from './hub.ts'
+import type { ListenerContext } from './listener-context.ts'
 
-type Hearer = Pick<Hub, 'denied'>
+type Hearer = Pick<ListenerContext, 'denied'>
 
 /** The HTTP request that is refused, and what is known of its caller. */
 interface DeniedRequest {

@@ -1,5 +1,5 @@
 /** Messages of legacy hosts inside a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
-import { wordBridged, wordLegacy } from '../era/host/legacy-host.ts'
+import { encodeBridged, encodeLegacy } from '../era/host/legacy-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome } from '../rpc/call.ts'
 import type { Begun, Recording } from '../observe/recording.ts'
@@ -17,7 +17,7 @@ import { reached } from './limits/admission.ts'
 import { passOn } from './response/pass-on.ts'
 import type { Exchange } from './response/exchange.ts'
 import type { ChangedList } from './core.ts'
-import type { Hub } from './hub.ts'
+import type { ListenerContext } from './listener-context.ts'
 import { ProgressExchange } from './response/progress.ts'
 import { errorReply } from './response/respond.ts'
 import type { Running, Session } from './session/session.ts'
@@ -28,7 +28,7 @@ const EMPTY = Payload.of({}).parts()
 const sameResult = (result: Outcome['result']): Outcome['result'] => result
 
 /** Serves one request of a session; the answer is sent on `way`. */
-export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: Hub): void => {
+export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: ListenerContext): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const progressToken = progressTokenOf(message.params)
@@ -51,7 +51,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     session.finish(running)
     try {
       recording?.returned({ method: message.method, signal }, outcome)
-      const result = isAtBridge ? wordBridged(outcome) : wordLegacy(outcome)
+      const result = isAtBridge ? encodeBridged(outcome) : encodeLegacy(outcome)
       if (result instanceof StreamedResult) return passOn(result, id, exchange, signal, fail)
       if (signal.aborted) return recording?.answered(undefined)
       const parts = resultMessage(id, result.parts())
@@ -72,7 +72,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     session.finish(running)
     recording?.rejected(error, signal.aborted)
     if (signal.aborted) return recording?.answered(undefined)
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, word: sameResult }
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, encode: sameResult }
     hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     recording?.answered(parts)
@@ -107,7 +107,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
 }
 
 /** Handles a notification or a response of a session; neither is answered. */
-export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void => {
+export const hearLegacy = (message: Envelope, session: Session, hub: ListenerContext): void => {
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
   else if (message.method === 'notifications/initialized') session.initialized()
@@ -118,7 +118,7 @@ export const hearLegacy = (message: Envelope, session: Session, hub: Hub): void 
 }
 
 /** Notifies a session of changed lists until it ends. */
-export const announceChanges = (session: Session, hub: Hub): void => {
+export const announceChanges = (session: Session, hub: ListenerContext): void => {
   hub.sessionOpened?.(session)
   hub.sighted?.(session, undefined)
   const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
@@ -140,10 +140,10 @@ export const announceAll = (session: Session): void => {
 }
 
 /** The answer to a ping; for another gateway it has the gateways behind this one (T-35). */
-const pong = ({ params }: Envelope, { core }: Hub): Parts =>
+const pong = ({ params }: Envelope, { core }: ListenerContext): Parts =>
   params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
 
-const setLevel = (message: Envelope, session: Session, hub: Hub): Outcome => {
+const setLevel = (message: Envelope, session: Session, hub: ListenerContext): Outcome => {
   const level = message.params?.text('level')
   if (!isLogLevel(level)) throw new Refusal(-32602, `unknown log level ${JSON.stringify(level)}`)
   session.logLevel = level
@@ -175,7 +175,7 @@ const makeCall = (
     paramHeaders: [],
     unknownHeaders: NO_HEADERS,
     takesStreams: exchange.takesStreams,
-    way: exchange,
+    responseChannel: exchange,
     notify: (method, said) => {
       if (method === 'notifications/progress') {
         if (running.isOver) exchange.late(said, session.outletOf(running))

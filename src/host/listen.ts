@@ -14,7 +14,7 @@ import { declaresTasks } from '../wire/protocol/tasks.ts'
 import { reached } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
 import type { ChangedList, Subscriber } from './core.ts'
-import type { Hub } from './hub.ts'
+import type { ListenerContext } from './listener-context.ts'
 
 const FLAGS: Readonly<Record<string, ChangedList>> = {
   toolsListChanged: 'tools',
@@ -32,7 +32,7 @@ export const listen = (
   exchange: Exchange,
   signal: CancelSignal,
   pipe: PipeEnd | undefined,
-  hub: Hub,
+  hub: ListenerContext,
 ): void => {
   const id = message.id ?? 'null'
   const filter = message.params?.object('notifications')
@@ -99,7 +99,12 @@ const ACKNOWLEDGE_WAIT_MS = 1_000
  * Subscribes and returns the watched URIs. A URI whose server declares subscriptions but cannot be asked now, or does not answer in
  * time, counts as watched: the server is asked when it is back.
  */
-const watch = async (uris: readonly string[], subscriber: Subscriber, caller: Caller, hub: Hub): Promise<readonly string[]> => {
+const watch = async (
+  uris: readonly string[],
+  subscriber: Subscriber,
+  caller: Caller,
+  hub: ListenerContext,
+): Promise<readonly string[]> => {
   const watched = new Set(uris.filter((uri) => hub.core.maySubscribe(caller, uri) === true))
   const asked = uris.map(async (uri) => {
     const isTaken = await hub.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
@@ -114,7 +119,7 @@ const watch = async (uris: readonly string[], subscriber: Subscriber, caller: Ca
 }
 
 /** Only the caller's own tasks are acknowledged; naming tasks requires that the host declares them (B172). */
-const followable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
+const followable = (filter: Payload, caller: Caller, hub: ListenerContext): string[] | undefined => {
   const asked = filter.value('taskIds')
   if (asked === undefined || !hub.core.offersTasks) return undefined
   if (!declaresTasks(caller.capabilities)) throw tasksNotDeclared()
@@ -123,7 +128,7 @@ const followable = (filter: Payload, caller: Caller, hub: Hub): string[] | undef
 }
 
 /** B124: only URIs whose owner offers subscriptions are acknowledged; where it declares none, it is asked. */
-const subscribable = (filter: Payload, caller: Caller, hub: Hub): string[] | undefined => {
+const subscribable = (filter: Payload, caller: Caller, hub: ListenerContext): string[] | undefined => {
   const asked = filter.value('resourceSubscriptions')
   if (asked === undefined) return undefined
   if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string'))

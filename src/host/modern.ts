@@ -6,7 +6,7 @@ import {
   checkVersionHeader,
   mismatch,
   readModern,
-  wordModern,
+  encodeModern,
 } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
@@ -25,7 +25,7 @@ import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { NOTHING } from './limits/admission.ts'
 import { passOn } from './response/pass-on.ts'
 import type { Exchange } from './response/exchange.ts'
-import type { Hub } from './hub.ts'
+import type { ListenerContext } from './listener-context.ts'
 import { listen } from './listen.ts'
 import type { PipeEnd } from './listen.ts'
 import { ProgressExchange } from './response/progress.ts'
@@ -45,7 +45,13 @@ export interface ModernOrigin {
 }
 
 /** Serves one request; the answer is sent on `way`, and nothing is sent after `abort` has fired. */
-export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchange, abort: Cancel, hub: Hub): void => {
+export const serveModern = (
+  message: Envelope,
+  origin: ModernOrigin,
+  way: Exchange,
+  abort: Cancel,
+  hub: ListenerContext,
+): void => {
   const id = message.id ?? 'null'
   const ref = hub.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params), message.id)
@@ -53,7 +59,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
   let recording: Recording | undefined
   /** The bytes that admission counts for its call. */
   let held = NOTHING
-  const word = (outcome: Outcome): Outcome['result'] => wordModern(outcome, message.method, resultIdentity(origin, hub))
+  const encode = (outcome: Outcome): Outcome['result'] => encodeModern(outcome, message.method, resultIdentity(origin, hub))
   const fail = (error: unknown): void => {
     if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
     recording?.rejected(error, abort.signal.aborted)
@@ -67,7 +73,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       method: message.method,
       ref,
       isBridge: isBridge(origin.scope),
-      word: (result: Outcome['result']) => word(complete(result)),
+      encode: (result: Outcome['result']) => encode(complete(result)),
     }
     const { status, message: parts, scopes } = errorReply(error, failed, hub)
     recording?.answered(parts)
@@ -90,7 +96,7 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
       if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
       try {
         recording?.returned({ method: message.method, signal: abort.signal }, outcome)
-        const result = word(outcome)
+        const result = encode(outcome)
         if (result instanceof StreamedResult) return passOn(result, id, exchange, abort.signal, fail)
         if (abort.signal.aborted) return recording?.answered(undefined)
         const parts = resultMessage(id, result.parts())
@@ -127,10 +133,14 @@ export const serveModern = (message: Envelope, origin: ModernOrigin, way: Exchan
 }
 
 /** The rows of BRIDGING 5.1 that concern a modern body, in their order. */
-const check = (message: Envelope, { headers, scope }: ModernOrigin, { introductions, options }: Hub): ModernRequest => {
+const check = (
+  message: Envelope,
+  { headers, scope }: ModernOrigin,
+  { capabilityCache, options }: ListenerContext,
+): ModernRequest => {
   checkRange(message, options.revisions)
   if (headers !== undefined) checkVersionHeader(message, headers['mcp-protocol-version'])
-  const request = readModern(message, introductions)
+  const request = readModern(message, capabilityCache)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
   // Methods of earlier revisions do not exist here, also at a bridge. Methods of no revision are relayed at a bridge (B277).
@@ -149,7 +159,7 @@ const makeCall = (
   abort: Cancel,
   ref: number,
   record: Recording | undefined,
-  hub: Hub,
+  hub: ListenerContext,
 ): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'modern')
@@ -167,7 +177,7 @@ const makeCall = (
     paramHeaders: [],
     unknownHeaders: paramHeaders(message, caller, target, origin, hub),
     takesStreams: exchange.takesStreams,
-    way: exchange,
+    responseChannel: exchange,
     notify: relay(request, exchange),
     ask: undefined,
     record,
@@ -195,7 +205,7 @@ const paramHeaders = (
   caller: Caller,
   target: string | undefined,
   { headers }: ModernOrigin,
-  hub: Hub,
+  hub: ListenerContext,
 ): Readonly<Record<string, string>> => {
   if (headers === undefined || message.method !== 'tools/call' || target === undefined) return NO_HEADERS
   const known = hub.core.paramHeaders(caller, target)

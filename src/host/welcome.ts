@@ -13,7 +13,7 @@ import { Draft, toParts } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { isModernRevision } from '../wire/protocol/revisions.ts'
 import type { LegacyRevision } from '../wire/protocol/revisions.ts'
-import type { Hub } from './hub.ts'
+import type { ListenerContext } from './listener-context.ts'
 
 const DISCOVER_TTL_MS = 60_000
 
@@ -21,7 +21,7 @@ const DISCOVER_TTL_MS = 60_000
  * The result of `initialize`; a promise only while a server at a bridge is not known yet, or for a pipe (`isPipe`): its host often
  * starts the process and initializes at once, before any server is known. Never rejects.
  */
-export const initializeAnswer = (caller: Caller, hub: Hub, isPipe = false): Parts | Promise<Parts> =>
+export const initializeAnswer = (caller: Caller, hub: ListenerContext, isPipe = false): Parts | Promise<Parts> =>
   whenKnown(caller, hub, isPipe, (server) => {
     const { core, identities } = hub
     const { scope, revision } = caller
@@ -43,7 +43,7 @@ export const whenReady = <T>(answer: T | Promise<T>, use: (answer: T) => void): 
 }
 
 /** The result of `server/discover`, likewise. */
-export const discoverAnswer = (caller: Caller, hub: Hub, isPipe = false): Draft | Promise<Draft> =>
+export const discoverAnswer = (caller: Caller, hub: ListenerContext, isPipe = false): Draft | Promise<Draft> =>
   whenKnown(caller, hub, isPipe, (server) => {
     const { core } = hub
     const { scope } = caller
@@ -63,7 +63,7 @@ export const discoverAnswer = (caller: Caller, hub: Hub, isPipe = false): Draft 
 /**
  * The `serverInfo` that is written into every modern result; `undefined`: none, because a modern server at a bridge writes its own.
  */
-export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, hub: Hub): Uint8Array | undefined => {
+export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, hub: ListenerContext): Uint8Array | undefined => {
   const server = isBridge(origin.scope) ? hub.core.bridged({ ...origin, session: undefined }) : undefined
   if (server === undefined) return hub.identities.of(origin.scope).json
   if (isModernRevision(server.revision)) return undefined
@@ -73,7 +73,7 @@ export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, hub:
 const faceOf = (
   { serverInfo, capabilities }: Inventory,
   { revision, scope }: Caller,
-  { core, identities }: Hub,
+  { core, identities }: ListenerContext,
 ): { readonly serverInfo: object; readonly capabilities: object } => ({
   serverInfo: serverInfo ?? identities.of(scope).info,
   capabilities: bridgedCapabilities(capabilities, revision, core.offersTasks),
@@ -81,7 +81,7 @@ const faceOf = (
 
 const whenKnown = <T>(
   caller: Caller,
-  { core }: Hub,
+  { core }: ListenerContext,
   isPipe: boolean,
   make: (server: Inventory | undefined) => T,
 ): T | Promise<T> => {

@@ -93,7 +93,7 @@ export class Recording implements CallRecord, CallFacts {
   /** Of each lane, where messages may be kept. */
   #messages: LaneMessages[] | undefined
   #message: Buffer | undefined
-  #way: Call['way']
+  #responseChannel: Call['responseChannel']
   #end: CallEnd | undefined
   #isStreamed = false
   #isOver = false
@@ -122,14 +122,14 @@ export class Recording implements CallRecord, CallFacts {
     return this.#isOver ? this.#end : undefined
   }
   get traceId(): string | undefined {
-    return this.#way?.traceId
+    return this.#responseChannel?.traceId
   }
 
   /** It is on its way through the layers. */
-  started({ target, way, params }: Call): void {
+  started({ target, responseChannel, params }: Call): void {
     this.startedMs = this.#environment.nowMs()
     this.name = target
-    this.#way = way
+    this.#responseChannel = responseChannel
     this.bytesIn ||= params.end - params.start
   }
 

@@ -121,7 +121,7 @@ export interface Resume {
 }
 
 /** The response channel of a call. */
-export interface CallWay {
+export interface ResponseChannel {
   readonly flow?: Flow | undefined
   /** JSON text of the id that the host gave its request. */
   readonly hostId?: Id | undefined
@@ -167,7 +167,7 @@ export interface Call {
   /** The maximum time of the call, where it differs from the server's options. */
   readonly totalMs?: number | undefined
   /** The response channel. Under backpressure, sources that send to this caller alone are not read (F-21). */
-  readonly way?: CallWay
+  readonly responseChannel?: ResponseChannel
   /**
    * Progress and log messages, to this caller only. The params keep the server's own progress token. `isOfPeer`: from a server of the
    * caller's era at a bridge, so that the level which the caller asked for has been applied by the server, or not.

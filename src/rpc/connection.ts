@@ -284,7 +284,7 @@ export class Connection implements Sweepable, ChannelEvents {
   /** Applies backpressure: pauses a source whose messages can only reach a host that does not read (F-21). */
   #ease(during: number | undefined, call: Call | undefined): void {
     const isStalled = (): boolean =>
-      during === undefined ? this.#events.isHostStalled?.(this) === true : call?.way?.flow?.isStalled === true
+      during === undefined ? this.#events.isHostStalled?.(this) === true : call?.responseChannel?.flow?.isStalled === true
     if (this.#paused.has(during) || !isStalled()) return
     const resume = this.channel.pause?.(during)
     if (resume !== undefined) this.#paused.add(during, { resume, isStalled })

@@ -32,13 +32,13 @@ export const requestAttributes = ({ method, target }: Pick<Call, 'method' | 'tar
 
 /** The host's side. The session is named by a digest: its id is as good as a credential. */
 export const hostAttributes = (call: Call, toolset: string | undefined): Attributes => {
-  const { caller, way } = call
+  const { caller, responseChannel } = call
   return {
     ...requestAttributes(call),
-    ...(way?.hostId !== undefined && { 'jsonrpc.request.id': idText(way.hostId) }),
+    ...(responseChannel?.hostId !== undefined && { 'jsonrpc.request.id': idText(responseChannel.hostId) }),
     'mcp.protocol.version': caller.revision,
     ...(caller.session !== undefined && { 'mcp.session.id': sessionLabel(caller.session.id) }),
-    ...transportAttributes(way?.transport ?? 'pipe'),
+    ...transportAttributes(responseChannel?.transport ?? 'pipe'),
     'trunkline.ref': call.ref,
     ...(toolset !== undefined && { 'trunkline.toolset': toolset }),
     ...(caller.scope.server !== undefined && { 'trunkline.endpoint': caller.scope.server }),

@@ -165,15 +165,15 @@ export class Tracing implements AsyncDisposable {
   }
 
   async #serve(inner: Handler, call: Call): Promise<Outcome> {
-    const { ask, way } = call
+    const { ask, responseChannel } = call
     const parent = remoteContext(call.params.object('_meta'))
-    const ambient = parsed(way?.ambient)
+    const ambient = parsed(responseChannel?.ambient)
     const attributes = hostAttributes(call, this.#source.toolsetOf(call.caller.scope))
     const record: CallRecord = call.record ?? {}
     const links = ambient === undefined ? [] : [{ context: ambient } satisfies SpanLink]
     const span = this.#tracer.startSpan(spanName(call), { kind: SpanKind.SERVER, attributes, links }, contextOf(parent))
     const operation = this.#operation(call, span, this.#histograms?.serverOperation, attributes, () => record.isListed === true)
-    if (way !== undefined) way.traceId = span.spanContext().traceId
+    if (responseChannel !== undefined) responseChannel.traceId = span.spanContext().traceId
     const point = new Point(this, span, parent === undefined)
     const traced = { ...call, record, trace: point, ask: ask && ((question: Question) => this.#ask(question, ask, span)) }
     return operation(() => inner(traced))

@@ -5,7 +5,7 @@
  */
 import type { Identity } from '../../auth/identity.ts'
 import type { Log } from '../../downstream/environment.ts'
-import type { Hub } from '../../host/hub.ts'
+import type { ListenerContext } from '../../host/listener-context.ts'
 import { OPEN_METRICS_TYPE, PROMETHEUS_TYPE } from '../../observe/exposition.ts'
 import { DEFAULT_ADMIN_ADDRESS } from '../../observe/options.ts'
 import type { BindAddress, ObserveOptions } from '../../observe/options.ts'
@@ -30,7 +30,7 @@ import { PAGE_HEADERS } from './page-headers.ts'
 
 export interface AdminListenerOptions {
   readonly control: Control
-  readonly hub: Pick<Hub, 'bodies' | 'limits' | 'options' | 'hideJson'>
+  readonly hub: Pick<ListenerContext, 'bodies' | 'limits' | 'options' | 'hideJson'>
   readonly credentials: AdminCredentials
   /** The file that holds a token for programs; `undefined`: there is none. */
   readonly tokenFile: string | undefined

@@ -49,7 +49,7 @@ const vetEntry = (entry: Entry, kind: ListKind, hidden: HiddenPolicy, findings: 
 const vetInstructions = (text: string | undefined, hidden: HiddenPolicy, findings: Finding[]): string | undefined => {
   const found = text === undefined ? [] : findHidden(text)
   if (text === undefined || found.length === 0) return text
-  const note = found.map((one) => wordHidden('its text', one)).join('; ')
+  const note = found.map((one) => formatHidden('its text', one)).join('; ')
   findings.push({ kind: 'instructions', name: '', note: hidden === 'warn' ? note : `${note}; served without` })
   return hidden === 'warn' ? text : hidden === 'strip' ? stripHidden(text) : undefined
 }
@@ -59,13 +59,13 @@ export const describeHidden = (raw: Buffer): string | undefined => {
   const isPlain = raw.every(isPlainByte)
   if (isPlain) return undefined
   const parts = membersAt(raw, 0).flatMap(({ key, start, end }) =>
-    [...findHidden(unescaped(raw.toString('utf8', start, end))), ...findHidden(key)].map((hidden) => wordHidden(key, hidden)),
+    [...findHidden(unescaped(raw.toString('utf8', start, end))), ...findHidden(key)].map((hidden) => formatHidden(key, hidden)),
   )
   return parts.length === 0 ? undefined : parts.join('; ')
 }
 
 /** `description hides 12 tag characters (U+E0049 …)`; the caller must clean `where` before printing it. */
-export const wordHidden = (where: string, { kind, first, count }: Hidden): string =>
+export const formatHidden = (where: string, { kind, first, count }: Hidden): string =>
   `${where} hides ${count} ${kind} ${count === 1 ? `character (${first})` : `characters (${first} …)`}`
 
 /** The definition with every text stripped of what it hides. */

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import type { Context } from '../../config/surroundings.ts'
+import type { Context } from '../../config/runtime-environment.ts'
 
 export const ASK_MS = 5_000
 

@@ -44,7 +44,7 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
   if (broken.length === 0) return EXIT.ok
   throw new CommandError(
     EXIT.mismatch,
-    `${wordCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => HOST_LIMITS[host].label))].join(', ')}`,
+    `${formatCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => HOST_LIMITS[host].label))].join(', ')}`,
   )
 }
 
@@ -53,7 +53,8 @@ const summary = (hosts: readonly string[], { findings, tools }: Lint): string =>
   return fine.length === 0 ? `${tools} tools` : `${tools} tools: ok in ${fine.map((host) => HOST_LIMITS[host].label).join(', ')}`
 }
 
-const wordCount = (findings: readonly HostFinding[]): string => (findings.length === 1 ? '1 thing' : `${findings.length} things`)
+const formatCount = (findings: readonly HostFinding[]): string =>
+  findings.length === 1 ? '1 thing' : `${findings.length} things`
 
 const hostsOf = (list: string): string[] => {
   const known = Object.keys(HOST_LIMITS)

@@ -5,7 +5,7 @@
  * The surprise: answers to what is said here on the gateway's behalf (`initialize` again, subscriptions again) come in between those to
  * the host, so `fromGateway` decides line by line what reaches the host.
  */
-import { isModern, wordModern } from '../../era/host/modern-host.ts'
+import { isModern, encodeModern } from '../../era/host/modern-host.ts'
 import { errorReply } from '../../host/response/respond.ts'
 import type { Failed } from '../../host/response/respond.ts'
 import { complete } from '../../rpc/call.ts'
@@ -199,8 +199,8 @@ export class Conversation {
   #failure(message: Envelope): Parts {
     const { id, method } = message
     const era = isModern(message) ? 'modern' : 'legacy'
-    const word: Failed['word'] = (result) => (era === 'modern' ? wordModern(complete(result), method, undefined) : result)
-    return errorReply(new Failure('lost', 'the gateway ended'), { id, era, method, ref: ++this.#refs, word }, SILENT).message
+    const encode: Failed['encode'] = (result) => (era === 'modern' ? encodeModern(complete(result), method, undefined) : result)
+    return errorReply(new Failure('lost', 'the gateway ended'), { id, era, method, ref: ++this.#refs, encode }, SILENT).message
   }
 }
 

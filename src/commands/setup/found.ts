@@ -1,5 +1,5 @@
 /** What is said where there is no configuration: what was found where, what is wrong, and what to type next. */
-import type { Context } from '../../config/surroundings.ts'
+import type { Context } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import { nameOf } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
 import { nearestKey } from '../../config/syntax/nearest-key.ts'
-import type { Context } from '../../config/surroundings.ts'
+import type { Context } from '../../config/runtime-environment.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf } from '../../host-files/found.ts'

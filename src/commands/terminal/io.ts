@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Place } from '../../admin/socket.ts'
 import type { Configuration } from '../../config/options.ts'
-import type { Context } from '../../config/surroundings.ts'
+import type { Context } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Redactor } from '../../redactor.ts'

@@ -1,7 +1,7 @@
 /** The faults to inject, as rules. Refused unless the process was started with `--allow-faults`. */
 import type { FaultRule } from '../../gateway/faults.ts'
 import type { Gathered } from '../read/gather.ts'
-import type { Context } from '../surroundings.ts'
+import type { Context } from '../runtime-environment.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { nearest } from '../syntax/tree.ts'
 

@@ -12,7 +12,7 @@ import type { LockFile } from '../options.ts'
 import type { Gathered } from '../read/gather.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { isWritableByAll } from '../read/source.ts'
-import type { Context } from '../surroundings.ts'
+import type { Context } from '../runtime-environment.ts'
 import { child } from '../syntax/tree.ts'
 import { absolutePath } from '../syntax/variables.ts'
 

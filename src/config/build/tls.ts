@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls'
 import type { TlsSettings } from '../../transport/http1/client/http-client.ts'
 import type { GatheredServer } from '../read/gather.ts'
 import type { ServerEntry } from '../schema/server-schema.ts'
-import type { Context } from '../surroundings.ts'
+import type { Context } from '../runtime-environment.ts'
 import { child } from '../syntax/tree.ts'
 import { absolutePath } from '../syntax/variables.ts'
 

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { configRoot } from './folders.ts'
-import type { Surroundings } from './folders.ts'
+import type { RuntimeEnvironment } from './folders.ts'
 
 export const FILE_NAME = 'trunkline.yaml'
 
@@ -13,7 +13,7 @@ export const FILE_NAME = 'trunkline.yaml'
 export const findConfiguration = async (
   cwd: string,
   home: string,
-  env: Surroundings['env'],
+  env: RuntimeEnvironment['env'],
   uid?: number,
 ): Promise<string | undefined> => {
   for (let folder = cwd; ; folder = dirname(folder)) {
@@ -24,13 +24,13 @@ export const findConfiguration = async (
 }
 
 /** For `stdio`, which hosts start in whatever folder was opened: only the file in the user's configuration folder. */
-export const userConfiguration = async (home: string, env: Surroundings['env']): Promise<string | undefined> => {
+export const userConfiguration = async (home: string, env: RuntimeEnvironment['env']): Promise<string | undefined> => {
   const file = userConfigurationPath(home, env)
   return (await isUsable(file)) ? file : undefined
 }
 
 /** Where the configuration of the user lies, whether it is there or not. */
-export const userConfigurationPath = (home: string, env: Surroundings['env']): string =>
+export const userConfigurationPath = (home: string, env: RuntimeEnvironment['env']): string =>
   join(configRoot({ env, home }), FILE_NAME)
 
 const isUsable = async (file: string, uid?: number): Promise<boolean> => {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { posix, win32 } from 'node:path'
 
-export interface Surroundings {
+export interface RuntimeEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
   readonly uid?: number | undefined
@@ -13,7 +13,7 @@ export interface Surroundings {
 export const configurationId = (firstFile: string): string => createHash('sha256').update(firstFile).digest('hex').slice(0, 16)
 
 /** The folder that holds the state of all configurations. */
-export const stateRoot = (around: Surroundings): string =>
+export const stateRoot = (around: RuntimeEnvironment): string =>
   place(around, {
     variable: 'XDG_STATE_HOME',
     linux: ['.local', 'state'],
@@ -22,11 +22,11 @@ export const stateRoot = (around: Surroundings): string =>
   })
 
 /** The folder of the user's own configuration. */
-export const configRoot = (around: Surroundings): string =>
+export const configRoot = (around: RuntimeEnvironment): string =>
   place(around, { variable: 'XDG_CONFIG_HOME', linux: ['.config'], mac: ['.config'], windows: 'APPDATA' })
 
 /** The folder of admin sockets: of the session if the system has one, else a folder of this user under the temporary one. */
-export const runtimeRoot = ({ env, uid, platform = process.platform }: Surroundings): string => {
+export const runtimeRoot = ({ env, uid, platform = process.platform }: RuntimeEnvironment): string => {
   const path = platform === 'win32' ? win32 : posix
   const session = env['XDG_RUNTIME_DIR']
   if (session && path.isAbsolute(session)) return path.join(session, 'trunkline')
@@ -42,7 +42,7 @@ interface Usual {
 }
 
 /** XDG wins where it is set (absolute, as its specification demands), then the usual place of the system. */
-const place = ({ env, home, platform = process.platform }: Surroundings, usual: Usual): string => {
+const place = ({ env, home, platform = process.platform }: RuntimeEnvironment, usual: Usual): string => {
   const path = platform === 'win32' ? win32 : posix
   const chosen = env[usual.variable]
   if (chosen && path.isAbsolute(chosen)) return path.join(chosen, 'trunkline')

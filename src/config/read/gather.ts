@@ -17,7 +17,7 @@ import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../schema/server-key.ts
 import { SecretStore } from '../secrets/secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
-import type { Context } from '../surroundings.ts'
+import type { Context } from '../runtime-environment.ts'
 import { child, plain, plantValue } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 import { unknownKey, validate } from '../syntax/validate.ts'

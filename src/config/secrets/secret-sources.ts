@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { runProgram } from './run-program.ts'
 import { DEFAULT_SECRET_TIMEOUT_MS } from '../schema/secret-schema.ts'
 import type { SecretEntry } from '../schema/secret-schema.ts'
-import type { Context } from '../surroundings.ts'
+import type { Context } from '../runtime-environment.ts'
 import { absolutePath, fileContent } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
 

@@ -54,7 +54,7 @@ export class LinkEventHandlers {
           ? requests.ask(question, { call, waiting: call, session: soleSession(), only: host() })
           : requests.decline(question),
       elicitationComplete: (id, params) => tellOnly(host(), COMPLETED, params) || requests.completed(id, soleSession()),
-      ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.way?.flow)?.isStalled === true }),
+      ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.responseChannel?.flow)?.isStalled === true }),
     }
   }
 

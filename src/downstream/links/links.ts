@@ -8,13 +8,13 @@ import type { Call, Caller, Capabilities, HostSession, Outcome } from '../../rpc
 import type { Sweepable } from '../../rpc/sweeper.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
-import { HeldTasks } from './held-tasks.ts'
+import { LinkTaskTable } from './link-task-table.ts'
 import { levelFor, linkKeyOf, ownerOf } from '../link-owner.ts'
 import type { LinkKey, LinkOwner } from '../link-owner.ts'
 import type { ServerOptions, Sharing } from '../options.ts'
 import { isForgotten } from '../pacing/retries.ts'
 
-interface Held {
+interface PooledLink {
   readonly owner: LinkOwner
   readonly link: Promise<Link>
   opened: Link | undefined
@@ -22,11 +22,11 @@ interface Held {
   leases: number
   idleSinceMs: number
   /** A call on it was given up: the server may still ask for it, and the next host that can be asked would be asked instead. */
-  restsUntilMs: number
+  quarantinedUntilMs: number
 }
 
 /** How long a server may go on with a call that was given up. */
-const REST_MS = 30_000
+const QUARANTINE_MS = 30_000
 
 interface LatestKey extends Pick<Caller, 'principal' | 'capabilities' | 'clientInfo'> {
   readonly sharing: Sharing
@@ -48,21 +48,21 @@ export interface LinksEnvironment {
 export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promise<Outcome>
 
 /** The links of one session. */
-interface Used {
-  readonly all: Set<Held>
+interface SessionLinks {
+  readonly all: Set<PooledLink>
   /** What its calls find again without a search, as long as it says the same of itself. */
-  usual: { readonly held: Held; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
+  usual: { readonly pooled: PooledLink; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
 }
 
 export class Links implements Sweepable {
   #options: ServerOptions
   readonly #environment: LinksEnvironment
   /** Everything that is open or opening. */
-  readonly #all = new Map<LinkOwner, Held>()
+  readonly #all = new Map<LinkOwner, PooledLink>()
   /** What calls find. A link that stands here no more is left: it ends once nothing uses it. */
-  readonly #found = new Map<string, Held>()
-  readonly #bySession = new WeakMap<HostSession, Used>()
-  readonly #tasks: HeldTasks
+  readonly #found = new Map<string, PooledLink>()
+  readonly #bySession = new WeakMap<HostSession, SessionLinks>()
+  readonly #tasks: LinkTaskTable
   #serial = 0
   /** One-entry cache: the key for the last caller without a session. */
   #latest: LatestKey | undefined
@@ -70,7 +70,7 @@ export class Links implements Sweepable {
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
     this.#environment = environment
-    this.#tasks = new HeldTasks(environment.nowMs)
+    this.#tasks = new LinkTaskTable(environment.nowMs)
   }
 
   /** Other options, none of which asks for a restart: links that are open stay. */
@@ -108,30 +108,30 @@ export class Links implements Sweepable {
 
   /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */
   async lease(call: Call, use: Use): Promise<Outcome> {
-    const held = this.#holding(call) ?? this.#hold(call.caller)
-    const { owner } = held
-    held.leases++
+    const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
+    const { owner } = pooled
+    pooled.leases++
     try {
-      const link = held.opened ?? (await awaited(held, call))
+      const link = pooled.opened ?? (await awaited(pooled, call))
       const outcome = await use(call, link, levelFor(owner, call.logLevel))
       this.#tasks.track(call, outcome, owner)
       return outcome
     } catch (error) {
       this.#tasks.trackError(call, error, owner)
       // The server has lost the session of this link: new calls get another link; open calls may still be answered.
-      if (isForgotten(error)) this.#leave(held)
-      if (error instanceof Failure) held.restsUntilMs = this.#environment.nowMs() + REST_MS
+      if (isForgotten(error)) this.#retire(pooled)
+      if (error instanceof Failure) pooled.quarantinedUntilMs = this.#environment.nowMs() + QUARANTINE_MS
       throw error
     } finally {
-      held.leases--
-      held.idleSinceMs = this.#environment.nowMs()
-      if (owner.isolation === 'call' || this.#isLeft(held)) this.#leave(held)
+      pooled.leases--
+      pooled.idleSinceMs = this.#environment.nowMs()
+      if (owner.isolation === 'call' || this.#isRetired(pooled)) this.#retire(pooled)
     }
   }
 
   /** The link that calls of this caller go over. Rejects if it cannot be opened. */
   async opened(caller: Caller): Promise<Link> {
-    const { opened, link } = this.#hold(caller)
+    const { opened, link } = this.#pooledFor(caller)
     return opened ?? link
   }
 
@@ -144,51 +144,52 @@ export class Links implements Sweepable {
   sweep(): void {
     const nowMs = this.#environment.nowMs()
     this.#tasks.forgetExpired()
-    for (const held of this.#all.values()) {
-      const isIdle = held.owner.isolation !== 'session' && nowMs - held.idleSinceMs >= this.#options.idleStopMs
-      if (isIdle || this.#isLeft(held)) this.#closeIfUnused(held)
+    for (const pooled of this.#all.values()) {
+      const isIdle = pooled.owner.isolation !== 'session' && nowMs - pooled.idleSinceMs >= this.#options.idleStopMs
+      if (isIdle || this.#isRetired(pooled)) this.#closeIfUnused(pooled)
     }
   }
 
   /** No call finds any of those that are open; each is closed once nothing uses it. */
-  leaveAll(): void {
-    for (const held of this.#all.values()) this.#leave(held)
+  retireAll(): void {
+    for (const pooled of this.#all.values()) this.#retire(pooled)
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#all.values()].map((held) => this.#close(held)))
+    await Promise.all([...this.#all.values()].map((pooled) => this.#close(pooled)))
   }
 
-  #holding(call: Call): Held | undefined {
+  #pooledOfTask(call: Call): PooledLink | undefined {
     const owner = this.#tasks.holderFor(call)
     return owner && this.#all.get(owner)
   }
 
   /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
-  #hold(caller: Caller): Held {
+  #pooledFor(caller: Caller): PooledLink {
     const { session } = caller
     const { sharing } = this.#options
-    const own = session && this.#holdAgain(session, caller, sharing)
+    const own = session && this.#pooledAgain(session, caller, sharing)
     if (own !== undefined) return own
     const wanted = this.#wanted(caller, sharing)
     const isExclusive = session === undefined && Object.keys(wanted.declared).length > 0 && this.#environment.isShared()
-    let resting: Held | undefined
+    let quarantined: PooledLink | undefined
     for (let at = 0; ; at++) {
       const key = at === 0 ? wanted.key : `${wanted.key} ${at}`
       const existing = this.#found.get(key)
       if (existing !== undefined && isExclusive && existing.leases > 0) continue
-      if (existing !== undefined && isExclusive && existing.restsUntilMs > this.#environment.nowMs()) {
-        resting ??= existing
+      if (existing !== undefined && isExclusive && existing.quarantinedUntilMs > this.#environment.nowMs()) {
+        quarantined ??= existing
         continue
       }
-      const held = existing ?? (resting !== undefined && this.#isFull(wanted) ? resting : this.#open({ ...wanted, key }))
-      if (caller.principal !== held.owner.principal) held.owner.isMixed = true
-      if (session !== undefined) this.#join(held, session, caller)
-      return held
+      const pooled =
+        existing ?? (quarantined !== undefined && this.#isFull(wanted) ? quarantined : this.#open({ ...wanted, key }))
+      if (caller.principal !== pooled.owner.principal) pooled.owner.isMixed = true
+      if (session !== undefined) this.#join(pooled, session, caller)
+      return pooled
     }
   }
 
-  /** Hosts without a session introduce themselves by the same objects again (`era/host/introductions`). */
+  /** Hosts without a session introduce themselves by the same objects again (`era/host/capability-cache`). */
   #wanted(caller: Caller, sharing: Sharing): LinkKey {
     const latest = this.#latest
     const { session, principal, capabilities, clientInfo } = caller
@@ -206,13 +207,13 @@ export class Links implements Sweepable {
   }
 
   /** The link of the session's calls before this one. */
-  #holdAgain(session: HostSession, { capabilities }: Caller, sharing: Sharing): Held | undefined {
+  #pooledAgain(session: HostSession, { capabilities }: Caller, sharing: Sharing): PooledLink | undefined {
     const used = this.#bySession.get(session)
     const usual = used?.usual
-    const isSame = usual?.capabilities === capabilities && usual.sharing === sharing && !this.#isLeft(usual.held)
-    const held = isSame ? usual.held : sharing === 'session' ? used?.all.values().next().value : undefined
-    if (held !== undefined) held.owner.latest = session
-    return held
+    const isSame = usual?.capabilities === capabilities && usual.sharing === sharing && !this.#isRetired(usual.pooled)
+    const pooled = isSame ? usual.pooled : sharing === 'session' ? used?.all.values().next().value : undefined
+    if (pooled !== undefined) pooled.owner.latest = session
+    return pooled
   }
 
   /** Links of sessions are bounded by the limit of sessions, not by this one. */
@@ -221,7 +222,7 @@ export class Links implements Sweepable {
   }
 
   /** The links that count towards the limit that this one is opened within. */
-  #beside({ principal }: LinkKey): Held[] {
+  #beside({ principal }: LinkKey): PooledLink[] {
     return [...this.#all.values()].filter(({ owner }) => owner.isolation !== 'session' && owner.principal === principal)
   }
 
@@ -229,10 +230,10 @@ export class Links implements Sweepable {
   #makeRoom(wanted: LinkKey): void {
     const idle = this.#beside(wanted).filter(({ leases, owner }) => leases === 0 && !this.#tasks.needs(owner))
     const [longest] = idle.toSorted((a, b) => a.idleSinceMs - b.idleSinceMs)
-    if (longest !== undefined) this.#leave(longest)
+    if (longest !== undefined) this.#retire(longest)
   }
 
-  #open(wanted: LinkKey): Held {
+  #open(wanted: LinkKey): PooledLink {
     const { maxLinks } = this.#options.limits
     if (this.#isFull(wanted)) this.#makeRoom(wanted)
     if (this.#isFull(wanted))
@@ -243,20 +244,27 @@ export class Links implements Sweepable {
       })
     const owner = ownerOf(wanted)
     const link = this.#environment.open(owner)
-    const held: Held = { owner, link, opened: undefined, leases: 0, idleSinceMs: this.#environment.nowMs(), restsUntilMs: 0 }
-    this.#all.set(owner, held)
-    this.#found.set(owner.key, held)
-    const forget = (): void => this.#forget(held)
+    const pooled: PooledLink = {
+      owner,
+      link,
+      opened: undefined,
+      leases: 0,
+      idleSinceMs: this.#environment.nowMs(),
+      quarantinedUntilMs: 0,
+    }
+    this.#all.set(owner, pooled)
+    this.#found.set(owner.key, pooled)
+    const closed = (): void => this.#closed(pooled)
     link.then((opened) => {
-      held.opened = opened
-      void opened.closed.then(forget)
-    }, forget)
-    return held
+      pooled.opened = opened
+      void opened.closed.then(closed)
+    }, closed)
+    return pooled
   }
 
   /** The session uses this link until it ends. */
-  #join(held: Held, session: HostSession, { capabilities }: Caller): void {
-    const { owner } = held
+  #join(pooled: PooledLink, session: HostSession, { capabilities }: Caller): void {
+    const { owner } = pooled
     const { sharing } = this.#options
     owner.sessions.add(session)
     owner.latest = session
@@ -266,56 +274,56 @@ export class Links implements Sweepable {
       session.onEnd(() => this.#ended(session))
       this.#environment.sessionSeen()
     }
-    used.all.add(held)
-    used.usual = sharing === 'call' ? undefined : { held, capabilities, sharing }
+    used.all.add(pooled)
+    used.usual = sharing === 'call' ? undefined : { pooled, capabilities, sharing }
   }
 
   #ended(session: HostSession): void {
     const used = this.#bySession.get(session)?.all ?? []
     this.#bySession.delete(session)
-    for (const held of used) {
-      const { owner } = held
+    for (const pooled of used) {
+      const { owner } = pooled
       owner.sessions.delete(session)
       if (owner.latest === session) owner.latest = [...owner.sessions].at(-1)
-      if (owner.isolation === 'session') this.#leave(held)
+      if (owner.isolation === 'session') this.#retire(pooled)
     }
   }
 
-  #isLeft(held: Held): boolean {
-    return this.#found.get(held.owner.key) !== held
+  #isRetired(pooled: PooledLink): boolean {
+    return this.#found.get(pooled.owner.key) !== pooled
   }
 
   /** Retires the link: new calls do not find it, and it is closed once it is unused. */
-  #leave(held: Held): void {
-    this.#unlist(held)
-    this.#closeIfUnused(held)
+  #retire(pooled: PooledLink): void {
+    this.#remove(pooled)
+    this.#closeIfUnused(pooled)
   }
 
-  #unlist(held: Held): void {
-    const { key, sessions } = held.owner
-    if (!this.#isLeft(held)) this.#found.delete(key)
-    for (const session of sessions) this.#bySession.get(session)?.all.delete(held)
+  #remove(pooled: PooledLink): void {
+    const { key, sessions } = pooled.owner
+    if (!this.#isRetired(pooled)) this.#found.delete(key)
+    for (const session of sessions) this.#bySession.get(session)?.all.delete(pooled)
   }
 
-  #closeIfUnused(held: Held): void {
-    if (held.leases === 0 && this.#all.has(held.owner) && !this.#tasks.needs(held.owner)) void this.#close(held)
+  #closeIfUnused(pooled: PooledLink): void {
+    if (pooled.leases === 0 && this.#all.has(pooled.owner) && !this.#tasks.needs(pooled.owner)) void this.#close(pooled)
   }
 
   /** It is closed, or about to be. */
-  #forget(held: Held): void {
-    if (this.#all.delete(held.owner)) this.#environment.closed(held.owner)
-    this.#tasks.forget(held.owner)
-    this.#unlist(held)
+  #closed(pooled: PooledLink): void {
+    if (this.#all.delete(pooled.owner)) this.#environment.closed(pooled.owner)
+    this.#tasks.forget(pooled.owner)
+    this.#remove(pooled)
   }
 
-  async #close(held: Held): Promise<void> {
-    this.#forget(held)
-    const link = await held.link.catch(() => undefined)
+  async #close(pooled: PooledLink): Promise<void> {
+    this.#closed(pooled)
+    const link = await pooled.link.catch(() => undefined)
     await link?.close()
   }
 }
 
-const awaited = async ({ owner, link }: Held, call: Call): Promise<Link> => {
+const awaited = async ({ owner, link }: PooledLink, call: Call): Promise<Link> => {
   owner.waiting.add(call)
   try {
     return await link

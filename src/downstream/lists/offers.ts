@@ -282,7 +282,7 @@ export class Offers {
     const { key, onChange, locked, hidden } = this.#source.options()
     const pinned = pins.vet(offered, before, { onChange, locked }, ({ kind, name, from, to }) => {
       const what = kind === 'tools' ? { tool: name } : { kind, name }
-      log.warn({ server: key, ...what, from: from?.digest, to: to.digest, onChange }, wordChange(kind, from === undefined))
+      log.warn({ server: key, ...what, from: from?.digest, to: to.digest, onChange }, formatChange(kind, from === undefined))
     })
     const vetted = vetHidden(pinned, hidden)
     const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
@@ -316,7 +316,7 @@ export const namedIn =
   ({ lists, leftOut }) =>
     lists[kind].some((entry) => entry.original === original) || leftOut.some((one) => one.kind === kind && one.name === original)
 
-const wordChange = (kind: LockKind, isNew: boolean): string => {
+const formatChange = (kind: LockKind, isNew: boolean): string => {
   if (isNew) return 'a definition is not in the lock file'
   return kind === 'tools' ? 'the definition of a tool changed' : 'a definition changed'
 }

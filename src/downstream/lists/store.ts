@@ -101,7 +101,7 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
 const pinsOf = (of: OtherHosts | undefined) => (of === undefined ? 'pins' : (`${of}Pins` as const))
 
 /** Knows how to reach a server, and nothing of what it offers: for what one principal alone is listed (DECISIONS 1). */
-export const forgetful = (memory: Memory): Memory => ({
+export const inMemory = (memory: Memory): Memory => ({
   ...memory,
   inventory: () => undefined,
   keepInventory: () => undefined,

@@ -93,11 +93,11 @@ export const withoutModernMeta = (result: Payload): void => {
 }
 
 /** The result of a server at a bridge; the gateway has already translated that of a modern server. */
-export const wordBridged = (outcome: Outcome): JsonObject =>
+export const encodeBridged = (outcome: Outcome): JsonObject =>
   outcome.kind === 'task' ? legacyCreation(outcome.result) : outcome.result
 
 /** A result without members of the modern era (B106), in the form of the host's revision. */
-export const wordLegacy = (outcome: Outcome): JsonObject => {
+export const encodeLegacy = (outcome: Outcome): JsonObject => {
   if (outcome.kind === 'task') return legacyCreation(outcome.result)
   const { result } = outcome
   return withoutModernMembers(result)

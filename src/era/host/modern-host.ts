@@ -15,7 +15,7 @@ import type { JsonObject, Payload } from '../../wire/message/payload.ts'
 import { isModernRevision, isWithin, MODERN, MODERN_REVISIONS, revisionsWithin } from '../../wire/protocol/revisions.ts'
 import type { ModernRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
 import { TASKS } from '../../wire/protocol/tasks.ts'
-import type { Introductions } from './introductions.ts'
+import type { CapabilityCache } from './capability-cache.ts'
 
 /** The host's description in `_meta`. */
 export interface Introduced {
@@ -34,7 +34,7 @@ export interface ModernRequest extends Introduced {
 export const isModern = (message: Envelope): boolean => message.params?.object('_meta')?.has(META.version) === true
 
 /** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of its row. */
-export const readModern = (message: Envelope, known: Introductions<Introduced>): ModernRequest => {
+export const readModern = (message: Envelope, known: CapabilityCache<Introduced>): ModernRequest => {
   const meta = message.params?.object('_meta')
   if (meta === undefined) throw malformed(META.version, 'a string')
   const { revision, capabilities, clientInfo, logLevel } = known.of(meta, readIntroduction)
@@ -127,7 +127,7 @@ const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
 const COMPLETE = Buffer.from('"complete"')
 
 /** Adds the members of every result of this era (B008, B011, B149, B150); `identityJson`: the `serverInfo`, if any. */
-export const wordModern = (outcome: Outcome, method: string, identityJson: Uint8Array | undefined): JsonObject => {
+export const encodeModern = (outcome: Outcome, method: string, identityJson: Uint8Array | undefined): JsonObject => {
   const { result } = outcome
   if (outcome.kind === 'task') result.set('resultType', '"task"')
   else if (outcome.kind === 'input_required') {

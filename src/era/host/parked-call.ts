@@ -23,7 +23,7 @@ interface Carrier {
 }
 
 /** The table of parked calls, as one call uses it. */
-export interface Lot {
+export interface ParkedCalls {
   /** The `requestState` of a round. */
   readonly issue: (nonce: string) => string
   /** The option whose limit forbids parking it, with its value. */
@@ -36,7 +36,7 @@ export interface Lot {
 export class ParkedCall {
   readonly principal: string
   readonly #options: ParkingOptions
-  readonly #lot: Lot
+  readonly #parked: ParkedCalls
   readonly #abort = new Cancellation()
   /** Unanswered questions by the key under which the host knows them. */
   readonly #asked = new Map<string, Asked>()
@@ -50,10 +50,10 @@ export class ParkedCall {
   #siblings: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
-  constructor(principal: string, options: ParkingOptions, lot: Lot) {
+  constructor(principal: string, options: ParkingOptions, parked: ParkedCalls) {
     this.principal = principal
     this.#options = options
-    this.#lot = lot
+    this.#parked = parked
   }
 
   get isParked(): boolean {
@@ -128,7 +128,7 @@ export class ParkedCall {
 
   #ask(question: Question): Promise<Answer> {
     if (!this.#mayAsk) return Promise.resolve(noAnswer(question))
-    const limit = this.#lot.limitReached()
+    const limit = this.#parked.limitReached()
     if (limit !== undefined)
       return Promise.resolve({ error: Payload.of({ code: -32601, message: `${limit} reached: too many calls wait for input` }) })
     return new Promise((resolve) => {
@@ -162,13 +162,13 @@ export class ParkedCall {
     this.#nonce = randomUUID()
     const requests = new Draft()
     for (const [key, { question }] of this.#asked) requests.set(key, inputRequest(question).parts())
-    const state = this.#lot.issue(this.#nonce)
+    const state = this.#parked.issue(this.#nonce)
     const result = new Draft()
     result.set('resultType', '"input_required"')
     result.set('inputRequests', requests.parts())
     result.set('requestState', JSON.stringify(state))
     this.#expiry = setTimeout(() => {
-      this.#lot.expired()
+      this.#parked.expired()
       this.abandon()
     }, this.#options.ttlMs)
     carrier.resolve({ kind: 'input_required', result: Payload.at(join(result.parts())), state })
@@ -206,7 +206,7 @@ export class ParkedCall {
     clearTimeout(this.#siblings)
     clearTimeout(this.#expiry)
     this.#carrier = undefined
-    this.#lot.onEnd()
+    this.#parked.onEnd()
   }
 }
 

@@ -20,7 +20,7 @@ import { LegacyLink } from './legacy-downstream.ts'
 import type { Declared, Identity, Introducing, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { ModernLink } from './modern-downstream.ts'
 import type { ModernServer } from './modern-downstream.ts'
-import { withOwnAccount } from './own-account.ts'
+import { withClientCredentials } from './client-credentials.ts'
 
 /** The detected era of a server; stored, so that the next start needs only one request. */
 export interface Verdict {
@@ -137,7 +137,7 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
 
 const discover = (id: number, dialing: Omit<Dialing, 'events'>): Parts => {
   const { declared, hasAccount, position } = dialing
-  return discoverMessage(id, withOwnAccount(declared, hasAccount), introducing(dialing), nextHop(position.hops))
+  return discoverMessage(id, withClientCredentials(declared, hasAccount), introducing(dialing), nextHop(position.hops))
 }
 
 const introducing = ({ identity, clientInfo, revision }: Omit<Dialing, 'events'>): Introducing =>

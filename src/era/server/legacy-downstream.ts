@@ -22,8 +22,8 @@ import { gatewaysIn, hopsIn, nextHop, refuseCircle } from '../gateways.ts'
 import type { Position } from '../gateways.ts'
 import { LinkTasks } from './link-tasks.ts'
 import { RequestMeta } from './request-meta.ts'
-import { CarriedCall } from './carried-call.ts'
-import type { Carrier } from './carried-call.ts'
+import { PendingCall } from './pending-call.ts'
+import type { Carrier } from './pending-call.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from '../task-shapes.ts'
 import { offeredLists, serverInfoOf } from './link.ts'
@@ -147,13 +147,13 @@ export class LegacyLink implements Link, Carrier {
     if (method === 'tools/call' && !params.isAbsent('task')) return this.#asTask(call)
     const { idleMs, totalMs } = this.#timeouts
     const ownTotalMs = call.totalMs ?? totalMs
-    return this.connection.request(new CarriedCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
+    return this.connection.request(new PendingCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
   }
 
   /** Calls a tool as a task. The task is cancelled by its id, which is known from the answer only (B142). */
   async #asTask(call: Call): Promise<Outcome> {
     const { idleMs, totalMs } = this.#timeouts
-    const carried = new CarriedCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
+    const carried = new PendingCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
     const progress = (message: Envelope): void => carried.progress(message)
     let sentAs = 0
     const result = await this.connection.request({

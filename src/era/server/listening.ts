@@ -10,8 +10,8 @@ import { requestMessage } from '../../wire/message/message.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { resultOf } from './result-of.ts'
-import { RETRY, WatchedSet } from './watched-set.ts'
-import type { Filter, ListenStream } from './watched-set.ts'
+import { RETRY, Resubscriber } from './resubscriber.ts'
+import type { Filter, ListenStream } from './resubscriber.ts'
 
 export interface ListeningEvents {
   /** The request's params and what mirrors them. */
@@ -35,8 +35,8 @@ export class Listening {
   readonly #events: ListeningEvents
   readonly #streams = new Map<string, Opened>()
   /** The sets that hosts watch now. */
-  readonly resources: WatchedSet
-  readonly tasks: WatchedSet
+  readonly resources: Resubscriber
+  readonly tasks: Resubscriber
   /** List changes that the server agreed to announce on the open stream. */
   accepted: Filter = {}
   #isClosed = false
@@ -45,8 +45,8 @@ export class Listening {
     this.#connection = connection
     this.#events = events
     const open = (filter: Filter): ListenStream => this.#open(filter)
-    this.resources = new WatchedSet('resourceSubscriptions', open, (uri) => events.missedResource(uri))
-    this.tasks = new WatchedSet('taskIds', open, (id) => events.missedTask(id))
+    this.resources = new Resubscriber('resourceSubscriptions', open, (uri) => events.missedResource(uri))
+    this.tasks = new Resubscriber('taskIds', open, (id) => events.missedTask(id))
     void connection.channel.closed.then(() => this.close())
   }
 

@@ -18,15 +18,15 @@ import { join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { declaresTasks, withTasks } from '../../wire/protocol/tasks.ts'
 import { Attribution } from './attribution.ts'
-import { CarriedCall } from './carried-call.ts'
-import type { Carrier } from './carried-call.ts'
+import { PendingCall } from './pending-call.ts'
+import type { Carrier } from './pending-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from '../gateways.ts'
 import { offeredLists } from './link.ts'
 import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 import { Listening, subscriptionOf } from './listening.ts'
 import { MirrorHeaders } from './mirror-headers.ts'
 import type { MirrorRecord } from './mirror-headers.ts'
-import { withOwnAccount } from './own-account.ts'
+import { withClientCredentials } from './client-credentials.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
 
@@ -94,7 +94,7 @@ export class ModernLink implements Link, Carrier {
         if (caller.session !== undefined) meta.set(META.clientInfo, JSON.stringify(caller.clientInfo ?? own.identity))
         meta.set(META.via, identityJson)
       }
-      meta.set(META.capabilities, JSON.stringify(withOwnAccount(modernCapabilities(caller.capabilities), own.hasAccount)))
+      meta.set(META.capabilities, JSON.stringify(withClientCredentials(modernCapabilities(caller.capabilities), own.hasAccount)))
       if (isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
       else meta.delete(META.hops)
       if (logLevel === undefined) meta.delete(META.logLevel)
@@ -142,7 +142,7 @@ export class ModernLink implements Link, Carrier {
 
   readonly handle = (call: Call): Promise<Outcome> => {
     const { idleMs, totalMs } = this.#timeouts
-    return this.connection.request(new CarriedCall(call, this, idleMs, call.totalMs ?? totalMs))
+    return this.connection.request(new PendingCall(call, this, idleMs, call.totalMs ?? totalMs))
   }
 
   write(call: Call, id: number): Outgoing {
@@ -233,7 +233,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   #ownParams(params: Readonly<Record<string, unknown>>, declared = this.#declared): Payload {
-    const capabilities = withOwnAccount(declared, this.#hasAccount)
+    const capabilities = withClientCredentials(declared, this.#hasAccount)
     const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: capabilities }
     return Payload.of({ ...params, _meta: meta })
   }

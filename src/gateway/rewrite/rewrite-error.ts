@@ -6,7 +6,7 @@ import { Payload } from '../../wire/message/payload.ts'
 import { OLDEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import { isTranslated } from '../lists/bridges.ts'
 import { URL_REQUIRED, urlRequired, visitIdsIn } from '../rounds/url-required.ts'
-import { askerOf, mayRenameUris } from '../rounds/wording.ts'
+import { askerOf, mayRenameUris } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** The outcome that takes the place of the error (a visit to a URL, an empty completion: B112); else throws the error, edited in place. */

@@ -13,7 +13,7 @@ import { declaresApps, UI_EXTENSION } from '../../wire/protocol/apps.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { withoutTasks } from '../../wire/protocol/tasks.ts'
 import { withoutVisits } from '../rounds/url-required.ts'
-import { isNamespaced } from '../rounds/wording.ts'
+import { isNamespaced } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Writes what the server calls it, and what it is to be called with, into the params; what is wrong with the arguments. */

@@ -20,7 +20,7 @@ import type { Overflow } from '../limits/overflow.ts'
 import { limitResult } from '../limits/result-limit.ts'
 import { isTranslated } from '../lists/bridges.ts'
 import { unknownName } from '../unknown-name.ts'
-import { mayRenameUris } from '../rounds/wording.ts'
+import { mayRenameUris } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Where results of a method hold URIs. */

@@ -3,7 +3,7 @@ import type { InputRequired, Outcome } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { RoutedCall } from '../routed-call.ts'
 import type { Rounds } from './rounds.ts'
-import { askerOf, wordRequests } from './wording.ts'
+import { askerOf, encodeRequests } from './encode-requests.ts'
 
 /** Throws `Failure` where the server asks for what the host has not declared. */
 export const askHost = (
@@ -12,7 +12,7 @@ export const askHost = (
   rounds: Rounds,
 ): Outcome => {
   const { fidelity, options } = downstream
-  const refused = wordRequests(
+  const refused = encodeRequests(
     outcome.result,
     askerOf(downstream, view, call.caller),
     call.caller,

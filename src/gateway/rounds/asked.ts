@@ -4,8 +4,8 @@
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
-import { noAnswer, refusalOf, wordQuestion, QUESTION_METHODS } from '../../era/questions.ts'
-import { wordSampled } from '../../era/sampling.ts'
+import { noAnswer, refusalOf, encodeQuestion, QUESTION_METHODS } from '../../era/questions.ts'
+import { encodeSampled } from '../../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../../era/task-shapes.ts'
 import { isBridge, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
@@ -13,7 +13,7 @@ import type { DeviationName } from '../../rpc/fidelity.ts'
 import { elementsAt, membersAt } from '../../wire/message/members.ts'
 import { Payload, stringAt } from '../../wire/message/payload.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
-import { askerOf } from './wording.ts'
+import { askerOf } from './encode-requests.ts'
 
 /** Sampling costs the host money. */
 const MAX_SAMPLINGS = 10
@@ -68,11 +68,11 @@ export class Asked {
     if (question.method === 'sampling/createMessage' && ++this.#samplings > MAX_SAMPLINGS)
       return error(-1, `more than ${MAX_SAMPLINGS} sampling requests in one call`)
     const asker = askerOf(this.#downstream, this.#view, caller)
-    const worded = wordQuestion(question, asker, caller, (deviation) => this.#note(deviation))
-    if (!('method' in worded)) return worded
+    const encoded = encodeQuestion(question, asker, caller, (deviation) => this.#note(deviation))
+    if (!('method' in encoded)) return encoded
     if (caller.session === undefined) this.#note('askedByRound')
-    const answer = await this.#related(worded, ask)
-    return question.method === 'sampling/createMessage' ? wordSampled(answer, asker.revision) : answer
+    const answer = await this.#related(encoded, ask)
+    return question.method === 'sampling/createMessage' ? encodeSampled(answer, asker.revision) : answer
   }
 
   /** A modern host is asked by what its revision defines alone. */

@@ -11,7 +11,7 @@ import type { Seal } from '../../auth/seal.ts'
 import { findAppTool } from '../../catalog/view/apps.ts'
 import type { Entry } from '../../catalog/inventory.ts'
 import { findTool } from '../../catalog/view/routes.ts'
-import { isAnswerTo, refusalOf, wordQuestion } from '../../era/questions.ts'
+import { isAnswerTo, refusalOf, encodeQuestion } from '../../era/questions.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { complete, endpointKey, Refusal } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Question, StateMaker } from '../../rpc/call.ts'
@@ -127,7 +127,7 @@ export class Confirmations {
       isAtLeast(caller.revision, '2025-06-18') &&
       (caller.session === undefined || call.ask !== undefined)
     if (!mayBeAsked) return cannotBeAsked(call, asking?.rule ?? optionsOf(toolset))
-    wordQuestion(asked, { key: 'gateway', revision: undefined, label: undefined }, caller, () => undefined)
+    encodeQuestion(asked, { key: 'gateway', revision: undefined, label: undefined }, caller, () => undefined)
     const ticket = { ...this.#ticketFor(call, toolset), ...(asking !== undefined && { rule: asking.rule }) }
     const state = this.#seal.seal(QUESTION, ticket, this.#ttlMs())
     const params = join(asked.params?.parts() ?? []).toString()

@@ -25,7 +25,7 @@ import type { Feed } from '../lists/feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { TaskRuns } from './task-runs.ts'
-import { askerOf, mayRenameUris, wordRequests } from '../rounds/wording.ts'
+import { askerOf, mayRenameUris, encodeRequests } from '../rounds/encode-requests.ts'
 
 /** A task as one host sees it, and where it runs. */
 interface Seen {
@@ -150,7 +150,9 @@ export class Tasks {
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
     result.delete('requestState')
     const affected: Affected = { ref: 0, method: 'tools/call', caller }
-    wordRequests(result, askerOf(downstream, view, caller), caller, (deviation) => downstream.fidelity.note(deviation, affected))
+    encodeRequests(result, askerOf(downstream, view, caller), caller, (deviation) =>
+      downstream.fidelity.note(deviation, affected),
+    )
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)

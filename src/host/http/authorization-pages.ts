@@ -12,7 +12,7 @@ import type { AuthorizationProxy } from '../../auth/inbound/authorization-proxy.
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
-import type { Hub, Log } from '../hub.ts'
+import type { ListenerContext, Log } from '../listener-context.ts'
 import { BrowserMarks } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { consentPage, notePage } from './pages.ts'
@@ -33,7 +33,7 @@ export interface AuthorizationSource {
   readonly issuer: () => string
   readonly log: Log
   /** Called for refused requests; `undefined`: no audit log. */
-  readonly denied: () => Hub['denied']
+  readonly denied: () => ListenerContext['denied']
 }
 
 export class AuthorizationPages {

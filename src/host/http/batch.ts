@@ -10,7 +10,7 @@ import type { Parts } from '../../wire/message/payload.ts'
 import { withinMessage } from '../boundary.ts'
 import { noteError } from '../denials.ts'
 import type { Exchange } from '../response/exchange.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { hearLegacy, serveLegacy } from '../legacy.ts'
 import type { HostLimits } from '../options.ts'
 import type { Session } from '../session/session.ts'
@@ -68,7 +68,7 @@ export const serveBatch = (
   elements: readonly BatchElement[],
   session: Session,
   outlet: BatchOutlet,
-  hub: Hub,
+  hub: ListenerContext,
   onePerId: boolean,
 ): void => {
   const answered = elements.filter((element) => element instanceof EnvelopeError || element.kind === 'request')

@@ -3,7 +3,7 @@
  * are passed on to it, or served here once it is lost (RELIABILITY 6). Used only where `replicas.url` is configured; all other requests go
  * on at once, without a promise.
  */
-import { wordModern } from '../../era/host/modern-host.ts'
+import { encodeModern } from '../../era/host/modern-host.ts'
 import { complete } from '../../rpc/call.ts'
 import { ReplicaAway } from '../../replicas/replicas.ts'
 import type { Replicas } from '../../replicas/replicas.ts'
@@ -13,12 +13,12 @@ import { EnvelopeError, readHostMessage } from '../../wire/message/envelope.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { withinRequest } from '../boundary.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { JSON_TYPE } from '../response/exchange.ts'
 import { errorReply } from '../response/respond.ts'
 import { resultIdentity } from '../welcome.ts'
-import { refuseBusy } from './entrance.ts'
-import type { Entrance } from './entrance.ts'
+import { refuseBusy } from './routed-request.ts'
+import type { RoutedRequest } from './routed-request.ts'
 
 /** Found, lost and found again: a request is refused after so many replicas that did not take it. */
 const MAX_TRIES = 3
@@ -32,16 +32,16 @@ interface Named {
 }
 
 export class Elsewhere {
-  readonly #hub: Hub
+  readonly #hub: ListenerContext
   readonly #replicas: Replicas
 
-  constructor(hub: Hub, replicas: Replicas) {
+  constructor(hub: ListenerContext, replicas: Replicas) {
     this.#hub = hub
     this.#replicas = replicas
   }
 
   /** Serves the request here or at the replica it belongs to. `id`: the session it names, if this process does not have it. */
-  route(entrance: Entrance, body: Buffer | undefined, id: string | undefined, serve: () => void): void {
+  route(entrance: RoutedRequest, body: Buffer | undefined, id: string | undefined, serve: () => void): void {
     if (this.#replicas.isPassedOn(entrance.request)) return serve()
     const home = id === undefined ? this.#homeOfState(body) : this.#hub.sessionIds.homeOf(id)
     if (home === undefined || (id !== undefined && this.#hub.sessionIds.hasEnded(id))) return serve()
@@ -53,7 +53,7 @@ export class Elsewhere {
   }
 
   /** The same for a message to an HTTP+SSE stream, which ends with its replica. */
-  routeStream(entrance: Entrance, body: Buffer, id: string, refuse: () => void): void {
+  routeStream(entrance: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
     const home = this.#hub.sessionIds.homeOf(id)
     if (home === undefined) return refuse()
     void this.#send(entrance, body, { home, id: undefined }, refuse)
@@ -65,7 +65,7 @@ export class Elsewhere {
     return state === undefined ? undefined : this.#hub.core.homeOf(state)
   }
 
-  async #send(entrance: Entrance, body: Buffer | undefined, { home, id }: Named, serve: () => void): Promise<void> {
+  async #send(entrance: RoutedRequest, body: Buffer | undefined, { home, id }: Named, serve: () => void): Promise<void> {
     const { request } = entrance
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -92,7 +92,7 @@ export class Elsewhere {
   }
 
   /** The replica ended while it had the request. */
-  #lost({ request, scope, principal }: Entrance, body: Buffer | undefined, id: string | undefined): void {
+  #lost({ request, scope, principal }: RoutedRequest, body: Buffer | undefined, id: string | undefined): void {
     const message = body && this.#read(body)
     // Nothing was said to its host yet: a GET, a DELETE or a notification may be sent again.
     if (message?.kind !== 'request') return request.reply(503, { 'Retry-After': '1' })
@@ -105,10 +105,10 @@ export class Elsewhere {
         era,
         method: message.method,
         ref: this.#hub.nextRef(),
-        word: (result) =>
+        encode: (result) =>
           era === 'legacy'
             ? result
-            : wordModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#hub)),
+            : encodeModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#hub)),
       },
       this.#hub,
     )

@@ -23,12 +23,12 @@ import { factsOf } from '../caller-facts.ts'
 import type { Replicas } from '../../replicas/replicas.ts'
 import { AuthorizationPages } from './authorization-pages.ts'
 import { ConnectPages, MAX_FORM_BYTES } from './sign-in-pages.ts'
-import { refuseEncoded, turnAway } from './entrance.ts'
-import type { Entrance } from './entrance.ts'
+import { refuseEncoded, turnAway } from './routed-request.ts'
+import type { RoutedRequest } from './routed-request.ts'
 import { connectionsWithin } from '../limits/gauges.ts'
 import { Guard } from './guard.ts'
 import { HttpListener } from './http-listener.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { OriginGuard } from './origin-guard.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Address, HostOptions } from '../options.ts'
@@ -52,7 +52,7 @@ const LOOK_MS = 10
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }
 
 export class Front {
-  readonly #hub: Hub
+  readonly #hub: ListenerContext
   readonly #mcp: HttpListener
   readonly #sse: SseListener
   readonly #connect: ConnectPages
@@ -74,7 +74,7 @@ export class Front {
   readonly #troubles = new Throttle(1_000)
 
   /** `fetch`: how authorization servers are asked. */
-  constructor(hub: Hub, sweeper: Sweeper, fetch: Fetch) {
+  constructor(hub: ListenerContext, sweeper: Sweeper, fetch: Fetch) {
     this.#hub = hub
     this.#origins = new OriginGuard(hub)
     this.#mcp = new HttpListener(hub, sweeper)
@@ -396,7 +396,7 @@ export class Front {
     return path && this.#hub.core.scopeFor(identity, path)
   }
 
-  #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): Entrance {
+  #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): RoutedRequest {
     const facts = this.#hub.core.wantsFacts ? factsOf(identity, request.client ?? '') : undefined
     return { request, principal: identity.principal, scope, facts, untilMs, challenge: this.#guard?.challenge }
   }
@@ -420,7 +420,7 @@ export class Front {
 }
 
 /** The configured limits, bounded by the file descriptors (F-29). */
-const connectionLimits = ({ options: { limits }, maxDescriptors }: Hub): ConnectionLimits => {
+const connectionLimits = ({ options: { limits }, maxDescriptors }: ListenerContext): ConnectionLimits => {
   const most = connectionsWithin(maxDescriptors)
   return most < limits.maxConnections ? { ...limits, maxConnections: most } : limits
 }

@@ -5,7 +5,7 @@
 import type { Admitted, Identity } from '../../auth/identity.ts'
 import type { BrowserSignIn, BrowserSignIns } from '../../auth/inbound/browser-sign-in.ts'
 import type { AuthorizationProxy } from '../../auth/inbound/authorization-proxy.ts'
-import { Doorkeeper, DoorkeeperBusy } from '../../auth/inbound/doorkeeper.ts'
+import { CredentialVerifier, VerifierBusy } from '../../auth/inbound/credential-verifier.ts'
 import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
 import { issuersOf } from '../../auth/inbound/issuers.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
@@ -18,7 +18,7 @@ import type { Challenge } from '../../auth/inbound/protected-resource.ts'
 import { serverKeyAt } from '../../auth/inbound/server-endpoints.ts'
 import { digestOf } from '../../auth/inbound/static-tokens.ts'
 import type { HeadNotes, HttpRequest } from '../../transport/http1/server/http-request.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { TokenLog } from './token-log.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
@@ -43,8 +43,8 @@ const UNMAPPED = JSON.stringify({
 
 export class Guard {
   readonly resource: ProtectedResource | undefined
-  readonly #doorkeeper: Doorkeeper
-  readonly #hub: Pick<Hub, 'log' | 'denied'>
+  readonly #verifier: CredentialVerifier
+  readonly #hub: Pick<ListenerContext, 'log' | 'denied'>
   readonly #entrance: readonly string[]
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
@@ -58,7 +58,13 @@ export class Guard {
   readonly #origin: string
 
   /** `path`: of Streamable HTTP. */
-  constructor(auth: AuthOptions, path: string, fetch: Fetch, seal: Seal, hub: Pick<Hub, 'log' | 'denied' | 'subjects'>) {
+  constructor(
+    auth: AuthOptions,
+    path: string,
+    fetch: Fetch,
+    seal: Seal,
+    hub: Pick<ListenerContext, 'log' | 'denied' | 'subjects'>,
+  ) {
     this.#subjects = hub.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
@@ -81,7 +87,7 @@ export class Guard {
         ))
     }
     this.#origin = oauth === undefined ? '' : originOf(oauth)
-    this.#doorkeeper = new Doorkeeper(auth, fetch, (why) => log.refused(why))
+    this.#verifier = new CredentialVerifier(auth, fetch, (why) => log.refused(why))
     this.#hub = hub
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
@@ -100,9 +106,9 @@ export class Guard {
   /** Where the owner of a principal proves in a browser to be it; `undefined`: nowhere but by a token. */
   readonly signInOf = async (principal: string): Promise<BrowserSignIn | undefined> => (await this.#signIns?.())?.of(principal)
 
-  /** The identity of a token at another listener; `undefined`: it is invalid at the MCP endpoint. Rejects as `Doorkeeper.admit` does. */
+  /** The identity of a token at another listener; `undefined`: it is invalid at the MCP endpoint. Rejects as `CredentialVerifier.admit` does. */
   readonly identityOf = async (token: string): Promise<Identity | undefined> => {
-    const admitted = await this.#doorkeeper.admit(token)
+    const admitted = await this.#verifier.admit(token)
     if (admitted === undefined) return undefined
     const { audiences, identity } = admitted
     const isOurs =
@@ -132,7 +138,7 @@ export class Guard {
     if (credential === 'repeated') return this.#refuse(request, 400, 'invalid_request')
     if (credential === undefined) return this.#refuse(request, 401, undefined)
     const { token, digest } = credential
-    const found = this.#doorkeeper.admit(token, digest)
+    const found = this.#verifier.admit(token, digest)
     return found instanceof Promise ? this.#later(request, token, found) : this.#judge(request, token, found)
   }
 
@@ -143,7 +149,7 @@ export class Guard {
       const admitted = this.#judge(request, token, await verified)
       return hasLeft ? undefined : admitted
     } catch (error) {
-      const status = error instanceof DoorkeeperBusy ? 429 : 503
+      const status = error instanceof VerifierBusy ? 429 : 503
       this.#log.unverified(error as Error)
       this.#hub.denied?.({
         reason: 'overloaded',
@@ -245,7 +251,7 @@ export class Guard {
   }
 
   #relayMetadata(request: HttpRequest): void {
-    this.#doorkeeper.issuerMetadata().then(
+    this.#verifier.issuerMetadata().then(
       (text = '') => request.reply(200, JSON_DOCUMENT, [Buffer.from(text)]),
       (error: unknown) => {
         this.#hub.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')

@@ -12,16 +12,26 @@ import { errorMessage, errorObject } from '../../wire/message/message.ts'
 import { isModernRevision, latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
 import { note } from '../denials.ts'
-import { accepts, carriesJson, decidedFirst, EVENTS, JSON_BODY, refuse, refuseBody, refuseBusy, turnAway } from './entrance.ts'
-import type { Entrance } from './entrance.ts'
+import {
+  accepts,
+  carriesJson,
+  decidedFirst,
+  EVENTS,
+  JSON_BODY,
+  refuse,
+  refuseBody,
+  refuseBusy,
+  turnAway,
+} from './routed-request.ts'
+import type { RoutedRequest } from './routed-request.ts'
 import { JSON_TYPE, PostExchange } from '../response/exchange.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { serveModern } from '../modern.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { SessionRequests } from './session-requests.ts'
 
 export class HttpListener {
-  readonly #hub: Hub
+  readonly #hub: ListenerContext
   readonly #sessions: SessionRequests
   readonly #sweeper: Sweeper
   /** What lives at other replicas; `undefined`: there are none. */
@@ -31,7 +41,7 @@ export class HttpListener {
   #nextPost = 0
   #isDraining = false
 
-  constructor(hub: Hub, sweeper: Sweeper) {
+  constructor(hub: ListenerContext, sweeper: Sweeper) {
     this.#hub = hub
     this.#sessions = new SessionRequests(hub)
     this.#sweeper = sweeper
@@ -75,7 +85,7 @@ export class HttpListener {
     this.#sessions.sweep(nowMs)
   }
 
-  handle(entrance: Entrance): void {
+  handle(entrance: RoutedRequest): void {
     const { request } = entrance
     if (request.method === 'POST') this.#post(entrance)
     else if (latestLegacyWithin(this.#hub.options.revisions) === undefined) turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
@@ -84,7 +94,7 @@ export class HttpListener {
     else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
   }
 
-  #post(entrance: Entrance): void {
+  #post(entrance: RoutedRequest): void {
     const { request } = entrance
     const { limits } = this.#hub.options
     if (!carriesJson(request)) return refuse(this.#hub, entrance, 415, -32600, 'Content-Type must be application/json')
@@ -101,14 +111,14 @@ export class HttpListener {
   }
 
   /** Serves a request here, or where its session or its call is. */
-  #routed(entrance: Entrance, body: Buffer | undefined, serve: () => void): void {
+  #routed(entrance: RoutedRequest, body: Buffer | undefined, serve: () => void): void {
     if (this.#elsewhere === undefined) return serve()
     const id = entrance.request.header('mcp-session-id')
     if (id !== undefined && this.#sessions.has(id)) serve()
     else this.#elsewhere.route(entrance, body, id, serve)
   }
 
-  #message(entrance: Entrance, body: Buffer): void {
+  #message(entrance: RoutedRequest, body: Buffer): void {
     const { request } = entrance
     let message: Envelope
     try {
@@ -134,7 +144,7 @@ export class HttpListener {
     else this.#sessions.message(message, entrance, version)
   }
 
-  #modern(message: Envelope, entrance: Entrance): void {
+  #modern(message: Envelope, entrance: RoutedRequest): void {
     const { request, principal, scope, facts, untilMs, challenge } = entrance
     if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})

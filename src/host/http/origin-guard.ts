@@ -8,7 +8,7 @@ import { Throttle } from '../../time/throttle.ts'
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { errorMessage, errorObject } from '../../wire/message/message.ts'
 import { JSON_TYPE } from '../response/exchange.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { isAllowedHost, isAllowedOrigin } from './origins.ts'
 import type { OriginRules } from './origins.ts'
 
@@ -24,10 +24,10 @@ interface Refused {
 }
 
 export class OriginGuard {
-  readonly #hub: Pick<Hub, 'log' | 'denied'>
+  readonly #hub: Pick<ListenerContext, 'log' | 'denied'>
   readonly #throttle: Throttle
 
-  constructor(hub: Pick<Hub, 'log' | 'denied'>, clock?: () => number) {
+  constructor(hub: Pick<ListenerContext, 'log' | 'denied'>, clock?: () => number) {
     this.#hub = hub
     this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }

@@ -14,13 +14,13 @@ import { isLegacyRevision, isRevision, isWithin } from '../../wire/protocol/revi
 import { isAnswered, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
 import { note } from '../denials.ts'
-import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './entrance.ts'
-import type { Entrance } from './entrance.ts'
+import { accepts, decidedFirst, EVENTS, refuse, refuseBusy, turnAway } from './routed-request.ts'
+import type { RoutedRequest } from './routed-request.ts'
 import { EventBudget } from '../response/event-budget.ts'
 import { EventLog } from '../response/event-log.ts'
 import { StoredEvents } from '../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../response/exchange.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { announceAll, announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
@@ -43,13 +43,13 @@ const YIELD_AT_ONCE = 500
 const sameResult = (result: JsonObject): JsonObject => result
 
 export class SessionRequests {
-  readonly #hub: Hub
+  readonly #hub: ListenerContext
   readonly #sessions: Sessions
   /** What can be resumed, of all sessions. */
   readonly #budget: EventBudget
   #nextPost = 0
 
-  constructor(hub: Hub) {
+  constructor(hub: ListenerContext) {
     this.#hub = hub
     this.#sessions = new Sessions(
       () => hub.options.limits,
@@ -96,7 +96,7 @@ export class SessionRequests {
   }
 
   /** Opens a session. */
-  initialize(message: Envelope, entrance: Entrance): void {
+  initialize(message: Envelope, entrance: RoutedRequest): void {
     const { request, principal, scope } = entrance
     const id = message.id ?? 'null'
     const refusal = this.#hub.admission.refuseSession()
@@ -110,7 +110,7 @@ export class SessionRequests {
     } catch (error) {
       if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
       const ref = this.#hub.nextRef()
-      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, word: (result) => result }, this.#hub)
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, encode: (result) => result }, this.#hub)
       const status = error instanceof Refusal ? error.status : 503
       note(this.#hub, entrance, status, String(error), message)
       request.reply(status, JSON_TYPE, reply.message)
@@ -118,7 +118,7 @@ export class SessionRequests {
   }
 
   /** Any other message; `version`: the header. */
-  message(message: Envelope, entrance: Entrance, version: string | undefined): void {
+  message(message: Envelope, entrance: RoutedRequest, version: string | undefined): void {
     const { request } = entrance
     const held = this.#session(entrance, message)
     if (held === undefined) return
@@ -134,7 +134,7 @@ export class SessionRequests {
   }
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
-  batch(entrance: Entrance, body: Buffer): boolean {
+  batch(entrance: RoutedRequest, body: Buffer): boolean {
     const { request } = entrance
     const held = this.#find(entrance)
     const elements = readBatch(body, held?.session, this.#hub.options.limits)
@@ -146,7 +146,7 @@ export class SessionRequests {
   }
 
   /** Opens the standalone stream, or resumes one. */
-  get(entrance: Entrance): void {
+  get(entrance: RoutedRequest): void {
     const { request } = entrance
     if (!accepts(request, EVENTS)) return refuse(this.#hub, entrance, 406, -32600, 'Accept must list text/event-stream')
     if (request.header('mcp-session-id') === undefined && isModernVersion(request))
@@ -161,7 +161,7 @@ export class SessionRequests {
   }
 
   /** Ends a session. */
-  delete(entrance: Entrance): void {
+  delete(entrance: RoutedRequest): void {
     if (entrance.request.header('mcp-session-id') === undefined && isModernVersion(entrance.request))
       return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
@@ -170,7 +170,7 @@ export class SessionRequests {
     entrance.request.reply(200, {})
   }
 
-  #exchange(held: HttpSession, { request, challenge }: Entrance, message?: Envelope): PostExchange {
+  #exchange(held: HttpSession, { request, challenge }: RoutedRequest, message?: Envelope): PostExchange {
     const { options, store } = this.#hub
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
@@ -192,7 +192,7 @@ export class SessionRequests {
   }
 
   /** Row 9. Answers itself, and returns nothing, where there is no such session. */
-  #session(entrance: Entrance, message?: Envelope): HttpSession | undefined {
+  #session(entrance: RoutedRequest, message?: Envelope): HttpSession | undefined {
     const { request } = entrance
     if (request.header('mcp-session-id') === undefined) {
       refuse(
@@ -211,7 +211,7 @@ export class SessionRequests {
   }
 
   /** The session a request names, if it is its principal's and of this endpoint; it sees from now on what this credential may see. */
-  #find(entrance: Entrance): HttpSession | undefined {
+  #find(entrance: RoutedRequest): HttpSession | undefined {
     const { request, principal, scope, facts, untilMs } = entrance
     const id = request.header('mcp-session-id')
     const held = id === undefined ? undefined : (this.#sessions.find(id, principal) ?? this.#reopen(id, entrance))
@@ -221,7 +221,7 @@ export class SessionRequests {
     return held
   }
 
-  #add(introduction: Introduction, { principal, scope, facts, untilMs }: Entrance, id: string): HttpSession {
+  #add(introduction: Introduction, { principal, scope, facts, untilMs }: RoutedRequest, id: string): HttpSession {
     const session = new Session(introduction, principal, scope, this.#hub.admission, id, 'http')
     session.see(scope, facts)
     const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
@@ -235,7 +235,7 @@ export class SessionRequests {
   }
 
   /** Takes up a session of an earlier process (B276). Its links are opened when it calls; what is listed may be another. */
-  #reopen(id: string, entrance: Entrance): HttpSession | undefined {
+  #reopen(id: string, entrance: RoutedRequest): HttpSession | undefined {
     const { sessionIds, options, log } = this.#hub
     const reopened = sessionIds.reopen(id, entrance.principal, entrance.scope)
     if (reopened === undefined || !isWithin(reopened.introduction.revision, options.revisions)) return undefined
@@ -261,7 +261,7 @@ export class SessionRequests {
     const streams = this.#hub.sessionIds.restored(id)
     for (const { name, of } of (streams && session.log?.restore(streams)) ?? []) {
       const failure = new Failure('lost', 'the replica that ran the call has ended')
-      const failed = { ...of, era: 'legacy', ref: this.#hub.nextRef(), word: sameResult } as const
+      const failed = { ...of, era: 'legacy', ref: this.#hub.nextRef(), encode: sameResult } as const
       session.log?.append(name, errorReply(failure, failed, this.#hub).message)
       session.log?.end(name)
     }
@@ -286,7 +286,7 @@ export class SessionRequests {
   }
 
   /** What followed on the stream of that event, then the rest of it (B202). */
-  #resume(held: HttpSession, entrance: Entrance, lastEventId: string): void {
+  #resume(held: HttpSession, entrance: RoutedRequest, lastEventId: string): void {
     const { request } = entrance
     const { log } = held.session
     const missed = log?.after(lastEventId)

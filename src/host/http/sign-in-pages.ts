@@ -17,7 +17,7 @@ import type { DenialReason } from '../../rpc/record.ts'
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import type { Hub, Log } from '../hub.ts'
+import type { ListenerContext, Log } from '../listener-context.ts'
 import { BrowserMarks, isEqual } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { notePage, otherAccountPage, questionPage } from './pages.ts'
@@ -48,7 +48,7 @@ export interface ConnectSource {
   readonly signInOf: (principal: string) => Promise<BrowserSignIn | undefined>
   readonly log: Log
   /** Called for refused requests; `undefined`: no audit log. */
-  readonly denied: () => Hub['denied']
+  readonly denied: () => ListenerContext['denied']
 }
 
 /** A person who is at the issuer. */

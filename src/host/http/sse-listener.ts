@@ -20,9 +20,9 @@ import { sweepStream } from '../response/exchange.ts'
 import type { Exchange } from '../response/exchange.ts'
 import { note } from '../denials.ts'
 import { Elsewhere } from './elsewhere.ts'
-import { carriesJson, refuseBody, refuseBusy, turnAway } from './entrance.ts'
-import type { Entrance } from './entrance.ts'
-import type { Hub } from '../hub.ts'
+import { carriesJson, refuseBody, refuseBusy, turnAway } from './routed-request.ts'
+import type { RoutedRequest } from './routed-request.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { announceAll, announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
@@ -34,7 +34,7 @@ const SESSION = 'sessionId'
 
 interface Connected {
   readonly events: EventStream
-  readonly entrance: Entrance
+  readonly entrance: RoutedRequest
   session: Session | undefined
   /** The session goes on from a stream before, or is taken for one that does: `initialize` may still come. */
   isTakenUp: boolean
@@ -45,13 +45,13 @@ interface Connected {
 }
 
 export class SseListener {
-  readonly #hub: Hub
+  readonly #hub: ListenerContext
   readonly #connected = new Map<string, Connected>()
   /** What lives at other replicas; `undefined`: there are none. */
   readonly #elsewhere: Elsewhere | undefined
   #isDraining = false
 
-  constructor(hub: Hub) {
+  constructor(hub: ListenerContext) {
     this.#hub = hub
     this.#elsewhere = hub.replicas && new Elsewhere(hub, hub.replicas)
   }
@@ -67,7 +67,7 @@ export class SseListener {
   }
 
   /** `GET /sse`: the first event says where to post; `prefix`: what a proxy has before our paths. */
-  open(entrance: Entrance, prefix: string): void {
+  open(entrance: RoutedRequest, prefix: string): void {
     const { request } = entrance
     const refusal = this.#refuse(entrance.principal)
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
@@ -129,7 +129,7 @@ export class SseListener {
   }
 
   /** `POST /messages?sessionId=…`: 202, and the answer comes on the stream. */
-  post(entrance: Entrance): void {
+  post(entrance: RoutedRequest): void {
     const { request, principal, scope, facts, untilMs } = entrance
     const id = new URLSearchParams(request.query).get(SESSION) ?? ''
     const connected = this.#connected.get(id)
@@ -149,7 +149,7 @@ export class SseListener {
   }
 
   /** The stream is at another replica, or was lost with it. */
-  #passOn(entrance: Entrance, id: string, elsewhere: Elsewhere): void {
+  #passOn(entrance: RoutedRequest, id: string, elsewhere: Elsewhere): void {
     const { request } = entrance
     if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
     request.readBody(this.#hub.options.limits.maxBodyBytes, (body) => {
@@ -168,7 +168,7 @@ export class SseListener {
     return reached('listen.limits.sessions_per_principal', maxSessionsPerPrincipal)
   }
 
-  #received(body: Buffer, entrance: Entrance, connected: Connected): void {
+  #received(body: Buffer, entrance: RoutedRequest, connected: Connected): void {
     const { request, principal } = entrance
     let message: Envelope
     try {
@@ -286,7 +286,7 @@ export class SseListener {
       send(
         errorReply(
           error,
-          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), word: (result) => result },
+          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), encode: (result) => result },
           this.#hub,
         ).message,
       )

@@ -12,7 +12,7 @@ import type { Identity } from '../../auth/identity.ts'
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import type { ServerCard } from '../../catalog/server-card.ts'
-import type { ConnectGuide, Hub } from '../hub.ts'
+import type { ConnectGuide, ListenerContext } from '../listener-context.ts'
 import { escaped, page, pageHeaders } from './page.ts'
 
 const MAX_FORM_BYTES = 16 * 1024
@@ -20,7 +20,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i
 
 export interface StatusSource {
-  readonly hub: Pick<Hub, 'core' | 'guides' | 'options' | 'denied' | 'log'>
+  readonly hub: Pick<ListenerContext, 'core' | 'guides' | 'options' | 'denied' | 'log'>
   /** Origin, and path before ours, under which a browser reaches us (front). */
   readonly origin: () => Promise<string>
   /** Whether browsers reach us by another name than they were given (`listen.http.public_url`). */

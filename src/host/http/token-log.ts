@@ -4,7 +4,7 @@
  */
 import type { Refusal } from '../../auth/refusal.ts'
 import { Throttle } from '../../time/throttle.ts'
-import type { Log } from '../hub.ts'
+import type { Log } from '../listener-context.ts'
 
 const PERIOD_MS = 60_000
 /** The message; what is wrong is among the facts. */

@@ -16,7 +16,7 @@ const BURST = 20
 const PERIOD_MS = 100
 
 export class ProgressExchange implements Exchange {
-  /** See `CallWay`. */
+  /** See `ResponseChannel`. */
   readonly hostId: Id | undefined
   traceId: string | undefined
   readonly #inner: Exchange

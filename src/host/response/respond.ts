@@ -30,7 +30,7 @@ export interface Failed {
   /** Its host is at a bridge: what a server of the same era says is relayed as it came (B277). */
   readonly isBridge?: boolean
   /** Writes what every result of the host's era carries into a result of ours. */
-  readonly word: (result: JsonObject) => JsonObject
+  readonly encode: (result: JsonObject) => JsonObject
 }
 
 /** `<D>` stands for the display name of the server, `<n>` for the amount. The words of BRIDGING 7.2. */
@@ -109,7 +109,7 @@ const failure = (error: Failure, failed: Failed, command: CommandPrinter): Reply
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
   const result = Payload.of({ content: [{ type: 'text', text }], isError: true, _meta: data })
-  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.word(result).parts()) }
+  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.encode(result).parts()) }
 }
 
 /** With the option that set the limit (RELIABILITY 7). */
@@ -216,7 +216,7 @@ const missingCapability = (error: ServerError, failed: Failed): Reply => {
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, wrapped(error, failed, text)) }
   const result = Payload.of({ content: [{ type: 'text', text }], isError: true })
   result.set('_meta', originalData(error, failed).parts())
-  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.word(result).parts()) }
+  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.encode(result).parts()) }
 }
 
 /** A missing resource has a code of its own in each era (B103). */

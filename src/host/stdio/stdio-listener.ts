@@ -20,7 +20,7 @@ import { readBatch, serveBatch } from '../http/batch.ts'
 import { UNREAD, withinMessage } from '../boundary.ts'
 import { noteError } from '../denials.ts'
 import type { Exchange } from '../response/exchange.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 import { announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
 import { PIPE_FACTS } from '../caller-facts.ts'
 import { serveModern } from '../modern.ts'
@@ -57,7 +57,7 @@ export interface IntroducedHost {
 }
 
 export class StdioListener {
-  readonly #hub: Hub
+  readonly #hub: ListenerContext
   readonly #pipe: Pipe
   readonly #options: StdioOptions
   /** Modern requests under way, and how to give them up. */
@@ -67,7 +67,7 @@ export class StdioListener {
   #isIntroduced = false
   readonly #holding = Promise.withResolvers<void>()
 
-  constructor(pipe: Pipe, options: StdioOptions, hub: Hub) {
+  constructor(pipe: Pipe, options: StdioOptions, hub: ListenerContext) {
     this.#pipe = pipe
     this.#options = options
     this.#hub = hub
@@ -197,7 +197,7 @@ export class StdioListener {
           era: 'legacy',
           method: message.method,
           ref: this.#hub.nextRef(),
-          word: (result) => result,
+          encode: (result) => result,
         },
         this.#hub,
       )

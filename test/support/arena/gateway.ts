@@ -5,12 +5,12 @@
 import { startGateway } from '../../../src/app.ts'
 import { Reloading } from '../../../src/commands/serve/reloading.ts'
 import { loadConfiguration } from '../../../src/config/load.ts'
-import { readSurroundings } from '../../../src/config/surroundings.ts'
+import { readRuntimeEnvironment } from '../../../src/config/runtime-environment.ts'
 import { DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
 import { createLog } from '../../../src/log.ts'
 
 const [file = ''] = process.argv.slice(2)
-const context = readSurroundings({ listen: '127.0.0.1:0' })
+const context = readRuntimeEnvironment({ listen: '127.0.0.1:0' })
 const load = () => loadConfiguration({ files: [file] }, context)
 const log = createLog({ level: 'error', format: 'json' }, process.stderr)
 const running = await startGateway(await load(), {

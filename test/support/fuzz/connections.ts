@@ -3,10 +3,10 @@ import { HTTPParser, methods } from 'node:_http_common'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { BodyPool } from '../../../src/transport/body-pool.ts'
-import { PlainConnection } from '../../../src/transport/http1/server/fast-connection.ts'
-import type { PlainShared } from '../../../src/transport/http1/server/fast-connection.ts'
+import { FastConnection } from '../../../src/transport/http1/server/fast-connection.ts'
+import type { FastShared } from '../../../src/transport/http1/server/fast-connection.ts'
 import { WriteBatch } from '../../../src/transport/write-batch.ts'
-import { WriteRoom } from '../../../src/transport/http1/server/write-room.ts'
+import { WriteBuffer } from '../../../src/transport/http1/server/write-buffer.ts'
 import { same } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -38,10 +38,10 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
   let handed: Buffer | undefined
   const batch = new WriteBatch()
   const bodies = new BodyPool()
-  const shared: PlainShared = {
+  const shared: FastShared = {
     caps: { proven: () => undefined },
     batch,
-    room: new WriteRoom(1_024),
+    writeBuffer: new WriteBuffer(1_024),
     bodies,
     writeStallMs: 1_000,
     keepAliveTimeoutMs: 1_000,
@@ -71,7 +71,7 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
   }
   const socket = new Duplex({ read: () => undefined, write: (_piece, _encoding, done) => done() })
   // oxlint-disable-next-line no-new
-  new PlainConnection(Object.assign(socket, { destroySoon: () => undefined }) as unknown as Socket, shared)
+  new FastConnection(Object.assign(socket, { destroySoon: () => undefined }) as unknown as Socket, shared)
   for (const piece of pieces) {
     if (handed === undefined) socket.emit('data', piece)
     else handed = Buffer.concat([handed, piece])

@@ -1,7 +1,7 @@
 /** Plain requests of hosts, which we read ourselves: whatever is taken for one, node:http's own parser reads as the same. */
 import { HTTPParser, methods } from 'node:_http_common'
-import { PlainHead } from '../../../src/transport/http1/server/fast-head.ts'
-import type { PlainBody } from '../../../src/transport/http1/server/fast-head.ts'
+import { FastHead } from '../../../src/transport/http1/server/fast-head.ts'
+import type { FastBody } from '../../../src/transport/http1/server/fast-head.ts'
 import { must, same } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -41,13 +41,13 @@ const readByNode = (bytes: Buffer): NodeRead => {
   return read
 }
 
-const verdict = (bytes: Buffer): PlainBody | undefined => {
-  const head = PlainHead.read(bytes)
-  return head instanceof PlainHead ? head.bodyIn(bytes) : head
+const verdict = (bytes: Buffer): FastBody | undefined => {
+  const head = FastHead.read(bytes)
+  return head instanceof FastHead ? head.bodyIn(bytes) : head
 }
 
 /** A whole plain request, as both must read it. */
-const compare = (head: PlainHead, request: Buffer, body: Buffer): void => {
+const compare = (head: FastHead, request: Buffer, body: Buffer): void => {
   const theirs = readByNode(request)
   same({ ...theirs, headers: [], body: [] }, {
     method: head.method,
@@ -75,7 +75,7 @@ const BIG_BYTES = 64 * 1024
 const PREFIXES = 48
 
 /** Without a stated length: chunks, or no body. What is taken for whole is so by node:http as well, with the same body. */
-const examineUnstated = (head: PlainHead, bytes: Buffer, start: number): void => {
+const examineUnstated = (head: FastHead, bytes: Buffer, start: number): void => {
   same(head.size, start)
   const body = head.bodyIn(bytes)
   same(body, verdict(bytes))
@@ -94,10 +94,10 @@ const examineUnstated = (head: PlainHead, bytes: Buffer, start: number): void =>
 }
 
 /** What holds for the request that `bytes` begin with, if it is plain: with just its body, with less, and with a body of another length. */
-const examine = (bytes: Buffer, other: PlainHead): void => {
-  const head = PlainHead.read(bytes)
+const examine = (bytes: Buffer, other: FastHead): void => {
+  const head = FastHead.read(bytes)
   const told = other.bodyIn(bytes)
-  if (!(head instanceof PlainHead)) {
+  if (!(head instanceof FastHead)) {
     same(told, undefined)
     return
   }
@@ -148,9 +148,9 @@ const FRAMES: readonly (readonly [before: string, behind: string])[] = [
   ['OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n', '\r\n'],
 ]
 
-const headOf = (text: string): PlainHead => {
-  const head = PlainHead.read(Buffer.from(text))
-  must(head instanceof PlainHead, `${text} is plain`)
+const headOf = (text: string): FastHead => {
+  const head = FastHead.read(Buffer.from(text))
+  must(head instanceof FastHead, `${text} is plain`)
   return head
 }
 const KNOWN = headOf(`${START}Content-Length: 2\r\n\r\n`)

@@ -1,7 +1,7 @@
 /** What must not be left of hosts that are gone: sessions, calls, rounds, connections, and the objects that stand for them. */
 import { queryObjects } from 'node:v8'
 import type { Running } from '../../../src/app.ts'
-import { CarriedCall } from '../../../src/era/server/carried-call.ts'
+import { PendingCall } from '../../../src/era/server/pending-call.ts'
 import { ParkedCall } from '../../../src/era/host/parked-call.ts'
 import { PostExchange } from '../../../src/host/response/exchange.ts'
 import { Session } from '../../../src/host/session/session.ts'
@@ -9,7 +9,7 @@ import { EventLog } from '../../../src/host/response/event-log.ts'
 import type { Machine } from './builtins.ts'
 
 /** Of which none may be reachable by anything at all. */
-const GONE = [Session, EventLog, PostExchange, ParkedCall, CarriedCall] as const
+const GONE = [Session, EventLog, PostExchange, ParkedCall, PendingCall] as const
 
 /** In words; `isDeep`: also looks for objects that something still refers to, which takes a whole garbage collection. */
 export const leftOver = ({ front, gateway, hub }: Running, { network }: Machine, isDeep: boolean): readonly string[] => {

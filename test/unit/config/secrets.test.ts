@@ -1,7 +1,7 @@
 /** Where secrets come from, and what is said of those that do not come (`secrets`, `${secret:…}`). */
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import type { SecretMemory } from '../../../src/config/surroundings.ts'
+import type { SecretMemory } from '../../../src/config/runtime-environment.ts'
 import { workspace } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfiguration } from '../../../src/config/load.ts'
 import { ConfigError } from '../../../src/config/syntax/problems.ts'
-import type { Context } from '../../../src/config/surroundings.ts'
+import type { Context } from '../../../src/config/runtime-environment.ts'
 
 export interface Workspace extends AsyncDisposable {
   readonly folder: string

@@ -1,6 +1,6 @@
 /** Questions of servers in the words of each host (BRIDGING 3.13, 3.14; 8.4, 8.5). */
 import { describe, expect, test } from 'vitest'
-import { refusalOf, wordQuestion } from '../../../src/era/questions.ts'
+import { refusalOf, encodeQuestion } from '../../../src/era/questions.ts'
 import { EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, HostSession, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
@@ -25,7 +25,7 @@ const put = (method: string, params: string | object, revision: Revision, id = '
     params: Payload.at(Buffer.from(typeof params === 'string' ? params : JSON.stringify(params))),
   }
   const host = { revision, session: revision === '2026-07-28' ? undefined : { ...session, id } }
-  const worded: Question | Answer = wordQuestion(question, ASKER, host, () => undefined)
+  const worded: Question | Answer = encodeQuestion(question, ASKER, host, () => undefined)
   if ('method' in worded) return textOf(worded.params)
   return 'error' in worded ? Number(worded.error.value('code')) : 0
 }

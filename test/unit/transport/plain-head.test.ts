@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PlainHead } from '../../../src/transport/http1/server/fast-head.ts'
+import { FastHead } from '../../../src/transport/http1/server/fast-head.ts'
 
 const LINE = 'POST /mcp?x=y HTTP/1.1\r\n'
 const HOST = 'Host: localhost:8000\r\n'
@@ -7,14 +7,14 @@ const LENGTH = 'Content-Length: 5\r\n'
 const PLAIN = `${LINE}${HOST}Content-Type: application/json\r\n${LENGTH}Accept: application/json, text/event-stream\r\n\r\n`
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
-const read = (text: string): PlainHead | 'more' | undefined => PlainHead.read(bytes(text))
-const headOf = (text: string): PlainHead => {
+const read = (text: string): FastHead | 'more' | undefined => FastHead.read(bytes(text))
+const headOf = (text: string): FastHead => {
   const head = read(text)
-  if (head instanceof PlainHead) return head
+  if (head instanceof FastHead) return head
   throw new Error(`not plain: ${text}`)
 }
 /** What a head makes of bytes, as text. */
-const bodyOf = (head: PlainHead, text: string): string | undefined => {
+const bodyOf = (head: FastHead, text: string): string | undefined => {
   const body = head.bodyIn(bytes(text))
   if (Buffer.isBuffer(body)) return `body ${body.toString('latin1')}`
   return typeof body === 'object' ? `${body.part.length} of ${body.length}` : body
@@ -71,16 +71,16 @@ test('each beginning of a plain request may still become one, and none is taken 
   const whole = `${PLAIN}hello`
   for (let at = 0; at < whole.length; at++) {
     const head = read(whole.slice(0, at))
-    const told = head instanceof PlainHead ? bodyOf(head, whole.slice(0, at)) : head
+    const told = head instanceof FastHead ? bodyOf(head, whole.slice(0, at)) : head
     expect(told, String(at)).toBe(at < PLAIN.length ? 'more' : `${at - PLAIN.length} of 5`)
   }
 })
 
 test('a head does not keep the bytes of the request it was read from', () => {
   const request = bytes(`${PLAIN}hello`)
-  const head = PlainHead.read(request)
+  const head = FastHead.read(request)
   request.fill(0)
-  expect(head instanceof PlainHead && bodyOf(head, `${PLAIN}hello`)).toBe('body hello')
+  expect(head instanceof FastHead && bodyOf(head, `${PLAIN}hello`)).toBe('body hello')
 })
 
 test('a head of 8 KiB is plain, one byte more is not, whether its end has come or not', () => {

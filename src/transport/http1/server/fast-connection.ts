@@ -11,11 +11,11 @@ import { tellStalled } from './http-request.ts'
 import type { Shared } from './http-request.ts'
 import { closeGently } from './lingering.ts'
 import type { LingerLimits } from './lingering.ts'
-import { PlainHead } from './fast-head.ts'
+import { FastHead } from './fast-head.ts'
 import type { BodyPart } from './fast-head.ts'
-import { PlainRequest } from './fast-request.ts'
+import { FastRequest } from './fast-request.ts'
 import { RequestBody } from './request-body.ts'
-import type { WriteRoom } from './write-room.ts'
+import type { WriteBuffer } from './write-buffer.ts'
 
 /** A connection without a complete request head after this time, ms, is handed to node:http, which has time-outs for slow peers. Times are up to a sweep old. */
 const SLOW_MS = 2_000
@@ -29,8 +29,8 @@ const MAX_PIECES = 8
 const MAX_EARLY_BYTES = 64 * 1024
 
 /** What the plain connections of one listener use. */
-export interface PlainShared extends Shared, LingerLimits {
-  readonly room: WriteRoom
+export interface FastShared extends Shared, LingerLimits {
+  readonly writeBuffer: WriteBuffer
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
@@ -39,22 +39,22 @@ export interface PlainShared extends Shared, LingerLimits {
   /** `Date: …`, for this second. */
   readonly date: string
   /** The connection is handed to node:http; `early`: bytes already read. */
-  handOver(connection: PlainConnection, socket: Socket, early: Buffer): void
-  closed(connection: PlainConnection): void
+  handOver(connection: FastConnection, socket: Socket, early: Buffer): void
+  closed(connection: FastConnection): void
   /** The request was not complete in time: answers 408 and closes it. `isReading`: its body was being read. */
   refuseSlow(socket: Socket, isReading: boolean): void
 }
 
-export class PlainConnection {
+export class FastConnection {
   readonly #socket: Socket
-  readonly #shared: PlainShared
+  readonly #shared: FastShared
   /** One-entry cache: the head of the last request. */
-  #head: PlainHead | undefined
+  #head: FastHead | undefined
   /** Part of a head, or of a body in chunks. */
   #begun: Buffer | undefined
   /** Number of its reads. */
   #pieces = 0
-  #request: PlainRequest | undefined
+  #request: FastRequest | undefined
   /** The incomplete body of a request under way or already answered. */
   #body: RequestBody | undefined
   /** Bytes received while a request was under way. */
@@ -65,7 +65,7 @@ export class PlainConnection {
   #isClosing = false
   #sinceMs: number
 
-  constructor(socket: Socket, shared: PlainShared) {
+  constructor(socket: Socket, shared: FastShared) {
     this.#socket = socket
     this.#shared = shared
     this.#sinceMs = shared.nowMs
@@ -156,7 +156,7 @@ export class PlainConnection {
   #bodyIn(bytes: Buffer): Buffer | BodyPart | 'more' | undefined {
     let body = this.#head?.bodyIn(bytes)
     if (body === undefined) {
-      const head = PlainHead.read(bytes)
+      const head = FastHead.read(bytes)
       if (head === 'more' || head === undefined) return head
       if (head.lines > this.#shared.maxHeaderLines || head.size > this.#shared.maxHeaderBytes) return undefined
       this.#head = head
@@ -175,7 +175,7 @@ export class PlainConnection {
     this.#pieces = 0
     if (this.#head === undefined) return
     const body = Buffer.isBuffer(came) ? came : this.#expect(came)
-    this.#request = new PlainRequest(this.#head, body, this, this.#socket, this.#shared)
+    this.#request = new FastRequest(this.#head, body, this, this.#socket, this.#shared)
     this.#shared.events.request(this.#request)
   }
 

@@ -2,22 +2,22 @@
 import type { Socket } from 'node:net'
 import type { Shared } from './http-request.ts'
 import type { LingerLimits } from './lingering.ts'
-import { PlainConnection } from './fast-connection.ts'
-import type { PlainShared } from './fast-connection.ts'
-import { WriteRoom } from './write-room.ts'
+import { FastConnection } from './fast-connection.ts'
+import type { FastShared } from './fast-connection.ts'
+import { WriteBuffer } from './write-buffer.ts'
 
 const SWEEP_MS = 1_000
 /** More than a whole answer (`http-request.ts`) with its head. */
-const ROOM_BYTES = 72 * 1024
+const WRITE_BUFFER_BYTES = 72 * 1024
 
-export interface PlainOptions extends LingerLimits {
+export interface FastOptions extends LingerLimits {
   readonly headersTimeoutMs: number
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
   readonly maxHeaderLines: number
 }
 
-export class PlainConnections implements PlainShared {
+export class FastConnections implements FastShared {
   readonly caps: Shared['caps']
   readonly batch: Shared['batch']
   readonly bodies: Shared['bodies']
@@ -29,11 +29,11 @@ export class PlainConnections implements PlainShared {
   readonly maxHeaderLines: number
   readonly maxUnreadBytes: number
   readonly requestTimeoutMs: number
-  readonly refuseSlow: PlainShared['refuseSlow']
+  readonly refuseSlow: FastShared['refuseSlow']
   readonly addressOf: Shared['addressOf']
   readonly clientOf: Shared['clientOf']
-  readonly room: WriteRoom
-  readonly #connections = new Set<PlainConnection>()
+  readonly writeBuffer: WriteBuffer
+  readonly #connections = new Set<FastConnection>()
   /** Gives a connection to node:http. */
   readonly #accept: (socket: Socket) => void
   readonly #timer: NodeJS.Timeout
@@ -42,13 +42,13 @@ export class PlainConnections implements PlainShared {
 
   /** `isSecure`: what is written is encrypted later, so that no memory is free for the next answer at once. */
   constructor(
-    options: PlainOptions,
+    options: FastOptions,
     shared: Shared,
     accept: (socket: Socket) => void,
-    refuseSlow: PlainShared['refuseSlow'],
+    refuseSlow: FastShared['refuseSlow'],
     isSecure = false,
   ) {
-    this.room = new WriteRoom(isSecure ? 0 : ROOM_BYTES)
+    this.writeBuffer = new WriteBuffer(isSecure ? 0 : WRITE_BUFFER_BYTES)
     this.caps = shared.caps
     this.batch = shared.batch
     this.bodies = shared.bodies
@@ -75,10 +75,10 @@ export class PlainConnections implements PlainShared {
   }
 
   add(socket: Socket): void {
-    this.#connections.add(new PlainConnection(socket, this))
+    this.#connections.add(new FastConnection(socket, this))
   }
 
-  handOver(connection: PlainConnection, socket: Socket, early: Buffer): void {
+  handOver(connection: FastConnection, socket: Socket, early: Buffer): void {
     this.#connections.delete(connection)
     // The bytes put back are read first, once node:http reads the socket.
     socket.pause()
@@ -87,7 +87,7 @@ export class PlainConnections implements PlainShared {
     socket.resume()
   }
 
-  closed(connection: PlainConnection): void {
+  closed(connection: FastConnection): void {
     this.#connections.delete(connection)
   }
 

@@ -29,12 +29,12 @@ export interface BodyPart {
  * What of a request with a known head has come: its body, the beginning of a body of a stated length, chunks that are not complete yet
  * (`'more'`), or something else than one plain body (`'beyond'`): bytes behind it, or chunks of another form.
  */
-export type PlainBody = Buffer | BodyPart | 'more' | 'beyond'
+export type FastBody = Buffer | BodyPart | 'more' | 'beyond'
 
 /** How the end of the body is found. */
 type Framing = 'length' | 'chunked' | 'none'
 
-export class PlainHead {
+export class FastHead {
   readonly method: string
   /** Path and query. */
   readonly target: string
@@ -68,7 +68,7 @@ export class PlainHead {
   }
 
   /** The head that `bytes` begin with; `'more'`: it may still become one, `undefined`: never. */
-  static read(bytes: Buffer): PlainHead | 'more' | undefined {
+  static read(bytes: Buffer): FastHead | 'more' | undefined {
     const end = bytes.indexOf(END) + END.length
     if (end < END.length) return bytes.length < MAX_HEAD_BYTES ? 'more' : undefined
     if (end > MAX_HEAD_BYTES) return undefined
@@ -98,11 +98,11 @@ export class PlainHead {
     // A copy: the bytes of a whole request are not kept for the sake of its head.
     const copy = Buffer.from(bytes.subarray(0, end))
     const cut = framing === 'length' ? lengthAt : end
-    return new PlainHead(first, headers, lines, framing, copy.subarray(0, cut), copy.subarray(cut + length.length))
+    return new FastHead(first, headers, lines, framing, copy.subarray(0, cut), copy.subarray(cut + length.length))
   }
 
   /** What has come of the request that `bytes` begin with; `undefined`: it has another head. */
-  bodyIn(bytes: Buffer): PlainBody | undefined {
+  bodyIn(bytes: Buffer): FastBody | undefined {
     const before = this.#before
     const after = this.#after
     if (bytes.length < before.length || bytes.compare(before, 0, before.length, 0, before.length) !== 0) return undefined

@@ -3,26 +3,26 @@ import type { Socket } from 'node:net'
 import type { Parts } from '../../../wire/message/payload.ts'
 import { HttpRequest } from './http-request.ts'
 import type { HeadNotes, Headers, AnswerBody, Unread } from './http-request.ts'
-import type { PlainConnection, PlainShared } from './fast-connection.ts'
-import type { PlainHead } from './fast-head.ts'
-import { PlainResponse } from './fast-response.ts'
+import type { FastConnection, FastShared } from './fast-connection.ts'
+import type { FastHead } from './fast-head.ts'
+import { FastResponse } from './fast-response.ts'
 import type { RequestBody } from './request-body.ts'
 import { STATUS_TEXTS } from './status-texts.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 
-export class PlainRequest extends HttpRequest {
-  readonly #head: PlainHead
+export class FastRequest extends HttpRequest {
+  readonly #head: FastHead
   readonly #body: Buffer | RequestBody
-  readonly #connection: PlainConnection
+  readonly #connection: FastConnection
   readonly #socket: Socket
-  readonly #plain: PlainShared
+  readonly #plain: FastShared
   #isAnswered = false
-  #response: PlainResponse | undefined
+  #response: FastResponse | undefined
   #onDisconnect: (() => void) | undefined
 
-  constructor(head: PlainHead, body: Buffer | RequestBody, connection: PlainConnection, socket: Socket, shared: PlainShared) {
+  constructor(head: FastHead, body: Buffer | RequestBody, connection: FastConnection, socket: Socket, shared: FastShared) {
     super(head.target, shared)
     this.#head = head
     this.#body = body
@@ -99,7 +99,7 @@ export class PlainRequest extends HttpRequest {
     this.shared.batch.add(() => {
       // The host has said that it says no more: its connection is about to close.
       if (!this.#socket.writable) return
-      this.#plain.room.write(this.#socket, head, body, length)
+      this.#plain.writeBuffer.write(this.#socket, head, body, length)
       this.#connection.answered(isKept)
     })
   }
@@ -108,7 +108,7 @@ export class PlainRequest extends HttpRequest {
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
-    const response = new PlainResponse(this.#socket, head, length === undefined)
+    const response = new FastResponse(this.#socket, head, length === undefined)
     response.on('error', () => undefined)
     response.once('finish', () => this.#connection.answered(isKept))
     this.#response = response

@@ -10,7 +10,7 @@ const FULL_BYTES = 64 * 1024
 
 type Taken = (error?: Error | null) => void
 
-export class PlainResponse extends Writable implements AnswerBody {
+export class FastResponse extends Writable implements AnswerBody {
   readonly #socket: Socket
   readonly #isChunked: boolean
   /** Goes out with the first piece. */

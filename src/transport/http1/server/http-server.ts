@@ -16,7 +16,7 @@ import { readBeginning } from './first-bytes.ts'
 import type { ListenerEvents, Shared } from './http-request.ts'
 import type { LingerLimits } from './lingering.ts'
 import { NodeServer, refuseLate } from './node-server.ts'
-import { PlainConnections } from './fast-connections.ts'
+import { FastConnections } from './fast-connections.ts'
 import { bind } from './listen-address.ts'
 import type { ListenAddress, TcpAddress } from './listen-address.ts'
 import { readProxyHeader } from './proxy-header.ts'
@@ -106,7 +106,7 @@ export const listenHttp = async (
   const accept = (socket: Socket): void => native.accept(socket)
   const refuseSlow = (socket: Socket, isReading: boolean): void => refuseLate(socket, isReading, options, events)
   const plain =
-    options.httpServer === 'own' ? new PlainConnections(options, shared, accept, refuseSlow, tls !== undefined) : undefined
+    options.httpServer === 'own' ? new FastConnections(options, shared, accept, refuseSlow, tls !== undefined) : undefined
   let accepted = 0
   const sockets = new Set<Socket>()
   const track = (socket: Socket): void => {

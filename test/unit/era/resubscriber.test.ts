@@ -1,7 +1,7 @@
 /** The streams behind a set that hosts watch at a modern server (BRIDGING 3.7). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { WatchedSet } from '../../../src/era/server/watched-set.ts'
-import type { Filter, ListenStream } from '../../../src/era/server/watched-set.ts'
+import { Resubscriber } from '../../../src/era/server/resubscriber.ts'
+import type { Filter, ListenStream } from '../../../src/era/server/resubscriber.ts'
 
 interface Opened {
   readonly key: string
@@ -44,7 +44,7 @@ const makeSet = () => {
     }
     return { key: stream.key, acknowledged: acknowledged.promise, ended: ended.promise, refusal: () => refusal, close }
   }
-  return { set: new WatchedSet('resourceSubscriptions', open, (uri) => missed.push(uri)), opened, missed }
+  return { set: new Resubscriber('resourceSubscriptions', open, (uri) => missed.push(uri)), opened, missed }
 }
 
 beforeEach(() => void vi.useFakeTimers())

@@ -16,9 +16,9 @@ const MAX_PENDING = 256
 const systemClock: Clock = { wallMs: Date.now, monotonicMs: () => performance.now() }
 
 /** Too much is being verified to take one more. */
-export class DoorkeeperBusy extends Error {}
+export class VerifierBusy extends Error {}
 
-export class Doorkeeper {
+export class CredentialVerifier {
   readonly #tokens: StaticTokens
   readonly #resourceServer: (() => Promise<ResourceServer>) | undefined
   readonly #known = new KnownCredentials()
@@ -43,7 +43,7 @@ export class Doorkeeper {
   }
 
   /**
-   * `undefined`: not a good credential. The promise rejects with `IssuerUnreachable` or `DoorkeeperBusy` where that cannot be found out
+   * `undefined`: not a good credential. The promise rejects with `IssuerUnreachable` or `VerifierBusy` where that cannot be found out
    * now. `digest`: of the token, by `digestOf`.
    */
   admit(token: string, digest = digestOf(token)): Admitted | undefined | Promise<Admitted | undefined> {
@@ -67,7 +67,7 @@ export class Doorkeeper {
     const name = digest.toString('base64url')
     const before = this.#pending.get(name)
     if (before !== undefined) return before
-    if (this.#pending.size >= MAX_PENDING) return Promise.reject(new DoorkeeperBusy('too many tokens are being verified'))
+    if (this.#pending.size >= MAX_PENDING) return Promise.reject(new VerifierBusy('too many tokens are being verified'))
     const verified = resourceServer
       .then((server) => server.verify(token))
       .then((admitted) => {

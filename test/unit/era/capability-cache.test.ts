@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Introductions } from '../../../src/era/host/introductions.ts'
+import { CapabilityCache } from '../../../src/era/host/capability-cache.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 const meta = (text: string): Payload => Payload.at(Buffer.from(` ${text} `), 1)
@@ -7,7 +7,7 @@ const meta = (text: string): Payload => Payload.at(Buffer.from(` ${text} `), 1)
 const read = (payload: Payload): { readonly a: unknown } => ({ a: payload.value('a') })
 
 test('whoever says the same is given the same object, and whoever says something as long another', () => {
-  const known = new Introductions<{ readonly a: unknown }>()
+  const known = new CapabilityCache<{ readonly a: unknown }>()
   const one = known.of(meta('{"a":1}'), read)
   expect(known.of(meta('{"a":1}'), read)).toBe(one)
   const two = known.of(meta('{"a":2}'), read)
@@ -18,7 +18,7 @@ test('whoever says the same is given the same object, and whoever says something
 })
 
 test('a text with a progress token is read each time, and nothing is remembered of what could not be read', () => {
-  const known = new Introductions<{ readonly a: unknown }>()
+  const known = new CapabilityCache<{ readonly a: unknown }>()
   const text = '{"a":1,"progressToken":7}'
   expect(known.of(meta(text), read)).not.toBe(known.of(meta(text), read))
   const fail = (): never => {

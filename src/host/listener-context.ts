@@ -2,7 +2,7 @@
 import type { Seal } from '../auth/seal.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
-import type { Introductions } from '../era/host/introductions.ts'
+import type { CapabilityCache } from '../era/host/capability-cache.ts'
 import type { Introduced } from '../era/host/modern-host.ts'
 import type { Replicas } from '../replicas/replicas.ts'
 import type { Caller, HostSession } from '../rpc/call.ts'
@@ -38,14 +38,14 @@ export interface ConnectGuide {
   readonly link?: string
 }
 
-export interface Hub {
+export interface ListenerContext {
   readonly core: Core
   /** `serverInfo` of the endpoints. */
   readonly identities: Identities
   readonly options: HostOptions
   readonly log: Log
   /** Capability cache of modern hosts. */
-  readonly introductions: Introductions<Introduced>
+  readonly capabilityCache: CapabilityCache<Introduced>
   /** Memory of big replies of servers. */
   readonly bodies: BodyPool
   /** Tokens of callers, for servers with token exchange. */

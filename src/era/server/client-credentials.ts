@@ -7,7 +7,7 @@ import type { Declared } from './link.ts'
 export const CLIENT_CREDENTIALS = 'io.modelcontextprotocol/oauth-client-credentials'
 
 /** The same capabilities with or without the extension; `hasAccount`: whether the gateway uses client credentials at this server. */
-export const withOwnAccount = (capabilities: Declared, hasAccount: boolean): Declared => {
+export const withClientCredentials = (capabilities: Declared, hasAccount: boolean): Declared => {
   const extensions = capabilities['extensions'] as Readonly<Record<string, unknown>> | undefined
   if (!hasAccount && extensions?.[CLIENT_CREDENTIALS] === undefined) return capabilities
   const { [CLIENT_CREDENTIALS]: _, ...others } = extensions ?? {}

@@ -2,7 +2,7 @@
 import { uriMode } from '../../catalog/names/naming.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
-import { refusalOf, wordQuestion } from '../../era/questions.ts'
+import { refusalOf, encodeQuestion } from '../../era/questions.ts'
 import type { Asker } from '../../era/questions.ts'
 import { isBridge } from '../../rpc/call.ts'
 import type { Answer, Caller, Question } from '../../rpc/call.ts'
@@ -25,10 +25,10 @@ export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller,
 })
 
 /**
- * The questions of `inputRequests`, worded as if they came as requests; what came out as an answer, because the host has no words
+ * The questions of `inputRequests`, encoded as if they came as requests; what came out as an answer, because the host has no words
  * for the question, by its key. `onRefusal` is told of those that this host must not be asked: they are left out (B059).
  */
-export const wordRequests = (
+export const encodeRequests = (
   result: Payload,
   asker: Asker,
   caller: Caller,
@@ -45,8 +45,8 @@ export const wordRequests = (
       requests?.delete(key)
       continue
     }
-    const worded = wordQuestion(question, asker, caller, note)
-    if (!('method' in worded)) refused.set(key, worded)
+    const encoded = encodeQuestion(question, asker, caller, note)
+    if (!('method' in encoded)) refused.set(key, encoded)
   }
   return refused
 }

@@ -33,7 +33,7 @@ interface Standing {
   readonly ids: ReadonlySet<string>
 }
 
-export class WatchedSet {
+export class Resubscriber {
   readonly #field: 'resourceSubscriptions' | 'taskIds'
   readonly #open: (filter: Filter) => ListenStream
   readonly #onMissed: (id: string) => void

@@ -5,10 +5,10 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { BodyPool } from '../../../src/transport/body-pool.ts'
 import type { HttpRequest } from '../../../src/transport/http1/server/http-request.ts'
-import { PlainConnection } from '../../../src/transport/http1/server/fast-connection.ts'
-import type { PlainShared } from '../../../src/transport/http1/server/fast-connection.ts'
+import { FastConnection } from '../../../src/transport/http1/server/fast-connection.ts'
+import type { FastShared } from '../../../src/transport/http1/server/fast-connection.ts'
 import { WriteBatch } from '../../../src/transport/write-batch.ts'
-import { WriteRoom } from '../../../src/transport/http1/server/write-room.ts'
+import { WriteBuffer } from '../../../src/transport/http1/server/write-buffer.ts'
 
 /** The collector, which is hidden unless a flag asks for it. */
 const collector = (): (() => void) => {
@@ -22,10 +22,10 @@ const REQUEST = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'
 const open = (takes = true) => {
   const seen: string[] = []
   const requests: HttpRequest[] = []
-  const shared: PlainShared = {
+  const shared: FastShared = {
     caps: { proven: () => undefined },
     batch: new WriteBatch(),
-    room: new WriteRoom(1_024),
+    writeBuffer: new WriteBuffer(1_024),
     bodies: new BodyPool(),
     writeStallMs: 500,
     keepAliveTimeoutMs: 5_000,
@@ -51,7 +51,7 @@ const open = (takes = true) => {
   Object.assign(duplex, { destroySoon: () => void seen.push('closed') })
   const destroy = duplex.destroy.bind(duplex)
   Object.assign(duplex, { destroy: () => void (seen.push('destroyed'), destroy()) })
-  const connection = new PlainConnection(duplex as Socket, shared)
+  const connection = new FastConnection(duplex as Socket, shared)
   const say = (text: string): void => void duplex.emit('data', Buffer.from(text))
   const answer = (): void => {
     say(REQUEST)

@@ -9,7 +9,7 @@ const MAX_KNOWN = 256
 /** Texts longer than this are read each time, in bytes. */
 const MAX_BYTES = 2_048
 
-export class Introductions<T> {
+export class CapabilityCache<T> {
   readonly #known = new Map<string, T>()
   /** One-entry cache in front of `#known`. */
   #latest: Known<T> | undefined

@@ -10,10 +10,10 @@ import { JSON_TYPE } from '../response/exchange.ts'
 import { errorReply } from '../response/respond.ts'
 import type { Failed } from '../response/respond.ts'
 import type { ScopeChallenge } from '../response/exchange.ts'
-import type { Hub } from '../hub.ts'
+import type { ListenerContext } from '../listener-context.ts'
 
 /** One request with its resolved path and credential. */
-export interface Entrance {
+export interface RoutedRequest {
   readonly request: HttpRequest
   readonly principal: string
   readonly scope: Scope
@@ -41,7 +41,7 @@ export const carriesJson = (request: HttpRequest): boolean => mediaType(request.
  * Refuses an encoded body before it is read. Bodies are not decoded here, and a body that one parser decodes and another does not would
  * be two different requests. True: it was refused and answered.
  */
-export const refuseEncoded = (hub: Pick<Hub, 'denied'>, request: HttpRequest): boolean => {
+export const refuseEncoded = (hub: Pick<ListenerContext, 'denied'>, request: HttpRequest): boolean => {
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
   const text = 'a body with Content-Encoding is not taken: send it as it is'
@@ -66,20 +66,20 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
 }
 
 /** Refuses a request over a limit, with the reason and `Retry-After`: 429 for a limit per principal (T-32), else 503. */
-export const refuseBusy = (hub: Busy, entrance: Entrance, failure: Failure, message?: Envelope): void => {
+export const refuseBusy = (hub: Busy, entrance: RoutedRequest, failure: Failure, message?: Envelope): void => {
   const { limit = '', retryAfterMs = 1_000 } = failure.facts
   const id = message?.kind === 'request' ? message.id : undefined
   const status = limit.endsWith('_per_principal') ? 429 : 503
-  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), word: (result) => result }
+  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), encode: (result) => result }
   note(hub, entrance, status, failure.message, message)
   const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
   entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
 }
 
-type Busy = Pick<Hub, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
+type Busy = Pick<ListenerContext, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
 
 /** Why the body of a request was not read. */
-export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {
+export const refuseBody = (hub: ListenerContext, entrance: RoutedRequest, why: Unread): void => {
   const { maxBodyBytes } = hub.options.limits
   if (why === 'overloaded') return refuseBusy(hub, entrance, reached('limits.in_flight_bytes', hub.bodies.held.max))
   hub.limits.hit('listen.limits.max_body')
@@ -88,8 +88,8 @@ export const refuseBody = (hub: Hub, entrance: Entrance, why: Unread): void => {
 
 /** Answers with a JSON-RPC error and reports the denial. */
 export const refuse = (
-  hub: Pick<Hub, 'denied'>,
-  entrance: Entrance,
+  hub: Pick<ListenerContext, 'denied'>,
+  entrance: RoutedRequest,
   status: number,
   code: number,
   text: string,
@@ -102,8 +102,8 @@ export const refuse = (
 
 /** The same without a body. */
 export const turnAway = (
-  hub: Pick<Hub, 'denied'>,
-  entrance: Entrance,
+  hub: Pick<ListenerContext, 'denied'>,
+  entrance: RoutedRequest,
   status: number,
   headers: Readonly<Record<string, string>>,
   message?: Envelope,

@@ -5,29 +5,29 @@
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../wire/message/payload.ts'
 
-export class WriteRoom {
+export class WriteBuffer {
   readonly #size: number
-  #room: Buffer
+  #buffer: Buffer
 
   /** `size`: bytes of the longest answer that is put together here. */
   constructor(size: number) {
     this.#size = size
-    this.#room = Buffer.allocUnsafeSlow(size)
+    this.#buffer = Buffer.allocUnsafeSlow(size)
   }
 
   /** One write of `head`, in latin1, and `body`, of `bytes` bytes. */
   write(socket: Socket, head: string, body: Parts, bytes: number): void {
     const length = head.length + bytes
-    // Who is slow gets memory of just that size: what waits for it is not to take a room with it each time.
+    // A slow host gets memory of just that size: bytes that wait for it do not take a whole buffer each time.
     const isQuick = length <= this.#size && socket.writableLength === 0
-    const room = isQuick ? this.#room : Buffer.allocUnsafe(length)
-    let at = room.write(head, 'latin1')
+    const buffer = isQuick ? this.#buffer : Buffer.allocUnsafe(length)
+    let at = buffer.write(head, 'latin1')
     for (const part of body) {
-      room.set(part, at)
+      buffer.set(part, at)
       at += part.length
     }
-    socket.write(room.subarray(0, at))
+    socket.write(buffer.subarray(0, at))
     // What the kernel has not taken yet lies here until it has.
-    if (isQuick && socket.writableLength > 0) this.#room = Buffer.allocUnsafeSlow(this.#size)
+    if (isQuick && socket.writableLength > 0) this.#buffer = Buffer.allocUnsafeSlow(this.#size)
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, test } from 'vitest'
-import { WriteRoom } from '../../../src/transport/http1/server/write-room.ts'
+import { WriteBuffer } from '../../../src/transport/http1/server/write-buffer.ts'
 
 /** A socket that is written to and takes the bytes when it is told to; what it was given stays where it was until then. */
 const socket = () => {
@@ -29,7 +29,7 @@ const body = (text: string): Buffer[] => [Buffer.from(text)]
 
 test('what the kernel has not taken is not written over', () => {
   const [slow, fast] = [socket(), socket()]
-  const room = new WriteRoom(64)
+  const room = new WriteBuffer(64)
   room.write(slow.socket, 'head ', body('first'), 5)
   room.write(fast.socket, 'HEAD ', body('SECOND'), 6)
   room.write(slow.socket, 'head ', body('third'), 5)
@@ -49,7 +49,7 @@ test('what has been taken makes room for the next', () => {
       done()
     },
   })
-  const room = new WriteRoom(64)
+  const room = new WriteBuffer(64)
   for (const text of ['one', 'two']) room.write(duplex as unknown as Socket, 'caf\u00e9 ', body(text), 3)
   expect(taking[0]?.buffer).toBe(taking[1]?.buffer)
   expect(taking[1]?.toString('latin1')).toBe('caf\u00e9 two')
@@ -57,7 +57,7 @@ test('what has been taken makes room for the next', () => {
 
 test('T-23 a host that is slow holds one room at most, and the bytes of its answers', () => {
   const slow = socket()
-  const room = new WriteRoom(1_024 * 1_024)
+  const room = new WriteBuffer(1_024 * 1_024)
   for (const text of ['one', 'two', 'six']) room.write(slow.socket, '', body(text), 3)
   slow.take()
   slow.take()
@@ -68,7 +68,7 @@ test('T-23 a host that is slow holds one room at most, and the bytes of its answ
 
 test('an answer longer than the room goes out by itself', () => {
   const { socket: into, take, taken } = socket()
-  new WriteRoom(8).write(into, 'head ', [...body('0123456789'), ...body('ab')], 12)
+  new WriteBuffer(8).write(into, 'head ', [...body('0123456789'), ...body('ab')], 12)
   take()
   expect(taken()).toBe('head 0123456789ab')
 })

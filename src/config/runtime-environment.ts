@@ -41,7 +41,7 @@ export interface Context {
 const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
 
 /** `overrides` are what the command line says. */
-export const readSurroundings = (overrides: Context['overrides'] = {}): Context => ({
+export const readRuntimeEnvironment = (overrides: Context['overrides'] = {}): Context => ({
   env: withSession(process.env, process.platform, process.getuid?.()),
   cwd: process.cwd(),
   home: homedir(),

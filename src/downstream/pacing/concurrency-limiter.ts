@@ -9,7 +9,7 @@ interface Waiter {
 /** How long a call waits for a free slot. */
 const MAX_WAIT_MS = 10_000
 
-export class Slots {
+export class ConcurrencyLimiter {
   #maxConcurrent: number
   #maxQueued: number
   readonly #waiting = new Set<Waiter>()
@@ -37,7 +37,7 @@ export class Slots {
   }
 
   /** Takes a slot at once, or says how long to wait for it; `undefined`: taken. Throws `overloaded`. */
-  take(signal: CancelSignal): Promise<void> | undefined {
+  acquire(signal: CancelSignal): Promise<void> | undefined {
     if (this.#taken < this.#maxConcurrent) {
       this.#taken++
       return undefined

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { expect, test } from 'vitest'
-import { Doorkeeper, DoorkeeperBusy } from '../../../src/auth/inbound/doorkeeper.ts'
+import { CredentialVerifier, VerifierBusy } from '../../../src/auth/inbound/credential-verifier.ts'
 import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
 import { oauthOf, staticToken, tokenOf } from '../../support/credentials.ts'
 
@@ -22,56 +22,59 @@ const set = (fetch: Fetch = async () => ({ status: 200, text: jwks })) => {
     ...oauthOf({ issuer: ISSUER }, AUDIENCE, { jwksUri: `${ISSUER}/keys` }),
     tokens: [staticToken('A', { expiresMs: START_MS + 5_000 })],
   }
-  return { time, doorkeeper: new Doorkeeper(auth, fetch, undefined, { wallMs: () => time.ms, monotonicMs: () => time.ms }) }
+  return {
+    time,
+    verifier: new CredentialVerifier(auth, fetch, undefined, { wallMs: () => time.ms, monotonicMs: () => time.ms }),
+  }
 }
 
 test('a static token is known without a promise, until it ends', () => {
-  const { doorkeeper, time } = set()
-  for (let at = 0; at < 3; at++) expect(doorkeeper.admit(tokenOf('A'))).toMatchObject({ identity: { principal: 'token:A' } })
+  const { verifier, time } = set()
+  for (let at = 0; at < 3; at++) expect(verifier.admit(tokenOf('A'))).toMatchObject({ identity: { principal: 'token:A' } })
   time.ms += 4_999
-  expect(doorkeeper.admit(tokenOf('A'))).toBeDefined()
+  expect(verifier.admit(tokenOf('A'))).toBeDefined()
   time.ms += 1
-  expect(doorkeeper.admit(tokenOf('A'))).toBeUndefined()
+  expect(verifier.admit(tokenOf('A'))).toBeUndefined()
 })
 
 test('a verified token is known without a promise for a minute; the same object says the same caller', async () => {
-  const { doorkeeper, time } = set()
+  const { verifier, time } = set()
   const token = await tokenFor('alice')
-  const first = doorkeeper.admit(token)
+  const first = verifier.admit(token)
   expect(first).toBeInstanceOf(Promise)
   const admitted = await first
   time.ms += 59_999
-  expect(doorkeeper.admit(token)).toBe(admitted)
+  expect(verifier.admit(token)).toBe(admitted)
   time.ms += 1
-  expect(doorkeeper.admit(token)).toBeInstanceOf(Promise)
+  expect(verifier.admit(token)).toBeInstanceOf(Promise)
 })
 
 test('what is remembered never outlives the token', async () => {
-  const { doorkeeper, time } = set()
+  const { verifier, time } = set()
   const token = await tokenFor('alice', -30)
-  expect(await doorkeeper.admit(token)).toBeDefined()
+  expect(await verifier.admit(token)).toBeDefined()
   time.ms += 30_000
-  expect(await doorkeeper.admit(token)).toBeUndefined()
+  expect(await verifier.admit(token)).toBeUndefined()
 })
 
 test('one token that comes many times at once is verified once; one that is no good is not remembered', async () => {
-  const { doorkeeper } = set()
+  const { verifier } = set()
   const token = await tokenFor('alice')
-  const verified = Array.from({ length: 20 }, () => doorkeeper.admit(token))
+  const verified = Array.from({ length: 20 }, () => verifier.admit(token))
   expect(new Set(verified).size).toBe(1)
   await Promise.all(verified.map(async (each) => each))
   const bad = `${token.slice(0, -4)}AAAA`
-  expect(await doorkeeper.admit(bad)).toBeUndefined()
-  expect(doorkeeper.admit(bad)).toBeInstanceOf(Promise)
+  expect(await verifier.admit(bad)).toBeUndefined()
+  expect(verifier.admit(bad)).toBeInstanceOf(Promise)
 })
 
 test('strangers make us verify so many tokens at a time, and no more; whoever is known comes in meanwhile', async () => {
   const { promise, resolve } = Promise.withResolvers<{ status: number; text: string }>()
-  const { doorkeeper } = set(() => promise)
-  const waiting = Array.from({ length: 256 }, (_, at) => doorkeeper.admit(`a.b.${at}`))
-  await expect(doorkeeper.admit('a.b.last')).rejects.toThrow(DoorkeeperBusy)
-  expect(doorkeeper.admit(tokenOf('A'))).toBeDefined()
+  const { verifier } = set(() => promise)
+  const waiting = Array.from({ length: 256 }, (_, at) => verifier.admit(`a.b.${at}`))
+  await expect(verifier.admit('a.b.last')).rejects.toThrow(VerifierBusy)
+  expect(verifier.admit(tokenOf('A'))).toBeDefined()
   resolve({ status: 200, text: jwks })
   expect(new Set(await Promise.all(waiting.map(async (each) => each)))).toEqual(new Set([undefined]))
-  expect(await doorkeeper.admit(await tokenFor('alice'))).toBeDefined()
+  expect(await verifier.admit(await tokenFor('alice'))).toBeDefined()
 })

@@ -20,7 +20,7 @@ export interface Carrier extends Hop {
   readonly cancel: CancelRequest
 }
 
-export class CarriedCall implements Request<Outcome> {
+export class PendingCall implements Request<Outcome> {
   readonly call: Call
   readonly idleMs: number
   readonly totalMs: number

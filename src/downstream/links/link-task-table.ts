@@ -13,15 +13,15 @@ import type { LinkOwner } from '../link-owner.ts'
 /** Unlimited tasks hold a link this long. */
 const MAX_HELD_MS = 24 * 3_600_000
 
-interface HeldTask {
+interface LinkTask {
   readonly untilMs: number
   hasEnded: boolean
 }
 
-export class HeldTasks {
+export class LinkTaskTable {
   readonly #nowMs: () => number
   /** By id, then by the owner of the link. */
-  readonly #tasks = new Map<string, Map<LinkOwner, HeldTask>>()
+  readonly #tasks = new Map<string, Map<LinkOwner, LinkTask>>()
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
@@ -72,7 +72,7 @@ export class HeldTasks {
     this.#forgetWhere((_, { untilMs }) => untilMs < nowMs)
   }
 
-  #forgetWhere(isOver: (owner: LinkOwner, task: HeldTask) => boolean): void {
+  #forgetWhere(isOver: (owner: LinkOwner, task: LinkTask) => boolean): void {
     for (const [id, holders] of this.#tasks) {
       for (const [owner, task] of holders) if (isOver(owner, task)) holders.delete(owner)
       if (holders.size === 0) this.#tasks.delete(id)
@@ -81,7 +81,7 @@ export class HeldTasks {
 
   #add(id: string, ttlMs: unknown, owner: LinkOwner): void {
     const heldMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_HELD_MS) : MAX_HELD_MS
-    const holders = this.#tasks.get(id) ?? new Map<LinkOwner, HeldTask>()
+    const holders = this.#tasks.get(id) ?? new Map<LinkOwner, LinkTask>()
     holders.delete(owner)
     this.#tasks.set(id, holders.set(owner, { untilMs: this.#nowMs() + heldMs, hasEnded: false }))
   }
