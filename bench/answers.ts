@@ -4,13 +4,17 @@ import {
   BIG_PIECES,
   BIG_TOOL,
   filler,
+  NEIGHBOURS,
   NONCE_LENGTH,
   payloads,
   REVISION,
   type ServerKind,
   SLOW_TOOL,
+  STEADY_BYTES,
+  STEADY_TOOL,
   TOOLS,
 } from './payload.ts'
+import { payloadOf } from './payload-kinds.ts'
 
 interface Meta {
   readonly progressToken?: number | string
@@ -33,6 +37,11 @@ export type Pieces = readonly (string | Buffer)[]
 export const errorPieces = (id: Request['id'], code: number, message: string): Pieces => [
   JSON.stringify({ error: { code, message }, jsonrpc: '2.0', id: id ?? null }),
 ]
+
+interface Answer {
+  readonly text: readonly Buffer[]
+  readonly members: Buffer
+}
 
 const SERVER_INFO = { name: 'bench', version: '1.0.0' }
 const INPUT_SCHEMA = { type: 'object', properties: { nonce: { type: 'string' } }, required: ['nonce'] }
@@ -64,17 +73,26 @@ export const createAnswers = (
   const modern = isModern ? { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO } } : {}
   const cacheable = isModern ? { ttlMs: 3_600_000, cacheScope: 'public', ...modern } : {}
   const capabilities = { tools: news === undefined ? {} : { listChanged: true } }
-  const answers = new Map<string, { readonly text: readonly Buffer[]; readonly members: Buffer }>(
-    [...payloads()].map(([name, { text, members }]) => [name, { text: [text], members }]),
-  )
+  const answers = new Map<string, Answer>([...payloads()].map(([name, { text, members }]) => [name, { text: [text], members }]))
   answers.set(SLOW_TOOL, { text: [filler(TOOLS.t1m)], members: Buffer.alloc(0) })
+  answers.set(STEADY_TOOL, { text: [filler(STEADY_BYTES)], members: Buffer.alloc(0) })
   const piece = filler(BIG_PIECE_BYTES + 2 * NONCE_LENGTH)
   answers.set(BIG_TOOL, { text: Array<Buffer>(BIG_PIECES).fill(piece), members: Buffer.alloc(0) })
-  const own = [...answers].map(([name, { text, members }]) => ({
-    name,
-    description: `Answers ${text.reduce((sum, { length }) => sum + length, members.length)} bytes.`,
-    inputSchema: INPUT_SCHEMA,
-  }))
+  const neighbour = (name: string): Answer | undefined => {
+    if (!Object.hasOwn(NEIGHBOURS, name)) return undefined
+    const { kind, bytes } = NEIGHBOURS[name as keyof typeof NEIGHBOURS]
+    const { text, members } = payloadOf(kind, bytes, 2 * NONCE_LENGTH)
+    const made = { text: [text], members }
+    answers.set(name, made)
+    return made
+  }
+  const sizes = [
+    ...[...answers].map(
+      ([name, { text, members }]) => [name, text.reduce((sum, { length }) => sum + length, members.length)] as const,
+    ),
+    ...Object.entries(NEIGHBOURS).map(([name, { bytes }]) => [name, bytes] as const),
+  ]
+  const own = sizes.map(([name, size]) => ({ name, description: `Answers ${size} bytes.`, inputSchema: INPUT_SCHEMA }))
   const tools = [...own, ...Array.from({ length: Math.max(0, toolCount - own.length) }, (_, index) => bulkTool(index))]
   const results: Record<string, object> = {
     'tools/list': { tools, ...cacheable },
@@ -87,7 +105,7 @@ export const createAnswers = (
   const answerCall = ({ id, params }: Request): Pieces => {
     const name = params?.name ?? ''
     const nonce = params?.arguments?.nonce
-    const payload = answers.get(name)
+    const payload = answers.get(name) ?? neighbour(name)
     if (payload === undefined || nonce === undefined) return errorPieces(id, -32602, `Unknown tool or no nonce: ${name}`)
     return [
       `{"result":{"content":[{"type":"text","text":"${nonce}`,

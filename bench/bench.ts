@@ -1,30 +1,34 @@
 /**
  * `npm run bench`: CPU per call of the gateway beside a raw pass-through, raw with JSON, the SDK wired as a proxy, no proxy at all, nginx
- * and what npm has. `--full`: every transport, cold start, memory, lists, streams, profiles and the goals. Ends with 1 when a reply was
+ * and what npm has. `--full`: every transport and payload, cold start, memory, lists, streams, growth, profiles and the goals. Ends with 1 when a reply was
  * bad or a subject did not start, with 2 when it was asked for what there is not. Speed never decides the exit code.
  */
 import { readFile, writeFile } from 'node:fs/promises'
+import { loadavg, cpus } from 'node:os'
 import { join } from 'node:path'
-import { beside } from './beside.ts'
+import { Budget } from './budget.ts'
+import { cellName, fullCells, fullCopies, plainCells } from './cells.ts'
 import { changes } from './changes.ts'
 import { coldStarts } from './cold-start.ts'
 import { awaitWritable, numberOf, parseOptions, runProgram, UsageError } from './command-line.ts'
 import { type Figures, renderComparison, shortFigures } from './compare.ts'
-import { peakMiB, processTree } from './cpu.ts'
+import { machineTime, othersBetween, peakMiB, processTree } from './cpu.ts'
 import { openField, openStage, type Stage } from './field.ts'
 import type { Effort, Figure } from './figures.ts'
 import { goalsOf } from './goals.ts'
+import { growth } from './growth.ts'
 import { lists } from './lists.ts'
 import { findPeers } from './peers.ts'
 import { ROOT } from './process.ts'
 import { takeProfiles, WALKS } from './profiling.ts'
-import { machine, render, type Report, rowName, versions } from './report.ts'
+import { type Load, machine, render, type Report, rowName, versions } from './report.ts'
 import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
-import { toolOf } from './payload.ts'
-import { cellsOf, runRounds } from './rounds.ts'
+import { runRounds } from './rounds.ts'
 import { sessions } from './sessions.ts'
 import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
+import { tail } from './tail.ts'
+import { turns } from './turns.ts'
 
 const PAGE = join(ROOT, 'docs/benchmarks.md')
 const NOTES = join(ROOT, 'bench/notes.md')
@@ -35,7 +39,8 @@ const OPTIONS = {
   full: { type: 'boolean', default: false },
   rounds: { type: 'string', default: '9' },
   subjects: { type: 'string' },
-  payloads: { type: 'string', default: 'prose' },
+  payloads: { type: 'string' },
+  minutes: { type: 'string' },
   peers: { type: 'string' },
   json: { type: 'string' },
   read: { type: 'string' },
@@ -44,38 +49,63 @@ const OPTIONS = {
 } as const
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>
 
-const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--subjects direct,raw,…] [--payloads prose,dense,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
+const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--minutes N] [--subjects direct,raw,…] [--payloads prose,dense,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
   --quick      one short round: shows that everything works, says nothing about speed
-  --full       every transport, cold start, sessions, lists and their changes, streams, profiles, and the goals
+  --full       every transport and payload, cold start, memory, lists and their changes, streams, growth, profiles, and the goals
   --rounds     rounds that count, 9 by default
+  --minutes    with --full: rounds are left out, down to 5, so that the run takes about so long; 18 by default
   --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
-  --payloads   of ${PAYLOAD_KINDS.join(', ')}, or all; prose by default
-  --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway
+  --payloads   of ${PAYLOAD_KINDS.join(', ')}, or all; prose by default, all with --full
+  --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway, and in which agentgateway may lie (else it is looked for in PATH)
   --json       writes everything found to FILE
   --read       takes what --json wrote in place of a run
-  --write      writes docs/benchmarks.md and bench/figures.json, unless a reply was bad or a subject did not start
+  --write      writes docs/benchmarks.md and bench/figures.json, unless a reply was bad or a subject did not start; refused on a busy machine
   --compare    sets the run beside bench/figures.json and names what worsened by more than 15 %`
 
 const log = (text: string): void => void process.stderr.write(`${text}\n`)
 
 const effortOf = (values: Values): Effort => {
   const rounds = numberOf('--rounds', values.rounds)
-  if (values.quick) return { rounds: 1, warmUp: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
-  // The longest of a full run: some ninety contestants warm up in six cells each.
-  const warm = values.full ? { warmUp: 1, warmUpMs: 1_000 } : { warmUp: 2, warmUpMs: 1_500 }
-  return { ...warm, rounds, forMs: 300, sessions: 1_000, servers: [1, 10, 100] }
+  if (values.quick) return { rounds: 1, warmUp: 0, warmUpCalls: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
+  const common = { rounds, sessions: 1_000, servers: [1, 10, 100] }
+  // A full run has some hundred processes: what compiles the code are the calls before the rounds.
+  if (values.full) return { ...common, warmUp: 1, warmUpCalls: WARM_UP_CALLS, forMs: 150, warmUpMs: 120 }
+  return { ...common, warmUp: 2, warmUpCalls: WARM_UP_CALLS, forMs: 300, warmUpMs: 600 }
 }
+const WARM_UP_CALLS = 8_000
+const FULL_MINUTES = 18
 
-const SECTIONS = { 'cold start': coldStarts, sessions, lists, changes, 'first bytes': firstBytes, peaks, 'beside 100 MB': beside }
+/** Each with its share of the time, where that is limited; the rounds of all subjects have most of it. */
+const SECTIONS = [
+  ['cold start', coldStarts, 4],
+  ['sessions', sessions, 5],
+  ['lists', lists, 5],
+  ['changes', changes, 5],
+  ['first bytes', firstBytes, 4],
+  ['peaks', peaks, 5],
+  ['neighbours', tail, 8],
+  ['growth', growth, 10],
+  ['turns', turns, 2],
+] as const
+const ROUNDS_WEIGHT = 48
+const PROFILES_WEIGHT = 4
+const WEIGHT = SECTIONS.reduce((sum, [, , weight]) => sum + weight, ROUNDS_WEIGHT + PROFILES_WEIGHT)
 
 /** What only `--full` measures, one section after the other so that none disturbs another. */
-const measureSections = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+const measureSections = async (
+  stage: Stage,
+  subjects: readonly Subject[],
+  effort: Effort,
+  budget: Budget,
+): Promise<readonly Figure[]> => {
   const figures: Figure[] = []
-  for (const [name, section] of Object.entries(SECTIONS)) {
-    log(name)
+  for (const [name, section, weight] of SECTIONS) {
+    const deadline = budget.part(weight)
+    const started = performance.now()
     await stage.attempt(name, async () => {
-      figures.push(...(await stage.section((inner) => section(inner, subjects, effort))))
+      figures.push(...(await stage.section((inner) => section(inner, subjects, effort, deadline))))
     })
+    log(`${name}: ${((performance.now() - started) / 1e3).toFixed(0)} s`)
   }
   return figures
 }
@@ -99,57 +129,97 @@ const kindsOf = (names: string): readonly PayloadKind[] => {
 
 const overHttp = ([host, server]: Between): boolean => /^(legacy|modern)$/.test(host) && /^(legacy|modern)$/.test(server)
 
+/** Cores that others may use: with more, times say nothing of what is measured. */
+const MAX_OTHERS = 0.15
+const LOOK_MS = 3_000
+
+/** Told before a run of minutes, not after it. */
+const refuseBusy = async (): Promise<void> => {
+  const before = machineTime()
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  const others = othersBetween(before, machineTime())
+  if (others > MAX_OTHERS * cpus().length)
+    throw new UsageError(
+      `--write: the machine is busy: others use ${others.toFixed(2)} of ${cpus().length} cores; run it without --write, or when they have ended`,
+    )
+}
+
 const measure = async (values: Values): Promise<Report> => {
-  const options = effortOf(values)
-  const cells = cellsOf(kindsOf(values.payloads))
+  const effort = effortOf(values)
+  const { full: isFull } = values
+  const kinds = kindsOf(values.payloads ?? (isFull && !values.quick ? 'all' : values.quick ? 'prose,dense' : 'prose'))
+  const minutes = values.minutes === undefined ? undefined : numberOf('--minutes', values.minutes, true)
   const peers = await findPeers(values.peers)
   const subjects = chosen(values.subjects, [...SUBJECTS, ...peers.subjects], peers.absent)
+  if (values.write) await refuseBusy()
+  const [started, [loadBefore]] = [machineTime(), loadavg()]
 
   await using stage = await openStage()
   const interrupted = (): void => void stage[Symbol.asyncDispose]().finally(() => process.exit(130))
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
+  const budget = new Budget(isFull && !values.quick ? (minutes ?? FULL_MINUTES) : undefined, WEIGHT)
+  const rowsUntil = budget.part(ROUNDS_WEIGHT)
   const [rows, memory] = await stage.section(async (inner) => {
-    const contestants = await openField(inner, subjects, values.full ? () => true : overHttp)
+    const contestants = await openField(inner, subjects, {
+      isWanted: isFull ? () => true : overHttp,
+      cells: (subject, between) => (isFull ? fullCells(subject, between, kinds) : plainCells(kinds)),
+      copies: (subject, between) => (isFull && !values.quick ? fullCopies(subject, between) : 1),
+    })
+    log(`${contestants.length} contestants are up`)
     const rows = await runRounds(
       contestants,
-      { ...options, cells },
-      (round) => log(`round ${round + options.warmUp + 1} of ${options.rounds + options.warmUp}`),
+      effort,
+      rowsUntil,
+      (round) => log(round < 0 ? `warm-up, ${-round} to go` : `round ${round + 1} of at most ${effort.rounds}`),
       (name, error) => inner.lose(name, error),
     )
-    return [rows, contestants.map((one) => [rowName(one), peakMiB(processTree(one.pid))] as const)] as const
+    const peakOf = ({ instances }: (typeof contestants)[number]) =>
+      Math.max(...instances.map(({ pid }) => peakMiB(processTree(pid))))
+    return [rows, contestants.map((one) => [rowName(one), peakOf(one)] as const)] as const
   })
   const able = subjects.filter(({ name }) => rows.some(({ subject }) => subject === name))
-  const figures = values.full ? await measureSections(stage, able, options) : []
-  if (values.full) log('profiles')
-  const profiles = values.full ? await takeProfiles(stage, values.quick ? WALKS.slice(0, 1) : WALKS, 10 * options.forMs) : []
-  const started = subjects.filter(({ name }) => stage.commands.has(name))
+  const figures = isFull ? await measureSections(stage, able, effort, budget) : []
+  if (isFull) log('profiles')
+  const profiles = isFull ? await takeProfiles(stage, values.quick ? WALKS.slice(0, 1) : WALKS, values.quick ? 200 : 3_000) : []
+  const ended = machineTime()
+  const others = othersBetween(started, ended)
+  const load: Load = {
+    before: loadBefore,
+    after: loadavg()[0],
+    others,
+    isBusy: others > MAX_OTHERS * cpus().length,
+    minutes: (ended.atMs - started.atMs) / 60_000,
+  }
+  const ran = subjects.filter(({ name }) => stage.commands.has(name))
   return {
     date: new Date().toISOString().slice(0, 10),
     machine: machine(),
     versions: await versions(peers.versions),
-    options: { ...options, cells },
+    options: effort,
+    load,
     run: commandOf(values),
     rows,
     memory: Object.fromEntries(memory),
-    commands: Object.fromEntries(started.map(({ name, what }) => [name, { what, command: stage.commands.get(name)! }])),
+    commands: Object.fromEntries(ran.map(({ name, what }) => [name, { what, command: stage.commands.get(name)! }])),
     failed: Object.fromEntries(stage.failed),
     absent: peers.absent,
     peers: peers.subjects.map(({ name }) => name),
     figures,
-    goals: values.full ? goalsOf(rows, figures) : [],
+    goals: isFull ? goalsOf(rows, figures, load.isBusy) : [],
     profiles,
   }
 }
 
 /** How anyone repeats the run; `DIR`: a folder with the peers. */
-const commandOf = ({ quick, full, rounds, subjects, payloads, peers }: Values): string =>
+const commandOf = ({ quick, full, rounds, minutes, subjects, payloads, peers }: Values): string =>
   [
     'npm run bench --',
     ...(quick ? ['--quick'] : []),
     ...(full ? ['--full'] : []),
     ...(rounds === OPTIONS.rounds.default ? [] : ['--rounds', rounds]),
     ...(subjects === undefined ? [] : ['--subjects', subjects]),
-    ...(payloads === OPTIONS.payloads.default ? [] : ['--payloads', payloads]),
+    ...(minutes === undefined ? [] : ['--minutes', minutes]),
+    ...(payloads === undefined ? [] : ['--payloads', payloads]),
     ...(peers === undefined ? [] : ['--peers', 'DIR']),
     '--write',
   ].join(' ')
@@ -157,8 +227,7 @@ const commandOf = ({ quick, full, rounds, subjects, payloads, peers }: Values): 
 /** Says what is wrong with a run; true when nothing is. What a peer cannot do is told on the page and no fault of the run. */
 const isSound = ({ rows, failed, peers }: Report): boolean => {
   const bad = rows.filter((row) => row.bad > 0)
-  for (const row of bad)
-    log(`${row.bad} bad replies: ${rowName(row)}, ${toolOf(row.tool, row.kind)} × ${row.inFlight}\n${row.firstBad}`)
+  for (const row of bad) log(`${row.bad} bad replies: ${rowName(row)}, ${cellName(row)}\n${row.firstBad}`)
   for (const [name, why] of Object.entries(failed)) log(`${name} failed: ${why}`)
   return bad.length === 0 && !Object.keys(failed).some((name) => !peers.some((peer) => name.startsWith(peer)))
 }

@@ -1,33 +1,35 @@
 /**
- * A host on a thread of its own, so that what it reads does not hold up the host whose calls are timed: it has 100 MB passed to it, one
- * result after the other, and keeps none of it. Says once that bytes arrive; told that it is enough, it says what each result took.
+ * A host on a thread of its own, so that what it reads does not hold up the host whose calls are timed: it has big results passed to it, one
+ * after the other, and keeps none of them. Says once that bytes arrive; told that it is enough, it says what each result took.
  */
 import { connect } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openHost } from './load.ts'
-import { BIG_PIECE_BYTES, BIG_PIECES, NONCE_LENGTH } from './payload.ts'
+import { NONCE_LENGTH } from './payload.ts'
 import { endlessReply } from './streams.ts'
 
 export interface BigHostData {
   readonly url: string
   /** By its exposed name. */
   readonly tool: string
+  /** Of the payload that it answers. */
+  readonly bytes: number
 }
 
 const TAIL = 512
 
-/** ms from the request, on a connection of its own, to the last byte; rejects unless that is 100 MB between two nonces. */
-const receive = async (url: URL, framed: string, nonce: string, onBytes: () => void): Promise<number> => {
+/** ms from the request, on a connection of its own, to the last byte of a result that is as long as it should be. */
+const receive = async (url: URL, framed: string, bytes: number, onBytes: () => void): Promise<number> => {
   const socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true })
   const whole = Promise.withResolvers<void>()
-  const end = new RegExp(`${nonce}"\\}\\].*\\}.*\\}\\s*$`)
+  const end = /\}\s*$/
   let read = 0
   let tail = ''
   const take = endlessReply((data) => {
     if (read === 0) onBytes()
     read += data.length
     tail = (tail + data.toString('latin1', Math.max(0, data.length - TAIL))).slice(-TAIL)
-    if (read > BIG_PIECES * BIG_PIECE_BYTES && end.test(tail)) whole.resolve()
+    if (read > bytes && end.test(tail)) whole.resolve()
   })
   socket.on('data', (chunk: Buffer) => {
     try {
@@ -37,7 +39,7 @@ const receive = async (url: URL, framed: string, nonce: string, onBytes: () => v
     }
   })
   socket.on('error', whole.reject)
-  socket.on('close', () => whole.reject(new Error(`closed after ${read} bytes of 100 MB: …${tail.slice(-100)}`)))
+  socket.on('close', () => whole.reject(new Error(`closed after ${read} bytes of ${bytes}: …${tail.slice(-100)}`)))
   const started = performance.now()
   socket.write(framed)
   try {
@@ -49,7 +51,7 @@ const receive = async (url: URL, framed: string, nonce: string, onBytes: () => v
 }
 
 const port = parentPort!
-const { url, tool } = workerData as BigHostData
+const { url, tool, bytes } = workerData as BigHostData
 const host = await openHost(new URL(url), 'legacy')
 const took: number[] = []
 const enough = new AbortController()
@@ -61,7 +63,7 @@ const onBytes = () => {
 }
 do {
   const nonce = crypto.randomUUID().slice(-NONCE_LENGTH)
-  took.push(await receive(new URL(url), host.frame('tools/call', { name: tool, arguments: { nonce } }), nonce, onBytes))
+  took.push(await receive(new URL(url), host.frame('tools/call', { name: tool, arguments: { nonce } }), bytes, onBytes))
 } while (!enough.signal.aborted)
 await host[Symbol.asyncDispose]()
 port.postMessage(took)

@@ -1,4 +1,6 @@
-/** Cold start: from the spawn of a process to its first answer, which is that of a handshake. */
+/** Cold start: from the spawn of a process to its first answer, which is that of a handshake, and its memory then. */
+import type { Deadline } from './budget.ts'
+import { processTree, residentMiB } from './cpu.ts'
 import { type Effort, figure, type Figure, rotate } from './figures.ts'
 import { openHost } from './load.ts'
 import type { HostKind } from './payload.ts'
@@ -29,22 +31,33 @@ const firstAnswer = async (reach: URL, host: HostKind, until: number): Promise<v
   }
 }
 
-const measure = async (stage: Stage, { subject, host, server }: Starter): Promise<number> => {
+interface Sample {
+  readonly ms: number
+  readonly resident: number
+}
+
+const measure = async (stage: Stage, { subject, host, server }: Starter): Promise<Sample> => {
   const command = await stage.command(subject, [server], false)
   const started = performance.now()
   await using process = await start(command)
   const at = new URL(host === 'http-sse' ? (subject.ssePath ?? '/sse') : '/mcp', process.reach as URL)
   await firstAnswer(at, host, started + 30_000)
-  return performance.now() - started
+  const ms = performance.now() - started
+  return { ms, resident: residentMiB(processTree(process.pid)) }
 }
 
-export const coldStarts = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+export const coldStarts = async (
+  stage: Stage,
+  subjects: readonly Subject[],
+  effort: Effort,
+  deadline: Deadline,
+): Promise<readonly Figure[]> => {
   const [http, pipe] = [await stage.server('legacy'), await stage.server('stdio')]
   const hanging: Place = { ...pipe, command: [...pipe.command, 'hang'] }
   const starters = subjects.flatMap((subject): readonly Starter[] => {
     const { name, between } = subject
     const pair = between.find(([host, server]) => host !== 'modern' && host !== 'stdio' && /^(legacy|stdio)$/.test(server))
-    if (pair === undefined || /^(direct|raw-json|trunkline-(jwt|errors|all))$/.test(name)) return []
+    if (pair === undefined || /^(direct|raw-json|trunkline-(jwt|rules|errors|all))$/.test(name)) return []
     const starter = { name, subject, host: pair[0], server: pair[1] === 'stdio' ? pipe : http }
     return name === 'trunkline' ? [starter, { ...starter, name: 'trunkline, its server hangs', server: hanging }] : [starter]
   })
@@ -53,7 +66,15 @@ export const coldStarts = async (stage: Stage, subjects: readonly Subject[], eff
     starters,
     (one) => measure(stage, one),
     (one, error) => stage.lose(`${one.name}, cold start`, error),
+    deadline,
   )
   const raw = starters.find(({ name }) => name === 'raw')
-  return [...found].map(([one, times]) => figure(SECTION, one.name, 'to the first answer', 'ms', times, raw && found.get(raw)))
+  const base = raw && found.get(raw)
+  return [...found].flatMap(([one, samples]) => {
+    const of = (what: string, unit: 'ms' | 'MiB', field: keyof Sample) => {
+      const pick = (all: readonly Sample[]) => all.map((sample) => sample[field])
+      return figure(SECTION, one.name, what, unit, pick(samples), base && pick(base))
+    }
+    return [of('to the first answer', 'ms', 'ms'), of('resident after the first answer', 'MiB', 'resident')]
+  })
 }

@@ -1,5 +1,6 @@
 /** The figures of a run in short, to be committed, and two such runs beside each other. For a person to read: nothing fails here. */
 import type { Figure } from './figures.ts'
+import { cellName } from './cells.ts'
 import type { Row } from './rounds.ts'
 
 /** Less is better in all: ratios to a yardstick of the same run where there is one, else the value with its unit in the name. */
@@ -13,21 +14,16 @@ export interface Figures {
 const WORSE = 1.15
 const SUBJECT = /^trunkline/
 
-const SIZE = { t100: '100 B', t10k: '10 KB', t1m: '1 MB' }
 const round = (value: number): number => Number(value.toPrecision(3))
 
 /** Those of this gateway, by name. */
 export const shortFigures = (rows: readonly Row[], figures: readonly Figure[]): Figures['figures'] => {
-  const calls = rows.flatMap(({ subject, between, tool, kind, inFlight, ratio }) =>
-    SUBJECT.test(subject) && ratio !== undefined
-      ? [
-          [
-            `${subject === 'trunkline' ? '' : `${subject}: `}CPU per call ÷ raw, ${between.join(' → ')}, ${SIZE[tool]}${kind === 'prose' ? '' : ` ${kind}`} × ${inFlight}`,
-            round(ratio.median),
-          ] as const,
-        ]
-      : [],
-  )
+  const calls = rows.flatMap((row) => {
+    const { subject, between, ratio } = row
+    if (!SUBJECT.test(subject) || ratio === undefined) return []
+    const name = `${subject === 'trunkline' ? '' : `${subject}: `}CPU per call ÷ raw, ${between.join(' → ')}, ${cellName(row)}`
+    return [[name, round(ratio.median)] as const]
+  })
   const others = figures.flatMap(({ section, subject, what, unit, value, ratio }) =>
     SUBJECT.test(subject)
       ? [[`${section}: ${subject}, ${what}, ${ratio ? '×' : unit}`, round((ratio ?? value).median)] as const]

@@ -45,3 +45,35 @@ export const residentMiB = (pids: readonly number[]): number =>
 /** Largest resident set so far of each process, summed, in MiB. */
 export const peakMiB = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + Number(/VmHWM:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0), 0) / 1024
+
+/** Ticks of `/proc` a second; so it is on every Linux of today. */
+const TICKS = 100
+
+/** User and system time of a process and of its children that have ended, s. */
+const secondsOf = (pid: number): number => {
+  const fields = read(`/proc/${pid}/stat`)
+    .replace(/^.*\) /, '')
+    .split(' ')
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS || 0
+}
+
+const descendants = (pid: number): readonly number[] => [pid, ...children(pid).flatMap(descendants)]
+
+export interface MachineTime {
+  readonly atMs: number
+  /** CPU used by everything on the machine, what its host took away from it included; and by this process and all it has started. s */
+  readonly all: number
+  readonly own: number
+}
+
+export const machineTime = (): MachineTime => {
+  const fields = (/^cpu +(.*)$/m.exec(read('/proc/stat'))?.[1] ?? '').split(' ').map(Number)
+  // user, nice, system, idle, iowait, irq, softirq, steal
+  const used = [0, 1, 2, 7].reduce((sum, at) => sum + (fields[at] ?? 0), 0)
+  const own = descendants(process.pid).reduce((sum, pid) => sum + secondsOf(pid), 0)
+  return { atMs: performance.now(), all: used / TICKS, own }
+}
+
+/** Cores that others used from `before` to `after`, on average. */
+export const othersBetween = (before: MachineTime, after: MachineTime): number =>
+  Math.max(0, after.all - before.all - (after.own - before.own)) / ((after.atMs - before.atMs) / 1e3)

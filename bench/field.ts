@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildGateway } from './build.ts'
+import type { Cell } from './cells.ts'
 import { openHost, type Host, type Reach } from './load.ts'
 import type { HostKind, ServerKind } from './payload.ts'
 import { start, startNode, type Command, type Started } from './process.ts'
@@ -13,6 +14,12 @@ export interface Contestant {
   readonly subject: string
   readonly between: Between
   readonly prefix: string
+  readonly cells: readonly Cell[]
+  /** Processes of the same, which take turns by round: what is compiled how differs from one to the next. */
+  readonly instances: readonly Instance[]
+}
+
+export interface Instance {
   readonly pid: number
   readonly host: Host
 }
@@ -50,8 +57,13 @@ export class Stage implements AsyncDisposable {
     return { kind, url: kind === 'http-sse' ? new URL('/sse', url).href : url.href, command, pid }
   }
 
+  /** A new folder below that of the run. */
+  folder(name: string): Promise<string> {
+    return mkdtemp(join(this.#root, `${name}-`))
+  }
+
   async command({ name, command }: Subject, servers: readonly Place[], isPiped: boolean): Promise<Command> {
-    const folder = await mkdtemp(join(this.#root, `${name}-`))
+    const folder = await this.folder(name)
     const made = await command({ servers, isPiped, folder, main: this.main })
     if (!this.commands.has(name)) this.commands.set(name, this.#printable(made, folder))
     return made
@@ -136,38 +148,51 @@ export const openHostOf = async (subject: Subject, reach: Reach, kind: HostKind)
   }
 }
 
-/** Starts `subjects` in as many pairs of kinds as each has among `wanted`; the order of the result is that of `subjects`. */
+/** What of a field is up. */
+export interface FieldOptions {
+  readonly isWanted: (between: Between) => boolean
+  readonly cells: (subject: string, between: Between) => readonly Cell[]
+  /** How many processes of the same there are. */
+  readonly copies: (subject: string, between: Between) => number
+}
+
+/** Starts `subjects` in as many pairs of kinds as each has among the wanted; the order of the result is that of `subjects`. */
 export const openField = async (
   stage: Stage,
   subjects: readonly Subject[],
-  wanted: (between: Between) => boolean,
+  { isWanted, cells, copies }: FieldOptions,
 ): Promise<readonly Contestant[]> => {
-  const pairs = subjects.flatMap(({ between }) => between.filter(wanted))
+  const pairs = subjects.flatMap(({ between }) => between.filter(isWanted))
   const kinds = [...new Set(pairs.map(([, kind]) => kind))]
   const servers = new Map(await Promise.all(kinds.map(async (kind) => [kind, await stage.server(kind)] as const)))
 
   const startOne = async (subject: Subject, kind: ServerKind): Promise<readonly Contestant[]> => {
     const server = servers.get(kind)!
-    const hosts = subject.between.filter((pair) => pair[1] === kind && wanted(pair)).map(([host]) => host)
-    const contestant = async ({ pid, reach }: Pick<Started, 'pid' | 'reach'>, host: HostKind): Promise<Contestant> => {
-      const opened = stage.stack.use(await openHostOf(subject, reach, host))
-      return { subject: subject.name, between: [host, kind], prefix: subject.prefix, pid, host: opened }
-    }
+    const hosts = subject.between.filter((pair) => pair[1] === kind && isWanted(pair)).map(([host]) => host)
+    const copiesOf = (host: HostKind): number => (subject.name === 'direct' ? 1 : copies(subject.name, [host, kind]))
+    /** Processes of HTTP, which every kind of host shares. */
+    const shared: Pick<Started, 'pid' | 'reach'>[] = []
+    const most = Math.max(0, ...hosts.filter((host) => host !== 'stdio').map(copiesOf))
+    if (subject.name === 'direct' && most > 0) {
+      await stage.command(subject, [server], false)
+      shared.push({ pid: server.pid, reach: new URL(server.url) })
+    } else for (let copy = 0; copy < most; copy++) shared.push(await stage.start(subject, [server]))
     const contestants: Contestant[] = []
-    const overHttp = hosts.filter((host) => host !== 'stdio')
-    if (overHttp.length > 0) {
-      const isServer = subject.name === 'direct'
-      if (isServer) await stage.command(subject, [server], false)
-      const started = isServer ? { pid: server.pid, reach: new URL(server.url) } : await stage.start(subject, [server])
-      for (const host of overHttp) contestants.push(await contestant(started, host))
+    for (const host of hosts) {
+      const instances: Instance[] = []
+      for (let copy = 0; copy < copiesOf(host); copy++) {
+        const { pid, reach } = host === 'stdio' ? await stage.start(subject, [server], true) : shared[copy]
+        instances.push({ pid, host: stage.stack.use(await openHostOf(subject, reach, host)) })
+      }
+      const between = [host, kind] as const
+      contestants.push({ subject: subject.name, between, prefix: subject.prefix, cells: cells(subject.name, between), instances })
     }
-    if (hosts.includes('stdio')) contestants.push(await contestant(await stage.start(subject, [server], true), 'stdio'))
     return contestants
   }
 
   const contestants: Contestant[] = []
   for (const subject of subjects) {
-    const own = kinds.filter((kind) => subject.between.some((pair) => pair[1] === kind && wanted(pair)))
+    const own = kinds.filter((kind) => subject.between.some((pair) => pair[1] === kind && isWanted(pair)))
     const started = await Promise.all(
       own.map((kind) => stage.attempt(`${subject.name} before ${kind}`, () => startOne(subject, kind))),
     )

@@ -1,4 +1,5 @@
 /** One number that a section of the benchmark found, less being better: what the page prints, what the goals and `--compare` read. */
+import { type Deadline, isOver } from './budget.ts'
 import { spread, type Spread } from './stats.ts'
 
 export interface Figure {
@@ -37,6 +38,8 @@ export interface Effort {
   readonly warmUp: number
   readonly forMs: number
   readonly warmUpMs: number
+  /** Calls of 100 B that a process answers before it is measured, for at most ten times `warmUpMs`. */
+  readonly warmUpCalls: number
   /** Sessions per step of memory. */
   readonly sessions: number
   /** Servers behind one gateway. */
@@ -45,16 +48,20 @@ export interface Effort {
 
 /**
  * Runs `measure` for each, in an order that rotates with the rounds; what came of the rounds that count, by round. One that fails takes no
- * further part: `lose` hears why, and nothing of it is in what is found.
+ * further part: `lose` is told why, and nothing of it is in what is found. `deadline`: when rounds end before all are done.
  */
 export const rotate = async <T, V>(
   { rounds, warmUp }: Pick<Effort, 'rounds' | 'warmUp'>,
   all: readonly T[],
   measure: (one: T, isWarmUp: boolean) => Promise<V>,
   lose: (one: T, error: unknown) => void,
+  deadline?: Deadline,
 ): Promise<ReadonlyMap<T, readonly V[]>> => {
   const found = new Map<T, V[]>(all.map((one) => [one, []]))
+  let started = performance.now()
   for (let round = -warmUp; round < rounds; round++) {
+    if (round === 0) started = performance.now()
+    if (round > 0 && isOver(deadline, round, (performance.now() - started) / round)) break
     for (let turn = 0; turn < all.length; turn++) {
       const one = all[(turn + round + warmUp) % all.length]
       if (!found.has(one)) continue

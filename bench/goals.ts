@@ -1,5 +1,9 @@
-/** The goals of speed: what was promised, what this run measured, and whether it holds. */
+/**
+ * The goals of speed: what was promised, what this run measured, and whether it holds. A goal over the set of payloads is judged by the worst of
+ * them; what the run did not measure is said to be so, and what is timed has no verdict where others used the machine.
+ */
 import type { Figure } from './figures.ts'
+import { type ToolName } from './payload.ts'
 import type { Row } from './rounds.ts'
 import { spread, type Spread } from './stats.ts'
 
@@ -9,109 +13,139 @@ export interface Goal {
   /** In words, with the unit. */
   readonly target: string
   readonly measured: Spread | undefined
-  readonly unit: '×' | 'ms' | 'MiB'
-  readonly verdict: 'met' | 'missed' | 'stated' | 'not measured'
+  readonly unit: Unit
+  readonly verdict: 'met' | 'missed' | 'stated' | 'not measured' | 'no verdict'
   /** What stands beside it, such as raw's own figure. */
   readonly beside: string | undefined
 }
 
-type Size = 't100' | 't10k' | 't1m'
-const SIZE: Record<Size, string> = { t100: '100 B', t10k: '10 KB', t1m: '1 MB' }
+type Unit = '×' | 'ms' | 'MiB'
+const SIZE: Readonly<Record<ToolName, string>> = { t100: '100 B', t10k: '10 KB', t1m: '1 MB' }
+const SIZES = Object.keys(SIZE) as ToolName[]
 
 interface Line {
   readonly id: string
   readonly what: string
   readonly measured: Spread | undefined
-  readonly unit: Goal['unit']
+  readonly unit: Unit
   readonly atMost?: number
   readonly atLeast?: number
   readonly beside?: string | undefined
 }
 
-const judged = ({ id, what, measured, unit, atMost, atLeast, beside }: Line): Goal => {
+/** What is a ratio of CPU holds on a busy machine, what is measured in time does not. */
+const isTimed = ({ unit, id }: Line): boolean => unit === 'ms' || id === 'G10'
+
+const judged = (line: Line, isBusy: boolean): Goal => {
+  const { id, what, measured, unit, atMost, atLeast, beside } = line
   const word = unit === '×' ? '×' : ` ${unit}`
   const target = atMost !== undefined ? `≤ ${atMost}${word}` : atLeast !== undefined ? `≥ ${atLeast}${word}` : 'stated'
   const isMet = measured && measured.median <= (atMost ?? Infinity) && measured.median >= (atLeast ?? -Infinity)
   const hasTarget = atMost !== undefined || atLeast !== undefined
-  const verdict = measured === undefined ? 'not measured' : !hasTarget ? 'stated' : isMet === true ? 'met' : 'missed'
-  return { id, what, target, measured, unit, verdict, beside }
+  const isJudged = !isBusy || !isTimed(line)
+  const verdict = !hasTarget ? 'stated' : !isJudged ? 'no verdict' : isMet === true ? 'met' : 'missed'
+  return { id, what, target, measured, unit, verdict: measured === undefined ? 'not measured' : verdict, beside }
 }
 
-/** In the order of their ids. What the run did not measure is said to be so. */
-export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): readonly Goal[] => {
-  const row = (subject: string, between: string, tool: Size) =>
-    rows.find(
+const ENDS = /^CPU of a call, .*$/
+
+/** In the order of their ids. `isBusy`: others used the machine during the run. */
+export const goalsOf = (rows: readonly Row[], figures: readonly Figure[], isBusy: boolean): readonly Goal[] => {
+  const rowsOf = (subject: string, between: string, tool: ToolName, way?: 'arguments') =>
+    rows.filter(
       (row) =>
         row.subject === subject &&
         row.between.join(' → ') === between &&
         row.tool === tool &&
-        row.kind === 'prose' &&
+        row.way === way &&
         row.inFlight === 32,
     )
-  const ratio = (between: string, tool: Size) => row('trunkline', between, tool)?.ratio
+  const row = (subject: string, between: string, tool: ToolName, kind = 'prose') =>
+    rowsOf(subject, between, tool).find((one) => one.kind === kind)
+  /** The kind of payload with the highest ratio; beside it those below. */
+  const worst = (between: string, tool: ToolName, way?: 'arguments'): Pick<Line, 'measured' | 'beside'> => {
+    const found = rowsOf('trunkline', between, tool, way).filter(({ ratio }) => ratio !== undefined)
+    const [first, ...others] = found.sort((one, other) => other.ratio!.median - one.ratio!.median)
+    if (first === undefined) return { measured: undefined }
+    const below = others.map(({ kind, ratio }) => `${kind} ${ratio!.median.toFixed(2)}`).join(', ')
+    return { measured: first.ratio, beside: others.length === 0 ? undefined : `${first.kind}; ${below}` }
+  }
   /** CPU per call of one subject ÷ that of another in the same cell, by round. */
-  const paired = (above: string, below: string, between: string, tool: Size): Spread | undefined => {
-    const [one, other] = [row(above, between, tool), row(below, between, tool)]
+  const paired = (
+    [above, aboveBetween]: readonly [string, string],
+    [below, belowBetween]: readonly [string, string],
+    tool: ToolName,
+  ): Spread | undefined => {
+    const kind = tool === 't100' ? 'prose' : 'dense'
+    const [one, other] = [row(above, aboveBetween, tool, kind), row(below, belowBetween, tool, kind)]
     return one && other && spread(one.cpuByRound.map((cpu, round) => cpu / other.cpuByRound[round]))
   }
-  const withJwt = (between: string, tool: Size) => {
+  const withJwt = (between: string, tool: ToolName): string => {
     const verified = row('trunkline-jwt', between, tool)?.ratio
-    return verified && `with a JWT ${verified.median.toFixed(2)}×`
+    return verified === undefined ? '' : `with a JWT ${verified.median.toFixed(2)}×`
   }
-  const of = (subject: string, what: string) => figures.find((one) => one.subject === subject && one.what === what)
-  const ours = (what: string) => of('trunkline', what)
+  const of = (subject: string, what: string | RegExp) =>
+    figures.find((one) => one.subject === subject && (typeof what === 'string' ? one.what === what : what.test(one.what)))
+  const ours = (what: string | RegExp) => of('trunkline', what)
   const rawTook = (what: string) => {
     const raw = of('raw', what)
     return raw && `raw ${raw.value.median.toFixed(2)} ${raw.unit}`
   }
-  const grown = ours('memory grown by 100 MB')
-  const beside = figures.find(({ what }) => /^CPU of a call beside \d+ idle$/.test(what))
-  const among = figures.filter(({ what }) => /^CPU of a call beside \d+ that made calls$/.test(what)).at(-1)
-  const most = figures.findLast(({ what }) => /^CPU of a call, \d+ servers$/.test(what))
+  const section = (name: string, subject = 'trunkline') =>
+    figures.filter((one) => one.section === name && one.subject === subject)
   const list = '100 × 50, p50'
-  const listCpu = ours('100 × 50, CPU')
-  const peer = of('mcp-hub', '100 × 50, CPU')
+  const [listCpu, peerList] = [ours('100 × 50, CPU'), of('mcp-hub', '100 × 50, CPU')]
   const heapOfOne = ours('heap, 1 servers')?.value.median
   const heapOfMany = ours('heap, 100 servers')?.value.median
   const perServer = heapOfOne === undefined || heapOfMany === undefined ? undefined : (heapOfMany - heapOfOne) / 99
-  const sizes = Object.keys(SIZE) as Size[]
-  const http = ['legacy → legacy', 'modern → modern']
+  const growth = section('growth in one process')
+  const grown = (id: string, pattern: RegExp, what: string): Line => {
+    const found = growth.find((one) => ENDS.test(one.what) && pattern.test(one.what))
+    return { id, what: found?.what ?? what, measured: found?.ratio, unit: '×', atMost: FLAT }
+  }
+  const slowest = section('longest turn of the event loop').toSorted((one, other) => other.value.median - one.value.median)
+  const native = 'agentgateway'
 
   const lines: readonly Line[] = [
-    ...http.flatMap((between) =>
-      sizes.map((tool): Line => {
-        const atMost = tool === 't1m' ? 0.65 : 0.75
-        return {
-          id: 'G1',
-          what: `CPU per call ÷ raw, ${between}, ${SIZE[tool]}`,
-          measured: ratio(between, tool),
-          unit: '×',
-          atMost,
-          beside: withJwt(between, tool),
-        }
+    ...['legacy → legacy', 'modern → modern'].flatMap((between): readonly Line[] => [
+      ...SIZES.map((tool): Line => {
+        const { measured, beside } = worst(between, tool)
+        const besides = [beside, tool === 't100' ? withJwt(between, tool) : undefined].filter(Boolean).join('; ')
+        const what = `CPU per call ÷ raw, ${between}, ${SIZE[tool]}${tool === 't100' ? '' : ', worst of the set'}`
+        return { id: 'G1', what, measured, unit: '×', atMost: tool === 't10k' ? 0.8 : 0.75, beside: besides || undefined }
       }),
-    ),
-    ...(['t100', 't1m'] as const).map((tool): Line => {
-      const measured = paired('mcp-hub', 'trunkline', 'http-sse → legacy', tool)
-      return { id: 'G2', what: `CPU per call of mcp-hub ÷ ours, ${SIZE[tool]}`, measured, unit: '×', atLeast: 10 }
-    }),
-    ...(['t100', 't1m'] as const).map((tool): Line => {
-      const measured = paired('trunkline', 'nginx', 'legacy → legacy', tool)
-      return { id: 'G3', what: `CPU per call ÷ nginx, ${SIZE[tool]}`, measured, unit: '×', atMost: tool === 't100' ? 3 : 1.3 }
-    }),
-    ...sizes.map((tool): Line => {
-      const what = `CPU per call ÷ a relay of lines, stdio → stdio, ${SIZE[tool]}`
-      return { id: 'G4', what, measured: ratio('stdio → stdio', tool), unit: '×', atMost: tool === 't100' ? 2 : 0.5 }
-    }),
-    ...sizes.map((tool): Line => {
-      const atMost = { t100: 0.75, t10k: 0.8, t1m: 1 }[tool]
-      return {
-        id: 'G4',
-        what: `CPU per call ÷ raw, legacy → stdio, ${SIZE[tool]}`,
-        measured: ratio('legacy → stdio', tool),
+      {
+        id: 'G1',
+        what: `CPU per call ÷ raw, ${between}, 1 MB of prose`,
+        measured: row('trunkline', between, 't1m')?.ratio,
         unit: '×',
-        atMost,
-      }
+        atMost: 0.65,
+      },
+      {
+        id: 'G1',
+        what: `CPU per call ÷ raw, ${between}, arguments of 1 MB, worst of the set`,
+        ...worst(between, 't1m', 'arguments'),
+        unit: '×',
+        atMost: 0.75,
+      },
+    ]),
+    ...SIZES.map((tool): Line => {
+      const measured = paired(['mcp-hub', 'http-sse → legacy'], ['trunkline', 'legacy → legacy'], tool)
+      const what = `CPU per call of mcp-hub ÷ ours, each in its best transport, ${SIZE[tool]}${tool === 't100' ? '' : ' dense'}`
+      return { id: 'G2', what, measured, unit: '×', atLeast: tool === 't1m' ? 8 : 10 }
+    }),
+    ...(['t100', 't1m'] as const).map((tool): Line => {
+      const measured = paired(['trunkline', 'legacy → legacy'], ['nginx', 'legacy → legacy'], tool)
+      const what = `CPU per call ÷ nginx, ${SIZE[tool]}${tool === 't100' ? '' : ' dense'}`
+      return { id: 'G3', what, measured, unit: '×', atMost: tool === 't100' ? 2 : 1.3 }
+    }),
+    ...SIZES.map((tool): Line => {
+      const what = `CPU per call ÷ raw, legacy → stdio, ${SIZE[tool]}${tool === 't100' ? '' : ', worst of the set'}`
+      return { id: 'G4', what, ...worst('legacy → stdio', tool), unit: '×', atMost: { t100: 0.75, t10k: 0.8, t1m: 1 }[tool] }
+    }),
+    ...SIZES.map((tool): Line => {
+      const what = `CPU per call ÷ a relay of lines, stdio → stdio, ${SIZE[tool]}${tool === 't100' ? '' : ', worst of the set'}`
+      return { id: 'G4', what, ...worst('stdio → stdio', tool), unit: '×', atMost: tool === 't100' ? 2 : 0.5 }
     }),
     {
       id: 'G5',
@@ -124,67 +158,101 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[]): reado
     {
       id: 'G5',
       what: 'its CPU, of mcp-hub ÷ ours',
-      measured: peer && listCpu && by(peer.value, listCpu.value),
+      measured: peerList && listCpu && by(peerList.value, listCpu.value),
       unit: '×',
       atLeast: 5,
-    },
-    {
-      id: 'G5',
-      what: 'a call with 100 servers ÷ with one',
-      measured: ours('CPU of a call, 100 servers')?.ratio,
-      unit: '×',
-      atMost: 1.05,
     },
     {
       id: 'G5',
       what: 'a change of one list among 100 servers ÷ alone',
       measured: ours('CPU of a change, 100 × 50')?.ratio,
       unit: '×',
+      beside: changeOfLong(ours('CPU of a change, 1 × 5000')),
     },
     ...['trunkline', 'trunkline, its server hangs'].map((subject): Line => {
       const measured = of(subject, 'to the first answer')?.more
       const beside = rawTook('to the first answer')
-      return { id: 'G6', what: `cold start beyond raw: ${subject}`, measured, unit: 'ms', atMost: 30, beside }
+      return { id: 'G6', what: `start of the package beyond raw: ${subject}`, measured, unit: 'ms', atMost: 10, beside }
     }),
     { id: 'G7', what: '1,000 idle sessions', measured: ours('1,000 idle, resident')?.value, unit: 'MiB', atMost: 2 },
-    { id: 'G7', what: beside?.what ?? 'CPU of a call beside 1000 idle', measured: beside?.ratio, unit: '×', atMost: 1.05 },
-    ...['first byte of 1 MB', 'first word of progress'].map((what): Line => {
-      return { id: 'G8', what: `${what}, beyond raw`, measured: ours(what)?.more, unit: 'ms', atMost: 1, beside: rawTook(what) }
+    ...(
+      [
+        ['first byte of a steady answer', 25],
+        ['last byte of a steady answer', 5],
+        ['first word of progress', 1],
+      ] as const
+    ).map(([what, atMost]): Line => {
+      return { id: 'G8', what: `${what}, beyond raw`, measured: ours(what)?.more, unit: 'ms', atMost, beside: rawTook(what) }
     }),
-    { id: 'G8', what: 'peak memory ÷ raw, 32 × 1 MB', measured: ours('peak memory, 32 × 1 MB')?.ratio, unit: '×', atMost: 1 },
+    { id: 'G8', ...highest(figures, /^peak memory/, 'peak memory ÷ raw, 32 × 1 MB, worst of three kinds'), unit: '×', atMost: 1 },
     {
       id: 'G8',
-      what: 'p99 of 100 B beside 100 MB, ÷ raw',
-      measured: ours('100 B beside 100 MB, p99')?.ratio,
-      unit: '×',
-    },
-    { id: 'G8', what: 'memory grown by 100 MB', measured: grown?.value, unit: 'MiB', beside: rawTook('memory grown by 100 MB') },
-    {
-      id: 'G9',
-      what: among?.what ?? 'CPU of a call beside 1000 that made calls',
-      measured: among?.ratio,
-      unit: '×',
-      atMost: FLAT,
-    },
-    { id: 'G9', what: most?.what ?? 'CPU of a call, 100 servers', measured: most?.ratio, unit: '×', atMost: FLAT },
-    {
-      id: 'G9',
-      what: 'memory per 1,000 sessions that made a call',
-      measured: ours('1,000 that made a call, resident')?.value,
+      what: 'memory grown by 100 MB that pass',
+      measured: ours('memory grown by 100 MB')?.value,
       unit: 'MiB',
+      beside: rawTook('memory grown by 100 MB'),
     },
+    grown('G9', /sessions that made a call/, 'CPU of a call, 1 to 10000 sessions'),
+    grown('G9', /servers of/, 'CPU of a call, 1 to 500 servers'),
+    grown('G9', /tools of one server/, 'CPU of a call, 10000 tools'),
+    ...growth
+      .filter(({ what }) => what.includes('in flight of') && !what.includes(' 1 in flight'))
+      .map(({ what, ratio }): Line => {
+        const raw = of('raw', what)?.ratio
+        const beside = raw && `raw ${raw.median.toFixed(2)}×`
+        return { id: 'G9', what: `${what} ÷ one`, measured: ratio, unit: '×', atMost: FLAT, beside }
+      }),
+    ...growth
+      .filter(({ what }) => what.startsWith('heap of 1,000 more'))
+      .map(({ what, value }): Line => ({ id: 'G9', what, measured: value, unit: 'MiB' })),
     {
       id: 'G9',
       what: 'heap per server of 50 tools',
       measured: perServer === undefined ? undefined : spread([perServer]),
       unit: 'MiB',
     },
+    ...section('the worst neighbour')
+      .filter(({ what }) => /^100 B beside .*, p99$/.test(what))
+      .map((one): Line => {
+        const beside = rawTook(one.what)
+        return { id: 'G10', what: `${one.what}, ÷ raw's`, measured: one.ratio, unit: '×', atMost: 1.5, beside }
+      }),
+    {
+      id: 'G10',
+      what: `the longest turn of the event loop${slowest[0] === undefined ? '' : `: ${slowest[0].what}`}`,
+      measured: slowest[0]?.value,
+      unit: 'ms',
+      atMost: 10,
+      beside:
+        slowest
+          .slice(1)
+          .map(({ what, value }) => `${what} ${value.median.toFixed(1)}`)
+          .join(', ') || undefined,
+    },
+    { id: 'G11', what: 'throughput of two workers ÷ one, gateway-bound', measured: undefined, unit: '×', atLeast: 1.8 },
+    ...SIZES.map((tool): Line => {
+      const measured = paired([native, 'legacy → legacy'], ['trunkline', 'legacy → legacy'], tool)
+      return { id: 'G12', what: `CPU per call of ${native} ÷ ours, ${SIZE[tool]}`, measured, unit: '×', atLeast: 3 }
+    }),
   ]
-  return lines.map(judged)
+  // CPU of a thread holds on a busy machine, though it is measured in ms.
+  return lines.map((line) => judged(line, isBusy && !line.what.startsWith('the longest turn')))
 }
 
 /** What counts as flat. */
 const FLAT = 1.05
+
+const changeOfLong = (long: Figure | undefined): string | undefined =>
+  long?.ratio && `of one in a list of 5,000, which is read whole: ${long.ratio.median.toFixed(1)}×`
+
+/** The figure of ours with the highest ratio among those whose names match. */
+const highest = (figures: readonly Figure[], pattern: RegExp, what: string): Pick<Line, 'what' | 'measured' | 'beside'> => {
+  const found = figures.filter((one) => one.subject === 'trunkline' && pattern.test(one.what) && one.ratio !== undefined)
+  const [first, ...others] = found.toSorted((one, other) => other.ratio!.median - one.ratio!.median)
+  if (first === undefined) return { what, measured: undefined }
+  const below = others.map((one) => `${one.what.split(' ').at(-1)} ${one.ratio!.median.toFixed(2)}`).join(', ')
+  return { what, measured: first.ratio, beside: `${first.what}; ${below}` }
+}
 
 const by = (above: Spread, below: Spread): Spread => ({
   median: above.median / below.median,

@@ -1,13 +1,14 @@
 /**
- * `tools/list` before 1, 10 and 100 servers of 50 tools each, and what so many servers cost: a call beside them, memory. Raw and no proxy
- * stand before one server that answers as long a list by itself.
+ * `tools/list` before 1, 10 and 100 servers of 50 tools each, and the memory of so many servers. Raw and no proxy stand before one server that
+ * answers as long a list by itself.
  */
+import type { Deadline } from './budget.ts'
 import { cpuMicros, processTree, residentMiB } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
 import { type Effort, figure, type Figure, rotate } from './figures.ts'
 import { openInspector } from './inspector.ts'
-import type { Ask, Host } from './load.ts'
-import { TOOLS, type HostKind } from './payload.ts'
+import type { Host } from './load.ts'
+import type { HostKind } from './payload.ts'
 import { quantile } from './stats.ts'
 import type { Place, Subject } from './subjects.ts'
 
@@ -20,16 +21,29 @@ interface Contestant {
   readonly count: number
   readonly host: Host
   readonly pid: number
-  readonly tool: string
+}
+
+/** Tools on all pages. */
+const countTools = async (host: Host): Promise<number> => {
+  let count = 0
+  for (let cursor: string | undefined; ;) {
+    const page = (await host.request('tools/list', cursor === undefined ? {} : { cursor })) as {
+      tools: readonly object[]
+      nextCursor?: string
+    }
+    count += page.tools.length
+    if (page.nextCursor === undefined) return count
+    cursor = page.nextCursor
+  }
 }
 
 /** Until the list is whole: servers come one after another. */
 export const awaitTools = async (host: Host, count: number): Promise<void> => {
   const until = performance.now() + SETTLE_MS
   for (;;) {
-    const { tools, nextCursor } = (await host.request('tools/list')) as { tools: readonly object[]; nextCursor?: string }
-    if (tools.length >= count && nextCursor === undefined) return
-    if (performance.now() > until) throw new Error(`${tools.length} tools of ${count} after ${SETTLE_MS} ms`)
+    const found = await countTools(host)
+    if (found >= count) return
+    if (performance.now() > until) throw new Error(`${found} tools of ${count} after ${SETTLE_MS} ms`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
@@ -50,7 +64,7 @@ const enter = async (
   const { pid, reach } = isServer ? { pid: large.pid, reach: new URL(large.url) } : await stage.start(subject, servers)
   const host = stage.stack.use(await openHostOf({ ...subject, prefix }, reach, hostKindOf(subject)))
   await awaitTools(host, count * TOOLS_EACH)
-  return { subject: subject.name, count, host, pid, tool: `${prefix}t100` }
+  return { subject: subject.name, count, host, pid }
 }
 
 /** What one burst of each contestant found. */
@@ -59,29 +73,26 @@ interface Sample {
   readonly cpu: number
 }
 
-const measure = async ({ host, pid, subject, count }: Contestant, ask: Ask, inFlight: number, forMs: number): Promise<Sample> => {
-  const { used, latencies, bad, firstBad } = await host.burst({ ask, inFlight, forMs, meter: () => cpuMicros(processTree(pid)) })
+const measure = async ({ host, pid, subject, count }: Contestant, forMs: number): Promise<Sample> => {
+  const meter = () => cpuMicros(processTree(pid))
+  const { used, latencies, bad, firstBad } = await host.burst({ ask: 'tools/list', inFlight: 1, forMs, meter })
   if (bad > 0) throw new Error(`${bad} bad replies: ${subject} before ${count} servers\n${firstBad}`)
   return { p50: quantile(latencies, 0.5), cpu: used / latencies.length }
 }
 
-/** All contestants in rotated order, by round. */
-const rounds = (
+const listFigures = async (
   stage: Stage,
   contestants: readonly Contestant[],
   effort: Effort,
-  ask: (one: Contestant) => Ask,
-  inFlight: number,
-) =>
-  rotate(
+  deadline: Deadline,
+): Promise<readonly Figure[]> => {
+  const found = await rotate(
     effort,
     contestants,
-    (one, isWarmUp) => measure(one, ask(one), inFlight, isWarmUp ? effort.warmUpMs : effort.forMs),
+    (one, isWarmUp) => measure(one, isWarmUp ? effort.warmUpMs : effort.forMs),
     ({ subject, count }, error) => stage.lose(`${subject} before ${count} servers`, error),
+    deadline,
   )
-
-const listFigures = async (stage: Stage, contestants: readonly Contestant[], effort: Effort): Promise<readonly Figure[]> => {
-  const found = await rounds(stage, contestants, effort, () => 'tools/list', 1)
   return [...found.keys()].flatMap((one) => {
     const raw = [...found.keys()].find(({ subject, count }) => subject === 'raw' && count === one.count)
     const pick = (of: Contestant, field: 'p50' | 'cpu') => found.get(of)!.map((sample) => sample[field])
@@ -89,16 +100,6 @@ const listFigures = async (stage: Stage, contestants: readonly Contestant[], eff
       figure(SECTION, one.subject, `${one.count} × ${TOOLS_EACH}, ${what}`, unit, pick(one, field), raw && pick(raw, field))
     return [figureOf('p50', 'ms', 'p50'), figureOf('CPU', 'µs', 'cpu')]
   })
-}
-
-/** A call of one server beside the others, as a ratio to the same with one server. */
-const callFigures = async (stage: Stage, contestants: readonly Contestant[], effort: Effort): Promise<readonly Figure[]> => {
-  const ours = contestants.filter(({ subject }) => subject === 'trunkline')
-  const found = await rounds(stage, ours, effort, ({ tool }) => ({ tool, size: TOOLS.t100 }), 32)
-  const cpu = (one: Contestant) => found.get(one)?.map((sample) => sample.cpu)
-  return [...found.keys()].map((one) =>
-    figure(SECTION, one.subject, `CPU of a call, ${one.count} servers`, 'µs', cpu(one)!, cpu(ours[0])),
-  )
 }
 
 /** Memory after a full collection, by number of servers. */
@@ -122,7 +123,12 @@ const memoryFigures = async (stage: Stage, trunkline: Subject, small: Place, eff
   return figures
 }
 
-export const lists = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+export const lists = async (
+  stage: Stage,
+  subjects: readonly Subject[],
+  effort: Effort,
+  deadline: Deadline,
+): Promise<readonly Figure[]> => {
   const small = await stage.server('legacy', TOOLS_EACH)
   const contestants: Contestant[] = []
   for (const count of effort.servers) {
@@ -134,5 +140,5 @@ export const lists = async (stage: Stage, subjects: readonly Subject[], effort: 
   }
   const trunkline = subjects.find(({ name }) => name === 'trunkline')
   const own = trunkline === undefined ? [] : await memoryFigures(stage, trunkline, small, effort)
-  return [...(await listFigures(stage, contestants, effort)), ...(await callFigures(stage, contestants, effort)), ...own]
+  return [...(await listFigures(stage, contestants, effort, deadline)), ...own]
 }

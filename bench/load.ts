@@ -6,7 +6,8 @@ import { parseReply, type Reply } from './connection.ts'
 import { TOKEN } from './credentials.ts'
 import { httpLane } from './http-lane.ts'
 import type { Lane, LaneConnection, Pipe } from './lane.ts'
-import { type HostKind, NONCE_LENGTH, REVISION } from './payload.ts'
+import { argumentOf, type HostKind, NONCE_LENGTH, REVISION, type ToolName } from './payload.ts'
+import type { PayloadKind } from './payload-kinds.ts'
 import { openSseLane } from './sse-lane.ts'
 import { stdioLane } from './stdio-lane.ts'
 
@@ -18,16 +19,26 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 const NONCE_PLACE = '#'.repeat(NONCE_LENGTH)
+/** Stands for a character of a payload in the arguments until the parts of a request are cut. */
+const PAYLOAD_PLACE = '@'
 const SILENCE_MS = 30_000
 
+/** A payload in the arguments of a call. */
+export interface Carried {
+  readonly tool: ToolName
+  readonly kind: PayloadKind
+}
+
 /** A call of a tool by its exposed name, which answers `size` bytes of text; or the list. */
-export type Ask = { readonly tool: string; readonly size: number } | 'tools/list'
+export type Ask = { readonly tool: string; readonly size: number; readonly carried?: Carried } | 'tools/list'
 
 export interface BurstOptions {
   readonly ask: Ask
   readonly inFlight: number
   /** New calls are begun for this long; then those under way are awaited. */
   readonly forMs: number
+  /** No more calls than these are begun. */
+  readonly calls?: number
   /** Read when all connections are warm, and again when the last call has ended: such as the CPU a process has used. */
   readonly meter: () => number
 }
@@ -43,11 +54,20 @@ export interface Burst {
   readonly seconds: number
 }
 
+/** Connections that are open and warm. */
+export interface Ready {
+  /** Calls on each of them. Rejects when one is lost. */
+  run(forMs: number): Promise<Omit<Burst, 'used' | 'seconds'>>
+  close(): void
+}
+
 export interface Host extends AsyncDisposable {
   /** One request on a connection of its own; rejects unless the answer is a result. */
   request(method: string, params?: object): Promise<Record<string, unknown>>
   /** The bytes of one request as they go on the wire, for who reads the answer by himself. */
   frame(method: string, params: object): string
+  /** Opens `inFlight` connections and warms each with one call. */
+  ready(options: Pick<BurstOptions, 'ask' | 'inFlight' | 'calls'>): Promise<Ready>
   /** Opens `inFlight` connections, warms each with one call, measures, closes them. Rejects when a connection is lost. */
   burst(options: BurstOptions): Promise<Burst>
 }
@@ -62,6 +82,16 @@ const openLane = async (reach: Reach, kind: HostKind, bearer: string): Promise<L
 
 const excerpt = (head: string, body: Buffer): string =>
   `${head}\r\n\r\n${body.toString('latin1', 0, 300)} … ${body.toString('latin1', Math.max(300, body.length - 100))}`
+
+/** What the meter read around `work`, and how long that took. */
+export const metered = async <T extends object>(meter: () => number, work: () => Promise<T>) => {
+  const before = meter()
+  const started = performance.now()
+  const measured = await work()
+  const seconds = (performance.now() - started) / 1e3
+  await new Promise((resolve) => setTimeout(resolve, 10)) // what the process still does for the last calls
+  return { ...measured, used: meter() - before, seconds }
+}
 
 /** A host of `kind` at `reach`; unless it is modern it has made its handshake, and ends its session when disposed. `bearer`: its token. */
 export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Promise<Host> => {
@@ -107,13 +137,21 @@ export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Pr
     )
   }
 
+  /** What stands before the id, before the nonce, and behind it; of a list, before and behind the id. */
+  const partsOf = (ask: Ask): readonly string[] => {
+    if (ask === 'tools/list') return message(ask, {}, FIRST_ID).split(`${FIRST_ID}`)
+    const payload = ask.carried && argumentOf(ask.carried.tool, ask.carried.kind)
+    const place = PAYLOAD_PLACE.repeat(payload?.length ?? 0)
+    const args = payload === undefined ? { nonce: NONCE_PLACE } : { nonce: NONCE_PLACE, place }
+    const parts = message('tools/call', { name: ask.tool, arguments: args } as object, FIRST_ID).split(/100000000|#{12}/)
+    if (payload === undefined) return parts
+    // The length of the request is that of the payload; its key and quotes are what stood around the place.
+    return [...parts.slice(0, 2), parts[2].replace(place, () => payload)]
+  }
+
   /** Calls on every connection until `forMs` have passed; 0: one call each. */
-  const run = async (connections: readonly LaneConnection[], { ask, forMs }: BurstOptions) => {
-    const template =
-      ask === 'tools/list'
-        ? message(ask, {}, FIRST_ID) // one part after the id
-        : message('tools/call', { name: ask.tool, arguments: { nonce: NONCE_PLACE } } as object, FIRST_ID)
-    const [beforeId, beforeNonce = '', rest] = template.split(/100000000|#{12}/)
+  const run = async (connections: readonly LaneConnection[], { ask, forMs, calls = Infinity }: Omit<BurstOptions, 'meter'>) => {
+    const [beforeId, beforeNonce = '', rest] = partsOf(ask)
     const latencies: number[] = []
     const until = performance.now() + forMs
     let bad = 0
@@ -132,7 +170,7 @@ export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Pr
           bad++
           firstBad ??= excerpt(head, body)
         }
-        if (now < until) call(connection)
+        if (now < until && latencies.length + connections.length <= calls) call(connection)
         else if (--busy === 0) resolve({ latencies, bad, firstBad })
       })
     }
@@ -151,22 +189,34 @@ export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Pr
     await lane.tell(message('notifications/initialized', {}))
   }
 
+  const ready: Host['ready'] = async (options) => {
+    const connections = await Promise.all(Array.from({ length: options.inFlight }, lane.open))
+    const close = () => {
+      for (const connection of connections) connection.close()
+    }
+    try {
+      const warm = await run(connections, { ask: options.ask, inFlight: options.inFlight, forMs: 0 })
+      const counted = async (forMs: number) => {
+        const measured = await run(connections, { ...options, forMs })
+        return { ...measured, bad: warm.bad + measured.bad, firstBad: warm.firstBad ?? measured.firstBad }
+      }
+      return { run: counted, close }
+    } catch (error) {
+      close()
+      throw error
+    }
+  }
+
   return {
     request: async (method, params) => (await exchange(method, params)).message!.result!,
     frame: (method, params) => message(method, params, id++),
+    ready,
     burst: async (options) => {
-      const connections = await Promise.all(Array.from({ length: options.inFlight }, lane.open))
+      const connections = await ready(options)
       try {
-        const warm = await run(connections, { ...options, forMs: 0 })
-        const before = options.meter()
-        const started = performance.now()
-        const measured = await run(connections, options)
-        const seconds = (performance.now() - started) / 1e3
-        await new Promise((resolve) => setTimeout(resolve, 10)) // what the process still does for the last calls
-        const used = options.meter() - before
-        return { ...measured, bad: warm.bad + measured.bad, firstBad: warm.firstBad ?? measured.firstBad, used, seconds }
+        return await metered(options.meter, () => connections.run(options.forMs))
       } finally {
-        for (const connection of connections) connection.close()
+        connections.close()
       }
     },
     [Symbol.asyncDispose]: () => lane[Symbol.asyncDispose](),

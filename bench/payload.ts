@@ -24,6 +24,19 @@ export const REVISION: Record<ServerKind, string> = {
 export const SLOW_TOOL = 'slow'
 export const SLOW_MS = 50
 
+/** Answers 3.9 MB in pieces of 64 KB, one every few ms, as a server does that is not faster. */
+export const STEADY_TOOL = 'steady'
+export const STEADY_BYTES = 3_900_000
+export const STEADY_PIECE_BYTES = 65_536
+export const STEADY_MS = 4
+
+/** What a neighbour has answered to it, made when it is first asked for: kind and bytes by tool. */
+export const NEIGHBOURS = {
+  objects3m: { kind: 'objects', bytes: 3 * TOOLS.t1m },
+  k8s3m: { kind: 'k8s', bytes: 3 * TOOLS.t1m },
+  dense15m: { kind: 'dense', bytes: 15 * TOOLS.t1m },
+} as const satisfies Readonly<Record<string, { readonly kind: PayloadKind; readonly bytes: number }>>
+
 /** Answers 100 MB: one piece so many times, so that no side need hold it. */
 export const BIG_TOOL = 'big'
 export const BIG_PIECES = 100
@@ -45,6 +58,14 @@ export const payloads = (): ReadonlyMap<string, Payload> =>
 
 /** Bytes of the text that a tool answers, its nonces counted. */
 export const textSize = (tool: ToolName, kind: PayloadKind): number => (kind === 'objects' ? 2 * NONCE_LENGTH : TOOLS[tool])
+
+/** A payload as the value of an argument, without the quotes around it: JSON text as latin1, so that its length is that in bytes. */
+export const argumentOf = (tool: ToolName, kind: PayloadKind): string => {
+  if (kind !== 'objects') return payloadOf(kind, TOOLS[tool], 0).text.toString('latin1')
+  const { members } = payloadOf(kind, TOOLS[tool], 0)
+  // A member of its own: what stands before it ends a short text.
+  return `","data":${members.toString('latin1', members.indexOf('{'))},"end":"`
+}
 
 /** What stands between the two nonces of a text of `size` bytes of prose. */
 export const filler = (size: number): Buffer => payloadOf('prose', size, 2 * NONCE_LENGTH).text

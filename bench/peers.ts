@@ -1,6 +1,6 @@
 /**
- * Subjects that are not of this project: nginx where it is on the path, and what npm has, out of a folder in which
- * `npm install mcp-hub mcp-proxy supergateway` was run (`--peers DIR`).
+ * Subjects that are not of this project: nginx where it is on the path, agentgateway there or in the folder of `--peers`, and what npm has, out of
+ * that folder, in which `npm install mcp-hub mcp-proxy supergateway` was run.
  */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -107,6 +107,32 @@ const supergateway = (dir: string): Subject => {
   }
 }
 
+/** A proxy for MCP servers over HTTP, native. `file`: where the program is. */
+const agentgateway = (file: string): Subject => ({
+  name: 'agentgateway',
+  what: 'a native gateway (Rust), its access log off',
+  between: [
+    ['legacy', 'legacy'],
+    ['modern', 'modern'],
+  ],
+  prefix: '',
+  command: async ({ servers: [{ url }], folder }) => {
+    const port = await freePort()
+    const config = join(folder, 'agentgateway.json')
+    const target = { name: 'a', mcp: { host: url } }
+    const route = { backends: [{ mcp: { targets: [target] } }] }
+    await writeFile(config, JSON.stringify({ binds: [{ port, listeners: [{ routes: [route] }] }] }))
+    return { file, args: ['-f', config], url: `http://127.0.0.1:${port}/mcp`, env: { RUST_LOG: 'error' } }
+  },
+})
+
+/** The version of a program, which also says that it is there. */
+const versionOf = (file: string): Promise<string | undefined> =>
+  promisify(execFile)(file, ['--version']).then(
+    ({ stdout }) => /\d+\.\d+[\w.-]*/.exec(stdout)?.[0] ?? 'unknown',
+    () => undefined,
+  )
+
 const hasNginx = (): Promise<boolean> =>
   promisify(execFile)('nginx', ['-v']).then(
     () => true,
@@ -132,6 +158,16 @@ export const findPeers = async (dir: string | undefined): Promise<Peers> => {
     const { stderr } = await promisify(execFile)('nginx', ['-v'])
     versions['nginx'] = stderr.trim().replace(/.*\//, '')
   } else absent['nginx'] = 'not installed'
+  const { name: native } = agentgateway('')
+  const places = [...(dir === undefined ? [] : [join(dir, native), join(dir, 'bin', native)]), native]
+  for (const file of places) {
+    const version = await versionOf(file)
+    if (version === undefined) continue
+    versions[native] = version
+    subjects.push(agentgateway(file))
+    break
+  }
+  if (versions[native] === undefined) absent[native] = 'neither in the folder of --peers nor in PATH: it is not measured'
   for (const peer of PEERS) {
     const { name } = peer('')
     if (dir === undefined) absent[name] = 'no --peers DIR'

@@ -6,6 +6,8 @@ import { ROOT } from './process.ts'
 import type { Figure } from './figures.ts'
 import type { Goal } from './goals.ts'
 import type { Taken } from './profiling.ts'
+import { cellName } from './cells.ts'
+import { answersText } from './questions.ts'
 import type { Row, RoundsOptions } from './rounds.ts'
 import type { Spread } from './stats.ts'
 
@@ -14,6 +16,7 @@ export interface Report {
   readonly machine: { readonly cores: number; readonly cpu: string; readonly kernel: string }
   readonly versions: Readonly<Record<string, string>>
   readonly options: RoundsOptions
+  readonly load: Load
   readonly rows: readonly Row[]
   /** Peak resident memory by `rowName`, MiB. */
   readonly memory: Readonly<Record<string, number>>
@@ -31,6 +34,19 @@ export interface Report {
   readonly figures: readonly Figure[]
   readonly goals: readonly Goal[]
   readonly profiles: readonly Taken[]
+}
+
+/** What else the machine did. */
+export interface Load {
+  /** Of the last minute: before the run and at its end. */
+  readonly before: number
+  readonly after: number
+  /** Cores that others used during the run, on average. */
+  readonly others: number
+  /** So much that times have no verdict. */
+  readonly isBusy: boolean
+  /** How long the run took. */
+  readonly minutes: number
 }
 
 export const machine = (): Report['machine'] => ({ cores: cpus().length, cpu: cpus()[0]?.model ?? 'unknown', kernel: release() })
@@ -51,9 +67,6 @@ export const versions = async (peers: Report['versions']): Promise<Report['versi
 export const rowName = ({ subject, between: [host, server] }: Pick<Row, 'subject' | 'between'>): string =>
   `${subject} | ${host} → ${server}`
 
-const cellName = ({ tool, kind, inFlight }: Row): string =>
-  `${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}${kind === 'prose' ? '' : ` ${kind}`} × ${inFlight}`
-
 const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2))
 
 const withSpread = ({ median, q1, q3 }: Spread): string => `${number(median)} (${number(q1)}–${number(q3)})`
@@ -61,14 +74,33 @@ const withSpread = ({ median, q1, q3 }: Spread): string => `${number(median)} ($
 const table = (head: readonly string[], lines: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n')
 
-/** Contestants down, cells across. */
+/** Contestants down, cells across; cells that none of them has are left out. */
 const matrix = (rows: readonly Row[], text: (row: Row) => string): string => {
   const lines = Map.groupBy(rows, rowName)
   const cells = [...new Set(rows.map(cellName))]
   return table(
     ['subject', 'host → server', ...cells],
-    [...lines].map(([name, own]) => [name, ...own.map(text)]),
+    [...lines].map(([name, own]) => [
+      name,
+      ...cells.map((cell) => {
+        const row = own.find((one) => cellName(one) === cell)
+        return row === undefined ? '' : text(row)
+      }),
+    ]),
   )
+}
+
+/** One table of what everybody was asked, one of the other kinds of payload in each direction. */
+const matrices = (rows: readonly Row[], text: (row: Row) => string): string => {
+  const others = rows.filter(({ kind }) => kind !== 'prose')
+  const parts: readonly (readonly [title: string, rows: readonly Row[]])[] = [
+    ['Prose', rows.filter(({ kind, way }) => kind === 'prose' && way === undefined)],
+    ['10 KB of other kinds', others.filter(({ tool, way }) => tool === 't10k' && way === undefined)],
+    ['1 MB of other kinds', others.filter(({ tool, way }) => tool === 't1m' && way === undefined)],
+    ['1 MB in the arguments', rows.filter(({ way }) => way === 'arguments')],
+  ]
+  const some = parts.filter(([, own]) => own.length > 0)
+  return some.length === 1 ? matrix(rows, text) : some.map(([title, own]) => `### ${title}\n\n${matrix(own, text)}`).join('\n\n')
 }
 
 const lossLines = (rows: readonly Row[]): string => {
@@ -148,22 +180,34 @@ ${profiles.map(profileText).join('\n')}`,
 const SECTION_NOTES: Readonly<Record<string, string>> = {
   'cold start': 'From the spawn of the process to the answer of the first handshake; the yardstick is raw.',
   sessions: `Memory after full collections, in three steps over as many sessions; a session that made a call has a connection of its own
-before a server of the legacy era. The yardstick of a call's CPU is the same gateway with one session.`,
-  lists: `One \`tools/list\` after another. Raw and no proxy stand before one server that answers as long a list; the yardstick is raw, for a
-call beside servers the gateway with one.`,
-  'lists that change': `One server of 50 tools, alone or beside 99 like it, changes its list ten times a second; a host is told each time. Changes that come
-close together are read once: what they cost beyond the same gateway without them is divided by the readings. The yardstick is the
-gateway with that one server.`,
-  'big and slow results': `First bytes: the server writes half a result (or a word of progress), and 50 ms later the rest; the least of five calls by round.
-Memory: the peak of a fresh process. The yardstick is raw.`,
-  'small calls beside 100 MB': `One host calls a tool of 100 B, one call after another, alone and then while another host has JSON results of 100 MB passed to it from the same
-server, one after another (the gateway: \`max_message\` raised to 128 MiB). All share the machine's cores: times are reported, no verdict.
-Memory: the peak beside 100 MB less what was resident before it. The yardstick is raw.`,
+before a server of the legacy era.`,
+  lists: `One \`tools/list\` after another. Raw and no proxy stand before one server that answers as long a list; the yardstick is raw.`,
+  'lists that change': `One server of 50 tools, alone or beside 99 like it, or one of 5,000, changes its list ten times a second; a host is told each time. A list
+is read whole, since the protocol tells no more than that it changed. Changes that come close together are read once: what they cost beyond the
+same gateway without them is divided by the readings. The yardstick is the gateway with that one server of 50.`,
+  'big and slow results': `First and last bytes: the server writes 3.9 MB in pieces of 64 KB, one every 4 ms, or a word of progress and 50 ms later the result;
+the least of five calls by round. Memory: the peak of a fresh process. The yardstick is raw.`,
+  'the worst neighbour': `One host calls a tool of 100 B, one call after another, while another host has big results passed to it from the same gateway, one after
+another (the gateway: \`max_message\` raised to 128 MiB). The small calls go to the server that answers the big ones; where those are lines of a
+pipe, to one beside it, and raw passes the same over HTTP. All share the machine's cores. Memory: the peak beside 100 MB less what was resident before.
+The yardstick is raw beside the same.`,
+  'growth in one process': `The same process before and after; beside each burst one of a second process that does not grow, whose change is divided out. Servers and
+tools are added by reloading the configuration. Calls of many sessions: each session has one call under way, eight servers share them, and the yardstick
+is one call at a time.`,
+  'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn, which is what Node reads at most from one pipe before it turns to
+others. CPU time of the thread in the longest turn, the last one with the whole message included.`,
 }
+
+/** Rounds that were done, which a run of limited time may have cut. */
+const roundsOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(({ cpuByRound }) => cpuByRound.length))
+
+const loadText = ({ before, after, others, isBusy, minutes }: Load): string =>
+  `The run took ${minutes.toFixed(1)} minutes. Load average of the minute before it ${before.toFixed(2)}, at its end ${after.toFixed(2)} (its own processes included); other
+processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.`
 
 /** The page. The same text goes to the terminal. `notes`: what a person wrote to go with it. */
 export const render = (report: Report, notes: string): string => {
-  const { rows, options, machine, versions, commands, absent, failed, goals } = report
+  const { rows, options, machine, versions, commands, absent, failed, goals, load } = report
   const calls = rows.reduce((sum, row) => sum + row.calls, 0)
   const bad = rows.reduce((sum, row) => sum + row.bad, 0)
   const versionText = Object.entries(versions)
@@ -174,13 +218,17 @@ export const render = (report: Report, notes: string): string => {
 
 Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machine.cpu}), Linux ${machine.kernel}, ${versionText}.
 
-One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
+${loadText(load)}
+
+${goals.length === 0 ? '' : `## In short\n\n${answersText(report)}\n\n## Goals\n\n${goalTable(goals)}\n\n## How it is measured\n\n`}One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
 bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28, \`sse-reply\` is a legacy
 server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
-refuses requests without one; \`trunkline-jwt\` verifies its signature. Everything is up at once; in each of ${options.rounds} rounds (before
-them ${options.warmUp} of longer bursts, to warm up) every subject has one burst of ${options.forMs} ms per column, in an order that rotates. The host looks at every reply:
-status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
-${goals.length === 0 ? '' : `\n## Goals\n\n${goalTable(goals)}\n`}
+refuses requests without one; \`trunkline-jwt\` verifies its signature.
+
+Everything is up at once. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}In each of ${roundsOf(rows)} rounds (before them ${options.warmUp} of bursts of ${options.warmUpMs} ms for each process, to warm up) every subject has one burst of ${options.forMs} ms per column,
+in an order that rotates. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
+reply: status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
+
 ## CPU per call, as a ratio to raw
 
 User and system time of the subject's whole process tree (the bench's own servers on pipes left out), from
@@ -188,7 +236,7 @@ User and system time of the subject's whole process tree (the bench's own server
 third quartile). That is raw; between two pipes it is lines; for other hosts of a server on a pipe it is raw before the legacy server.
 These ratios hold on a busy machine; the times below do not.
 
-${matrix(rows, ({ ratio }) => (ratio === undefined ? '–' : withSpread(ratio)))}
+${matrices(rows, ({ ratio }) => (ratio === undefined ? '–' : withSpread(ratio)))}
 
 ## Where Trunkline costs more than raw
 
@@ -196,23 +244,23 @@ ${lossLines(rows)}
 
 ## CPU per call, µs
 
-${matrix(rows, ({ cpuPerCall }) => withSpread(cpuPerCall))}
+${matrices(rows, ({ cpuPerCall }) => withSpread(cpuPerCall))}
 
 ## Time of a call, ms: p50 / p99
 
 Hosts, servers and subjects share the machine's cores: reported, no verdict.
 
-${matrix(rows, ({ p50, p99 }) => `${number(p50)} / ${number(p99)}`)}
+${matrices(rows, ({ p50, p99 }) => `${number(p50)} / ${number(p99)}`)}
 
 ## Time added to a call, ms: p50 / p99
 
 Beside no proxy, where there is one between the same kinds.
 
-${matrix(rows, added(rows))}
+${matrices(rows, added(rows))}
 
 ## Calls per second
 
-${matrix(rows, ({ callsPerSecond }) => callsPerSecond.median.toFixed(0))}
+${matrices(rows, ({ callsPerSecond }) => callsPerSecond.median.toFixed(0))}
 
 ## Peak resident memory over the whole run, MiB
 

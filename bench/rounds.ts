@@ -2,27 +2,23 @@
  * Interleaved bursts. In every round each contestant has one burst per cell, next to the others' and in an order that rotates, and its
  * CPU per call is set against that of raw in the same round and cell: what else the machine does then weighs on both.
  */
+import { type Deadline, isOver } from './budget.ts'
 import { cpuMicros, processTree } from './cpu.ts'
-import type { Contestant } from './field.ts'
-import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
-import { textSize, toolOf, TOOLS, type ToolName } from './payload.ts'
+import type { Contestant, Instance } from './field.ts'
+import { type Cell, cellName } from './cells.ts'
+import { TOOLS, textSize, toolOf } from './payload.ts'
 import type { Between } from './subjects.ts'
 import { quantile, spread, type Spread } from './stats.ts'
 
-export interface Cell {
-  readonly tool: ToolName
-  readonly kind: PayloadKind
-  readonly inFlight: number
-}
-
 export interface RoundsOptions {
-  readonly cells: readonly Cell[]
   readonly rounds: number
   /** Rounds before those that count. */
   readonly warmUp: number
-  /** Length of a burst, ms; of one to warm up: long enough that no code is compiled in those that count. */
+  /** Length of a burst, ms; of one to warm up. */
   readonly forMs: number
   readonly warmUpMs: number
+  /** Calls of 100 B that each process has answered before the first round. */
+  readonly warmUpCalls: number
 }
 
 /** One contestant in one cell over all rounds. */
@@ -55,26 +51,16 @@ interface Sample {
   readonly p99: number
 }
 
-const PROSE: readonly Cell[] = (Object.keys(TOOLS) as ToolName[]).flatMap((tool) =>
-  [1, 32].map((inFlight) => ({ tool, kind: 'prose' as const, inFlight })),
-)
+/** What a call of this cell asks for, and carries. */
+const askOf = (prefix: string, { tool, kind, way }: Cell) =>
+  way === 'arguments'
+    ? { tool: `${prefix}t100`, size: TOOLS.t100, carried: { tool, kind } }
+    : { tool: prefix + toolOf(tool, kind), size: textSize(tool, kind) }
 
-/** Prose in every cell; of each other kind of payload 32 calls in flight, where there is room for it to show. */
-export const cellsOf = (kinds: readonly PayloadKind[]): readonly Cell[] => [
-  ...(kinds.includes('prose') ? PROSE : []),
-  ...PAYLOAD_KINDS.filter((kind) => kind !== 'prose' && kinds.includes(kind)).flatMap((kind) =>
-    (['t10k', 't1m'] as const).map((tool) => ({ tool, kind, inFlight: 32 })),
-  ),
-]
-
-const measure = async ({ host, prefix, pid }: Contestant, { tool, kind, inFlight }: Cell, forMs: number): Promise<Sample> => {
+const measure = async (prefix: string, { host, pid }: Instance, cell: Cell, forMs: number): Promise<Sample> => {
   const meter = () => cpuMicros(processTree(pid))
-  const { latencies, used, seconds, ...rest } = await host.burst({
-    ask: { tool: prefix + toolOf(tool, kind), size: textSize(tool, kind) },
-    inFlight,
-    forMs,
-    meter,
-  })
+  const { inFlight } = cell
+  const { latencies, used, seconds, ...rest } = await host.burst({ ask: askOf(prefix, cell), inFlight, forMs, meter })
   const calls = latencies.length
   const timing = { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) }
   return { ...rest, ...timing, calls, cpuPerCall: used / calls, callsPerSecond: calls / seconds }
@@ -89,51 +75,83 @@ const isYardstick = ({ subject, between: [, behind] }: Contestant, [host, server
   return host === 'stdio' ? subject === 'lines' : subject === 'raw' && behind === 'legacy'
 }
 
-/** Runs all rounds. `onRound` hears the number of the round that begins. A contestant that loses a connection is out: `lose` hears why. */
+/** Longest time for the calls that warm up one process, ms: peers take some 500 µs for each. */
+const WARM_UP_MS = 4_000
+
+/** The calls that a process must have answered before it is measured: code is compiled by then. */
+const warmUp = async ({ prefix, instances }: Contestant, calls: number): Promise<void> => {
+  const ask = { tool: `${prefix}t100`, size: TOOLS.t100 }
+  for (const { host } of instances) await host.burst({ ask, inFlight: 32, forMs: WARM_UP_MS, calls, meter: () => 0 })
+}
+
+/**
+ * Runs all rounds, or as many as fit into the time. `onRound` is told the number of the round that begins. A contestant that loses a
+ * connection is out: `lose` is told why.
+ */
 export const runRounds = async (
   contestants: readonly Contestant[],
-  { cells, rounds, warmUp, forMs, warmUpMs }: RoundsOptions,
+  { rounds, warmUp: before, forMs, warmUpMs, warmUpCalls }: RoundsOptions,
+  deadline: Deadline,
   onRound: (round: number) => void,
   lose: (name: string, error: unknown) => void,
 ): Promise<readonly Row[]> => {
-  const samples = new Map<Contestant, Map<Cell, Sample[]>>(
-    contestants.map((one) => [one, new Map(cells.map((cell) => [cell, []]))]),
-  )
-  for (let round = -warmUp; round < rounds; round++) {
-    onRound(round)
-    for (const [at, cell] of cells.entries()) {
-      for (let turn = 0; turn < contestants.length; turn++) {
-        const contestant = contestants[(turn + at + round + warmUp) % contestants.length]
-        if (!samples.has(contestant)) continue
-        try {
-          const sample = await measure(contestant, cell, round < 0 ? warmUpMs : forMs)
-          samples.get(contestant)!.get(cell)!.push(sample)
-        } catch (error) {
-          samples.delete(contestant)
-          lose(
-            `${contestant.subject}, ${contestant.between.join(' → ')}, ${toolOf(cell.tool, cell.kind)} × ${cell.inFlight}`,
-            error,
-          )
-        }
+  const samples = new Map<Contestant, Map<string, Sample[]>>(contestants.map((one) => [one, new Map()]))
+  const calls = new Map<Contestant, Map<string, Sample[]>>(contestants.map((one) => [one, new Map()]))
+  const attempt = async (contestant: Contestant, what: string, work: () => Promise<void>): Promise<void> => {
+    if (!samples.has(contestant)) return
+    try {
+      await work()
+    } catch (error) {
+      samples.delete(contestant)
+      lose(`${contestant.subject}, ${contestant.between.join(' → ')}, ${what}`, error)
+    }
+  }
+  if (warmUpCalls > 0) for (const one of contestants) await attempt(one, 'warm-up', () => warmUp(one, warmUpCalls))
+
+  const cells = new Map(contestants.flatMap(({ cells }) => cells.map((cell) => [cellName(cell), cell])))
+  const copies = Math.max(...contestants.map(({ instances }) => instances.length))
+  const takePart = async (round: number, isWarmUp: boolean): Promise<void> => {
+    for (const [at, [name, cell]] of [...cells].entries()) {
+      const able = contestants.filter((one) => one.cells.some((own) => cellName(own) === name))
+      for (let turn = 0; turn < able.length; turn++) {
+        const contestant = able[(turn + at + round) % able.length]
+        const instance = contestant.instances[round % contestant.instances.length]
+        // One that has fewer processes than others is warm by then.
+        if (isWarmUp && round >= before * contestant.instances.length) continue
+        await attempt(contestant, name, async () => {
+          const sample = await measure(contestant.prefix, instance, cell, isWarmUp ? warmUpMs : forMs)
+          push(calls, contestant, name, sample)
+          if (!isWarmUp) push(samples, contestant, name, sample)
+        })
       }
     }
+  }
+  for (let round = 0; round < before * copies; round++) {
+    onRound(round - before * copies)
+    await takePart(round, true)
+  }
+  const started = performance.now()
+  for (let round = 0; round < rounds && !isOver(deadline, round, (performance.now() - started) / round); round++) {
+    onRound(round)
+    await takePart(round, false)
   }
 
   const left = [...samples.keys()]
   const row = (contestant: Contestant, cell: Cell): Row => {
-    const own = samples.get(contestant)!.get(cell)!
-    const counted = own.slice(warmUp)
+    const name = cellName(cell)
+    const counted = samples.get(contestant)!.get(name)!
+    const all = calls.get(contestant)!.get(name)!
     const yardstick = left.find((one) => isYardstick(one, contestant.between))
-    const base = yardstick && samples.get(yardstick)!.get(cell)!.slice(warmUp)
+    const base = yardstick && samples.get(yardstick)!.get(name)
     const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
-    const sum = (field: 'calls' | 'bad') => own.reduce((sum, sample) => sum + sample[field], 0)
+    const sum = (field: 'calls' | 'bad') => all.reduce((sum, sample) => sum + sample[field], 0)
     return {
       ...cell,
       subject: contestant.subject,
       between: contestant.between,
       calls: sum('calls'),
       bad: sum('bad'),
-      firstBad: own.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
+      firstBad: all.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
       cpuPerCall: spread(pick('cpuPerCall')),
       cpuByRound: pick('cpuPerCall'),
       ratio: base && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / base[round].cpuPerCall)),
@@ -142,5 +160,14 @@ export const runRounds = async (
       p99: quantile(pick('p99'), 0.5),
     }
   }
-  return cells.flatMap((cell) => left.map((contestant) => row(contestant, cell)))
+  return [...cells.values()].flatMap((cell) =>
+    left.filter((one) => one.cells.some((own) => cellName(own) === cellName(cell))).map((contestant) => row(contestant, cell)),
+  )
+}
+
+const push = (into: Map<Contestant, Map<string, Sample[]>>, contestant: Contestant, cell: string, sample: Sample): void => {
+  const own = into.get(contestant)
+  const list = own?.get(cell)
+  if (list === undefined) own?.set(cell, [sample])
+  else list.push(sample)
 }

@@ -7,7 +7,7 @@ import { announce } from './announce.ts'
 import { createAnswers, errorPieces, type Pieces, type Request } from './answers.ts'
 import { JWKS } from './credentials.ts'
 import { header, messageReader } from './http.ts'
-import { REVISION, type ServerKind, SLOW_MS, SLOW_TOOL } from './payload.ts'
+import { REVISION, type ServerKind, SLOW_MS, SLOW_TOOL, STEADY_MS, STEADY_PIECE_BYTES, STEADY_TOOL } from './payload.ts'
 
 const kind = process.argv[2] as ServerKind
 /** The open stream of a session; undefined where the transport needs none. */
@@ -56,6 +56,18 @@ const succeedSlowly = (socket: Socket, { params }: Request, pieces: Pieces) => {
   setTimeout(() => write(socket, [whole.subarray(half)]), SLOW_MS)
 }
 
+/** One piece after another, with a pause that is shorter than what a gateway may take for a silence. */
+const succeedSteadily = (socket: Socket, pieces: Pieces) => {
+  const whole = Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)))
+  let at = STEADY_PIECE_BYTES
+  const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${whole.length}\r\n\r\n`
+  write(socket, [head, whole.subarray(0, at)])
+  const timer = setInterval(() => {
+    socket.write(whole.subarray(at, (at += STEADY_PIECE_BYTES)))
+    if (at >= whole.length || socket.destroyed) clearInterval(timer)
+  }, STEADY_MS)
+}
+
 /** What is wrong with the headers of a request: the session in the legacy era, the repeated fields in the modern one. */
 const complaint = (head: string, { method, params }: Request): [status: string, message: string] | undefined => {
   if (kind === 'modern') {
@@ -84,6 +96,7 @@ const serve = (socket: Socket, head: string, body: Buffer) => {
     return reply(socket, kind === 'modern' ? '404 Not Found' : '200 OK', errorPieces(request.id, -32601, 'Method not found'))
   }
   if (request.params?.name === SLOW_TOOL) return succeedSlowly(socket, request, pieces)
+  if (request.params?.name === STEADY_TOOL && kind !== 'sse-reply') return succeedSteadily(socket, pieces)
   if (request.method !== 'initialize') return succeed(socket, pieces)
   const session = crypto.randomUUID()
   sessions.set(session, undefined)

@@ -1,10 +1,9 @@
-/** What sessions cost: memory per thousand, and the CPU of a call beside them. */
-import { cpuMicros, processTree, residentMiB } from './cpu.ts'
+/** What sessions cost: memory per thousand. What calls cost beside them is in `growth.ts`. */
+import { processTree, residentMiB } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
-import { type Effort, figure, type Figure, rotate } from './figures.ts'
+import { type Effort, figure, type Figure } from './figures.ts'
 import { openInspector } from './inspector.ts'
 import { type Host, openHost } from './load.ts'
-import { TOOLS } from './payload.ts'
 import type { Started } from './process.ts'
 import type { Between, Place, Subject } from './subjects.ts'
 
@@ -15,7 +14,7 @@ const MIB = 1024 * 1024
 
 type Open = () => Promise<Host>
 
-const openMany = async (count: number, open: Open): Promise<readonly Host[]> => {
+export const openMany = async (count: number, open: Open): Promise<readonly Host[]> => {
   const hosts: Host[] = []
   while (hosts.length < count) {
     const some = Math.min(AT_ONCE, count - hosts.length)
@@ -25,7 +24,7 @@ const openMany = async (count: number, open: Open): Promise<readonly Host[]> => 
 }
 
 /** Opens hosts of `subject` at what was started; `used`: each makes a call, so that the gateway has a connection of its own for it. */
-const opener = (subject: Subject, { reach }: Started, [kind]: Between, used: boolean): Open => {
+export const opener = (subject: Subject, { reach }: Pick<Started, 'reach'>, [kind]: Between, used: boolean): Open => {
   const at = new URL(kind === 'http-sse' ? (subject.ssePath ?? '/sse') : '/mcp', reach as URL)
   return async () => {
     const host = await openHost(at, kind)
@@ -59,7 +58,7 @@ const memory = async (stage: Stage, subject: Subject, server: Place, between: Be
   return { heap: slope('heap'), resident: slope('resident') }
 }
 
-const memoryFigures = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+export const sessions = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
   const server = await stage.server('legacy')
   const figures: Figure[] = []
   for (const subject of subjects.filter(({ name }) => /^(trunkline|sdk-proxy|mcp-hub)$/.test(name))) {
@@ -74,44 +73,4 @@ const memoryFigures = async (stage: Stage, subjects: readonly Subject[], effort:
     })
   }
   return figures
-}
-
-/** CPU of a call beside sessions that idle or have made calls, as a ratio to the same beside none. */
-const growthFigures = async (stage: Stage, trunkline: Subject, effort: Effort): Promise<readonly Figure[]> => {
-  const server = await stage.server('legacy')
-  const counts = [10, 100, 1_000].filter((count) => count <= effort.sessions)
-  const cases = [
-    { what: 'CPU of a call, alone', count: 0, used: false },
-    { what: `CPU of a call beside ${effort.sessions} idle`, count: effort.sessions, used: false },
-    ...counts.map((count) => ({ what: `CPU of a call beside ${count} that made calls`, count, used: true })),
-  ]
-  const contestants = await Promise.all(
-    cases.map(async ({ what, count, used }) => {
-      const started = await stage.start(trunkline, [server])
-      const host = stage.stack.use(await openHostOf(trunkline, started.reach, 'legacy'))
-      const others = await openMany(count, opener(trunkline, started, ['legacy', 'legacy'], used))
-      stage.stack.defer(async () => void (await Promise.all(others.map((one) => one[Symbol.asyncDispose]()))))
-      return { what, host, pid: started.pid }
-    }),
-  )
-  const found = await rotate(
-    effort,
-    contestants,
-    async ({ host, pid }, isWarmUp) => {
-      const forMs = isWarmUp ? effort.warmUpMs : effort.forMs
-      const ask = { tool: `${trunkline.prefix}t100`, size: TOOLS.t100 }
-      const { used, latencies, bad } = await host.burst({ ask, inFlight: 32, forMs, meter: () => cpuMicros(processTree(pid)) })
-      if (bad > 0) throw new Error(`${bad} bad replies beside sessions`)
-      return used / latencies.length
-    },
-    (one, error) => stage.lose(`${trunkline.name}, ${one.what}`, error),
-  )
-  const alone = found.get(contestants[0])
-  return [...found].map(([{ what }, costs]) => figure(SECTION, trunkline.name, what, 'µs', costs, alone))
-}
-
-export const sessions = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
-  const trunkline = subjects.find(({ name }) => name === 'trunkline')
-  const memory = await memoryFigures(stage, subjects, effort)
-  return trunkline === undefined ? memory : [...memory, ...(await growthFigures(stage, trunkline, effort))]
 }

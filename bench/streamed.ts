@@ -1,13 +1,14 @@
 /**
- * Big and slow answers: how soon the first byte of a result that is still being written reaches the host, and how much memory 32 answers
- * of 1 MB at once take.
+ * Big and slow answers: how soon the first and the last byte of a result that is still being written reach the host, and how much memory
+ * 32 answers of 1 MB at once take.
  */
 import { connect } from 'node:net'
 import { peakMiB, processTree } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
+import type { Deadline } from './budget.ts'
 import { type Effort, figure, type Figure, rotate } from './figures.ts'
 import type { Host } from './load.ts'
-import { NONCE_LENGTH, SLOW_MS, SLOW_TOOL, TOOLS } from './payload.ts'
+import { NONCE_LENGTH, SLOW_MS, SLOW_TOOL, STEADY_BYTES, STEADY_TOOL, textSize, toolOf } from './payload.ts'
 import type { Subject } from './subjects.ts'
 
 const SECTION = 'big and slow results'
@@ -19,19 +20,22 @@ interface Contestant {
   readonly url: URL
   readonly host: Host
   readonly tool: string
-  readonly marker: string
+  /** Seen in the bytes so far, of which there are so many. */
+  readonly isSeen: (bytes: number, lately: string) => boolean
 }
 
-/** ms until the answer holds `marker`, or its end where it never does. */
-const untilSeen = async ({ host, url, tool, marker }: Contestant): Promise<number> => {
+/** ms until enough of the answer has come. */
+const untilSeen = async ({ host, url, tool, isSeen }: Contestant): Promise<number> => {
   const params = { name: tool, arguments: { nonce: '0'.repeat(NONCE_LENGTH) }, _meta: { progressToken: 1 } }
   const socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true })
   const seen = Promise.withResolvers<void>()
   let said = ''
+  let bytes = 0
   socket.on('error', seen.reject).on('close', () => seen.reject(new Error('the connection was closed')))
   socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
     said = (said + chunk.toString('latin1', 0, 4_096)).slice(-8_192)
-    if (said.includes(marker) || said.includes('"text":"')) seen.resolve()
+    if (isSeen(bytes, said)) seen.resolve()
   })
   const started = performance.now()
   socket.write(host.frame('tools/call', params))
@@ -42,19 +46,39 @@ const untilSeen = async ({ host, url, tool, marker }: Contestant): Promise<numbe
   return waited
 }
 
-export const firstBytes = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+const TEXT = '"text":"'
+/** What is waited for. */
+const WAITS = {
+  'first byte of a steady answer': {
+    server: 'legacy',
+    tool: STEADY_TOOL,
+    isSeen: (_: number, lately: string) => lately.includes(TEXT),
+  },
+  'last byte of a steady answer': { server: 'legacy', tool: STEADY_TOOL, isSeen: (bytes: number) => bytes > STEADY_BYTES },
+  'first word of progress': {
+    server: 'sse-reply',
+    tool: SLOW_TOOL,
+    isSeen: (_: number, lately: string) => lately.includes('notifications/progress') || lately.includes(TEXT),
+  },
+} as const
+
+export const firstBytes = async (
+  stage: Stage,
+  subjects: readonly Subject[],
+  effort: Effort,
+  deadline: Deadline,
+): Promise<readonly Figure[]> => {
   const contestants: Contestant[] = []
-  const [whole, inEvents] = [await stage.server('legacy'), await stage.server('sse-reply')]
-  const enter = async (subject: Subject, server: typeof whole, what: string, marker: string) => {
-    const isServer = subject.name === 'direct'
-    const reach = isServer ? new URL(server.url) : ((await stage.start(subject, [server])).reach as URL)
-    const host = stage.stack.use(await openHostOf(subject, reach, 'legacy'))
-    contestants.push({ name: subject.name, what, url: new URL('/mcp', reach), host, tool: subject.prefix + SLOW_TOOL, marker })
-  }
+  const servers = { legacy: await stage.server('legacy'), 'sse-reply': await stage.server('sse-reply') }
   for (const subject of subjects.filter(({ name }) => /^(direct|raw|nginx|sdk-proxy|trunkline)$/.test(name)))
     await stage.attempt(`${subject.name}, first byte`, async () => {
-      await enter(subject, whole, 'first byte of 1 MB', '"text":"')
-      await enter(subject, inEvents, 'first word of progress', 'notifications/progress')
+      for (const [kind, server] of Object.entries(servers)) {
+        const reach = subject.name === 'direct' ? new URL(server.url) : ((await stage.start(subject, [server])).reach as URL)
+        const host = stage.stack.use(await openHostOf(subject, reach, 'legacy'))
+        for (const [what, { server: behind, tool, isSeen }] of Object.entries(WAITS))
+          if (behind === kind)
+            contestants.push({ name: subject.name, what, url: new URL('/mcp', reach), host, tool: subject.prefix + tool, isSeen })
+      }
     })
   const found = await rotate(
     effort,
@@ -65,6 +89,7 @@ export const firstBytes = async (stage: Stage, subjects: readonly Subject[], eff
       return Math.min(...waits)
     },
     (one, error) => stage.lose(`${one.name}, ${one.what}`, error),
+    deadline,
   )
   return [...found].map(([one, waits]) => {
     const raw = contestants.find(({ name, what }) => name === 'raw' && what === one.what)
@@ -72,26 +97,39 @@ export const firstBytes = async (stage: Stage, subjects: readonly Subject[], eff
   })
 }
 
+/** Kinds that take different ways through a gateway: one long text, one full of quotes, many values. */
+const PEAK_KINDS = ['prose', 'dense', 'objects'] as const
+const PEAK_ROUNDS = 5
+
 /** Peaks of fresh processes, so that none stands on what came before. */
-export const peaks = async (stage: Stage, subjects: readonly Subject[], effort: Effort): Promise<readonly Figure[]> => {
+export const peaks = async (
+  stage: Stage,
+  subjects: readonly Subject[],
+  effort: Effort,
+  deadline: Deadline,
+): Promise<readonly Figure[]> => {
   const server = await stage.server('legacy')
-  const chosen = subjects.filter(({ name }) => /^(raw|raw-json|sdk-proxy|trunkline|mcp-hub)$/.test(name))
+  const chosen = subjects.flatMap((subject) => {
+    if (/^(raw|trunkline)$/.test(subject.name)) return PEAK_KINDS.map((kind) => ({ subject, kind }))
+    return /^(raw-json|sdk-proxy|mcp-hub)$/.test(subject.name) ? [{ subject, kind: 'prose' as const }] : []
+  })
+  const what = (kind: (typeof PEAK_KINDS)[number]) => `peak memory, 32 × 1 MB${kind === 'prose' ? '' : ` ${kind}`}`
   const found = await rotate(
-    { rounds: Math.min(5, effort.rounds), warmUp: 0 },
+    { rounds: Math.min(PEAK_ROUNDS, effort.rounds), warmUp: 0 },
     chosen,
-    async (subject) => {
+    async ({ subject, kind }) => {
       await using started = await stage.start(subject, [server])
-      const kind = subject.ssePath === undefined ? 'legacy' : 'http-sse'
-      await using host = await openHostOf(subject, started.reach, kind)
-      const ask = { tool: `${subject.prefix}t1m`, size: TOOLS.t1m }
+      await using host = await openHostOf(subject, started.reach, subject.ssePath === undefined ? 'legacy' : 'http-sse')
+      const ask = { tool: subject.prefix + toolOf('t1m', kind), size: textSize('t1m', kind) }
       const { bad } = await host.burst({ ask, inFlight: 32, forMs: 5 * effort.forMs, meter: () => 0 })
-      if (bad > 0) throw new Error(`${bad} bad replies: ${subject.name}, 1 MB × 32`)
+      if (bad > 0) throw new Error(`${bad} bad replies: ${subject.name}, 1 MB ${kind} × 32`)
       return peakMiB(processTree(started.pid))
     },
-    (one, error) => stage.lose(`${one.name}, 32 × 1 MB`, error),
+    ({ subject, kind }, error) => stage.lose(`${subject.name}, ${what(kind)}`, error),
+    deadline,
   )
-  const raw = chosen.find(({ name }) => name === 'raw')
-  return [...found].map(([{ name }, peaks]) =>
-    figure(SECTION, name, 'peak memory, 32 × 1 MB', 'MiB', peaks, raw && found.get(raw)),
-  )
+  return [...found].map(([one, peaks]) => {
+    const raw = chosen.find(({ subject, kind }) => subject.name === 'raw' && kind === one.kind)
+    return figure(SECTION, one.subject.name, what(one.kind), 'MiB', peaks, raw && found.get(raw))
+  })
 }

@@ -78,7 +78,8 @@ const configured = ({ kind, url, command: [file, ...args] }: Place): object => {
 
 /**
  * Keys `a`, `s1`, `s2`, …: the tools of the first server are `a__…` however many there are. 32 answers of 1 MB at once on the one stream
- * of a host of HTTP+SSE are more than may be queued by default, and thousands of sessions more than one caller has.
+ * of a host of HTTP+SSE are more than may be queued by default, thousands of sessions more than one caller has, and 10,000 tools more than are
+ * read from one server.
  */
 const trunkline = async (
   { servers, isPiped, folder, main, largest }: StartContext,
@@ -87,10 +88,10 @@ const trunkline = async (
 ): Promise<Command> => {
   const entries = servers.map((place, index) => [index === 0 ? 'a' : `s${index}`, configured(place)])
   const config = {
-    listen: { limits: { max_queued: '64MiB', sessions_per_principal: 10_000 } },
+    listen: { limits: { max_queued: '64MiB', sessions: 20_000, sessions_per_principal: 20_000 } },
     auth,
     ...more,
-    ...(largest === undefined ? {} : { defaults: { limits: { max_message: largest } } }),
+    defaults: { limits: { tools: 20_000, ...(largest === undefined ? {} : { max_message: largest }) } },
     servers: Object.fromEntries(entries),
   }
   if (isPiped) return { args: [main, 'stdio', '--inline', ...(await withConfig(folder, config))], isPiped }

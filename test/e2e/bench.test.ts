@@ -5,12 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { fullCells } from '../../bench/cells.ts'
+import type { Between } from '../../bench/subjects.ts'
 
 interface Row {
   readonly subject: string
   readonly between: readonly [host: string, server: string]
   readonly tool: string
+  readonly kind: string
   readonly inFlight: number
+  readonly way?: string
   readonly calls: number
   readonly bad: number
 }
@@ -34,7 +38,7 @@ const BETWEEN: Record<string, readonly string[]> = {
   'trunkline-jwt': SAME.slice(0, 2),
   trunkline: [...HOSTS, 'sse-reply'].flatMap((server) => HOSTS.map((host) => `${host} → ${server}`)),
 }
-const CELLS = ['t100', 't10k', 't1m'].flatMap((tool) => [`${tool} × 1`, `${tool} × 32`])
+const KINDS = ['prose', 'dense'] as const
 
 test('the benchmark measures every subject in every cell and section and counts no bad reply', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trunkline-bench-test-'))
@@ -43,12 +47,15 @@ test('the benchmark measures every subject in every cell and section and counts 
     const args = ['bench/bench.ts', '--quick', '--full', '--subjects', Object.keys(BETWEEN).join(), '--json', file]
     await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 1024 * 1024 })
     const { rows, failed, figures, goals, profiles } = JSON.parse(await readFile(file, 'utf8')) as Report
-    const named = (row: Row) => `${row.subject}, ${row.between.join(' → ')}, ${row.tool} × ${row.inFlight}`
+    const named = ({ tool, kind, inFlight, way = 'result' }: Pick<Row, 'tool' | 'kind' | 'inFlight' | 'way'>) =>
+      `${tool} ${kind} in the ${way} × ${inFlight}`
     const expected = Object.entries(BETWEEN).flatMap(([subject, pairs]) =>
-      pairs.flatMap((pair) => CELLS.map((cell) => `${subject}, ${pair}, ${cell}`)),
+      pairs.flatMap((pair) =>
+        fullCells(subject, pair.split(' → ') as unknown as Between, KINDS).map((cell) => `${subject}, ${pair}, ${named(cell)}`),
+      ),
     )
     expect(failed).toEqual({})
-    expect(rows.map(named).sort()).toEqual(expected.sort())
+    expect(rows.map((row) => `${row.subject}, ${row.between.join(' → ')}, ${named(row)}`).sort()).toEqual(expected.sort())
     expect(rows.filter(({ bad, calls, inFlight }) => bad > 0 || calls < inFlight)).toEqual([])
     const ours = figures.filter(({ subject }) => subject === 'trunkline')
     expect([...new Set(ours.map(({ section }) => section))]).toEqual([
@@ -57,10 +64,25 @@ test('the benchmark measures every subject in every cell and section and counts 
       'lists',
       'lists that change',
       'big and slow results',
-      'small calls beside 100 MB',
+      'the worst neighbour',
+      'growth in one process',
+      'longest turn of the event loop',
     ])
     expect(figures.filter(({ value }) => !Number.isFinite(value.median))).toEqual([])
-    expect([...new Set(goals.map(({ id }) => id))]).toEqual(['G1', 'G2', 'G3', 'G4', 'G5', 'G6', 'G7', 'G8', 'G9'])
+    expect([...new Set(goals.map(({ id }) => id))]).toEqual([
+      'G1',
+      'G2',
+      'G3',
+      'G4',
+      'G5',
+      'G6',
+      'G7',
+      'G8',
+      'G9',
+      'G10',
+      'G11',
+      'G12',
+    ])
     expect(profiles.flatMap(({ groups }) => groups.map(({ name }) => name))).toContain('`transport/`')
   } finally {
     await rm(folder, { recursive: true, force: true })
