@@ -103,7 +103,15 @@ export class Downstream {
 
     this.fidelity = new Fidelity(key, log)
     const requests = new ServerRequests(optionsNow, this.fidelity)
-    const handlers = new LinkEventHandlers({ id: this.id, options: optionsNow, environment, requests, states, reports })
+    const handlers = new LinkEventHandlers({
+      id: this.id,
+      options: optionsNow,
+      environment,
+      requests,
+      states,
+      reports,
+      callCount: () => this.inFlight,
+    })
     this.#handlers = handlers
     this.#sessionWatches = new SessionWatches((error) => handlers.logFault('a resource cannot be watched', String(error)))
 

@@ -6,6 +6,7 @@ import type { Verdict } from '../era/server/dial.ts'
 import type { ChangedList, Declared, Identity, Link } from '../era/server/link.ts'
 import type { Caller, HostSession, Layer } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
+import type { RequestIds } from '../rpc/connection.ts'
 import type { Sweeper } from '../rpc/sweeper.ts'
 import type { Bearer, Channel, HttpChannel } from '../transport/channel/channel.ts'
 import type { Payload } from '../wire/message/payload.ts'
@@ -133,6 +134,8 @@ export interface DownstreamEnvironment {
   /** Whether JSON text holds a credential of the configuration (T-14). */
   readonly hasCredential: (json: string) => boolean
   readonly retries: RetryBudget
+  /** Ids of requests over HTTP+SSE, of all servers and their links. */
+  readonly sseIds: RequestIds
   /** Where a process waits until it may be spawned. */
   readonly starts: Starts
   /** Settles before the first attempt may be made; `undefined`: nothing is waited for. */

@@ -14,12 +14,13 @@ export class Fleet {
   #byKey: ReadonlyMap<string, Downstream> = new Map()
 
   /** Everything a server needs, but for what the fleet itself knows. */
-  constructor(environment: Omit<DownstreamEnvironment, 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding'>) {
+  constructor(environment: Omit<DownstreamEnvironment, 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'>) {
     const { sweeper, maxStarts, limits } = environment
     this.#environment = {
       ...environment,
       isEnding: () => this.#isEnding,
       isSuccessor: false,
+      sseIds: { next: 1 },
       startAfter: undefined,
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }

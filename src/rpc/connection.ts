@@ -119,6 +119,12 @@ const MAX_UNSOLICITED = 64
 /** Responses with never-issued ids within a minute that close the connection (T-19). */
 const MAX_FORGED = 10
 
+/** Where the ids of requests come from. */
+export interface RequestIds {
+  /** The id of the next request. */
+  next: number
+}
+
 export class Connection implements Sweepable, ChannelEvents {
   readonly channel: Channel
   /** Until `serve` is called, only responses are expected. */
@@ -132,14 +138,16 @@ export class Connection implements Sweepable, ChannelEvents {
   #unsolicited = 0
   /** Sources that are not read until the next turn, by the request on whose stream they are. */
   #held = new Map<number | undefined, () => void>()
-  #nextId = 1
+  readonly #ids: RequestIds
   #ended: Failure | undefined
   /** Called after each request that has ended, while that is waited for. */
   #onTaken: (() => void) | undefined
   #forged: number[] = []
 
-  constructor(channel: Channel, sweeper: Sweeper) {
+  /** `ids`: those that it has in common with other connections; `undefined`: its own, from 1. */
+  constructor(channel: Channel, sweeper: Sweeper, ids: RequestIds = { next: 1 }) {
     this.channel = channel
+    this.#ids = ids
     this.#sweeper = sweeper
     this.#paused = new PausedSources(sweeper)
   }
@@ -189,7 +197,7 @@ export class Connection implements Sweepable, ChannelEvents {
       const { signal } = request
       if (this.#ended !== undefined) return reject(notSent(this.#ended))
       if (signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
-      const id = this.#nextId++
+      const id = this.#ids.next++
       const pending = new Pending(id, request, this.#sweeper.nowMs, resolve as (answer: unknown) => void, reject, this.#cancelled)
       signal?.addEventListener('abort', pending)
       if (this.#pending.size === 0) this.#sweeper.watch(this)
@@ -340,7 +348,7 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#events.violation('an unsolicited response', message.id ?? 'no id')
     this.#count(undefined)
     // Late responses to cancelled requests are normal; ids that were never issued are not.
-    if (Number.isSafeInteger(id) && id > 0 && id < this.#nextId) return
+    if (Number.isSafeInteger(id) && id > 0 && id < this.#ids.next) return
     const nowMs = this.#sweeper.nowMs
     this.#forged = [...this.#forged.filter((at) => nowMs - at < 60_000), nowMs]
     if (this.#forged.length < MAX_FORGED) return

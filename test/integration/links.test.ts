@@ -203,3 +203,61 @@ test('B072 a question of a modern server is dropped and reaches no host', async 
   expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
   expect(host.heard.entries).toEqual([])
 })
+
+describe('3.22 a server that writes every answer and every question to every client, as supergateway does over HTTP+SSE', () => {
+  test('no two links to servers over HTTP+SSE use one id', async () => {
+    const options = { kind: 'legacy sse', tools: ['x'] } as const
+    await using gateway = await startGateway({ servers: { a: fake.of(options), b: fake.of(options) } })
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacyPipe.connect(gateway)
+    for (const host of [one, two]) for (const name of ['a__x', 'b__x']) await host.call('tools/call', { name })
+    const turns = ['a', 'b'].flatMap((key) => ['initialize', 'tools/list', 'tools/call'].flatMap((m) => gateway.fake(key).all(m)))
+    const ids = turns.map(({ id }) => id)
+    expect(new Set(turns.map(({ connection }) => connection)).size).toBeGreaterThanOrEqual(4)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('B295 roots that are asked for on all connections are those of the host whose call it is', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) } })
+    await using host = await legacyHttp.connect(gateway, { capabilities: { roots: {} } })
+    const roots = { roots: [{ uri: 'file:///r' }] }
+    host.answer('roots/list', () => roots)
+    const a = gateway.fake('a')
+    const early: unknown[] = []
+    a.on('tools/call', async (turn) => {
+      const others = a.connections.filter((connection) => connection !== turn.connection)
+      for (const connection of others) void connection.ask('roots/list').then(({ result }) => early.push(result))
+      const own = await turn.ask('roots/list')
+      for (const connection of others) expect((await connection.ask('ping')).result).toEqual({})
+      return { content: [{ type: 'text', text: JSON.stringify(own.result) }] }
+    })
+    const { content } = (await host.call('tools/call', { name: 'a__x' })) as { content: { text: string }[] }
+    expect(JSON.parse(content[0].text)).toEqual(roots)
+    expect(early).toEqual([])
+  })
+})
+
+test('3.22 what a server writes on the stream of a cancelled request still counts, as supergateway does over Streamable HTTP', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x', 'slow'] }) } })
+  await using host = await legacyPipe.connect(gateway, { capabilities: { elicitation: {} } })
+  host.answer('elicitation/create', () => ({ action: 'accept', content: {} }))
+  const a = gateway.fake('a')
+  a.on('tools/call', (turn) => (turn.progress(1), fake.never()))
+  const progress = host.heard.until(({ method }) => method === 'notifications/progress')
+  const pending = host.begin('tools/call', { name: 'a__slow', _meta: { progressToken: 'p' } })
+  const cancelled = await a.until('tools/call')
+  await progress
+  pending.cancel()
+  await a.until('notifications/cancelled')
+  a.off('tools/call')
+  a.on('tools/call', async () => {
+    const { result } = await cancelled.ask('elicitation/create', {
+      message: 'who?',
+      requestedSchema: { type: 'object', properties: {} },
+    })
+    return { content: [{ type: 'text', text: JSON.stringify(result) }] }
+  })
+  expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({
+    content: [{ text: '{"action":"accept","content":{}}' }],
+  })
+})

@@ -20,6 +20,8 @@ export interface LinkEventSource {
   readonly options: () => ServerOptions
   readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'taskChanged'>
   readonly requests: ServerRequests
+  /** Calls of hosts that are under way, on all links. */
+  readonly callCount: () => number
   /** `soleSession`: of a stdio front whose host is legacy. */
   readonly states: { readonly now: { readonly soleSession: HostSession | undefined } }
   readonly reports: LinkReports
@@ -34,11 +36,13 @@ export class LinkEventHandlers {
 
   /** The main link of a legacy server serves no host: what it asks is declined (B263, B295). With a sole host it is its link. */
   onMain(): LinkEvents {
-    const { environment, requests, reports, states } = this.#source
+    const { environment, requests, reports, states, options, callCount } = this.#source
     const soleSession = (): HostSession | undefined => states.now.soleSession
     const isSole = environment.soleHost !== undefined
     const mayLog = this.#logLimit()
     const host = (): HostSession | undefined => bridged(soleSession())
+    /** Links to a URL may lead to one process; a command is started for each. */
+    const isCalledElsewhere = (): boolean => options().url !== undefined && callCount() > 0
     return {
       ...this.#onAny(undefined, host),
       updated: (uri, params) =>
@@ -52,7 +56,7 @@ export class LinkEventHandlers {
       ask: async (question, call) =>
         isSole
           ? requests.ask(question, { call, waiting: call, session: soleSession(), only: host() })
-          : requests.decline(question),
+          : requests.decline(question, isCalledElsewhere()),
       elicitationComplete: (id, params) => tellOnly(host(), COMPLETED, params) || requests.completed(id, soleSession()),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.responseChannel?.flow)?.isStalled === true }),
     }

@@ -44,21 +44,24 @@ export class ServerRequests {
     this.#fidelity = fidelity
   }
 
-  /** On a link that serves no host: declined, at once where it is asked within one of our own requests. */
-  async decline(question: Question): Promise<Answer> {
-    if (question.method === 'roots/list') return this.#configuredRoots()
+  /**
+   * On a link that serves no host: declined, at once where it is asked within one of our own requests. `mayBeOfCall`: a call is under
+   * way on another link to the same process, and the question may be of that call.
+   */
+  async decline(question: Question, mayBeOfCall = false): Promise<Answer> {
+    if (question.method === 'roots/list') {
+      const isLeft = mayBeOfCall && question.isUnsolicited === true && this.#options().roots === undefined
+      return isLeft ? this.#leave(question, this.#configuredRoots()) : this.#configuredRoots()
+    }
     if (question.isUnsolicited === true && !isServerMethod(question.method)) return this.#leave(question)
     return QUESTION_METHODS.has(question.method) ? noAnswer(question) : methodNotFound(question)
   }
 
   /**
-   * Refuses a question after a while only: it may have been asked on every connection of the server, whose first answer wins (BRIDGING
+   * Answers a question after a while only: it may have been asked on every connection of the server, whose first answer wins (BRIDGING
    * 3.22; B295). Of very many none is left open.
    */
-  #leave(question: Question): Answer | Promise<Answer> {
-    const answer = QUESTION_METHODS.has(question.method)
-      ? error(-32601, `no host can be asked ${question.method} now`)
-      : methodNotFound(question)
+  #leave(question: Question, answer = notNow(question)): Answer | Promise<Answer> {
     if (this.#open.size >= MAX_LEFT) return answer
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -150,6 +153,9 @@ export class ServerRequests {
     this.#sentAway.set(elicitationIdFor(session.id, this.#options().key, original), { original, session })
   }
 }
+
+const notNow = (question: Question): Answer =>
+  QUESTION_METHODS.has(question.method) ? error(-32601, `no host can be asked ${question.method} now`) : methodNotFound(question)
 
 const methodNotFound = ({ method }: Question): Answer => error(-32601, `Method not found: ${method}`)
 

@@ -269,7 +269,7 @@ export class Dialer {
   }
 
   async #dialing({ declared, clientInfo, revision }: DialedFor): Promise<Omit<Dialing, 'events'>> {
-    const { sweeper, identity, instance, memory, soleHost } = this.#environment
+    const { sweeper, sseIds, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
     return {
@@ -283,6 +283,7 @@ export class Dialer {
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,
+      sseIds,
     }
   }
 

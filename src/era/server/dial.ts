@@ -4,6 +4,7 @@
  */
 import { ServerError } from '../../rpc/call.ts'
 import { Connection } from '../../rpc/connection.ts'
+import type { RequestIds } from '../../rpc/connection.ts'
 import type { Sweeper } from '../../rpc/sweeper.ts'
 import type { Channel, HttpChannel } from '../../transport/channel/channel.ts'
 import { failureOfStatus } from '../../transport/http1/client/http-failure.ts'
@@ -47,6 +48,11 @@ export interface Dialing {
   readonly position: Position
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
+  /**
+   * Ids of requests over HTTP+SSE: no two links have one in common, since some servers (supergateway) write every answer to every
+   * client, and the first with its id would be taken for the answer to another call (BRIDGING 3.22).
+   */
+  readonly sseIds: RequestIds
   readonly events: LinkEvents
 }
 
@@ -158,7 +164,7 @@ export const dialHttp = async (
   dialing: Dialing,
 ): Promise<Dialed> => {
   const known = dialing.era === 'auto' && transport === 'auto' ? dialing.verdict : undefined
-  if (transport === 'sse' || known?.transport === 'sse') return overChannel(open.sse(), dialing)
+  if (transport === 'sse' || known?.transport === 'sse') return overChannel(open.sse(), dialing, dialing.sseIds)
   const channel = open.http()
   const connection = new Connection(channel, dialing.sweeper)
   await connection.open()
@@ -181,7 +187,7 @@ export const dialHttp = async (
     attempts.push(`initialize: ${(error as Error).message}`)
   }
   try {
-    return await overChannel(open.sse(), dialing)
+    return await overChannel(open.sse(), dialing, dialing.sseIds)
   } catch (error) {
     attempts.push(`HTTP+SSE: ${(error as Error).message}`)
     throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
@@ -226,8 +232,8 @@ const mayBeOlder = (error: unknown): boolean =>
   error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'not_found'))
 
 /** A legacy handshake on a channel of its own. */
-const overChannel = async (channel: Channel, dialing: Dialing): Promise<Dialed> => {
-  const connection = new Connection(channel, dialing.sweeper)
+const overChannel = async (channel: Channel, dialing: Dialing, ids?: RequestIds): Promise<Dialed> => {
+  const connection = new Connection(channel, dialing.sweeper, ids)
   try {
     await connection.open()
     return await legacy(connection, dialing)

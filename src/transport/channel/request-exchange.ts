@@ -48,9 +48,11 @@ export class RequestExchange implements ReplyEvents, Recipient {
   readonly #options: ResumeOptions
   #reply: Reply | undefined
   #timer: NodeJS.Timeout | undefined
-  #state: 'new' | 'sent' | 'answered' | 'over' = 'new'
+  #state: 'new' | 'sent' | 'answered' | 'cancelled' | 'over' = 'new'
   #isSent = false
   #hadSession = false
+  /** The reply that is being received is an event stream. */
+  #isStream = false
   /** A result that is relayed while it is received; `silence` ends it. */
   #streamed: StreamedResult | undefined
   #silence: NodeJS.Timeout | undefined
@@ -74,6 +76,11 @@ export class RequestExchange implements ReplyEvents, Recipient {
     return this.#streamed !== undefined && this.#state === 'answered'
   }
 
+  /** Cancelled, and read on for messages that are not about it. */
+  get isCancelled(): boolean {
+    return this.#state === 'cancelled'
+  }
+
   start(): void {
     if (this.#state !== 'new') return
     this.#state = 'sent'
@@ -87,6 +94,13 @@ export class RequestExchange implements ReplyEvents, Recipient {
     if (this.#state !== 'sent') return
     this.#state = 'answered'
     if (this.#timer !== undefined) this.#end(undefined)
+  }
+
+  /** It was cancelled: its response is not waited for any more, but its stream is read until the server ends it. False: there is none. */
+  readOn(): boolean {
+    if (this.#state !== 'sent' || !this.#isStream) return false
+    this.#state = 'cancelled'
+    return true
   }
 
   abort(): void {
@@ -108,6 +122,10 @@ export class RequestExchange implements ReplyEvents, Recipient {
   }
 
   /** What the reply to the POST tells. */
+  onHead(head: ReplyHead): void {
+    this.#isStream = head.form === 'sse' && head.status < 300
+  }
+
   onEvent(event: SseEvent): void {
     const id = asEventId(event.id)
     if (id !== undefined && id !== this.#lastEventId) {
@@ -219,6 +237,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     const lastEventId = this.#lastEventId
     if (this.#state !== 'sent' || lastEventId === undefined || this.#tries >= this.#options.maxResumes) return this.#end(failure)
     this.#reply = undefined
+    this.#isStream = false
     this.#timer = setTimeout(() => this.#resume(lastEventId, failure), waitBefore(this.#tries++, this.#retryMs, this.#options))
   }
 

@@ -43,6 +43,8 @@ export const DEFAULT_STREAMABLE: StreamableOptions = {
   lingerMs: 1_000,
 }
 
+/** Streams of cancelled requests that are read on, see `abandon`. */
+const MAX_CANCELLED = 4
 /** Of an id that is one of ours. */
 const MAX_DIGITS = 15
 
@@ -57,6 +59,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
   readonly #pending = new IdTable<RequestExchange>()
   /** Answered requests whose streams have not ended yet. */
   readonly #lingering = new IdTable<RequestExchange>()
+  /** Cancelled requests of the legacy era whose streams have not ended yet. */
+  readonly #cancelled = new IdTable<RequestExchange>()
   #lingerTimer: NodeJS.Timeout | undefined
   /** Ends all else that is open: notifications and raw exchanges. */
   readonly #loose = new Set<() => void>()
@@ -110,8 +114,15 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return id === undefined ? this.#stream?.pause() : this.#pending.get(id)?.pause()
   }
 
+  /**
+   * Gives up a request. In the legacy era a message has cancelled it, and the streams of a few are read on: some servers (supergateway)
+   * write whatever belongs to no other request on the stream of the oldest one without a response, for ever.
+   */
   abandon(id: number): void {
-    this.#pending.delete(id)?.abort()
+    const exchange = this.#pending.delete(id)
+    if (exchange === undefined) return
+    if (!this.hasSession || this.#cancelled.size >= MAX_CANCELLED || !exchange.readOn()) exchange.abort()
+    else this.#cancelled.set(id, exchange)
   }
 
   /**
@@ -155,7 +166,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     clearTimeout(this.#lingerTimer)
     const unanswered = this.#pending.values()
     this.#pending.clear()
-    for (const exchange of [...unanswered, ...this.#lingering.values()]) exchange.abort()
+    for (const exchange of [...unanswered, ...this.#lingering.values(), ...this.#cancelled.values()]) exchange.abort()
     this.#gate.close()
     for (const stop of this.#loose) stop()
     for (const { id, isSent } of unanswered)
@@ -178,7 +189,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   receive(message: Envelope, exchange: RequestExchange): void {
-    this.#receive(message, exchange.id)
+    this.#receive(message, exchange.isCancelled ? undefined : exchange.id)
   }
 
   relayed(body: Buffer): void {
@@ -192,6 +203,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   ended(exchange: RequestExchange, failure: Failure | undefined): void {
     const { id } = exchange
     this.#lingering.delete(id)
+    this.#cancelled.delete(id)
     const wasPending = this.#pending.delete(id) !== undefined
     if (failure !== undefined && wasPending) this.#events?.lost(id, failure)
   }
@@ -201,7 +213,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     if (answered !== undefined) {
       this.#linger(answered)
       answered.answered()
-    }
+    } else if (message.kind === 'response') this.#cancelled.delete(numberOf(message.id))?.abort()
     this.#events?.receive(message, during)
   }
 

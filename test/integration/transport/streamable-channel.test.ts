@@ -335,7 +335,7 @@ describe('answers', () => {
 })
 
 describe('statuses', () => {
-  const later = new Date(Date.now() + 90_000).toUTCString()
+  const later = new Date(Date.now() + 86_400_000).toUTCString()
   test.each([
     [400, {}, { kind: 'bad_response', executed: 'no' }],
     [401, {}, { kind: 'auth_required', executed: 'no' }],
@@ -351,7 +351,7 @@ describe('statuses', () => {
     [431, {}, { kind: 'too_large', executed: 'no' }],
     [429, {}, { kind: 'rate_limited', executed: 'no', retryable: true }],
     [429, { 'retry-after': '7' }, { kind: 'rate_limited', facts: { retryAfterMs: 7_000 } }],
-    [503, { 'retry-after': later }, { kind: 'downstream_error', facts: { retryAfterMs: expect.closeTo(90_000, -4) } }],
+    [503, { 'retry-after': later }, { kind: 'downstream_error', facts: { retryAfterMs: expect.closeTo(86_400_000, -6) } }],
     [503, { 'retry-after': 'soon' }, { kind: 'downstream_error', executed: 'unknown', retryable: true }],
     [500, {}, { kind: 'downstream_error', executed: 'unknown', retryable: false }],
     [502, {}, { kind: 'downstream_error', executed: 'unknown', retryable: true }],
@@ -666,6 +666,28 @@ describe('ending', () => {
     expect(await link.events.end(2)).toMatchObject({ result: {} })
     expect(link.events.losses).toEqual([])
     expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST'])
+  })
+
+  test('in a session the streams of four cancelled requests are read on, and those of others closed', async () => {
+    const notification = (method: unknown): string => `data: {"jsonrpc":"2.0","method":"notifications/${String(method)}"}\n\n`
+    const streams = new Map<unknown, ReturnType<typeof sse>>()
+    await using server = await scripted(
+      withSession((seen, response) => void streams.set(seen.message.id, sse(response, notification(seen.message.id)))),
+    )
+    await using link = await connect(server.url)
+    await begin(link)
+    const received = (method: unknown) =>
+      link.events.until(() => link.events.received.find(({ message }) => message['method'] === `notifications/${String(method)}`))
+    for (const id of [2, 3, 4, 5, 6]) {
+      link.channel.send(request(id))
+      const seen = await server.until(({ message }) => message.id === id)
+      expect((await received(id)).during).toBe(id)
+      link.channel.abandon(id)
+      if (id === 6) await seen.closed
+    }
+    streams.get(2)?.write(notification('late'))
+    expect((await received('late')).during).toBeUndefined()
+    expect(link.events.losses).toEqual([])
   })
 
   test('close ends the session with DELETE and loses what is open, once each', async () => {

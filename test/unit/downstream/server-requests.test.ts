@@ -53,6 +53,20 @@ describe('a question within none of our requests', () => {
   test('roots are told at once: they are no dialogue', async () => {
     expect(said(await asking().decline(question('roots/list', { isUnsolicited: true })))).toEqual({ roots: [] })
   })
+
+  test('B295 roots are told later while a call of a host is under way on another link: they may be asked for that call', async () => {
+    const answers: unknown[] = []
+    const roots = question('roots/list', { isUnsolicited: true })
+    void asking()
+      .decline(roots, true)
+      .then((answer) => answers.push(said(answer)))
+    await vi.advanceTimersByTimeAsync(29_900)
+    expect(answers).toEqual([])
+    await vi.advanceTimersByTimeAsync(200)
+    expect(answers).toEqual([{ roots: [] }])
+    expect(said(await asking().decline(question('roots/list'), true))).toEqual({ roots: [] })
+    expect(said(await asking({ roots: ['/own'] }).decline(roots, true))).toEqual({ roots: [{ uri: 'file:///own' }] })
+  })
 })
 
 test('B263 a question within one of our requests is declined at once', async () => {
