@@ -74,6 +74,20 @@ describe('ids', () => {
     },
   )
 
+  test('3.22 a request that is refused with an HTTP status is named by its id', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway)
+    const refusals: readonly (readonly [number, Record<string, string>])[] = [
+      [404, { 'mcp-session-id': 'AAAAAAAAAAAAAAAAAAAAAA', 'mcp-protocol-version': '2025-11-25' }],
+      [400, { ...host.headers(), 'mcp-protocol-version': '1999-01-01' }],
+      [400, {}],
+    ]
+    for (const [status, headers] of refusals) {
+      const reply = await send(gateway.url, { headers, body: request('of-mine', 'tools/list') })
+      expect([reply.status, (await messageOf(reply)).id]).toEqual([status, 'of-mine'])
+    }
+  })
+
   test('errors for what cannot be read carry id null', async () => {
     await using gateway = await start()
     for (const body of ['{', '[]', '1', '{"jsonrpc":"2.0"}'])

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -176,14 +176,19 @@ describe('an HTTP+SSE host whose stream broke', () => {
     })
     const stream = events(response)
     const endpoint = (await stream.next()).value as Record<string, string>
+    const notified: string[] = []
     return {
+      /** Methods of the notifications before the answers that were waited for. */
+      notified,
       send: (body: string, more: Record<string, string> = {}) =>
         fetch(new URL(endpoint['data'] ?? '', gateway.url), { method: 'POST', headers: { ...HEADERS, ...more }, body }),
       /** The next event that answers a request. */
       answer: async (): Promise<Record<string, string>> => {
         for (;;) {
           const { value } = (await stream.next()) as { value: Record<string, string> }
-          if ('id' in JSON.parse(value['data'] ?? '{}')) return value
+          const message = JSON.parse(value['data'] ?? '{}') as Message
+          if ('id' in message) return value
+          notified.push(message.method ?? '')
         }
       },
       break: (): void => abort.abort(),
@@ -206,10 +211,44 @@ describe('an HTTP+SSE host whose stream broke', () => {
       const second = await connect(gateway, { 'last-event-id': id })
       expect((await second.send(CALL)).status).toBe(202)
       expect((await second.answer())['data']).toContain('{\\"n\\":1}')
+      const changed = ['tools', 'resources', 'prompts'].map((list) => `notifications/${list}/list_changed`)
+      expect(second.notified).toEqual(expect.arrayContaining(changed))
       expect((await a.until('tools/call')).connection.declared).toEqual({ elicitation: {}, roots: {} })
       second.break()
     },
   )
+
+  test('B275 is as old as its session was: listen.limits.session_max holds for both together', async () => {
+    const maxMs = 3_600_000
+    await using gateway = await start({ hostLimits: { sessionMaxMs: maxMs } })
+    const beforeMs = Date.now()
+    const first = await connect(gateway)
+    await first.send(INITIALIZE)
+    const { id = '' } = await first.answer()
+    first.break()
+    using clock = vi.spyOn(Date, 'now').mockReturnValue(beforeMs + maxMs - 1_000)
+    const second = await connect(gateway, { 'last-event-id': id })
+    clock.mockRestore()
+    await expect(second.answer()).rejects.toThrow()
+    expect(second.notified).toContain('notifications/tools/list_changed')
+  })
+
+  test('B275 B293 starts again where its revision is not spoken any more', async () => {
+    let gateway = await start()
+    const first = await connect(gateway)
+    await first.send(INITIALIZE)
+    const { id = '' } = await first.answer()
+    first.break()
+    await gateway[Symbol.asyncDispose]()
+    gateway = await start({ host: { revisions: { min: '2024-11-05', max: '2025-03-26' } } })
+    await using _ = gateway
+    const second = await connect(gateway, { 'last-event-id': id })
+    await second.send(CALL)
+    await second.answer()
+    expect((await a.until('tools/call')).connection.declared).toEqual({})
+    expect(second.notified).toEqual([])
+    second.break()
+  })
 
   test.each([
     [undefined, 'text'],

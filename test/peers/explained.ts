@@ -56,11 +56,11 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B035',
     reason:
-      'The first handshake on stdio does not wait for servers: what takes longer than `timeouts.handshake_budget` to start for the very first time has its instructions in later ones',
+      'The first handshake does not wait for servers: what takes longer than `timeouts.handshake_budget` to start for the very first time has its instructions in later ones',
     covers: ({ path, through }, { way, scenario, cell }) =>
       way === 'merged' &&
       scenario === 'connect' &&
-      (cell.transport === 'stdio' || cell.bridge !== undefined) &&
+      (cell.transport === 'stdio' || cell.bridge !== undefined || cell.server.language === 'program') &&
       path === 'result.instructions' &&
       (through ?? null) === null,
   },
@@ -213,6 +213,33 @@ export const EXPLANATIONS: readonly Explanation[] = [
     covers: ({ path }, { scenario, cell }) =>
       cell.bridge === 'supergateway (server)' &&
       ((scenario === 'tools: list_changed' && /^(during|after|called)/.test(path)) || scenario === 'default host: tools'),
+  },
+  {
+    rule: 'B285',
+    reason:
+      'mcp-proxy relays no announcement of a list: one is read again once a second at most (`cache.fresh`), and served as it was known while the server starts again',
+    covers: ({ path }, { scenario, cell }) =>
+      (cell.bridge === 'mcp-proxy (server)' || cell.server.key === 'mcp-proxy-http') &&
+      ((scenario === 'tools: list_changed' && /^(during|after|called)/.test(path)) || scenario === 'default host: tools'),
+  },
+  {
+    rule: '3.12',
+    reason:
+      'mcp-proxy declares nothing to the server and refuses what it is asked; Trunkline refuses it itself, in words of its own',
+    covers: ({ path }, { way, scenario, cell }) =>
+      way === 'merged' &&
+      cell.bridge === 'mcp-proxy (host)' &&
+      /^(elicitation|sampling|roots)/.test(scenario) &&
+      path.startsWith('answer.'),
+  },
+  {
+    rule: 'B287',
+    reason:
+      'terraform-mcp-server fails two of its lists at every request: such a list is empty at the merged endpoint, and at the bridge until the server has started',
+    covers: (_, { scenario, cell, through }) =>
+      cell.server.key === 'terraform-mcp-server' &&
+      /^resource(s|Templates): list/.test(scenario) &&
+      Array.isArray((through as { result?: unknown }).result),
   },
   {
     rule: '3.12',

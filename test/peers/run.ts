@@ -4,10 +4,10 @@
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../../examples/run.ts'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
 import type { Bridge, Group } from './cells.ts'
 import type { Sdk, Transport } from './languages.ts'
@@ -43,12 +43,14 @@ export const cellName = ({ host, server, transport, bridge }: Cell): string =>
 /** The key of the server in Trunkline's configuration; with it begin its names at the merged endpoint. */
 const KEY = 'peer'
 
-/** Every command ends by then. */
-const COMMAND_MS = 20_000
+/** Every command ends by then: a bound for what hangs. A host in Python may need most of a minute to start on a busy machine. */
+const COMMAND_MS = 120_000
 /** Without an event for so long, the direct pair has seen all of them. */
 const QUIET_MS = 150
-/** So long are events waited for that the direct pair got. */
-const EVENTS_MS = 3_000
+/** So long are events waited for that must come: those of the scenario in the direct pair, those that this pair got through Trunkline. */
+const EVENTS_MS = 5_000
+/** So long is asked again through Trunkline for what the direct pair reached. */
+const REACHED_MS = 10_000
 
 /** One host program, driven over its pipe. */
 class HostProcess implements AsyncDisposable {
@@ -128,12 +130,12 @@ const play = async (
     key,
     start: (verb, params) => process.start(verb, params),
     do: (verb, params) => process.start(verb, params).answer,
-    events: async (kind) => {
+    events: async (kind, usual = 0) => {
       const label = `${scenario.name} ${++turn}`
       const seen = (): Json[] => process.events.filter(({ event }) => event === kind)
-      const wanted = counts.get(label) ?? 0
+      const wanted = isDirect ? usual : (counts.get(label) ?? 0)
       const until = Date.now() + EVENTS_MS
-      if (!isDirect) while (seen().length < wanted && Date.now() < until) await process.event(until - Date.now())
+      while (seen().length < wanted && Date.now() < until) await process.event(until - Date.now())
       for (let before = -1; before < seen().length;) {
         before = seen().length
         await process.event(QUIET_MS)
@@ -145,10 +147,10 @@ const play = async (
     },
     until: async (ask, isReached) => {
       const label = `${scenario.name} ${++turn}`
-      const most = isDirect ? 2 : counts.get(label) === 1 ? 5 : 1
-      let tries = 1
+      const limitMs = isDirect ? 500 : counts.get(label) === 1 ? REACHED_MS : 0
+      const last = Date.now() + limitMs
       let answer = await ask()
-      for (; tries < most && !isReached(answer); tries++) {
+      while (!isReached(answer) && Date.now() < last) {
         await sleep(100)
         answer = await ask()
       }
@@ -177,20 +179,37 @@ interface Served extends AsyncDisposable {
   readonly config: Json
 }
 
+/**
+ * A port below those that systems give to connections and to listeners without a port of their own, so that nothing else takes it
+ * between two processes that listen at it one after the other.
+ */
+const lastingPort = async (): Promise<number> => {
+  for (;;) {
+    const port = 15_000 + randomInt(15_000)
+    if (!(await listens(port))) return port
+  }
+}
+
+/** Attempts to start a server at a port that another program may have taken meanwhile. */
+const STARTS = 3
+
 /** Starts a server, or says how it is started. */
-const serve = async ({ server }: Sdk, transport: Transport): Promise<Served> => {
+const serve = async ({ server }: Pick<Sdk, 'server'>, transport: Transport, attempt = 1): Promise<Served> => {
   const [command = '', ...args] = server
   if (transport === 'stdio') {
     const launch = { command, args: [...args, 'stdio'] }
     return { target: launch, config: launch, [Symbol.asyncDispose]: () => Promise.resolve() }
   }
-  const port = await freePort()
+  const port = await lastingPort()
   const child = spawn(command, [...args, transport, String(port)], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)))
   const exited = once(child, 'exit')
   while (!(await listens(port))) {
-    if (child.exitCode !== null || child.pid === undefined) throw new Error(`${command} ${args.join(' ')} ended: ${said}`)
+    if (child.exitCode !== null || child.pid === undefined) {
+      if (attempt < STARTS) return serve({ server }, transport, attempt + 1)
+      throw new Error(`${command} ${args.join(' ')} ended: ${said}`)
+    }
     await sleep(50)
   }
   const url = `http://127.0.0.1:${port}${PATHS[transport]}`
@@ -297,7 +316,7 @@ export const runGroup = async (
     reload: { drain: '1s' },
   })
   const isStdio = transport === 'stdio' || launch !== undefined
-  let gateway = isStdio ? undefined : await startGatewayProcess(file)
+  let gateway = isStdio ? undefined : await startGatewayProcess(file, '--listen', `127.0.0.1:${await lastingPort()}`)
   await using gateways = new AsyncDisposableStack()
   gateways.defer(() => gateway?.[Symbol.asyncDispose]())
   const restart = async (): Promise<void> => {

@@ -12,11 +12,11 @@ export interface Driven {
   /** The same, without waiting: the number of the command, and its answer. */
   start(verb: string, params?: Json): { readonly id: number; readonly answer: Promise<Json> }
   /**
-   * The events of a kind since the scenario began. The direct pair waits until none has come for a while; through Trunkline the host
-   * waits for as many as the direct pair got.
+   * The events of a kind since the scenario began. The direct pair waits for as many as are usual, a few seconds at most, and until none
+   * has come for a while; through Trunkline the host waits for as many as the direct pair got.
    */
-  events(kind: string): Promise<Json[]>
-  /** Asks again until the answer is as wanted: twice in the direct pair; through Trunkline more often where that pair reached it, and else once. */
+  events(kind: string, usual?: number): Promise<Json[]>
+  /** Asks again until the answer is as wanted: for a moment in the direct pair; through Trunkline for long where that pair reached it, and else once. */
   until(ask: () => Promise<Json>, isReached: (answer: Json) => boolean): Promise<Json>
   /** Ends Trunkline in an orderly way and starts it again at the same address; nothing in the direct pair, and where the host started it. */
   restart(): Promise<void>
@@ -68,7 +68,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'call: progress',
     run: async (host) => {
       const answer = await host.do('call', call('progress', { steps: 3 }, { progress: true }))
-      const seen = (await host.events('progress')).map(({ params }) => params as { progress: number })
+      const seen = (await host.events('progress', 3)).map(({ params }) => params as { progress: number })
       // mcp-go sends them in any order.
       return { answer, progress: seen.toSorted((a, b) => a.progress - b.progress) }
     },
@@ -79,7 +79,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const level = await host.do('level', { level: 'info' })
       const answer = await host.do('call', call('log'))
       // Servers may send what is below the level; Trunkline does not (B147).
-      const messages = (await host.events('log')).filter(({ params }) => (params as Json)['level'] !== 'debug')
+      const messages = (await host.events('log', 3)).filter(({ params }) => (params as Json)['level'] !== 'debug')
       return { level, answer, messages: messages.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) }
     },
   },
@@ -87,7 +87,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'call: cancelled by the host',
     run: async (host) => {
       const { id, answer } = host.start('call', call('wait', { key: host.key }, { progress: true }))
-      const begun = await host.events('progress')
+      const begun = await host.events('progress', 1)
       await host.do('cancel', { call: id })
       const ended = await answer
       return {
@@ -114,11 +114,11 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async (host) => {
       const before = await toolNames(host)
       const grown = await host.do('call', call('grow'))
-      const told = await host.events('changed')
+      const told = await host.events('changed', 1)
       const during = await toolNames(host)
       const called = await host.do('call', call('extra'))
       const shrunk = await host.do('call', call('grow', { remove: true }))
-      await host.events('changed')
+      await host.events('changed', 1)
       return { before, grown, told: told.length > 0, during, called, shrunk, after: await toolNames(host) }
     },
   },
@@ -132,7 +132,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const subscribed = await host.do('subscribe', { uri: 'peer://watched' })
       if ('error' in subscribed) return { subscribed }
       await host.do('call', call('touch'))
-      const updates = await host.events('updated')
+      const updates = await host.events('updated', 1)
       return { subscribed, told: updates.length > 0, unsubscribed: await host.do('unsubscribe', { uri: 'peer://watched' }) }
     },
   },

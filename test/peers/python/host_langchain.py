@@ -25,7 +25,11 @@ class Host:
             said = await self.tools[name].ainvoke({"name": name, "args": arguments or {}, "id": "call", "type": "tool_call"})
         except ToolException as error:
             return {"failed": str(error)}
-        return {"content": said.content, "status": said.status}
+        # LangChain gives every block a random id of its own.
+        content = said.content
+        if isinstance(content, list):
+            content = [{key: value for key, value in block.items() if key != "id"} if isinstance(block, dict) else block for block in content]
+        return {"content": content, "status": said.status}
 
 
 @asynccontextmanager
