@@ -101,7 +101,16 @@ const makeProgram = (
       io.redactor.learn(configuration.secrets)
       return { configuration, sinceMs, discovered }
     }
-    return { files, command: (...words) => operatorCommand(named, ...words), place, read, context, io, json }
+    return {
+      files,
+      isFound: found !== undefined,
+      command: (...words) => operatorCommand(named, ...words),
+      place,
+      read,
+      context,
+      io,
+      json,
+    }
   }
 
   /** For commands that write a configuration, which may not be there yet. `isHere`: none but the one of this folder is meant. */
@@ -488,6 +497,13 @@ const discoverServers = async (standsFor: string, context: Context, looksAround:
   const { discover } = await import('./host-files/discovered.ts')
   const discovered = await discover(context, standsFor, looksAround ? ['local', 'project', 'user'] : ['user'])
   if (discovered.configuration.servers.length > 0) return discovered
+  const { cwd, home, env, uid } = context
+  const near = looksAround ? undefined : await findConfiguration(cwd, home, env, uid)
+  if (near !== undefined)
+    throw new CommandError(
+      EXIT.config,
+      `no configuration is named: a host starts stdio in any folder, so ${near} is taken only with -c: ${operatorCommand([near], 'stdio')}`,
+    )
   const add = operatorCommand([], 'add', 'NAME')
   throw new CommandError(
     EXIT.config,

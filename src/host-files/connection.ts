@@ -128,7 +128,7 @@ export class HostConnection {
     moved: readonly string[],
   ): Promise<{ readonly text: string; readonly base: FileState; readonly moved: Readonly<Record<string, unknown>> }> {
     const base = await this.#undone(state)
-    const { path, at } = this.#place
+    const { path } = this.#place
     const taken: Record<string, unknown> = {}
     const text = editing(path, () => {
       let text = base.bytes === undefined ? (this.#place.start ?? '') : textOfState(base)
@@ -139,7 +139,7 @@ export class HostConnection {
         taken[name] = value
         text = removeIn(path, text, steps)
       }
-      return setIn(path, text, this.#steps(text, OUR_NAME) ?? this.#next(text, at), this.#named(entry))
+      return setIn(path, text, this.#steps(text, OUR_NAME) ?? this.#next(text), this.#named(entry))
     })
     return { text, base, moved: taken }
   }
@@ -159,7 +159,7 @@ export class HostConnection {
       if (steps === undefined) return text
       text = removeIn(path, text, steps)
       for (const [name, value] of Object.entries(record?.moved ?? {}))
-        if (this.#steps(text, name) === undefined) text = setIn(path, text, this.#next(text, [...this.#place.at], name), value)
+        if (this.#steps(text, name) === undefined) text = setIn(path, text, this.#next(text, name), value)
       return text
     })
     return { path: state.path, bytes: Buffer.from(text) }
@@ -167,19 +167,33 @@ export class HostConnection {
 
   /** Where the server of this name stands; `undefined`: nowhere. */
   #steps(text: string, name: string): Steps | undefined {
-    const { path, at, isList } = this.#place
-    const servers = lookIn(readText(path, text), at)
+    const { path, isList } = this.#place
+    const data = readText(path, text)
+    const at = this.#at(data)
+    const servers = lookIn(data, at)
     if (isList !== true) return lookIn(servers, [name]) === undefined ? undefined : [...at, name]
     const index = Array.isArray(servers) ? servers.findIndex((item) => lookIn(item, ['name']) === name) : -1
     return index < 0 ? undefined : [...at, index]
   }
 
   /** Where a new server goes. */
-  #next(text: string, at: Steps, name: string = OUR_NAME): Steps {
+  #next(text: string, name: string = OUR_NAME): Steps {
     const { path, isList } = this.#place
+    const data = readText(path, text)
+    const at = this.#at(data)
     if (isList !== true) return [...at, name]
-    const servers = lookIn(readText(path, text), at)
+    const servers = lookIn(data, at)
     return [...at, Array.isArray(servers) ? servers.length : 0]
+  }
+
+  /** Steps to the servers in a file that says this. */
+  #at(data: unknown): Steps {
+    const { at, inner } = this.#place
+    const within = inner === undefined ? undefined : lookIn(data, [...at, inner])
+    // A server that is called so has a type.
+    return inner !== undefined && typeof within === 'object' && within !== null && !Object.hasOwn(within, 'type')
+      ? [...at, inner]
+      : at
   }
 
   #named(entry: HostEntry): HostEntry {

@@ -85,7 +85,9 @@ export const readPlace = async (
   const warnings: string[] = []
   const shown = nameOf(file, around)
   const source = await readSource(file, shown, problems)
-  const section = source && place.at.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)
+  const outer = source && place.at.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)
+  const within = place.inner === undefined ? undefined : child(outer, place.inner)
+  const section = within?.kind === 'map' && child(within, 'type') === undefined ? within : outer
   const servers = section?.kind === 'list' ? byName(section) : section
   const isEmpty = servers === undefined || (servers.kind === 'scalar' && servers.value === null)
   if (source === undefined || isEmpty || problems.length > 0) {
@@ -96,7 +98,6 @@ export const readPlace = async (
   const switches = await readSwitches(source.tree, kind, file, around.home, warnings)
   const off = new Set(namesIn(place.off?.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)))
   const both = { ...switches, isOff: (name: string) => off.has(name) || switches.isOff(name) }
-  const names = servers.kind === 'map' ? [...servers.entries.keys()] : []
   const inputs = readInputs(source.tree)
   // A file for all projects means the one that is open, whatever folder the file lies in.
   const workspace = scope === 'project' ? workspaceOf(file) : around.cwd
@@ -108,8 +109,8 @@ export const readPlace = async (
   const list: FoundServer[] = []
   let isConnected = false
   const read = readHostServers({ kind, servers }, both, new Set(), asReferences, problems, [])
-  for (const [at, server] of read.entries()) {
-    const name = names[at] ?? server.key
+  for (const server of read) {
+    const { name } = server
     const own = [...server.problems]
     const reading = {
       env: around.env,
@@ -131,10 +132,16 @@ export const readPlace = async (
       env: around.env,
       folder: workspaceOf(file),
     })
+    const isOff = draft['enabled'] === false
+    const { place: at, path } = server.tree
+    const isNothing = draft['command'] === undefined && draft['url'] === undefined
+    // What can never be started and is off is nothing to keep.
+    if (isNothing && isOff) continue
+    if (isNothing && own.length === 0)
+      own.push({ place: at, path, message: 'has neither a command nor a URL', remedy: 'add one, or remove the entry' })
     if (isOurselves(name, draft)) isConnected = true
     else if (own.length > 0) problems.push(...own)
     else {
-      const isOff = draft['enabled'] === false
       const folder = { user: undefined, local: around.cwd, project: workspaceOf(file) }[scope]
       list.push({ ...about, name, place: server.tree.place, draft, variables, folder, isOff })
     }

@@ -30,6 +30,8 @@ export interface HostPlace {
   readonly isOld?: true
   /** What a new file begins with. */
   readonly start?: string
+  /** A member that holds the servers in newer files of this host, where the file has it: the steps are then one longer. */
+  readonly inner?: string
   /** Steps to a list of servers that the person switched off, in the same file. */
   readonly off?: readonly string[]
 }
@@ -99,6 +101,9 @@ const inCode = (around: Around, ...steps: readonly string[]): string => inApplic
 
 const MCP_SERVERS = ['mcpServers'] as const
 const place = (scope: Scope, path: string, at: readonly string[] = MCP_SERVERS): HostPlace => ({ scope, path, at })
+
+/** Version 2 has `mcp.servers`, and reads what version 1 wrote under `mcp` (opencode.ai/docs, migrate from V1). */
+const inOpencode = (scope: Scope, path: string): HostPlace => ({ scope, path, at: ['mcp'], inner: 'servers' })
 
 const plainStdio = (command: string, args: readonly string[]): HostEntry => ({ command, args })
 const typedStdio = (command: string, args: readonly string[]): HostEntry => ({ type: 'stdio', command, args })
@@ -196,7 +201,11 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
     label: 'Windsurf',
     client: /^(?:windsurf|codeium)/,
     kind: 'common',
-    places: (around) => [place('user', inHome(around, '.codeium', 'windsurf', 'mcp_config.json'))],
+    places: (around) => [
+      place('user', inHome(around, '.codeium', 'windsurf', 'mcp_config.json')),
+      // Its plugin for other editors.
+      place('user', inHome(around, '.codeium', 'mcp_config.json')),
+    ],
     stdio: plainStdio,
     http: (url, headers) => ({ serverUrl: url, ...withHeaders(headers) }),
     variable: envBraces,
@@ -346,14 +355,14 @@ export const HOSTS: Readonly<Record<string, HostRow>> = {
     client: /^opencode/,
     kind: 'opencode',
     places: (around) => [
-      place('user', inConfig(around, 'opencode', 'opencode.json'), ['mcp']),
-      place('user', inConfig(around, 'opencode', 'opencode.jsonc'), ['mcp']),
-      place('project', inProject(around, 'opencode.json'), ['mcp']),
-      place('project', inProject(around, 'opencode.jsonc'), ['mcp']),
+      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('user', inConfig(around, 'opencode', name))),
+      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('project', inProject(around, name))),
+      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('project', inProject(around, '.opencode', name))),
     ],
-    stdio: (command, args) => ({ type: 'local', command: [command, ...args], enabled: true }),
+    // Version 2 knows no `enabled`, and version 1 takes it for true.
+    stdio: (command, args) => ({ type: 'local', command: [command, ...args] }),
     environment: 'environment',
-    http: typed('remote', { enabled: true }),
+    http: typed('remote'),
     variable: (name) => `{env:${name}}`,
     afterwards: 'starts with the next session',
   },

@@ -23,12 +23,14 @@ export const formatted = (text: string, name: string): string => {
   const { problems } = parseText(text, name)
   if (problems.length > 0) throw new ConfigError(problems)
   const document = parseDocument(text, { logLevel: 'silent' })
+  // A file without a value would become the word `null`.
+  if (document.contents === null) return text
   const form = document.toString(FORM)
   // A form that meant something else would be a mistake of the printer.
   return isDeepStrictEqual(parseDocument(form).toJS(), document.toJS()) ? form : text
 }
 
-export const fmt = async ({ files, io, json, context }: Invocation, { check, write }: FmtOptions): Promise<number> => {
+export const fmt = async ({ files, isFound, io, json, context }: Invocation, { check, write }: FmtOptions): Promise<number> => {
   if (check === true && write === true) throw new CommandError(EXIT.usage, '--check and --write exclude each other')
   const changed: string[] = []
   for (const named of files) {
@@ -36,7 +38,8 @@ export const fmt = async ({ files, io, json, context }: Invocation, { check, wri
     if (!['.yaml', '.yml'].includes(extname(file)))
       throw new CommandError(EXIT.usage, `${named} is not YAML; fmt is for trunkline.yaml and the files it includes`)
     const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(EXIT.config, `${named} cannot be read (${error.code}); name a file with -c FILE`)
+      const reason = isFound ? `${named} cannot be read (${error.code})` : 'no configuration found'
+      throw new CommandError(EXIT.config, `${reason}; name a file with -c FILE`)
     })
     const text = bytes.toString()
     const form = formatted(text, named)

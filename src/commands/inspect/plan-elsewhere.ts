@@ -60,12 +60,13 @@ const processOf = async ({ context }: Invocation, file: string): Promise<Control
 }
 
 /** A configuration that was merely found in the working folder is not meant for a process of another. */
-const soleProcess = async ({ files, place, context, command }: Invocation): Promise<Control> => {
+const soleProcess = async ({ files, isFound, place, context, command }: Invocation): Promise<Control> => {
   const [file = ''] = files
-  const nothing = `no process runs ${file}`
+  const nothing = isFound ? `no process runs ${file}` : 'no process of yours runs here'
   const others = (context.overrides?.named ?? []).length === 0 ? [] : await connectAll(place)
   const [sole] = others
-  if (sole === undefined) throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(files, 'up')}`)
+  if (sole === undefined)
+    throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(isFound ? files : [], 'up')}`)
   if (others.length === 1) return sole
   const running = await Promise.all(others.map(async (control) => (await control.status()).files[0] ?? ''))
   throw new CommandError(

@@ -21,8 +21,10 @@ export const withGateway = async <T>(invocation: Invocation, use: (control: Cont
 export const running = async (invocation: Invocation): Promise<Control> => {
   const remote = await connectAdmin(invocation.place)
   if (remote !== undefined) return remote
-  const { files } = invocation
-  throw new CommandError(EXIT.unreachable, `no process runs ${files[0]}; start one: ${operatorCommand(files, 'up')}`)
+  const { files, isFound } = invocation
+  // The file that would be found is no advice: it is not there.
+  const nothing = isFound ? `no process runs ${files[0]}` : 'no process of yours runs here'
+  throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(isFound ? files : [], 'up')}`)
 }
 
 /** A gateway that serves no host, with all its servers started. */

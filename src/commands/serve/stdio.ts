@@ -62,6 +62,8 @@ export const bridge = async (invocation: Invocation, { url, header = [], server,
   const { context, io } = invocation
   if (server !== undefined || toolset !== undefined)
     throw new CommandError(EXIT.usage, '--url takes neither --server nor --toolset: there is one server, as it is')
+  if (url !== undefined && !url.includes('${') && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new CommandError(EXIT.usage, `--url takes a URL with http:// or https://, got "${url}"`)
   const headers = Object.fromEntries(
     header.map((line) => {
       const [, name, value] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? []

@@ -78,7 +78,7 @@ export const importServers = async (
     lines.push(`  would write ${shown}:`, ...diffLines(ours.text ?? '', text).map((line) => `  ${line}`))
   } else if (isWritten) {
     lines.push(
-      `  wrote ${shown}${plan.secrets.size === 0 ? '' : ` and ${plan.secrets.size} secrets to ${nameOf(ours.envFile, context)} (0600)`}`,
+      `  wrote ${shown}${plan.secrets.size === 0 ? '' : ` and ${plan.secrets.size === 1 ? '1 secret' : `${plan.secrets.size} secrets`} to ${nameOf(ours.envFile, context)} (0600)`}`,
     )
     for (const [name, keys] of plan.unset)
       lines.push(`  ▲ ${name} is not set, and ${keys.join(', ')} needs it: write it into ${nameOf(ours.envFile, context)}`)

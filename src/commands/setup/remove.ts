@@ -9,7 +9,8 @@ import { CommandError, EXIT } from '../terminal/io.ts'
 import { printJson, printLines } from '../terminal/print.ts'
 
 export const remove = async ({ file, context, io, json }: Writing, key: string): Promise<number> => {
-  const { servers } = await refusing(() => readOurFile(file))
+  const { servers, text } = await refusing(() => readOurFile(file))
+  if (text === undefined) throw new CommandError(EXIT.config, `there is no ${nameOf(file, context)}; name one with -c FILE`)
   if (!Object.hasOwn(servers, key)) {
     const near = nearestKey(key, Object.keys(servers))
     const hint = near === undefined ? `it has: ${Object.keys(servers).join(', ') || 'none'}` : `did you mean "${near}"?`

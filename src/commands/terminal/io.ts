@@ -44,6 +44,8 @@ export const EXIT = {
 export interface Invocation {
   /** As named; relative ones count from the working folder. */
   readonly files: readonly string[]
+  /** False: there is no configuration, and `files` is the one that would be found. */
+  readonly isFound: boolean
   /** A command about the same configuration, for messages. */
   readonly command: CommandPrinter
   /** Where a process of this configuration can be asked, also while its files are wrong. */

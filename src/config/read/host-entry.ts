@@ -35,6 +35,16 @@ const TYPES: Readonly<Record<string, 'stdio' | 'http' | 'sse' | 'auto'>> = {
   SSE: 'sse',
 }
 
+/** Extensions of Goose that are parts of it, and no servers. */
+const GOOSE_PARTS = ['builtin', 'platform', 'frontend', 'inline_python']
+
+/** Whether the entry is about a part of the host itself: it can be started by nothing else, and is no mistake. */
+export const isPartOfHost = (entry: MapTree, kind: HostKind): boolean => {
+  if (kind === 'goose') return GOOSE_PARTS.includes(textOf(child(entry, 'type')) ?? '')
+  // An extension of Zed has settings here, and its command in the extension.
+  return kind === 'zed' && firstOf(entry, [...COMMAND, ...URLS]) === undefined
+}
+
 /** Names of one thing, as different hosts write it; the first that is there counts. */
 const COMMAND = ['command', 'cmd']
 const ENVIRONMENT = ['env', 'envs', 'environment']

@@ -4,7 +4,7 @@
  * mean is in host-entry.
  */
 import { basename, dirname, sep } from 'node:path'
-import { rearrange, textOf, withDenied } from './host-entry.ts'
+import { isPartOfHost, rearrange, textOf, withDenied } from './host-entry.ts'
 import type { EntryContext, HostKind } from './host-entry.ts'
 import type { Switches } from './host-switches.ts'
 import type { Problem } from '../syntax/problems.ts'
@@ -37,7 +37,10 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   const isTyped = entriesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
   if (servers !== undefined && (isTyped || tree.entries.has('inputs'))) return of('vscode', servers)
   const mcp = child(tree, 'mcp')
-  if (child(mcp, 'servers') !== undefined) return of('vscode', child(mcp, 'servers'))
+  const inner = child(mcp, 'servers')
+  if (entriesOf(inner).some((entry) => ['local', 'remote'].includes(textOf(child(entry, 'type')) ?? '')))
+    return of('opencode', inner)
+  if (inner !== undefined) return of('vscode', inner)
   if (entriesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
   const extensions = child(tree, 'extensions')
   return entriesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
@@ -100,6 +103,8 @@ export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefine
 
 /** A server of a host's file. */
 export interface HostServer {
+  /** As the host calls it. */
+  readonly name: string
   readonly key: string
   readonly tree: MapTree
   /** What makes it unusable; the other servers of the file are used. */
@@ -121,18 +126,24 @@ export const readHostServers = (
   }
   const fits = (name: string) => SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name)
   const used = new Set([...taken, ...[...servers.entries.keys()].filter(fits)])
-  return [...servers.entries].map(([name, entry]): HostServer => {
+  const own = [...servers.entries].filter(([, entry]) => entry.kind !== 'map' || !isPartOfHost(entry, kind))
+  return own.map(([name, entry]): HostServer => {
     const key = fits(name) ? name : normaliseKey(name, (key) => used.has(key))
     used.add(key)
     if (key !== name) warnings.push(`${entry.place}: server ${JSON.stringify(name)} is called "${key}" here`)
     const { place, path } = entry
     if (entry.kind !== 'map') {
       const tree: MapTree = { kind: 'map', entries: new Map(), path, place }
-      return { key, tree, problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
+      return { name, key, tree, problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
     }
-    const own: Problem[] = []
-    const arranged = rearrange(entry, name, key, switches.isOff(name), { kind, env, problems: own, warnings })
+    const found: Problem[] = []
+    const arranged = rearrange(entry, name, key, switches.isOff(name), { kind, env, problems: found, warnings })
     const denied = switches.denied(name)
-    return { key, tree: denied === undefined ? arranged : withDenied(arranged, denied.patterns, denied.at), problems: own }
+    return {
+      name,
+      key,
+      tree: denied === undefined ? arranged : withDenied(arranged, denied.patterns, denied.at),
+      problems: found,
+    }
   })
 }

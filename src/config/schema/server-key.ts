@@ -15,6 +15,9 @@ const SILENT = new Set(['mcp', 'server', 'servers'])
  */
 export const normaliseKey = (text: string, taken: (key: string) => boolean = () => false): string => {
   const plain = text
+    // A letter with a mark is that letter.
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, '-')
     .replace(/^[^a-z]+/, '')

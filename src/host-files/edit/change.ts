@@ -80,6 +80,9 @@ export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | und
     if (next !== undefined) {
       makeFolder(dirname(path), 0o777)
       const before = await stat(path).catch(() => undefined)
+      // A new file in its place would need the permission of the folder alone.
+      if (before !== undefined && (before.mode & 0o222) === 0)
+        throw new ChangeError(`${path} is read-only; make it writable, or change it where it is made`)
       await writeThrough(temporary, next, mode ?? (before === undefined ? 0o600 : before.mode & 0o777))
     }
     const now = await readState(path)

@@ -41,8 +41,8 @@ test('stdio --url serves the server at a URL as it is, with its headers, and wri
 test('a URL that is none, and options that need a configuration, are refused', async () => {
   await using cli = await commandLine()
   expect(await cli.here('stdio', '--url', 'nonsense')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('expected a URL') as string,
+    code: 1,
+    stderr: expect.stringContaining('--url takes a URL with http:// or https://') as string,
   })
   expect(await cli.here('stdio', '--url', 'http://127.0.0.1:9', '--toolset', 'x')).toMatchObject({
     code: 1,

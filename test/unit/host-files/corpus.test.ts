@@ -105,6 +105,8 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     },
     jira: { enabled: false },
     sentry: { url: 'https://mcp.sentry.dev/mcp', filter: { deny: ['delete*'] } },
+    second: { command: 'npx', args: ['-y', 'example-mcp-server'], env: { LOG_LEVEL: 'debug' } },
+    paused: { url: 'https://paused.example.com/mcp', enabled: false },
   },
   jetbrains: { context7: { env: { DEFAULT_MINIMUM_TOKENS: '10000' } } },
   amp: {
@@ -117,6 +119,21 @@ test('the corpus has files of every host of the table, and nothing else', () => 
   const folders = readdirSync(CORPUS, { withFileTypes: true }).filter((entry) => entry.isDirectory())
   expect(folders.map(({ name }) => name).sort()).toEqual(Object.keys(HOSTS).sort())
   expect(Object.keys(EXPECTED).sort()).toEqual(Object.keys(HOSTS).sort())
+})
+
+test('parts of a host are neither servers nor mistakes, and an entry without a command and a URL is told', async () => {
+  await using files = await hostsHome()
+  await files.write('home/.config/goose/config.yaml', 'extensions:\n  todo: { type: platform, enabled: true }\n')
+  await files.write(
+    'home/.config/zed/settings.json',
+    '{ "context_servers": { "mcp-server-github": { "settings": { "token": "x" } } } }',
+  )
+  await files.write('home/.cursor/mcp.json', '{ "mcpServers": { "half": { "type": "http" }, "off": { "disabled": true } } }')
+  const found = await findServers(files.around)
+  expect(found.flatMap(({ servers }) => servers)).toEqual([])
+  expect(found.flatMap(({ problems }) => problems)).toEqual([
+    '~/.cursor/mcp.json:1:19 mcpServers.half: has neither a command nor a URL; add one, or remove the entry',
+  ])
 })
 
 describe.each(Object.keys(HOSTS))('%s', (host) => {
@@ -148,7 +165,9 @@ describe.each(Object.keys(HOSTS))('%s', (host) => {
 
       const after = await readFile(place.path, 'utf8')
       expect(after).toBe(planned.after)
-      const servers = lookIn(readText(place.path, after), place.at)
+      const data = readText(place.path, after)
+      const inner = place.inner === undefined ? undefined : lookIn(data, [...place.at, place.inner])
+      const servers = inner ?? lookIn(data, place.at)
       const ours = place.isList === true ? (servers as unknown[]).at(-1) : lookIn(servers, ['trunkline'])
       expect(ours).toMatchObject(entry)
       expect(linesMissing(text, after)).toEqual([])
