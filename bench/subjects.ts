@@ -84,11 +84,11 @@ const configured = ({ kind, url, command: [file, ...args] }: Place): object => {
 const trunkline = async (
   { servers, isPiped, folder, main, largest }: StartContext,
   auth: object,
-  more: object = {},
+  { listen, ...more }: { readonly listen?: object; readonly [section: string]: unknown } = {},
 ): Promise<Command> => {
   const entries = servers.map((place, index) => [index === 0 ? 'a' : `s${index}`, configured(place)])
   const config = {
-    listen: { limits: { max_queued: '64MiB', sessions: 20_000, sessions_per_principal: 20_000 } },
+    listen: { limits: { max_queued: '64MiB', sessions: 20_000, sessions_per_principal: 20_000 }, ...listen },
     auth,
     ...more,
     defaults: { limits: { tools: 20_000, ...(largest === undefined ? {} : { max_message: largest }) } },
@@ -198,6 +198,13 @@ export const SUBJECTS: readonly Subject[] = [
     between: SAME.slice(0, 2),
     prefix: 'a__',
     command: (context) => trunkline(context, BY_TOKEN, { policy: TEN_RULES }),
+  },
+  {
+    name: 'trunkline-2-workers',
+    what: 'the same as trunkline, with `listen.workers: 2`; CPU and memory are those of both workers and of their supervisor',
+    between: SAME.slice(0, 2),
+    prefix: 'a__',
+    command: (context) => trunkline(context, BY_TOKEN, { listen: { workers: 2 } }),
   },
   ...(['errors', 'all'] as const).map((bodies): Subject => ({
     name: `trunkline-${bodies}`,

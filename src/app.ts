@@ -39,6 +39,7 @@ import { Admission } from './host/limits/admission.ts'
 import { SharedRates } from './gateway/limits/shared-rates.ts'
 import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
 import { Front } from './host/http/front.ts'
+import { openInner } from './host/http/inner-listener.ts'
 import { connectionsWithin, openGauges } from './host/limits/gauges.ts'
 import { HostSightings } from './host/host-sightings.ts'
 import type { ListenerContext } from './host/listener-context.ts'
@@ -92,6 +93,31 @@ export interface RuntimeEnvironment {
   readonly replicaTimes?: ReplicaTimes
   /** In place of what `store` names, and closed by its owner: shared by several gateways of one process. */
   readonly store?: Store
+  /** This process is one of several of this machine that serve one configuration (`listen.workers`). */
+  readonly member?: Member
+}
+
+/** One of several processes of a machine: replicas of each other, which pass on what belongs to another one. */
+export interface Member {
+  /** Names it among them; the supervisor is 0. */
+  readonly index: number
+  /** The same for all, 32 bytes each. */
+  readonly keys: readonly Buffer[]
+  /** When the supervisor started, wall clock in milliseconds. Numbers of calls count from there, so that those of all members have one order. */
+  readonly sinceMs: number
+}
+
+/** Numbers of calls go up by this, so that each member has its own; odd, so that tables by their last bits stay even. */
+export const MEMBER_STRIDE = 61
+const REFS_PER_MS = 100
+
+/** Numbers for calls of one member: unique among all, in the order of time. */
+const memberRefs = ({ index, sinceMs }: Member): (() => number) => {
+  let latest = 0
+  return () => {
+    latest = Math.max(latest + 1, (Date.now() - sinceMs) * REFS_PER_MS)
+    return latest * MEMBER_STRIDE + index
+  }
 }
 
 /** The two directions of a host's pipe. */
@@ -178,11 +204,14 @@ export const startGateway = async (configuration: Configuration, surroundings: R
   const limits = new LimitCounts(log)
   const logs = new ServerLogs()
   const stateDir = makeStateDir(configuration.stateDir, log)
-  const seal = new Seal({ keys: sealKeys(configuration.stateKeys, stateDir, log) })
+  const { member } = surroundings
+  const seal = new Seal({ keys: member?.keys ?? sealKeys(configuration.stateKeys, stateDir, log) })
   const instance = randomBytes(12).toString('base64url')
   const startedAtMs = Date.now()
   const store = await openStore(configuration.store, surroundings.store, log)
-  const { replicaUrl: url } = configuration
+  const clients = new HttpClients()
+  const inner = member && (await openInner(hostOptions, clients.bodies))
+  const url = inner?.url ?? configuration.replicaUrl
   const { replicaTimes: times } = surroundings
   const replicas =
     url === undefined
@@ -192,6 +221,7 @@ export const startGateway = async (configuration: Configuration, surroundings: R
           seal,
           store,
           log,
+          isLocal: inner !== undefined,
           facts: () => ({ version: VERSION, sessions: front.sessionCount, startedAtMs }),
           ...(times !== undefined && { times }),
         })
@@ -204,7 +234,6 @@ export const startGateway = async (configuration: Configuration, surroundings: R
     ...(journal !== undefined && { journal }),
     maxInheritedFd: Math.max(2, ...hostOptions.inherited),
   })
-  const clients = new HttpClients()
   const safeFetch = new SafeFetch({ userAgent: USER_AGENT })
   const subjects = new SubjectTokens((principal) => fleet.subjectChanged(principal))
   const oauth: OAuthEnvironment = {
@@ -295,9 +324,11 @@ export const startGateway = async (configuration: Configuration, surroundings: R
           log.warn({ error: String(error) }, 'hosts that connect cannot be written down (state.dir): connect will not see them'),
         )
   let refs = 0
+  const nextRef = member === undefined ? () => ++refs : memberRefs(member)
   const sessionIds = new SessionIds({
     seal,
     folder: stateDir,
+    member: member?.index,
     maxMs: () => hub.options.limits.sessionMaxMs,
     home: replicas?.home,
     store,
@@ -334,7 +365,7 @@ export const startGateway = async (configuration: Configuration, surroundings: R
     },
     hideJson: redactor.hideJson,
     command: (...words) => operatorCommand(configuration.named, ...words),
-    nextRef: () => ++refs,
+    nextRef,
   }
   const admission = new Admission(hub)
   const observer = new Observer({
@@ -396,7 +427,9 @@ export const startGateway = async (configuration: Configuration, surroundings: R
   }
   await keepPolicy(configuration.policy)
   const front: Front = new Front(hub, sweeper, oauth.fetch)
+  inner?.serve((request) => front.receiveInner(request))
   const dispose = async (): Promise<void> => {
+    await inner?.close()
     await clients.close()
     await safeFetch[Symbol.asyncDispose]()
     await poster?.[Symbol.asyncDispose]()

@@ -84,6 +84,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
   const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
+  if (configuration.workers > 1) log.warn({}, 'listen.workers is for the command line: this gateway is one process')
   const running = await startGateway(configuration, {
     log,
     redactor,

@@ -34,7 +34,7 @@ import type { Plan } from './plan.ts'
 import { metricsText } from './metrics.ts'
 import { replay } from './replay.ts'
 import type { ReplayEnd, ReplayRequest } from './replay.ts'
-import { statsOf } from './stats.ts'
+import { statsOf, timedCalls } from './stats.ts'
 import type { Stats } from './stats.ts'
 import { serverStatuses, urlsOf } from './status.ts'
 import type { Status } from './status.ts'
@@ -179,7 +179,7 @@ export const localControl = (
       const end = await replay(running, viewer, request, signal)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
-    stats: async (windowMs) => statsOf(running, windowMs),
+    stats: async (windowMs) => statsOf(running, windowMs, timedCalls(running, windowMs)),
     stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.dialer.stderrTail(lines)),
     logs: async (query, signal) => {
       const page = await readLogs(running, query, signal)

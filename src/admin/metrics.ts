@@ -15,7 +15,13 @@ type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limi
 const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down', 'failed', 'draining']
 
 export const metricsText = (running: Measured, isOpenMetrics: boolean): string =>
-  formatMetrics([...running.observer.metrics.families, ...stateFamilies(running)], isOpenMetrics)
+  formatMetrics(metricFamilies(running), isOpenMetrics)
+
+/** The same as plain data. */
+export const metricFamilies = (running: Measured): readonly Family[] => [
+  ...running.observer.metrics.families,
+  ...stateFamilies(running),
+]
 
 const gauge = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'gauge', name, help, samples })
 const counter = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'counter', name, help, samples })

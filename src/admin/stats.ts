@@ -1,7 +1,6 @@
 /** Calls of the last minutes by server and by tool: how many, how many went wrong, how long they took. Made of what is captured. */
 import type { Running } from '../app.ts'
 import { totalMsOf } from '../observe/call-facts.ts'
-import type { CallFacts } from '../observe/call-facts.ts'
 import { isErrorOutcome } from '../observe/ends.ts'
 import { groupMemory } from '../transport/process/group-memory.ts'
 
@@ -36,14 +35,35 @@ export interface ToolStats extends Figures {
 
 export const DEFAULT_WINDOW_MS = 5 * 60_000
 
-export const statsOf = ({ observer, fleet }: Pick<Running, 'observer' | 'fleet'>, windowMs: number): Stats => {
-  const byServer = new Map<string, CallFacts[]>()
-  const byTool = new Map<string, CallFacts[]>()
-  for (const call of observer.since(performance.now() - windowMs)) {
-    const { server, name, method } = call
-    if (server === undefined) continue
+/** What the figures are made of: plain data, so that those of several processes make one. */
+export interface TimedCall {
+  readonly server: string
+  /** Of a tool. */
+  readonly tool: string | undefined
+  /** Wall clock in milliseconds. */
+  readonly atMs: number
+  readonly totalMs: number
+  readonly isError: boolean
+}
+
+/** The captured calls of the window that went to a server, oldest first. */
+export const timedCalls = ({ observer }: Pick<Running, 'observer'>, windowMs: number): readonly TimedCall[] =>
+  observer.since(performance.now() - windowMs).flatMap((call) => {
+    const { server, name, method, atMs, end } = call
+    if (server === undefined) return []
+    const tool = method === 'tools/call' ? name : undefined
+    const totalMs = totalMsOf(call, performance.now())
+    return { server, tool, atMs, totalMs, isError: end !== undefined && isErrorOutcome(end.outcome) }
+  })
+
+/** `calls`: of all processes. */
+export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, calls: readonly TimedCall[]): Stats => {
+  const byServer = new Map<string, TimedCall[]>()
+  const byTool = new Map<string, TimedCall[]>()
+  for (const call of calls) {
+    const { server, tool } = call
     add(byServer, server, call)
-    if (method === 'tools/call' && name !== undefined) add(byTool, `${server}\n${name}`, call)
+    if (tool !== undefined) add(byTool, `${server}\n${tool}`, call)
   }
   const memory = groupMemory()
   return {
@@ -62,7 +82,7 @@ export const statsOf = ({ observer, fleet }: Pick<Running, 'observer' | 'fleet'>
     tools: [...byTool.values()].map((calls) => {
       const last = calls.at(-1)
       return {
-        tool: last?.name ?? '',
+        tool: last?.tool ?? '',
         server: last?.server ?? '',
         ...figures(calls),
         lastAt: new Date(last?.atMs ?? 0).toISOString(),
@@ -71,17 +91,17 @@ export const statsOf = ({ observer, fleet }: Pick<Running, 'observer' | 'fleet'>
   }
 }
 
-const add = (map: Map<string, CallFacts[]>, key: string, call: CallFacts): void => {
+const add = (map: Map<string, TimedCall[]>, key: string, call: TimedCall): void => {
   const list = map.get(key)
   if (list === undefined) map.set(key, [call])
   else list.push(call)
 }
 
-const figures = (calls: readonly CallFacts[]): Figures => {
-  const times = calls.map((call) => totalMsOf(call, performance.now())).sort((a, b) => a - b)
+const figures = (calls: readonly TimedCall[]): Figures => {
+  const times = calls.map(({ totalMs }) => totalMs).sort((a, b) => a - b)
   return {
     calls: calls.length,
-    errors: calls.filter(({ end }) => end !== undefined && isErrorOutcome(end.outcome)).length,
+    errors: calls.filter(({ isError }) => isError).length,
     p50: quantile(times, 0.5),
     p95: quantile(times, 0.95),
   }

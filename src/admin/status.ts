@@ -73,6 +73,21 @@ export interface CallerCount {
   readonly unsigned: number
 }
 
+/** One of several processes that serve hosts. */
+export interface WorkerStatus {
+  /** From 1. */
+  readonly worker: number
+  /** `undefined`: it has ended, and is started again soon. */
+  readonly pid: number | undefined
+  readonly uptimeMs: number
+  /** How often it was started again. */
+  readonly restarts: number
+  readonly sessions: number
+  readonly inFlight: number
+  /** Resident. */
+  readonly memoryBytes: number
+}
+
 /** One process as `ps --json` prints it. */
 export interface Status {
   readonly pid: number
@@ -99,6 +114,8 @@ export interface Status {
   readonly warnings: readonly string[]
   /** The replicas that share a store, this one among them; absent: they share none, or it is away. */
   readonly replicas?: readonly ReplicaStatus[] | undefined
+  /** The processes that serve hosts (`listen.workers`); absent: this one serves them itself. */
+  readonly workers?: readonly WorkerStatus[] | undefined
   /** Why the files as they are now are not in force; empty if they are. */
   readonly problems: readonly Problem[]
 }

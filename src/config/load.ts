@@ -22,6 +22,7 @@ import { checkReplicas, secretsOfStore } from './build/replicas.ts'
 import { buildServer } from './build/server.ts'
 import { buildTracing, secretsOfTracing } from './build/tracing.ts'
 import { tlsFilesOf } from './build/tls.ts'
+import { buildWorkers } from './build/workers.ts'
 import { RESERVED_KEYS } from './schema/server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './build/settings.ts'
 import { checkStrict, withStrict } from './build/strict.ts'
@@ -49,6 +50,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const policy = await buildPolicy(gathered, servers, problems)
   const tracing = buildTracing(settings.telemetry?.otlp)
   checkReplicas(gathered, problems)
+  const workers = buildWorkers(gathered, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
   const gateway = {
     ...buildGateway(settings),
@@ -89,6 +91,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     log: { level: settings.telemetry?.log?.level ?? 'info', format: settings.telemetry?.log?.format ?? 'auto' },
     stateDir: keepsState(sources, gathered, context) ? join(stateFolder(gathered, context), id) : undefined,
     stateKeys: settings.state?.key ?? [],
+    workers,
     replicaUrl: settings.replicas?.url,
     store: settings.store,
     runtimeDir: runtimeRoot(context),

@@ -52,6 +52,8 @@ export interface Configuration {
   readonly stateDir: string | undefined
   /** At most two keys of 64 hex digits (`state.key`); the first seals, both open. Empty: a key of the state folder. */
   readonly stateKeys: readonly string[]
+  /** Processes that serve hosts (`listen.workers`); 1: this one alone, and nothing else is started. */
+  readonly workers: number
   /** URL under which other replicas reach this one; `undefined`: there are none, or they do not pass requests on. */
   readonly replicaUrl: string | undefined
   /** What replicas share; `undefined`: nothing. */

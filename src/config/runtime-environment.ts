@@ -16,6 +16,8 @@ export interface Context {
   readonly platform?: NodeJS.Platform | undefined
   /** How this program was started: Node, and the file it ran; the single executable alone. */
   readonly program?: readonly string[] | undefined
+  /** The words of the command line behind it. */
+  readonly args?: readonly string[] | undefined
   /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
   readonly memory?: SecretMemory | undefined
   readonly overrides?:
@@ -49,6 +51,7 @@ export const readRuntimeEnvironment = (overrides: Context['overrides'] = {}): Co
   pid: process.pid,
   platform: process.platform,
   program: isExecutable() ? [process.execPath] : [process.execPath, ...process.argv.slice(1, 2)],
+  args: process.argv.slice(2),
   memory: new Map(),
   overrides,
 })

@@ -122,6 +122,8 @@ export interface ServerOptions {
   /** Tasks are followed also for modern hosts that could do it themselves, were they to declare so. */
   readonly driveTasks: boolean
   readonly instructions: boolean
+  /** As configured, where another process of this machine runs it (`listen.workers`): what is remembered of it goes by that. */
+  readonly configured?: ServerOptions
   readonly tags: readonly string[]
 }
 

@@ -74,6 +74,11 @@ export class ServerLogs {
     })
   }
 
+  /** A line that another process of this machine has got. */
+  relayed({ server, ...line }: LogLine, maxBytes: number): void {
+    this.#add(server, maxBytes, line)
+  }
+
   /** Drops the lines of all other servers. */
   retain(servers: ReadonlySet<string>): void {
     for (const server of this.#servers.keys()) if (!servers.has(server)) this.#servers.delete(server)
@@ -104,7 +109,7 @@ export class ServerLogs {
   #add(server: string, maxBytes: number, line: Omit<LogLine, 'number' | 'atMs' | 'server'>): void {
     let kept = this.#servers.get(server)
     if (kept === undefined) this.#servers.set(server, (kept = { lines: [], bytes: 0 }))
-    kept.lines.push({ number: ++this.#number, atMs: this.#now(), server, ...line })
+    kept.lines.push({ ...line, number: ++this.#number, atMs: this.#now(), server })
     kept.bytes += costOf(line)
     while (kept.bytes > maxBytes && kept.lines.length > 0) {
       const [first] = kept.lines.splice(0, 1)

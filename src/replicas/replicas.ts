@@ -32,6 +32,8 @@ export interface ReplicasOptions {
     warn(facts: object, message: string): void
   }
   readonly times?: ReplicaTimes
+  /** The others are processes of this machine, which trust what this one says of the address of a host. */
+  readonly isLocal?: boolean
   /** Of this process, for `ps --all` at another one. */
   readonly facts?: () => ReplicaFacts
   /** Wall clock in milliseconds. */
@@ -220,7 +222,8 @@ export class Replicas {
       this.#hops.add(hop)
       this.#watch ??= setInterval(() => void this.#watchHops(), this.#times.believedMs).unref()
     }
-    const end = await this.#passOn.send(request, body, { url: to.url, headers: { [HOP]: header }, isGenuine, onBegun })
+    const headers = { [HOP]: header, ...(this.#options.isLocal === true && { 'x-forwarded-for': request.client }) }
+    const end = await this.#passOn.send(request, body, { url: to.url, headers, isGenuine, onBegun })
     if (hop !== undefined) this.#hops.delete(hop)
     if (end !== 'answered') this.#peers.delete(to.instance)
     return end

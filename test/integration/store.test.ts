@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { GuardedStore } from '../../src/store/guarded-store.ts'
-import { MemoryStore } from '../support/memory-store.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { StoreOptions } from '../../src/store/store-options.ts'

@@ -163,6 +163,7 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
 
 export const configure = (setup: GatewaySetup, fakes: ReadonlyMap<string, FakeDownstream>, stateDir: string): Configuration => ({
   id: '0123456789abcdef',
+  workers: 1,
   named: [],
   files: [],
   emptyFiles: [],

@@ -1,6 +1,6 @@
 /** Several gateways of one configuration in this process, behind a balancer without stickiness, in front of the same fake servers. */
 import type { Store } from '../../src/store/store.ts'
-import { MemoryStore } from './memory-store.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { openBalancer } from './balancer.ts'
 import type { Balancer } from './balancer.ts'
 import { FakeDownstream } from './fake-downstream.ts'

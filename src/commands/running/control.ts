@@ -1,7 +1,7 @@
 /** Commands to the running process: `ps`, `restart`, `approve`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Control } from '../../admin/control.ts'
-import type { ServerStatus, Status } from '../../admin/status.ts'
+import type { ServerStatus, Status, WorkerStatus } from '../../admin/status.ts'
 import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { reportLines } from '../inspect/check.ts'
 import { running } from '../serve/inline.ts'
@@ -26,9 +26,27 @@ export const ps = async (invocation: Invocation, { all = false }: PsOptions = {}
   const { pid, version, uptimeMs, urls, auth, files } = status
   const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
   await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env), invocation.command, io.stdout.columns)])
+  if (status.workers !== undefined) await printLines(io, workerLines(status.workers))
   if (all) await printLines(io, replicaLines(status.replicas))
   return EXIT.ok
 }
+
+const workerLines = (workers: NonNullable<Status['workers']>): readonly string[] => [
+  '',
+  ...columns(
+    [['WORKER', 'PID', 'UP', 'SESSIONS', 'IN FLIGHT', 'MEMORY', 'RESTARTS'], ...workers.map(workerRow)],
+    new Set([3, 4, 5, 6]),
+  ),
+]
+
+const workerRow = ({ worker, pid, uptimeMs, sessions, inFlight, memoryBytes, restarts }: WorkerStatus): readonly string[] => [
+  String(worker),
+  ...(pid === undefined ? ['starting', '-'] : [String(pid), spell(uptimeMs)]),
+  String(sessions),
+  String(inFlight),
+  `${Math.round(memoryBytes / 1e6)} MB`,
+  String(restarts),
+]
 
 const replicaLines = (replicas: Status['replicas']): readonly string[] =>
   replicas === undefined

@@ -37,22 +37,28 @@ export const openLog = ({ configuration, io }: Pick<Loaded, 'configuration' | 'i
   return { log, redactor }
 }
 
-/** Opens both for a gateway that runs; `takesHosts`: others may attach to it. Disposing it again does nothing. */
+/**
+ * Opens both for a gateway that runs; `takesHosts`: others may attach to it. `whole`: the control of all processes, made of that of this
+ * one. Disposing it again does nothing.
+ */
 export const openServices = async (
   running: Running,
   { sinceMs, read, place, io, context }: Loaded,
   { log, redactor }: Voice,
   takesHosts: boolean,
+  whole: (control: Control) => Control = (control) => control,
 ): Promise<Services> => {
   const reloading: Reloading = new Reloading(running, context, read, sinceMs, io, log, (next) => listener.rebind(next.observe))
   const history = new HistoryKeeper(running.gateway.feed)
-  const control = localControl(
-    running,
-    reloading,
-    context,
-    redactor,
-    () => listener.open(),
-    () => history.all,
+  const control = whole(
+    localControl(
+      running,
+      reloading,
+      context,
+      redactor,
+      () => listener.open(),
+      () => history.all,
+    ),
   )
   const listener: AdminListener = await makeListener(running, control, history, log)
   try {

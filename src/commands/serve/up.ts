@@ -1,6 +1,7 @@
 /** `trunkline up`: serves the configuration until it is told to end. */
 import { once } from 'node:events'
 import { serverStatuses, urlsOf } from '../../admin/status.ts'
+import type { Control } from '../../admin/control.ts'
 import { startGateway } from '../../app.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Running } from '../../app.ts'
@@ -8,6 +9,7 @@ import { foundFoot, foundHead } from '../setup/found.ts'
 import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
 import { portHolder } from '../terminal/port-holder.ts'
+import { WORKER_VARIABLE } from './exchange.ts'
 import { openLog, openServices } from './serving.ts'
 import type { Services, Voice } from './serving.ts'
 import { settled, statusChanges } from './settled.ts'
@@ -19,14 +21,19 @@ import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, thousands } from '../terminal/table.ts'
 
 export const up = async (invocation: Invocation): Promise<number> => {
+  if (invocation.context.env[WORKER_VARIABLE] !== undefined) {
+    const { serveAsWorker } = await import('./worker.ts')
+    return serveAsWorker(invocation)
+  }
   const loaded = await load(invocation)
   const { io } = loaded
   using screen = openScreen(loaded)
   if (screen === undefined) remarkLines(io, headLines(loaded))
   else screen.show({ ...EMPTY, top: [...headLines(loaded), '  starting'] })
-  const voice = openLog(screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } })
-  await using running = await start(loaded, voice)
-  await using services = await openServices(running, loaded, voice, true).catch(explainAddress)
+  const served = screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } }
+  const voice = openLog(served)
+  await using running = await start(served, voice)
+  await using services = await openServices(running, served, voice, true, running.whole).catch(explainAddress)
   if (screen === undefined) remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   await (screen === undefined ? report(running, services, loaded) : keepShowing(screen, running, services, loaded))
   const isExhausted = !io.interrupted.aborted
@@ -107,9 +114,17 @@ const serverTable = (
   }
 }
 
-const start = async ({ configuration, context }: Loaded, voice: Voice): Promise<Running> => {
+/** A gateway that runs, be it in several processes; `whole`: their control, made of that of this one. */
+interface Started extends Running {
+  readonly whole?: (control: Control) => Control
+}
+
+const start = async (loaded: Loaded, voice: Voice): Promise<Started> => {
+  const { configuration, context } = loaded
   try {
-    return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
+    if (configuration.workers === 1) return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
+    const { startWorkers } = await import('./workers.ts')
+    return await startWorkers(loaded, voice)
   } catch (error) {
     return explainAddress(error)
   }

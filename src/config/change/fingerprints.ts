@@ -52,6 +52,7 @@ const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> 
   'state.key': ({ stateKeys }) => stateKeys,
   'replicas.url': ({ replicaUrl }) => replicaUrl,
   store: ({ store }) => store,
+  'listen.workers': ({ workers }) => workers,
   'telemetry.log.format': ({ log }) => log.format,
   'listen.http.server': ({ host }) => host.httpServer,
   'listen.http.tls': ({ host }) => host.tls !== undefined,

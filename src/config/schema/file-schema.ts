@@ -28,6 +28,7 @@ import {
   text,
   texts,
   urlPath,
+  workers,
 } from './kinds.ts'
 import { policySchema, policyTestSchema } from './policy-schema.ts'
 import { registrySchema } from './registry.ts'
@@ -204,6 +205,11 @@ export const fileSchema = z
           'never',
         ),
         orphan: durationField('How long a call runs on for a legacy host whose connection broke.', L.orphanMs),
+        workers: field(
+          workers,
+          'Processes that serve hosts, all at the same addresses, with one more that watches over them; `auto`: one for each core. See [several cores](scale-out.md#several-cores-of-one-machine).',
+          1,
+        ),
         limits: field(listenLimits, 'Limits towards hosts.'),
       }),
       'Where hosts come in.',

@@ -109,6 +109,22 @@ export const count = (minimum: number, maximum: number): Kind<number> =>
       : undefined
   })
 
+/** One supervisor answers for so many at most. */
+export const MAX_WORKERS = 60
+
+/** How many processes serve hosts; `auto`: as many as there are cores. */
+export const workers = kind<'auto' | number>(
+  `a whole number from 1 to ${MAX_WORKERS}, or auto`,
+  { anyOf: [{ type: 'integer', minimum: 1, maximum: MAX_WORKERS }, { const: 'auto' }, VARIABLE] },
+  (value) => {
+    if (value === 'auto') return value
+    const number = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
+    return Number.isSafeInteger(number) && (number as number) >= 1 && (number as number) <= MAX_WORKERS
+      ? (number as number)
+      : undefined
+  },
+)
+
 /** A number of things that are counted in many: `60`, `12k`, `1.5k`. */
 export const amount = kind(
   'a number such as 60 or 12k',

@@ -113,7 +113,7 @@ export const inMemory = (memory: Memory): Memory => ({
 
 /** What must be the same for anything remembered to be believed. */
 const launchDigest = (options: ServerOptions): string => {
-  const { launch, url, transport, era, headers, credential } = options
+  const { launch, url, transport, era, headers, credential } = options.configured ?? options
   return createHash('sha256')
     .update(JSON.stringify([launch, url?.href, transport, era, headers, ...(credential === undefined ? [] : [credential])]))
     .digest('base64url')

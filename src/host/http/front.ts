@@ -68,6 +68,7 @@ export class Front {
   #guard: Guard | undefined
   /** By the address as configured. */
   #listening = new Map<string, Listening>()
+  #servedElsewhere: readonly TcpAddress[] | undefined
   /** A loopback listener for sign-in pages only. */
   #signInListener: Promise<Listening> | undefined
   readonly #readiness = new Readiness()
@@ -125,14 +126,25 @@ export class Front {
     return this.#mcp.inFlight + this.#sse.inFlight
   }
 
-  /** The TCP addresses bound, with the ports the system gave. */
+  /** The TCP addresses bound, with the ports the system gave; or those at which other processes serve hosts for this one. */
   get addresses(): readonly TcpAddress[] {
-    return [...this.#listening.values()].flatMap(({ tcp }) => tcp ?? [])
+    return this.#bound.flatMap(({ tcp }) => tcp ?? [])
+  }
+
+  /** Other processes serve hosts at these addresses: links to pages name them. */
+  servedAt(addresses: readonly TcpAddress[]): void {
+    this.#servedElsewhere = addresses
+  }
+
+  get #bound(): readonly Pick<Listening, 'tcp' | 'path' | 'isSecure'>[] {
+    if (this.#servedElsewhere === undefined) return [...this.#listening.values()]
+    const isSecure = this.#hub.options.tls !== undefined
+    return this.#servedElsewhere.map((tcp) => ({ tcp, path: undefined, isSecure }))
   }
 
   /** URLs of a path: at TCP addresses first, then at unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
   urls(path: string): readonly string[] {
-    const all = [...this.#listening.values()]
+    const all = this.#bound
     return [
       ...all.flatMap(({ tcp, isSecure }) => (tcp === undefined ? [] : [`${urlOf(tcp, isSecure)}${path}`])),
       ...all.flatMap((listening) => (listening.path === undefined ? [] : [`unix://${listening.path}#${path}`])),
@@ -145,7 +157,7 @@ export class Front {
    */
   async origin(): Promise<string> {
     const publicUrl = publicUrlOf(this.#hub.options)
-    const first = [...this.#listening.values()].find(({ tcp }) => tcp !== undefined)
+    const first = this.#bound.find(({ tcp }) => tcp !== undefined)
     if (publicUrl !== undefined) return publicUrl
     if (first !== undefined) return originOf(first)
     this.#signInListener ??= listenHttp(DOOR, serverOptions(this.#hub.options), this.#hub.bodies, this.#caps, {
@@ -309,9 +321,22 @@ export class Front {
     this.#sse.sweep()
   }
 
+  /** A request at the listener for other processes of this machine: what they pass on is served, and nothing else. */
+  receiveInner(request: HttpRequest): void {
+    withinRequest(request, this.#hub, () => {
+      const { replicas } = this.#hub
+      if (replicas?.receives(request) === true) return
+      if (replicas?.isPassedOn(request) !== true) return request.reply(404, {})
+      this.#guarded(request, false)
+    })
+  }
+
   #handle(request: HttpRequest, isLoopback: boolean): void {
     if (this.#prefix !== '') request.cutPrefix(this.#prefix)
-    if (this.#hub.replicas?.receives(request) === true) return
+    if (this.#hub.replicas?.receives(request) !== true) this.#guarded(request, isLoopback)
+  }
+
+  #guarded(request: HttpRequest, isLoopback: boolean): void {
     const origin = request.header('origin')
     if (this.#origins.refuses(request, this.#rules, isLoopback && !isHealthCheck(request))) return
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) this.#allowOrigin(request, origin)

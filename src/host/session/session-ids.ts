@@ -8,7 +8,7 @@
  * in the store that replicas share. The replica stands there only where there are several.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
@@ -45,6 +45,8 @@ export interface SessionIdsOptions {
   readonly seal: Seal
   /** Of state; `undefined`: what has ended is not known to a later process. */
   readonly folder: string | undefined
+  /** Of several processes that share the folder, each writes a list of its own; absent: there is one. */
+  readonly member?: number | undefined
   /** How long a session may last, in milliseconds (`listen.limits.session_max`). */
   readonly maxMs: () => number
   /** This replica, as the others find it; `undefined`: there are none. */
@@ -64,8 +66,9 @@ export class SessionIds {
 
   constructor(options: SessionIdsOptions) {
     this.#options = options
-    this.#file = options.folder === undefined ? undefined : join(options.folder, 'ended-sessions.json')
-    this.#ended = this.#file === undefined ? new Map() : readEnded(this.#file)
+    const { folder, member } = options
+    this.#file = folder === undefined ? undefined : join(folder, `ended-sessions${member === undefined ? '' : `-${member}`}.json`)
+    this.#ended = folder === undefined ? new Map() : readAllEnded(folder)
   }
 
   /** An id for a new session. */
@@ -188,6 +191,14 @@ const endedKey = (digest: string): string => `ended:${digest}`
 
 /** Names a session where its id must not be seen. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
+
+const ENDED_FILE = /^ended-sessions(-\d+)?\.json$/
+
+/** Of all processes that have shared the folder. */
+const readAllEnded = (folder: string): Map<string, number> => {
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => ENDED_FILE.test(name)) : []
+  return new Map(names.flatMap((name) => [...readEnded(join(folder, name))]))
+}
 
 /** A file that is missing or broken lists nothing. */
 const readEnded = (file: string): Map<string, number> => {

@@ -5,7 +5,7 @@ import { SharedRates } from '../../../src/gateway/limits/shared-rates.ts'
 import type { Call } from '../../../src/rpc/call.ts'
 import { complete } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
-import { MemoryStore } from '../../support/memory-store.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
 
 const RULE: RateRule = {
   option: 'limits.rate_per_principal',

@@ -6,6 +6,8 @@ import type { AddressInfo, Server } from 'node:net'
 export interface TcpAddress {
   readonly host: string
   readonly port: number
+  /** Of this process alone, where processes share what they bind (`listen.workers`). */
+  readonly exclusive?: true
 }
 
 export interface UnixAddress {

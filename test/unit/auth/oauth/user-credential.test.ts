@@ -9,7 +9,7 @@ import { UserCredential } from '../../../../src/auth/oauth/user-credential.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
 import { Browser } from '../../../support/browser.ts'
 import { FakeDownstream } from '../../../support/fake-downstream.ts'
-import { MemoryStore } from '../../../support/memory-store.ts'
+import { MemoryStore } from '../../../../src/store/memory-store.ts'
 import { FakeIssuer, protect } from '../../../support/fake-issuer.ts'
 
 const KEY = Buffer.alloc(32, 7)

@@ -1,19 +1,39 @@
-/** A store in this process, shared by several gateways of one test. */
-import type { Store } from '../../src/store/store.ts'
+/** A store in this process: shared by the workers of one machine through their supervisor, and by several gateways of one process. */
+import type { Store } from './store.ts'
 
 interface Entry {
   value: string | string[]
   readonly expiresMs: number
+  bytes: number
 }
 
+export interface MemoryStoreOptions {
+  /** A clock in milliseconds. */
+  readonly now?: () => number
+  /** Of all lists together: the list that was not added to for the longest time goes first. */
+  readonly maxListBytes?: number
+  /** Is told of everything that is published, beside the subscribers. */
+  readonly published?: (channel: string, message: string) => void
+}
+
+/** Entries past their end are removed once in so many writes. */
+const WRITES_PER_SWEEP = 1_000
+
 export class MemoryStore implements Store {
-  readonly #entries = new Map<string, Entry>()
+  readonly #values = new Map<string, Entry>()
+  /** The one that was added to last is the last. */
+  readonly #lists = new Map<string, Entry>()
   readonly #subscribers = new Map<string, Set<(message: string) => void>>()
   readonly #now: () => number
+  readonly #maxListBytes: number
+  readonly #published: MemoryStoreOptions['published']
+  #listBytes = 0
+  #writes = 0
 
-  /** `now`: a clock in milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  constructor({ now = () => performance.now(), maxListBytes = Infinity, published }: MemoryStoreOptions = {}) {
+    this.#published = published
     this.#now = now
+    this.#maxListBytes = maxListBytes
   }
 
   async get(key: string): Promise<string | undefined> {
@@ -26,11 +46,13 @@ export class MemoryStore implements Store {
   }
 
   async set(key: string, value: string, ttlMs: number): Promise<void> {
-    this.#entries.set(key, { value, expiresMs: this.#now() + ttlMs })
+    this.#sweep()
+    this.#remove(key)
+    this.#values.set(key, { value, expiresMs: this.#now() + ttlMs, bytes: 0 })
   }
 
   async delete(key: string): Promise<void> {
-    this.#entries.delete(key)
+    this.#remove(key)
   }
 
   async claim(key: string, value: string, ttlMs: number, instead?: string): Promise<string> {
@@ -41,15 +63,23 @@ export class MemoryStore implements Store {
   }
 
   async release(key: string, value: string): Promise<boolean> {
-    return this.#live(key)?.value === value && this.#entries.delete(key)
+    return this.#live(key)?.value === value && this.#remove(key)
   }
 
   async append(key: string, values: readonly string[], max: number, ttlMs: number): Promise<void> {
+    this.#sweep()
     const held = this.#live(key)?.value
     const list = Array.isArray(held) ? held : []
     list.push(...values)
     list.splice(0, Math.max(0, list.length - max))
-    this.#entries.set(key, { value: list, expiresMs: this.#now() + ttlMs })
+    this.#remove(key)
+    const bytes = list.reduce((sum, { length }) => sum + length, 0)
+    this.#lists.set(key, { value: list, expiresMs: this.#now() + ttlMs, bytes })
+    this.#listBytes += bytes
+    for (const [oldest] of this.#lists) {
+      if (this.#listBytes <= this.#maxListBytes) return
+      this.#remove(oldest)
+    }
   }
 
   async range(key: string): Promise<readonly string[]> {
@@ -67,6 +97,7 @@ export class MemoryStore implements Store {
 
   async publish(channel: string, message: string): Promise<void> {
     for (const receive of this.#subscribers.get(channel) ?? []) queueMicrotask(() => receive(message))
+    this.#published?.(channel, message)
   }
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
@@ -76,13 +107,26 @@ export class MemoryStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#entries.clear()
+    this.#values.clear()
+    this.#lists.clear()
   }
 
   #live(key: string): Entry | undefined {
-    const entry = this.#entries.get(key)
+    const entry = this.#values.get(key) ?? this.#lists.get(key)
     if (entry === undefined || entry.expiresMs > this.#now()) return entry
-    this.#entries.delete(key)
+    this.#remove(key)
     return undefined
+  }
+
+  #remove(key: string): boolean {
+    this.#listBytes -= this.#lists.get(key)?.bytes ?? 0
+    return this.#values.delete(key) || this.#lists.delete(key)
+  }
+
+  #sweep(): void {
+    if (++this.#writes % WRITES_PER_SWEEP !== 0) return
+    const nowMs = this.#now()
+    for (const entries of [this.#values, this.#lists])
+      for (const [key, { expiresMs }] of entries) if (expiresMs <= nowMs) this.#remove(key)
   }
 }

@@ -1,0 +1,23 @@
+/** The metrics of several processes as one (`listen.workers`): a label of each series says whose it is. */
+import type { Family } from '../observe/exposition.ts'
+
+/** `worker`: the value of the label. */
+export interface MemberFamilies {
+  readonly worker: string
+  readonly families: readonly Family[]
+}
+
+/** Each family once, with the series of all processes, in the order in which families are met. */
+export const joinFamilies = (members: readonly MemberFamilies[]): readonly Family[] => {
+  const joined = new Map<string, Family>()
+  for (const { worker, families } of members)
+    for (const family of families) {
+      const own = withWorker(family, worker)
+      const before = joined.get(family.name)
+      joined.set(family.name, before === undefined ? own : ({ ...own, samples: [...before.samples, ...own.samples] } as Family))
+    }
+  return [...joined.values()]
+}
+
+const withWorker = (family: Family, worker: string): Family =>
+  ({ ...family, samples: family.samples.map((sample) => ({ ...sample, labels: { worker, ...sample.labels } })) }) as Family

@@ -1,0 +1,122 @@
+/**
+ * Questions, answers and news between a worker and its supervisor, over the channel that Node opens between a process and its parent.
+ * Both sides are of one build and one configuration, so nothing is versioned.
+ */
+import { AdminRefusal } from '../../admin/refusal.ts'
+import { ConfigError } from '../../config/syntax/problems.ts'
+import type { Problem } from '../../config/syntax/problems.ts'
+
+/** By it a process knows that it is one of several, started by their supervisor (`listen.workers`). */
+export const WORKER_VARIABLE = 'TRUNKLINE_WORKER'
+
+/** One side's end of the channel. */
+export interface Port {
+  /** False, or throws: the other process is not there any more. */
+  send(message: Message): boolean
+  onMessage(receive: (message: unknown) => void): void
+  onClose(closed: () => void): void
+}
+
+/** `question` expects an answer; `news` does not. */
+export type Message =
+  | { readonly kind: 'question'; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
+  | { readonly kind: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
+  | { readonly kind: 'news'; readonly name: string; readonly args: readonly unknown[] }
+
+/** By name. A question is answered with what its function resolves with, or with why it rejects. */
+export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
+
+/** What of an error the other side needs. */
+interface SentError {
+  readonly message: string
+  readonly problems?: readonly Problem[]
+  readonly refusal?: readonly [status: number, code: string, at: number | undefined]
+  /** Of the system: code, address, port and the option that names them. */
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+export class Exchange {
+  readonly #port: Port
+  readonly #handlers: Handlers
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>()
+  #nextId = 1
+  #isClosed = false
+
+  constructor(port: Port, handlers: Handlers) {
+    this.#port = port
+    this.#handlers = handlers
+    port.onMessage((message) => {
+      if (isMessage(message)) this.#receive(message)
+    })
+    port.onClose(() => {
+      this.#isClosed = true
+      for (const { reject } of this.#pending.values()) reject(ended())
+      this.#pending.clear()
+    })
+  }
+
+  /** Rejects with what the other side's function rejected with, or when it has ended. */
+  ask(name: string, ...args: readonly unknown[]): Promise<unknown> {
+    const id = this.#nextId++
+    const pending = Promise.withResolvers<unknown>()
+    if (!this.#send({ kind: 'question', id, name, args })) return Promise.reject(ended())
+    this.#pending.set(id, pending)
+    return pending.promise
+  }
+
+  tell(name: string, ...args: readonly unknown[]): void {
+    this.#send({ kind: 'news', name, args })
+  }
+
+  #receive(message: Message): void {
+    if (message.kind === 'answer') {
+      const pending = this.#pending.get(message.id)
+      this.#pending.delete(message.id)
+      if (message.error === undefined) pending?.resolve(message.value)
+      else pending?.reject(receivedError(message.error))
+      return
+    }
+    const handler = this.#handlers[message.name] as ((...args: readonly unknown[]) => unknown) | undefined
+    if (message.kind === 'news') return void handler?.(...message.args)
+    const { id, name, args } = message
+    new Promise((resolve) => {
+      if (handler === undefined) throw new Error(`there is no question ${name}`)
+      resolve(handler(...args))
+    }).then(
+      (value) => this.#send({ kind: 'answer', id, value }),
+      (error: unknown) => this.#send({ kind: 'answer', id, error: sentError(error) }),
+    )
+  }
+
+  #send(message: Message): boolean {
+    if (this.#isClosed) return false
+    try {
+      // False says only that the channel is full for the moment: what was given to it is sent.
+      this.#port.send(message)
+      return true
+    } catch {
+      return false
+    }
+  }
+}
+
+const ended = (): Error => new Error('the other process has ended')
+
+const isMessage = (message: unknown): message is Message =>
+  typeof message === 'object' && message !== null && 'kind' in message && typeof message.kind === 'string'
+
+const FACTS = ['code', 'address', 'port', 'option'] as const
+
+const sentError = (error: unknown): SentError => {
+  const { message } = error instanceof Error ? error : new Error(String(error))
+  const facts = Object.fromEntries(FACTS.map((name) => [name, (error as Record<string, unknown> | undefined)?.[name]]))
+  if (error instanceof ConfigError) return { message, facts: {}, problems: error.problems }
+  if (error instanceof AdminRefusal) return { message, facts: {}, refusal: [error.status, error.code, error.at] }
+  return { message, facts }
+}
+
+const receivedError = ({ message, problems, refusal, facts }: SentError): Error => {
+  if (problems !== undefined) return new ConfigError(problems)
+  if (refusal !== undefined) return new AdminRefusal(refusal[0], refusal[1], message, refusal[2])
+  return Object.assign(new Error(message), facts)
+}

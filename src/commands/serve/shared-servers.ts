@@ -1,0 +1,114 @@
+/**
+ * What each of several processes runs of one configuration (`listen.workers`). A server that all callers share must be one process: the
+ * supervisor runs it, behind a gateway of its own that does nothing but relay, and all others reach it there.
+ *
+ *     host ─► worker ── HTTP on loopback ─► owner (in the supervisor) ── pipe ─► the one process
+ */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { Configuration } from '../../config/options.ts'
+import type { ServerOptions } from '../../downstream/options.ts'
+import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
+import { DEFAULT_HOST } from '../../host/options.ts'
+import { NO_PROXIES } from '../../transport/http1/client/proxy-rules.ts'
+
+/** Where the owner is, and the proof that a request comes from a process of ours. */
+export interface OwnerAddress {
+  readonly origin: string
+  readonly token: string
+}
+
+/** A process for all callers, spoken to on its pipe. Of one that serves a URL the supervisor starts the process, and all connect to the URL. */
+const isOwned = ({ launch, url, sharing }: ServerOptions): boolean =>
+  launch !== undefined && url === undefined && sharing === 'shared'
+
+/** The keys of the servers that the owner runs. */
+export const ownedServers = ({ servers }: Configuration): ReadonlySet<string> =>
+  new Set(servers.filter(isOwned).map(({ key }) => key))
+
+/** The owner: shared servers as they are, without names, rules, limits per caller and listeners of hosts. */
+export const ownerConfiguration = (configuration: Configuration, token: string): Configuration => {
+  const { limits } = configuration.host
+  return {
+    ...configuration,
+    servers: configuration.servers.filter(isOwned).map((server) => ({
+      ...server,
+      prefix: server.key,
+      alias: {},
+      curation: undefined,
+      hidden: 'warn',
+      onChange: 'allow',
+      locked: undefined,
+      limits: { ...server.limits, rate: undefined },
+    })),
+    gateway: {
+      ...DEFAULT_GATEWAY,
+      maxStarts: configuration.gateway.maxStarts,
+      instructionsMaxBytes: Infinity,
+      instructionsTotalBytes: Infinity,
+    },
+    host: {
+      ...DEFAULT_HOST,
+      addresses: [{ host: '127.0.0.1', port: 0 }],
+      auth: {
+        tokens: [{ id: 'worker', hash: hashOf(token), toolsets: undefined, expiresMs: Infinity, isOperator: false }],
+        oauth: undefined,
+        map: [],
+      },
+      drainMs: configuration.host.drainMs,
+      lameDuckMs: 0,
+      limits: {
+        ...limits,
+        maxConnections: Infinity,
+        maxConnectionsPerAddress: Infinity,
+        maxConnectionsPerLoopback: Infinity,
+        maxSessions: Infinity,
+        maxSessionsPerPrincipal: Infinity,
+        maxInFlight: Infinity,
+        maxInFlightPerPrincipal: Infinity,
+        maxInFlightPerSession: Infinity,
+        sessionIdleMs: limits.sessionMaxMs,
+      },
+    },
+    audit: undefined,
+    tracing: undefined,
+    faults: [],
+    policy: undefined,
+    allowsFaults: false,
+    stateDir: configuration.stateDir === undefined ? undefined : join(configuration.stateDir, 'owner'),
+    stateKeys: [],
+    secrets: [...configuration.secrets, token],
+  }
+}
+
+/** A process that serves hosts: servers that must be one are reached where they run. */
+export const memberConfiguration = (configuration: Configuration, owner: OwnerAddress): Configuration => ({
+  ...configuration,
+  servers: configuration.servers.map((server) => {
+    if (isOwned(server)) return reached(server, owner)
+    return server.launch !== undefined && server.url !== undefined ? { ...server, launch: undefined, configured: server } : server
+  }),
+  secrets: [...configuration.secrets, owner.token],
+})
+
+/** The supervisor as one of them, for what is asked of it and for hosts on pipes: it serves no address. */
+export const viewConfiguration = (configuration: Configuration, owner: OwnerAddress): Configuration => ({
+  ...configuration,
+  servers: configuration.servers.map((server) => (isOwned(server) ? reached(server, owner) : { ...server, spare: 0 })),
+  host: { ...configuration.host, addresses: [] },
+  secrets: [...configuration.secrets, owner.token],
+})
+
+const reached = (server: ServerOptions, { origin, token }: OwnerAddress): ServerOptions => ({
+  ...server,
+  configured: server,
+  launch: undefined,
+  url: new URL(`/servers/${server.key}/mcp`, origin),
+  transport: 'http',
+  era: 'auto',
+  httpClient: 'own',
+  proxies: NO_PROXIES,
+  headers: { authorization: `Bearer ${token}` },
+})
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')

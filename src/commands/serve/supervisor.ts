@@ -1,0 +1,356 @@
+/**
+ * `listen.workers`: starts the processes that serve hosts and watches over them. This process serves no address itself. It has what must
+ * be one: the configuration, the admin socket and listener, hosts on pipes, the store that the workers share, and the processes of
+ * servers that all callers share (decision 0121).
+ *
+ *                         ┌ worker 1 ┐  each a replica of the other: what belongs to one is passed on to it, once
+ *     host ── one port ───┤          ├── servers over HTTP; processes of its own sessions
+ *                         └ worker 2 ┘
+ *                              ├── store, reports, commands: the channel between a process and its parent
+ *                         supervisor ── view: a gateway without addresses ── owner: a gateway of the shared processes
+ */
+import cluster from 'node:cluster'
+import type { Worker as Process } from 'node:cluster'
+import { randomBytes } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import type { FeedMessage, FeedOptions } from '../../admin/calls.ts'
+import { startGateway } from '../../app.ts'
+import type { Member, Running } from '../../app.ts'
+import type { Configuration } from '../../config/options.ts'
+import { Backoff } from '../../downstream/pacing/backoff.ts'
+import { sealKeys } from '../../seal-key.ts'
+import { MemoryStore } from '../../store/memory-store.ts'
+import { operateStore } from '../../store/relayed-store.ts'
+import type { TcpAddress } from '../../transport/http1/server/listen-address.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import type { Loaded } from '../terminal/io.ts'
+import { Exchange, WORKER_VARIABLE } from './exchange.ts'
+import type { Port } from './exchange.ts'
+import type { Voice } from './serving.ts'
+import { ownedServers, ownerConfiguration, viewConfiguration } from './shared-servers.ts'
+import type { OwnerAddress } from './shared-servers.ts'
+import { relayLogs } from './worker.ts'
+import type { RelayedLine, Start } from './worker.ts'
+
+/** How much longer than the drain time a worker may take to end. */
+const GRACE_MS = 2_000
+
+/** One place for a worker; the process in it may change. */
+interface Slot {
+  /** From 1. */
+  readonly index: number
+  readonly backoff: Backoff
+  process: Process | undefined
+  /** `undefined`: there is no process, or it does not serve yet. */
+  exchange: Exchange | undefined
+  restarts: number
+  timer: NodeJS.Timeout | undefined
+}
+
+/** A worker that serves. */
+export interface Serving {
+  readonly index: number
+  readonly pid: number
+  readonly exchange: Exchange
+}
+
+/** What one worker answered: what its function of that name returns. */
+export interface WorkerAnswer {
+  readonly worker: Serving
+  readonly answer: unknown
+}
+
+/** What every worker is told, whichever it is and whenever it starts. */
+type CommonStart = Omit<Start, 'member' | 'isWatched'> & { readonly member: Omit<Member, 'index'> }
+
+/** The log of the worker says why, if anything does. */
+class EndedEarly extends CommandError {
+  constructor(index: number, how: string | number | null) {
+    super(EXIT.internal, `worker ${index} ended before it served (${how}); its lines above say why (listen.workers)`)
+  }
+}
+
+interface Follower {
+  readonly options: FeedOptions
+  readonly receive: (message: FeedMessage) => void
+}
+
+export class Supervisor {
+  /** As hosts on pipes and operators see the gateway. */
+  readonly view: Running
+  /** Runs the processes that all share. */
+  readonly owner: Running
+  readonly #loaded: Loaded
+  readonly #log: Voice['log']
+  readonly #output: NodeJS.WritableStream & { readonly isTTY?: boolean }
+  readonly #store: MemoryStore
+  readonly #start: CommonStart
+  readonly #slots: readonly Slot[]
+  readonly #followers = new Map<number, Follower>()
+  #configuration: Configuration
+  #latestFollower = 0
+  #watchers = 0
+  #ending: Promise<void> | undefined
+
+  private constructor(
+    loaded: Loaded,
+    log: Voice['log'],
+    parts: {
+      readonly view: Running
+      readonly owner: Running
+      readonly store: MemoryStore
+      readonly start: CommonStart
+    },
+  ) {
+    this.view = parts.view
+    this.owner = parts.owner
+    this.#loaded = loaded
+    this.#configuration = loaded.configuration
+    this.#log = log
+    this.#output = loaded.io.stderr
+    this.#store = parts.store
+    this.#start = parts.start
+    this.#slots = Array.from({ length: loaded.configuration.workers }, (_, at) => ({
+      index: at + 1,
+      backoff: new Backoff(),
+      process: undefined,
+      exchange: undefined,
+      restarts: 0,
+      timer: undefined,
+    }))
+  }
+
+  /** Resolves when all workers serve. Rejects with why the first one could not, and leaves nothing running. */
+  static async start(loaded: Loaded, { log, redactor }: Voice): Promise<Supervisor> {
+    const { configuration, context, io } = loaded
+    let supervisor: Supervisor | undefined
+    const token = randomBytes(32).toString('base64url')
+    const surroundings = { log, redactor, path: context.env['PATH'] }
+    const owner = await startGateway(ownerConfiguration(configuration, token), surroundings)
+    const address: OwnerAddress = { origin: await owner.front.origin(), token }
+    const store: MemoryStore = new MemoryStore({
+      maxListBytes: configuration.host.limits.maxTotalEventBytes,
+      published: (channel, message) => supervisor?.tellAll('published', channel, message),
+    })
+    const member = { keys: sealKeys(configuration.stateKeys, configuration.stateDir, log), sinceMs: Date.now() }
+    const view = await startGateway(viewConfiguration(configuration, address), {
+      ...surroundings,
+      store,
+      member: { ...member, index: 0 },
+    }).catch(async (error: unknown) => {
+      await owner.stop(0)
+      throw error
+    })
+    const { format } = configuration.log
+    const isPretty = format === 'pretty' || (format === 'auto' && io.stderr.isTTY === true)
+    const start = { member, owner: address, logFormat: isPretty ? 'pretty' : 'json' } as const
+    supervisor = new Supervisor(loaded, log, { view, owner, store, start })
+    try {
+      await supervisor.#startAll()
+    } catch (error) {
+      await supervisor.stop(0)
+      throw error
+    }
+    return supervisor
+  }
+
+  /** Those that serve now. */
+  get serving(): readonly Serving[] {
+    return this.#slots.flatMap(({ index, process, exchange }) =>
+      exchange === undefined || process === undefined ? [] : [{ index, pid: process.process.pid ?? 0, exchange }],
+    )
+  }
+
+  /** How often each worker was started again, by index from 1. */
+  get restarts(): ReadonlyMap<number, number> {
+    return new Map(this.#slots.map(({ index, restarts }) => [index, restarts]))
+  }
+
+  get configuration(): Configuration {
+    return this.#configuration
+  }
+
+  /** Asks every worker that serves; one that ends meanwhile is left out. */
+  async askAll(name: string, ...args: readonly unknown[]): Promise<readonly WorkerAnswer[]> {
+    const answers = this.serving.map(async (worker) => {
+      const answer = await worker.exchange.ask('answer', name, ...args)
+      return [{ worker, answer }]
+    })
+    return (await Promise.allSettled(answers)).flatMap((end) => (end.status === 'fulfilled' ? end.value : []))
+  }
+
+  tellAll(name: string, ...args: readonly unknown[]): void {
+    for (const { exchange } of this.serving) exchange.tell(name, ...args)
+  }
+
+  /** The gateway as a whole, for everything that serves one: what must reach the workers goes to them, too. */
+  get running(): Running {
+    const { view } = this
+    const whole: Partial<Running> = {
+      apply: (next, restart) => this.#apply(next, restart),
+      watchCalls: () => this.#watchCalls(),
+      stop: (withinMs) => this.stop(withinMs),
+      [Symbol.asyncDispose]: () => this.stop(),
+    }
+    const configuration = { get: () => this.#configuration }
+    // All else is the view's own, read when it is asked for.
+    return Object.setPrototypeOf(Object.defineProperties(whole, { configuration }), view) as Running
+  }
+
+  /** Is given the calls of the workers as they begin and end, until the returned function is called. */
+  follow(options: FeedOptions, receive: (message: FeedMessage) => void): () => void {
+    const id = ++this.#latestFollower
+    this.#followers.set(id, { options, receive })
+    this.tellAll('follow', id, options)
+    return () => {
+      this.#followers.delete(id)
+      this.tellAll('unfollow', id)
+    }
+  }
+
+  /** Ends the workers within the drain time, open calls first, and then what they share. */
+  stop(withinMs?: number): Promise<void> {
+    return (this.#ending ??= this.#stop(withinMs))
+  }
+
+  async #stop(withinMs: number | undefined): Promise<void> {
+    await Promise.all([this.view.stop(withinMs), ...this.#slots.map((slot) => this.#end(slot, withinMs))])
+    await this.owner.stop(withinMs)
+    await this.#store[Symbol.asyncDispose]()
+  }
+
+  async #startAll(): Promise<void> {
+    const { program = [], args = [] } = this.#loaded.context
+    // The single executable is no script: what stands in the place of one is the first word of its command line.
+    const words = [...program.slice(1), ...args]
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    cluster.setupPrimary({
+      exec: words[0] ?? 'up',
+      args: words.slice(1),
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    const addresses = await Promise.all(this.#slots.map((slot) => this.#open(slot)))
+    this.view.front.servedAt(addresses[0] ?? [])
+    for (const slot of this.#slots) this.#watchOver(slot)
+    const { logs } = this.owner
+    void relayLogs(
+      logs,
+      () => this.#configuration,
+      (lines) => this.#logged(lines),
+    )
+  }
+
+  /** Resolves with the addresses of a new worker once it serves. */
+  async #open(slot: Slot): Promise<readonly TcpAddress[]> {
+    const process = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
+    slot.process = process
+    if (process.process.stderr !== null)
+      createInterface({ input: process.process.stderr }).on('line', (line) => void this.#output.write(`${line}\n`))
+    const port: Port = {
+      send: (message) => process.send(message),
+      onMessage: (receive) => void process.on('message', receive),
+      onClose: (closed) => void process.once('disconnect', closed),
+    }
+    // What is sent before the worker listens to messages would be lost.
+    const ready = Promise.withResolvers<void>()
+    process.once('exit', (code, signal) => ready.reject(new EndedEarly(slot.index, signal ?? code)))
+    const exchange: Exchange = new Exchange(port, {
+      ready: ready.resolve,
+      store: (operation: unknown, args: readonly unknown[]) => operateStore(this.#store, operation, args),
+      logs: (lines: readonly RelayedLine[]) => this.#logged(lines),
+      feed: (id: number, message: FeedMessage) => this.#followers.get(id)?.receive(message),
+    })
+    const member: Member = { ...this.#start.member, index: slot.index }
+    const start: Start = { ...this.#start, member, isWatched: this.#watchers > 0 }
+    await ready.promise
+    const addresses = (await exchange.ask('start', start)) as readonly TcpAddress[]
+    slot.exchange = exchange
+    for (const [id, { options }] of this.#followers) exchange.tell('follow', id, options)
+    return addresses
+  }
+
+  /** Starts a worker again that has ended by itself. */
+  #watchOver(slot: Slot): void {
+    const { process } = slot
+    const startedMs = performance.now()
+    const ended = (code: number | null, signal: string | null): void => {
+      slot.exchange = undefined
+      if (this.#ending !== undefined) return
+      const { waitMs } = slot.backoff.fail(performance.now(), { upMs: performance.now() - startedMs, isCrash: true })
+      const facts = { worker: slot.index, code, signal, nextTryMs: Math.round(waitMs) }
+      this.#log.error(facts, 'a worker has ended: its calls are lost, its sessions go on at others, and it is started again')
+      slot.restarts++
+      slot.timer = setTimeout(() => void this.#again(slot), waitMs)
+    }
+    if (process === undefined || process.isDead()) ended(process?.process.exitCode ?? null, process?.process.signalCode ?? null)
+    else process.once('exit', ended)
+  }
+
+  async #again(slot: Slot): Promise<void> {
+    if (this.#ending !== undefined) return
+    try {
+      await this.#open(slot)
+      this.#log.info({ worker: slot.index }, 'the worker serves again')
+    } catch (error) {
+      this.#log.error({ worker: slot.index, error: String(error) }, 'a worker cannot be started')
+      slot.process?.process.kill('SIGKILL')
+    }
+    this.#watchOver(slot)
+  }
+
+  async #end(slot: Slot, withinMs: number | undefined): Promise<void> {
+    clearTimeout(slot.timer)
+    const { process } = slot
+    if (process === undefined || process.isDead()) return
+    const exited = new Promise<void>((resolve) => process.once('exit', () => resolve()))
+    const maxMs = Math.min(this.#configuration.host.drainMs, withinMs ?? Infinity) + GRACE_MS
+    const timer = setTimeout(() => process.process.kill('SIGKILL'), maxMs)
+    if (slot.exchange === undefined) process.process.kill('SIGKILL')
+    else slot.exchange.tell('stop')
+    await exited
+    clearTimeout(timer)
+  }
+
+  #logged(lines: readonly RelayedLine[]): void {
+    for (const { line, maxBytes } of lines) this.view.logs.relayed(line, maxBytes)
+  }
+
+  #watchCalls(): () => void {
+    const unwatch = this.view.watchCalls()
+    const count = (by: number): void => {
+      this.#watchers += by
+      if (this.#watchers === (by > 0 ? 1 : 0)) this.tellAll('watch', by > 0)
+    }
+    count(1)
+    let isWatching = true
+    return () => {
+      unwatch()
+      if (isWatching) count(-1)
+      isWatching = false
+    }
+  }
+
+  /**
+   * The owner first, whose processes the others reach. Where no worker can apply it, as with an address that is in use, nothing is changed;
+   * a worker alone that cannot is ended, and started with it.
+   */
+  async #apply(next: Configuration, restart: ReadonlySet<string>): Promise<void> {
+    const { owner } = this.#start
+    const before = this.#configuration
+    await this.owner.apply(ownerConfiguration(next, owner.token), restart)
+    const workers = this.serving
+    const ends = await Promise.allSettled(workers.map(({ exchange }) => exchange.ask('answer', 'reload')))
+    const [failed] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as Error] : []))
+    const [addresses] = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value as readonly TcpAddress[]] : []))
+    if (addresses === undefined && failed !== undefined) {
+      await this.owner.apply(ownerConfiguration(before, owner.token), restart)
+      throw failed
+    }
+    for (const [at, end] of ends.entries()) if (end.status === 'rejected') workers[at]?.exchange.tell('stop')
+    const owned = ownedServers(next)
+    await this.view.apply(viewConfiguration(next, owner), new Set([...restart].filter((key) => !owned.has(key))))
+    this.view.front.servedAt(addresses ?? [])
+    this.#configuration = next
+  }
+}

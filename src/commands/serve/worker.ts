@@ -1,0 +1,202 @@
+/**
+ * One of several processes that serve hosts (`listen.workers`): the configuration at its addresses, as a replica of the others on this
+ * machine. What it is to do, its supervisor says; without one it ends.
+ */
+import cluster from 'node:cluster'
+import { once } from 'node:events'
+import { localControl } from '../../admin/control.ts'
+import type { FeedOptions } from '../../admin/calls.ts'
+import { metricFamilies } from '../../admin/metrics.ts'
+import type { ReplayRequest } from '../../admin/replay.ts'
+import { timedCalls } from '../../admin/stats.ts'
+import type { ServerStatus } from '../../admin/status.ts'
+import { startGateway } from '../../app.ts'
+import type { Member, Running } from '../../app.ts'
+import { diffConfigurations } from '../../config/change/difference.ts'
+import type { Configuration } from '../../config/options.ts'
+import type { ServerLogs } from '../../downstream/server-logs.ts'
+import { createLog } from '../../log.ts'
+import type { Viewer } from '../../observe/viewer.ts'
+import type { LimitCount } from '../../rpc/limit-counts.ts'
+import type { RateCount } from '../../gateway/limits/rates.ts'
+import { RelayedStore } from '../../store/relayed-store.ts'
+import type { TcpAddress } from '../../transport/http1/server/listen-address.ts'
+import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
+import type { Invocation, Loaded } from '../terminal/io.ts'
+import { Exchange } from './exchange.ts'
+import type { Port } from './exchange.ts'
+import { memberConfiguration } from './shared-servers.ts'
+import type { OwnerAddress } from './shared-servers.ts'
+
+/** What a worker is told at its start. */
+export interface Start {
+  readonly member: Member
+  readonly owner: OwnerAddress
+  readonly logFormat: 'json' | 'pretty'
+  /** Calls are watched: captured and counted. */
+  readonly isWatched: boolean
+}
+
+/** What a worker says of itself. */
+export interface WorkerReport {
+  readonly sessions: number
+  readonly inFlight: number
+  readonly uptimeMs: number
+  readonly memoryBytes: number
+  readonly servers: readonly ServerStatus[]
+  readonly limits: readonly LimitCount[]
+  readonly rates: readonly RateCount[]
+  readonly audit: Running['audit']
+}
+
+/** Serves until its supervisor, or a signal, says that it is to end. */
+export const serveAsWorker = async (invocation: Invocation): Promise<number> => {
+  const { io } = invocation
+  const { worker } = cluster
+  if (worker === undefined)
+    throw new CommandError(EXIT.usage, 'TRUNKLINE_WORKER is set, and no supervisor started this process; unset it')
+  // Sent to the group of processes: the supervisor reads the configuration again, and asks for it.
+  io.onHangup(() => undefined)
+  const ended = Promise.withResolvers<number>()
+  const port: Port = {
+    send: (message) => worker.send(message),
+    onMessage: (receive) => void worker.on('message', receive),
+    onClose: (closed) => void worker.on('disconnect', closed),
+  }
+  let served: Served | undefined
+  const exchange: Exchange = new Exchange(port, {
+    start: async (start: Start): Promise<readonly TcpAddress[]> => {
+      served = await serve(await load(invocation), start, exchange)
+      void served.running.exhausted.then((reason) => {
+        served?.log.fatal({ reason }, 'unrecoverable; ending, to be started again')
+        void end(EXIT.internal, CRASH_MS)
+      })
+      return served.running.front.addresses
+    },
+    stop: () => end(EXIT.ok),
+    answer: (name: keyof Served['answers'], ...args: never[]) => {
+      const answer = served?.answers[name] as ((...given: never[]) => unknown) | undefined
+      if (answer === undefined) throw new Error(`the worker does not serve, or knows no ${name}`)
+      return answer(...args)
+    },
+    published: (channel: string, message: string) => served?.store.published(channel, message),
+    watch: (isWatched: boolean) => served?.watch(isWatched),
+    follow: (id: number, options: FeedOptions) => served?.follow(id, options),
+    unfollow: (id: number) => served?.unfollow(id),
+  })
+  const end = async (exitCode: number, withinMs?: number): Promise<void> => {
+    await served?.running.stop(withinMs)
+    ended.resolve(exitCode)
+  }
+  exchange.tell('ready')
+  // Without its supervisor there is no process to own what all share.
+  port.onClose(() => void end(EXIT.internal))
+  if (!io.interrupted.aborted)
+    void once(io.interrupted, 'abort').then(() => end(EXIT.ok, io.crashed.aborted ? CRASH_MS : undefined))
+  return ended.promise
+}
+
+type Served = Awaited<ReturnType<typeof serve>>
+
+/** The questions of the supervisor to a worker that serves. */
+export type WorkerAnswers = Served['answers']
+
+const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: Start, exchange: Exchange) => {
+  const { io, context, read } = loaded
+  let { configuration } = loaded
+  const { redactor } = io
+  redactor.learn([owner.token])
+  const log = createLog({ ...configuration.log, format: logFormat }, io.stderr, redactor.hideJson).child({ worker: member.index })
+  io.crashed.addEventListener('abort', () => log.fatal({ error: String(io.crashed.reason) }, 'unexpected; ending'))
+  const store = new RelayedStore((operation, args) => exchange.ask('store', operation, args))
+  const running = await startGateway(memberConfiguration(configuration, owner), {
+    log,
+    redactor,
+    path: context.env['PATH'],
+    store,
+    member,
+  })
+  const reload = async (): Promise<readonly TcpAddress[]> => {
+    await running.reopen()
+    const next = (await read()).configuration
+    await running.apply(memberConfiguration(next, owner), new Set(diffConfigurations(configuration, next).changed))
+    log.level = next.log.level
+    configuration = next
+    return running.front.addresses
+  }
+  const control = localControl(running, { problems: [], reload: unasked, plan: unasked }, context, redactor)
+  let unwatch: (() => void) | undefined
+  const watch = (isOn: boolean): void => {
+    if (isOn) unwatch ??= running.watchCalls()
+    else {
+      unwatch?.()
+      unwatch = undefined
+    }
+  }
+  watch(isWatched)
+  const followed = new Map<number, AbortController>()
+  void relayLogs(
+    running.logs,
+    () => configuration,
+    (lines) => exchange.tell('logs', lines),
+  )
+  return {
+    running,
+    store,
+    log,
+    watch,
+    /** Questions of the supervisor, by name. */
+    answers: {
+      reload,
+      report: async (): Promise<WorkerReport> => {
+        const { servers, limits, rates, audit } = await control.status()
+        const { sessionCount: sessions, inFlight } = running.front
+        const uptimeMs = Math.round(performance.now())
+        return { sessions, inFlight, uptimeMs, memoryBytes: process.memoryUsage.rss(), servers, limits, rates, audit }
+      },
+      families: () => metricFamilies(running),
+      calls: (viewer: Viewer, query: string) => control.calls(viewer, new URLSearchParams(query)),
+      callDetail: (viewer: Viewer, id: number) => control.callDetail(viewer, id),
+      replay: (viewer: Viewer, request: ReplayRequest) => control.replay(viewer, request, new AbortController().signal),
+      timedCalls: (windowMs: number) => timedCalls(running, windowMs),
+      restart: (server: string) => control.restart(server),
+      approve: (server: string, tool: string | undefined) => control.approve(server, tool),
+    },
+    follow: (id: number, options: FeedOptions): void => {
+      const controller = new AbortController()
+      followed.set(id, controller)
+      const sink = { isStalled: false, send: (message: unknown) => exchange.tell('feed', id, message) }
+      control
+        .follow(options, sink, controller.signal)
+        .catch((error: unknown) => log.warn({ error: String(error) }, 'calls cannot be followed'))
+    },
+    unfollow: (id: number): void => {
+      followed.get(id)?.abort()
+      followed.delete(id)
+    },
+  }
+}
+
+const unasked = (): Promise<never> => Promise.reject(new Error('the supervisor reads the configuration'))
+
+/** Hands on what servers write from now on, as it comes. */
+export const relayLogs = async (
+  logs: ServerLogs,
+  configuration: () => Pick<Configuration, 'servers'>,
+  relay: (lines: readonly RelayedLine[]) => void,
+): Promise<never> => {
+  const never = new AbortController().signal
+  for (let after = 0; ;) {
+    const lines = logs.read({ servers: [], after, sinceMs: 0, count: 0 })
+    after = logs.latest
+    const limits = new Map(configuration().servers.map(({ key, limits: { maxStderrBytes } }) => [key, maxStderrBytes]))
+    if (lines.length > 0) relay(lines.map((line) => ({ line, maxBytes: limits.get(line.server) ?? 0 })))
+    await logs.added(never)
+  }
+}
+
+/** A line, and how much is kept of its server. */
+export interface RelayedLine {
+  readonly line: Parameters<ServerLogs['relayed']>[0]
+  readonly maxBytes: number
+}

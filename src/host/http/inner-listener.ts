@@ -1,0 +1,46 @@
+/**
+ * The listener of one process for the other processes of this machine (`listen.workers`): a port of the loopback address that the system
+ * chooses. It serves what they pass on, which is marked with their key, and answers 404 to all else.
+ */
+import { ConnectionCaps } from '../../transport/http1/server/connection-caps.ts'
+import type { BodyPool } from '../../transport/body-pool.ts'
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import { listenHttp } from '../../transport/http1/server/http-server.ts'
+import type { HostOptions } from '../options.ts'
+
+export interface InnerListener {
+  /** As the other processes reach it. */
+  readonly url: string
+  /** What becomes of requests from now on. */
+  serve(handle: (request: HttpRequest) => void): void
+  close(): Promise<void>
+}
+
+const HOST = '127.0.0.1'
+
+/** Rejects with the system's error. */
+export const openInner = async ({ limits, httpServer }: HostOptions, bodies: BodyPool): Promise<InnerListener> => {
+  let handle = (request: HttpRequest): void => request.reply(503, {})
+  // Its peers are a few processes of ours, and hosts were counted where they came in.
+  const unlimited = {
+    ...limits,
+    maxConnections: Infinity,
+    maxConnectionsPerAddress: Infinity,
+    maxConnectionsPerLoopback: Infinity,
+  }
+  const ignore = (): void => undefined
+  const listening = await listenHttp(
+    { host: HOST, port: 0, exclusive: true },
+    { ...limits, httpServer, trusted: () => true, forwarded: () => 'x-forwarded-for' },
+    bodies,
+    new ConnectionCaps(() => unlimited, ignore),
+    { request: (request) => handle(request), trouble: ignore, reached: ignore },
+  )
+  return {
+    url: `http://${HOST}:${listening.tcp?.port ?? 0}`,
+    serve: (next) => {
+      handle = next
+    },
+    close: () => listening.close(),
+  }
+}

@@ -1,0 +1,225 @@
+/** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
+import { Agent, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import type { Status } from '../../../src/admin/status.ts'
+import { commandLine } from '../../support/cli.ts'
+import type { Cli, Up } from '../../support/cli.ts'
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: { readonly result?: { readonly content?: readonly { readonly text: string }[] }; readonly error?: unknown }
+}
+
+const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1' },
+}
+
+/** A host with one connection, which one worker has accepted. */
+class OneConnection implements Disposable {
+  readonly #url: string
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  post(message: object, headers: Record<string, string> = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        this.#url,
+        {
+          method: 'POST',
+          agent: this.#agent,
+          headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+        },
+        (answer) => {
+          let text = ''
+          answer.on('data', (bytes: Buffer) => (text += bytes.toString()))
+          answer.on('error', reject)
+          answer.on('end', () => {
+            const last = text
+              .split('\n')
+              .findLast((line) => line.startsWith('data: {'))
+              ?.slice(6)
+            const body = JSON.parse(last ?? (text || '{}')) as Answer['body']
+            resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body })
+          })
+        },
+      )
+      sent.on('error', reject)
+      sent.end(JSON.stringify({ jsonrpc: '2.0', ...message }))
+    })
+  }
+
+  /** The id of a new legacy session. */
+  async initialize(): Promise<string> {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'host', version: '1' } }
+    const { headers } = await this.post({ id: 0, method: 'initialize', params })
+    const session = String(headers['mcp-session-id'])
+    await this.post({ method: 'notifications/initialized' }, { 'mcp-session-id': session })
+    return session
+  }
+
+  call(session: string, name: string, args: object = {}): Promise<Answer> {
+    return this.post({ id: 1, method: 'tools/call', params: { name, arguments: args } }, { 'mcp-session-id': session })
+  }
+
+  modern(name: string, args: object = {}): Promise<Answer> {
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name }
+    return this.post({ id: 1, method: 'tools/call', params: { name, arguments: args, _meta: MODERN } }, headers)
+  }
+
+  /** Resolves with the head of the stream of a session; `told`: with its first message of that method. */
+  async listen(session: string): Promise<{ told: (method: string) => Promise<void> }> {
+    const stream = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { accept: 'text/event-stream', 'mcp-session-id': session }
+      const sent = request(this.#url, { agent: this.#agent, headers }, resolve)
+      sent.on('error', reject)
+      sent.end()
+    })
+    let said = ''
+    const waiting = new Set<() => void>()
+    stream.on('error', () => undefined)
+    stream.on('data', (bytes: Buffer) => {
+      said += bytes.toString()
+      for (const look of waiting) look()
+    })
+    return {
+      told: (method) =>
+        new Promise((resolve) => {
+          const look = (): void => {
+            if (said.includes(`"${method}"`)) resolve()
+          }
+          waiting.add(look)
+          look()
+        }),
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy()
+  }
+}
+
+/** Each starts five processes and more, one after the other. */
+const LIMIT_MS = 120_000
+
+const textOf = ({ body }: Answer): string => body.result?.content?.[0]?.text ?? JSON.stringify(body)
+
+const configure = (cli: Cli, more = ''): Promise<void> =>
+  cli.write(
+    'trunkline.yaml',
+    `listen: { workers: 2 }
+reload: { watch: false }
+servers:
+  one: ${cli.fake('good', 'one').replace(/ }$/, ', lifecycle: { sharing: shared, spare: 0 } }')}
+  own: ${cli.fake('good', 'own')}
+${more}`,
+  )
+
+const ps = async (cli: Cli): Promise<Status> => JSON.parse((await cli.here('ps', '--json')).stdout) as Status
+
+/** Two workers whose servers are ready. */
+const start = async (cli: Cli): Promise<Up> => {
+  await configure(cli)
+  const up = await cli.up()
+  await Promise.all(
+    [1, 2].flatMap((worker) =>
+      ['one', 'own'].map((key) => up.said(new RegExp(`"worker":${worker},"server":"${key}".*is ready`))),
+    ),
+  )
+  return up
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('two workers', () => {
+  test(
+    'connections spread over both, a session is served over any connection, what all share is one process, and one reload reaches all',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const hosts = Array.from({ length: 4 }, () => new OneConnection(up.url))
+      using all = new DisposableStack()
+      for (const host of hosts) all.use(host)
+      const sessions: string[] = []
+      for (const host of hosts) sessions.push(await host.initialize())
+      const { workers = [], servers } = await ps(cli)
+      expect(workers.map(({ worker, restarts }) => ({ worker, restarts }))).toEqual([
+        { worker: 1, restarts: 0 },
+        { worker: 2, restarts: 0 },
+      ])
+      const counts = workers.map(({ sessions: count }) => count)
+      expect(Math.min(...counts)).toBeGreaterThan(0)
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(4)
+      expect(servers.find(({ key }) => key === 'one')).toMatchObject({ transport: 'stdio', links: 1 })
+      // Every session over every connection, and modern hosts, at both servers.
+      for (const host of hosts) {
+        for (const session of sessions) {
+          expect(textOf(await host.call(session, 'one__echo', { text: 'a' }))).toBe('a')
+          expect(textOf(await host.call(session, 'own__echo', { text: 'b' }))).toBe('b')
+        }
+        expect(textOf(await host.modern('one__echo', { text: 'c' }))).toBe('c')
+        expect(textOf(await host.modern('own__echo', { text: 'd' }))).toBe('d')
+      }
+      // As in one process: that of the lists, and that of all calls.
+      expect(new Set(cli.log('one')).size).toBe(2)
+
+      const streams = await Promise.all(hosts.map((host, at) => host.listen(sessions[at] ?? '')))
+      await configure(cli, `  later: ${cli.fake('good')}\n`)
+      expect(await cli.here('reload')).toMatchObject({ code: 0 })
+      await Promise.all(streams.map(({ told }) => told('notifications/tools/list_changed')))
+      using another = new OneConnection(up.url)
+      for (const session of sessions) expect(textOf(await another.call(session, 'later__echo', { text: 'e' }))).toBe('e')
+      expect(new Set(cli.log('one')).size).toBe(2)
+    },
+    LIMIT_MS,
+  )
+
+  test(
+    'a worker that is killed takes its own calls along, its sessions go on at the other one, and it is started again; SIGTERM ends all',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      using first = new OneConnection(up.url)
+      using second = new OneConnection(up.url)
+      const sessions = [await first.initialize(), await second.initialize()]
+      await Promise.all(sessions.map((session) => first.call(session, 'own__echo', { text: 'a' })))
+      const { workers = [], servers } = await ps(cli)
+      const pids = workers.map(({ pid }) => pid ?? 0)
+      // Both sessions wait for an answer; one of them is at the worker that is killed.
+      const waiting = [first, second].map((host, at) =>
+        host.call(sessions[at] ?? '', 'own__wait', { until: cli.path(`go${at}`) }).then(textOf, () => 'lost'),
+      )
+      await cli.called('own', 2)
+      process.kill(pids[0] ?? 0, 'SIGKILL')
+      await up.said(/a worker has ended/)
+      await Promise.all([0, 1].map((at) => cli.write(`go${at}`, '')))
+      const ends = await Promise.all(waiting)
+      expect(ends.toSorted()).toEqual(['lost', 'waited'])
+      using third = new OneConnection(up.url)
+      for (const session of sessions) expect(textOf(await third.call(session, 'own__echo', { text: 'b' }))).toBe('b')
+      await up.said(/the worker serves again/)
+      const after = (await ps(cli)).workers ?? []
+      expect(after.map(({ restarts }) => restarts)).toEqual([1, 0])
+      expect(after[1]?.pid).toBe(pids[1])
+
+      const children = [...servers, ...(await ps(cli)).servers].flatMap(({ processes }) => processes.map(({ pid }) => pid))
+      up.signal('SIGTERM')
+      expect(await up.ended).toBe(0)
+      const left = [...pids, ...after.map(({ pid }) => pid ?? 0), ...children].filter(isRunning)
+      expect(left).toEqual([])
+    },
+    LIMIT_MS,
+  )
+})
