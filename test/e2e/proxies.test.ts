@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { freePort } from '../../examples/run.ts'
+import { freePort } from '../support/free-port.ts'
 import { FakeDownstream } from '../support/fake-downstream.ts'
 import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
 import { KEY, MODERN } from '../support/fakes/messages.ts'
@@ -71,7 +71,7 @@ ${block}`,
 
 /** Two replicas behind a proxy. `isEven`: calls are spread over both. */
 const startBehind = async ({ program, language, around, args, spread }: Proxy, isEven: boolean) => {
-  const stack = new AsyncDisposableStack()
+  await using stack = new AsyncDisposableStack()
   const downstream = stack.use(
     await FakeDownstream.start({ kind: 'modern http', tools: ['echo'], on: { 'tools/call': () => ({ content: [] }) } }),
   )
@@ -104,11 +104,12 @@ const startBehind = async ({ program, language, around, args, spread }: Proxy, i
         () => false,
       ),
     {
-      timeout: 10_000,
+      timeout: 60_000,
       interval: 50,
     },
   )
-  return { endpoint, ports, replicas, start, downstream, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  const kept = stack.move()
+  return { endpoint, ports, replicas, start, downstream, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
 const CALL = JSON.stringify({

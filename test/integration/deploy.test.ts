@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { loadConfiguration } from '../../src/config/load.ts'
 import { describeWith } from '../support/programs.ts'
-import { freePort } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
 
 const read = (name: string): string => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8')
 type Tree = Readonly<Record<string, unknown>>

@@ -6,7 +6,7 @@ import { request as send } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { connect, createServer as createTcpServer } from 'node:net'
+import { connect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,6 +26,7 @@ import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { gatewayHome, startGatewayAfter } from '../support/gateway-process.ts'
 import { describeWith } from '../support/programs.ts'
+import { freePort } from '../support/free-port.ts'
 
 const rules = (proxy: string): ProxyRules => ({ http: proxy, https: proxy, except: [] })
 const ECHO: FakeSpec = { tools: ['echo'], on: { 'tools/call': () => ({ content: [{ type: 'text', text: 'hello' }] }) } }
@@ -279,15 +280,6 @@ const forward = (request: IncomingMessage, response: ServerResponse, to: URL): v
   onward.on('error', () => response.destroy())
   response.on('close', () => onward.destroy())
   request.pipe(onward)
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const isListening = (port: number): Promise<boolean> =>

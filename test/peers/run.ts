@@ -4,10 +4,10 @@
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../support/free-port.ts'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
 import type { Bridge, Group } from './cells.ts'
 import type { Sdk, Transport } from './languages.ts'
@@ -179,17 +179,6 @@ interface Served extends AsyncDisposable {
   readonly config: Json
 }
 
-/**
- * A port below those that systems give to connections and to listeners without a port of their own, so that nothing else takes it
- * between two processes that listen at it one after the other.
- */
-const lastingPort = async (): Promise<number> => {
-  for (;;) {
-    const port = 15_000 + randomInt(15_000)
-    if (!(await listens(port))) return port
-  }
-}
-
 /** Attempts to start a server at a port that another program may have taken meanwhile. */
 const STARTS = 3
 
@@ -200,7 +189,7 @@ const serve = async ({ server }: Pick<Sdk, 'server'>, transport: Transport, atte
     const launch = { command, args: [...args, 'stdio'] }
     return { target: launch, config: launch, [Symbol.asyncDispose]: () => Promise.resolve() }
   }
-  const port = await lastingPort()
+  const port = await freePort()
   const child = spawn(command, [...args, transport, String(port)], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)))
@@ -316,7 +305,7 @@ export const runGroup = async (
     reload: { drain: '1s' },
   })
   const isStdio = transport === 'stdio' || launch !== undefined
-  let gateway = isStdio ? undefined : await startGatewayProcess(file, '--listen', `127.0.0.1:${await lastingPort()}`)
+  let gateway = isStdio ? undefined : await startGatewayProcess(file, '--listen', `127.0.0.1:${await freePort()}`)
   await using gateways = new AsyncDisposableStack()
   gateways.defer(() => gateway?.[Symbol.asyncDispose]())
   const restart = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
-import { freePort } from '../../examples/run.ts'
+import { freePort } from './free-port.ts'
 import type { Target } from './processes.ts'
 
 const server = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')

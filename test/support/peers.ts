@@ -3,13 +3,12 @@ import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
 
 export const peer = (path: string): string => fileURLToPath(new URL(`../peers/bare/${path}`, import.meta.url))
 
@@ -49,14 +48,4 @@ export const phpHttp = async (era: string): Promise<ServerAt> => {
   for await (const line of createInterface({ input: child.stderr })) if (line.includes('started')) break
   child.stderr.resume()
   return { url: new URL(`http://${address}/mcp`), [Symbol.asyncDispose]: ended(child) }
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -12,7 +12,8 @@ import { openBalancer } from './balancer.ts'
 import { fake, FakeDownstream } from './fake-downstream.ts'
 import { openFaultProxy } from './fault-proxy.ts'
 import { PROGRAM } from './program.ts'
-import { freePort, startRedis } from './redis.ts'
+import { freePort } from './free-port.ts'
+import { startRedis } from './redis.ts'
 
 export interface ReplicaChaosOptions {
   readonly seconds: number

@@ -2,8 +2,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +11,7 @@ import { exchange, openAdmin, openLink } from '../../support/admin.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
 import { describeWith } from '../../support/programs.ts'
+import { freePort } from '../../support/free-port.ts'
 
 const FILES = fileURLToPath(new URL('../../../docs/prometheus/', import.meta.url))
 const PAGE = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8')
@@ -132,13 +131,4 @@ const until = async (look: () => Promise<string | undefined>): Promise<string> =
     if (found !== undefined) return found
     await sleep(100)
   }
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

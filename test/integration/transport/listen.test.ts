@@ -7,13 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { Agent, Client, fetch, request } from 'undici'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { makeCertificates } from '../../support/certificates.ts'
 import { commandLine } from '../../support/cli.ts'
 import { openDoor } from '../../support/http-door.ts'
 import { PROGRAM } from '../../support/program.ts'
 import { describeWith } from '../../support/programs.ts'
 import { trustedProxies } from '../../../src/transport/http1/server/trusted-proxies.ts'
+import { freePort } from '../../support/free-port.ts'
 
 const certificate = (): { readonly cert: string; readonly key: string; readonly ca: string } => {
   using made = makeCertificates('localhost')
@@ -247,12 +248,14 @@ describe('a gateway', () => {
     expect((await request(`http://127.0.0.1:${port}/healthz`)).statusCode).toBe(200)
     const agent = new Agent({ connect: { socketPath: join(folder, 'y.sock') } })
     onTestFinished(() => agent.close())
-    let lines = ''
-    for (let tries = 0; tries < 50 && !lines.includes('descriptors'); tries++) {
-      lines = (await cli.here('logs', 'a')).stdout
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    expect(lines).toContain('descriptors')
+    const lines = await vi.waitFor(
+      async () => {
+        const { stdout } = await cli.here('logs', 'a')
+        expect(stdout).toContain('descriptors')
+        return stdout
+      },
+      { timeout: 50_000, interval: 50 },
+    )
     expect(lines).not.toContain('socket:')
     child.kill('SIGTERM')
     await once(child, 'exit')
@@ -291,10 +294,7 @@ describeWith(['haproxy'], 'behind HAProxy', () => {
       )
       await using up = await cli.up()
       const port = new URL(up.url).port
-      const free = createServer()
-      await once(free.listen(0, '127.0.0.1'), 'listening')
-      const { port: front } = free.address() as { port: number }
-      free.close()
+      const front = await freePort()
       writeFileSync(
         cli.path('haproxy.cfg'),
         [
@@ -314,12 +314,7 @@ describeWith(['haproxy'], 'behind HAProxy', () => {
       const agent = new Agent({ localAddress: '127.0.0.7' })
       onTestFinished(() => agent.close())
       const ask = () => request(`http://127.0.0.1:${front}/nothing`, { method: 'POST', dispatcher: agent }).catch(() => undefined)
-      let answer = await ask()
-      for (let tries = 0; tries < 50 && answer?.statusCode !== 404; tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 100))
-        answer = await ask()
-      }
-      expect(answer?.statusCode).toBe(404)
+      await vi.waitFor(async () => expect((await ask())?.statusCode).toBe(404), { timeout: 50_000, interval: 50 })
       up.signal('SIGTERM')
       await up.ended
       expect(cli.log('audit.ndjson').map((line) => JSON.parse(line) as object)).toContainEqual(
