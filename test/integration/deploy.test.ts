@@ -7,7 +7,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { loadConfiguration } from '../../src/config/load.ts'
 import { describeWith } from '../support/programs.ts'
@@ -107,6 +107,12 @@ describe.each([
       const file = join(folder, name)
       writeFileSync(file, text)
       const proxy = spawn(program, args(file), { stdio: 'ignore' })
+      const exited = once(proxy, 'exit')
+      // Not by SIGKILL: the workers of nginx would stay.
+      onTestFinished(async () => {
+        proxy.kill('SIGTERM')
+        await exited
+      })
       const ask = async (headers: Record<string, string>): Promise<string> =>
         (await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', body: '{}', headers })).text()
       const named = (tool: string) => ({ 'mcp-method': 'tools/call', 'mcp-name': tool })
@@ -116,8 +122,6 @@ describe.each([
       for (const headers of [named('files__read'), named('files__read'), {}, {}, { 'mcp-method': 'tools/list' }])
         others.add(await ask(headers))
       expect(others).toEqual(new Set(['one', 'two']))
-      proxy.kill('SIGKILL')
-      await once(proxy, 'exit')
       for (const server of replicas) {
         server.closeAllConnections()
         server.close()
