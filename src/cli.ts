@@ -9,7 +9,7 @@ import { loadConfiguration } from './config/load.ts'
 import { nearestKey } from './config/syntax/nearest-key.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import { readRuntimeEnvironment } from './config/runtime-environment.ts'
-import type { Context } from './config/runtime-environment.ts'
+import type { Context, EditedFile } from './config/runtime-environment.ts'
 import type { CanOptions } from './commands/inspect/can.ts'
 import type { DoctorOptions } from './commands/doctor/doctor.ts'
 import type { FmtOptions } from './commands/inspect/fmt.ts'
@@ -94,10 +94,10 @@ const makeProgram = (
     const files = found ?? [userConfigurationPath(context.home, context.env)]
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
-    const read = async (): Promise<Read> => {
+    const read = async (edited?: EditedFile): Promise<Read> => {
       const sinceMs = Date.now()
       const discovered = found === undefined ? await discoverServers(files[0], context, looksAround) : undefined
-      const configuration = discovered?.configuration ?? (await loadConfiguration({ files }, context))
+      const configuration = discovered?.configuration ?? (await loadConfiguration({ files }, { ...context, edited }))
       io.redactor.learn(configuration.secrets)
       return { configuration, sinceMs, discovered }
     }

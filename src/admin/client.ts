@@ -17,6 +17,7 @@ import type { LogPage } from './logs.ts'
 import type { Control, Login, OpenEnd } from './control.ts'
 import { AdminRefusal } from './refusal.ts'
 import type { ReplayEnd } from './replay.ts'
+import type { EditEnd } from './edit.ts'
 import { isAnswered, isOurs, PIPE } from './socket.ts'
 import type { Place } from './socket.ts'
 import type { FoundTool, ToolRow } from './tools.ts'
@@ -80,6 +81,7 @@ const remoteControl = (place: Place): Control => {
     why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
     can: async (question) => JSON.parse((await exchange(place, 'POST', '/can', {}, question)).toString()) as CanEnd,
     plan: () => ask('GET', '/plan'),
+    edit: async (body) => JSON.parse((await exchange(place, 'POST', '/edit', {}, body)).toString()) as EditEnd,
     basis: async () => {
       const answer = await ask<Parameters<typeof decodeBasis>[0]>('GET', '/basis').catch(ifUnknown)
       return answer?.format === BASIS_FORMAT && answer.version === VERSION ? decodeBasis(answer) : undefined

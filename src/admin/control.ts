@@ -16,7 +16,7 @@ import type { ConnectGuide } from '../host/listener-context.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
-import type { Context } from '../config/runtime-environment.ts'
+import type { Context, EditedFile } from '../config/runtime-environment.ts'
 import { basisOf } from './basis.ts'
 import type { Basis } from './basis.ts'
 import { callDetail, followCalls, pageOfCalls } from './calls.ts'
@@ -25,15 +25,17 @@ import { canCall, readQuestion } from './can.ts'
 import type { CanEnd } from './can.ts'
 import { callTool } from './call.ts'
 import type { CallEnd } from './call.ts'
+import { editConfiguration, readEdit } from './edit.ts'
+import type { EditEnd } from './edit.ts'
 import { lintCatalog } from './lint.ts'
 import type { CatalogHistory } from './history.ts'
 import type { Lint } from './lint.ts'
 import { readChanges, readOffered } from './offered.ts'
 import type { Deviating, OfferedServer } from './offered.ts'
-import type { Plan } from './plan.ts'
 import { metricsText } from './metrics.ts'
 import { replay } from './replay.ts'
 import type { ReplayEnd, ReplayRequest } from './replay.ts'
+import type { PlanEnd, ReloadEnd } from './reload-ends.ts'
 import { statsOf, timedCalls } from './stats.ts'
 import type { Stats } from './stats.ts'
 import { serverStatuses, urlsOf } from './status.ts'
@@ -93,6 +95,8 @@ export interface Control {
   can(question: string): Promise<CanEnd>
   /** What a reload would change; nothing is applied. */
   plan(): Promise<PlanEnd>
+  /** Plans an edit of the configuration, or writes it and reloads; `body`: JSON, see `readEdit`. Rejects with `AdminRefusal`. */
+  edit(body: string): Promise<EditEnd>
   /** What a plan of other files is made from; `undefined`: the process is not of this version, whose digests alone compare. */
   basis(): Promise<Basis | undefined>
   /** False: there is no such server. */
@@ -122,30 +126,12 @@ export interface Login {
   readonly code?: string
 }
 
-/** What a reload did: server keys, or why nothing was changed. */
-export type ReloadEnd =
-  | {
-      readonly kind: 'applied'
-      readonly added: readonly string[]
-      readonly removed: readonly string[]
-      readonly changed: readonly string[]
-      /** YAML paths whose change waits for a restart of the process. */
-      readonly needsRestart: readonly string[]
-      /** The same in full, as it was before it was done. */
-      readonly plan: Plan
-    }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-
-/** What a reload would do, or why it would be refused. */
-export type PlanEnd =
-  | { readonly kind: 'planned'; readonly plan: Plan }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-
 /** Reloads, and what became of the last one. */
 export interface Reloader {
   readonly problems: readonly Problem[]
   reload(): Promise<ReloadEnd>
-  plan(): Promise<PlanEnd>
+  /** `edited`: as if a file held another text. */
+  plan(edited?: EditedFile): Promise<PlanEnd>
 }
 
 export const localControl = (
@@ -251,6 +237,7 @@ export const localControl = (
     why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
     can: async (question) => redactor.hideIn(await canCall(running, readQuestion(question))),
     plan: async () => redactor.hideIn(await reloader.plan()),
+    edit: async (body) => redactor.hideIn(await editConfiguration(running.configuration, reloader, readEdit(body))),
     basis: async () => basisOf(running, context, (value) => redactor.hideIn(value)),
     approve: async (server, tool) => running.fleet.get(server)?.offers.approve(tool),
     restart: async (server) => {

@@ -87,6 +87,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
     answer: async ({ control, query }) => ({ text: await control.metrics(query.get('open') === 'true') }),
   },
   'POST /open': { access: 'socket', answer: async ({ control }) => ({ opened: await control.open() }) },
+  'POST /edit': write(({ body, control }) => control.edit(body)),
   'POST /reload': write(({ control }) => control.reload()),
   'POST /restart': write(async ({ query, control }) => ({ restarted: await control.restart(query.get('server') ?? '') })),
   'POST /login': write(async ({ query, control }) => ({ login: await control.login(query.get('server') ?? '') })),

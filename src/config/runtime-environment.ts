@@ -5,6 +5,13 @@ import { homedir } from 'node:os'
 /** Values with `cache`, from one reading of the configuration to the next; by everything that decides what they are. */
 export type SecretMemory = Map<string, { readonly text: string; readonly readMs: number }>
 
+/** A file as if it held another text. */
+export interface EditedFile {
+  /** Absolute. */
+  readonly file: string
+  readonly text: string
+}
+
 /** What the process around us contributes; nothing else of it is read. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -20,6 +27,8 @@ export interface Context {
   readonly args?: readonly string[] | undefined
   /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
   readonly memory?: SecretMemory | undefined
+  /** An edit of the configuration that is looked at before it is written. */
+  readonly edited?: EditedFile | undefined
   readonly overrides?:
     | {
         /** What `-c` said, as it was said: messages name commands with it. */

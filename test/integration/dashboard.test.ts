@@ -271,6 +271,51 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.getByText('1 changed (code)').first().waitFor()
   })
 
+  test('a tool is switched off and on again, the lines and the plan being shown before', async () => {
+    const { page } = await openDashboard()
+    const dialog = page.getByRole('dialog', { name: 'Edit the configuration?' })
+    await at(page, '/tools/files__list_directory', 'files__list_directory')
+    await page.getByRole('button', { name: 'Switch it off …' }).click()
+    await dialog.getByText('+         - list_directory').waitFor()
+    await dialog.getByText('tool files__list_directory').waitFor()
+    expect(await axeViolations(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Write and reload' }).click()
+    await page.getByText('No host is listed such a tool').waitFor()
+    await page.getByRole('button', { name: 'Switch it on …' }).click()
+    await dialog.getByText('-         - list_directory').waitFor()
+    await dialog.getByRole('button', { name: 'Write and reload' }).click()
+    await page.getByRole('region', { name: 'Try it' }).waitFor()
+  })
+
+  test('a description is edited, and a tool put into a toolset; what cannot be said in a line is told', async () => {
+    const { page } = await openDashboard()
+    const dialog = page.getByRole('dialog', { name: 'Edit the configuration?' })
+    await at(page, '/tools/memory__read_graph', 'memory__read_graph')
+    await page.getByLabel('Description for hosts').fill('All that is known.')
+    await page.getByRole('button', { name: 'Show the plan …' }).click()
+    await dialog.getByText('description: All that is known.').waitFor()
+    await dialog.getByRole('button', { name: 'Write and reload' }).click()
+    await page.getByText('All that is known.', { exact: true }).waitFor()
+    await page.getByLabel('in toolset review').click()
+    await dialog.getByText('"files__read_*", "memory__read_graph"').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await at(page, '/tools/code__search_code', 'code__search_code')
+    await page.getByLabel('in toolset review').click()
+    await dialog.getByRole('alert').getByText('a pattern holds it').waitFor()
+  })
+
+  test('a page that may not write has no control that does', async () => {
+    const { page } = await openDashboard()
+    await page.route('**/api/session', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...((await response.json()) as object), write: false } })
+    })
+    await at(page, '/tools/code__search_code', 'code__search_code')
+    await page.getByText('ui.write is off').first().waitFor()
+    expect(await page.getByRole('region', { name: 'In the configuration' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: /Switch it off|Show the plan|^Call$/ }).count()).toBe(0)
+  })
+
   test('a page without a session says how to open one, takes a link or a token, and keeps it over a reload', async () => {
     const { page, context } = await openWindow(browser)
     windows.push(context)

@@ -1,6 +1,6 @@
 /** `trunkline plan` and `reload`: what the files change of the running process, before and after it is done. */
 import { connectAdmin } from '../../admin/client.ts'
-import type { PlanEnd } from '../../admin/control.ts'
+import type { PlanEnd } from '../../admin/reload-ends.ts'
 import { isEmpty } from '../../admin/plan.ts'
 import type { EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../../admin/plan.ts'
 import type { Cost } from '../../admin/toolset-costs.ts'

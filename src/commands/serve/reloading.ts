@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Subscription } from 'rxjs'
 import { problemsOf } from '../../admin/control.ts'
-import type { PlanEnd, Reloader, ReloadEnd } from '../../admin/control.ts'
+import type { Reloader } from '../../admin/control.ts'
+import type { PlanEnd, ReloadEnd } from '../../admin/reload-ends.ts'
 import { basisOf } from '../../admin/basis.ts'
 import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/plan.ts'
 import type { Plan } from '../../admin/plan.ts'
@@ -11,7 +12,7 @@ import { diffConfigurations } from '../../config/change/difference.ts'
 import type { Configuration } from '../../config/options.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { Context, EditedFile } from '../../config/runtime-environment.ts'
 import { watchConfiguration } from '../../config/change/watch.ts'
 import type { Log } from '../../downstream/environment.ts'
 import { operatorCommand } from '../../operator-command.ts'
@@ -20,7 +21,7 @@ import type { Io, Read } from '../terminal/io.ts'
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
   readonly #context: Context
-  readonly #read: () => Promise<Read>
+  readonly #read: (edited?: EditedFile) => Promise<Read>
   readonly #log: Log & { level: string }
   readonly #offHangup: () => void
   readonly #prepare: (next: Configuration) => Promise<void>
@@ -33,7 +34,7 @@ export class Reloading implements Reloader, AsyncDisposable {
   constructor(
     running: Running,
     context: Context,
-    read: () => Promise<Read>,
+    read: (edited?: EditedFile) => Promise<Read>,
     sinceMs: number,
     io: Pick<Io, 'onHangup'>,
     log: Log & { level: string },
@@ -59,9 +60,9 @@ export class Reloading implements Reloader, AsyncDisposable {
   }
 
   /** Reads the files as a reload would, and does nothing else. */
-  async plan(): Promise<PlanEnd> {
+  async plan(edited?: EditedFile): Promise<PlanEnd> {
     try {
-      const { configuration } = await this.#read()
+      const { configuration } = await this.#read(edited)
       return { kind: 'planned', plan: this.#planned(configuration) }
     } catch (error) {
       return { kind: 'refused', problems: problemsOf(error) }

@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Place } from '../../admin/socket.ts'
 import type { Configuration } from '../../config/options.ts'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { Context, EditedFile } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Redactor } from '../../redactor.ts'
@@ -50,7 +50,8 @@ export interface Invocation {
   readonly command: CommandPrinter
   /** Where a process of this configuration can be asked, also while its files are wrong. */
   readonly place: Place
-  readonly read: () => Promise<Read>
+  /** `edited`: as if a file held another text. */
+  readonly read: (edited?: EditedFile) => Promise<Read>
   readonly context: Context
   readonly io: Io
   /** `--json`: machines read the answer. */

@@ -96,7 +96,9 @@ export const gather = async (
     }
     files.add(file)
     const found: Problem[] = []
-    const source = value !== undefined && from === undefined ? given(value, found) : await readSource(file, nameOf(file), found)
+    const edited = context.edited?.file === file ? context.edited.text : undefined
+    const source =
+      value !== undefined && from === undefined ? given(value, found) : await readSource(file, nameOf(file), found, edited)
     // An unreadable include is told where it is asked for.
     problems.push(...found.map((problem) => (source || !from ? problem : besides(problem, from, nameOf(file)))))
     if (source === undefined) return

@@ -15,8 +15,8 @@ export interface Source {
   readonly isEmpty: boolean
 }
 
-/** `name` is how the file is called in places. `undefined`: it cannot be used, and `problems` says why. */
-export const readSource = async (file: string, name: string, problems: Problem[]): Promise<Source | undefined> => {
+/** `name` is how the file is called in places; `text`: in place of what it holds. `undefined`: it cannot be used, and `problems` says why. */
+export const readSource = async (file: string, name: string, problems: Problem[], text?: string): Promise<Source | undefined> => {
   const refuse = (message: string, remedy: string) => {
     problems.push({ place: `${name}:1:1`, path: '', message, remedy })
     return undefined
@@ -28,7 +28,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     if (isWritableByAll(found))
       return refuse('can be written by everyone, and a configuration runs commands', `chmod o-w ${name}`)
     const parse = extname(file) === '.toml' ? parseToml : parseText
-    const { tree, problems: syntax, isEmpty } = parse(await readFile(file, 'utf8'), name)
+    const { tree, problems: syntax, isEmpty } = parse(text ?? (await readFile(file, 'utf8')), name)
     problems.push(...syntax)
     if (tree.kind !== 'map')
       return syntax.length > 0 ? undefined : refuse('expected a mapping at the top', 'begin with "servers:"')

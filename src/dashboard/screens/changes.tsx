@@ -1,7 +1,7 @@
 /** What would change, what is not as it was approved, and what emptied the prompt caches of hosts, when. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { ReloadEnd, PlanEnd } from '../../admin/control.ts'
+import type { PlanEnd, ReloadEnd } from '../../admin/reload-ends.ts'
 import type { CatalogChange, CatalogHistory } from '../../admin/history.ts'
 import type { Deviating } from '../../admin/offered.ts'
 import type { EntryPlan, Plan } from '../../admin/plan.ts'
@@ -114,7 +114,8 @@ const Sign = ({ change }: { readonly change: 'added' | 'removed' | 'changed' }):
   </span>
 )
 
-const PlanRows = ({ plan }: { readonly plan: Plan }): JSX.Element => {
+/** What a plan does to servers, entries and toolsets. */
+export const PlanRows = ({ plan }: { readonly plan: Plan }): JSX.Element => {
   const { servers, entries, toolsets, needsRestart, listeners, others, total, warnings, collisions } = plan
   return (
     <ul class="plan">

@@ -19,6 +19,7 @@ import { Definitions } from '../parts/definitions.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { ResultView } from '../parts/result-view.tsx'
 import { hintsOf, HOSTS } from './catalog.tsx'
+import { ShowAgain, ToolSettings } from './edit.tsx'
 
 export const Tool = (): JSX.Element => {
   const { item: name } = route.value
@@ -40,16 +41,16 @@ export const Tool = (): JSX.Element => {
         isLoading ? (
           <Heading title={<Line text={name} />} />
         ) : (
-          <Unknown name={name} />
+          <Unknown name={name} onShown={reload} />
         )
       ) : (
-        <Known tool={tool} />
+        <Known key={name} tool={tool} onEdited={reload} />
       )}
     </div>
   )
 }
 
-const Known = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
+const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: () => void }): JSX.Element => {
   const { name, server, original, tokens, definition } = tool
   const stats = useLoad<Stats>('/stats?window=1h', 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
@@ -95,6 +96,7 @@ const Known = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
         </ul>
       )}
       <TryIt tool={tool} />
+      <ToolSettings tool={tool} onDone={onEdited} />
       <Why name={name} />
       <History name={name} />
       <Section
@@ -231,11 +233,19 @@ const History = ({ name }: { readonly name: string }): JSX.Element => {
   )
 }
 
-const Unknown = ({ name }: { readonly name: string }): JSX.Element => {
-  const { data } = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
+const Unknown = ({ name, onShown }: { readonly name: string; readonly onShown: () => void }): JSX.Element => {
+  const { data, reload } = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
   return (
     <>
-      <Heading title={<Line text={name} most={200} />} />
+      <Heading title={<Line text={name} most={200} />}>
+        <ShowAgain
+          why={data}
+          onDone={() => {
+            reload()
+            onShown()
+          }}
+        />
+      </Heading>
       <Empty title="No host is listed such a tool">
         {data !== undefined && data.kind !== 'known' && data.near.length > 0 && (
           <p>

@@ -1,7 +1,7 @@
 /**
  * YAML, changed by lines: new members are written behind the last one of their block, in its indentation, and removed lines go alone.
- * Where a block is written in flow style (`{ a: 1 }`), the document API of the yaml package does it, which keeps comments and
- * prints that file in its own layout.
+ * In flow style (`{ a: 1 }`) members are written behind the last one and removed with their comma. What neither can do, the document API of
+ * the yaml package does, which keeps comments and prints that file in its own layout.
  */
 import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from 'yaml'
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from 'yaml'
@@ -94,18 +94,20 @@ const insert = (text: string, steps: Steps, value: unknown): string => {
     rest = rest.slice(1)
   }
   const addition = nested(rest, value)
+  if ((isMap(container) || isSeq(container)) && container.flow === true && container.items.length > 0)
+    return insertInFlow(text, container, rest, value) ?? byDocument(document, steps, value, eol)
   if ((isMap(container) || isSeq(container)) && container.flow !== true && container.items.length > 0) {
     const items = container.items as (Pair | Node)[]
     const first = startOf(text, items[0])
     const indent = first - lineStart(text, first)
-    if (/\S/.test(text.slice(lineStart(text, first), first))) return byDocument(document, steps, value)
+    if (/\S/.test(text.slice(lineStart(text, first), first))) return byDocument(document, steps, value, eol)
     const at = nextLine(text, endOf(items.at(-1)!))
     return withEnd(text.slice(0, at)) + render(addition, indent, eol) + text.slice(at)
   }
   const isNothing = container === null || (isScalar(container) && container.value === null)
   if (isNothing && above === undefined) return insertAtEnd(text, addition, eol)
   const isEmptyFlow = (isMap(container) || isSeq(container)) && container.items.length === 0
-  if (above === undefined || !(isNothing || isEmptyFlow)) return byDocument(document, steps, value)
+  if (above === undefined || !(isNothing || isEmptyFlow)) return byDocument(document, steps, value, eol)
   const key = above.key as Node
   const start = key.range?.[0] ?? 0
   const indent = start - lineStart(text, start) + 2
@@ -123,15 +125,43 @@ const insert = (text: string, steps: Steps, value: unknown): string => {
 const insertAtEnd = (text: string, addition: unknown, eol: string): string =>
   `${text === '' || text.endsWith('\n') ? text : text + eol}${render(addition, 0, eol)}`
 
-const byDocument = (document: Document.Parsed, steps: Steps, value: unknown): string => {
+/** Behind the last member of `{ … }` or `[ … ]`, or of one deeper inside; `undefined`: it is written otherwise. */
+const insertInFlow = (text: string, container: Block, [step, ...rest]: Steps, value: unknown): string | undefined => {
+  const member = step === undefined ? undefined : memberOf(container, step)
+  if (member !== undefined) {
+    const inner = valueOf(member)
+    return isMap(inner) || isSeq(inner) ? insertInFlow(text, inner, rest, value) : undefined
+  }
+  const addition = nested(rest, value)
+  const shown = isSeq(container) ? flowText(addition) : flowMembers({ [step ?? '']: addition }).join(', ')
+  const last = container.items.at(-1) as Pair | Node | undefined
+  const at = last === undefined ? (container.range?.[0] ?? 0) + 1 : endOf(last)
+  return `${text.slice(0, at)}${last === undefined ? '' : ', '}${shown}${text.slice(at)}`
+}
+
+const flowMembers = (value: object): readonly string[] =>
+  Object.entries(value).map(([key, member]) => `${/^[a-z_][\w-]*$/i.test(key) ? key : JSON.stringify(key)}: ${flowText(member)}`)
+
+const flowText = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(flowText).join(', ')}]`
+  return typeof value === 'object' && value !== null ? `{ ${flowMembers(value).join(', ')} }` : JSON.stringify(value)
+}
+
+const byDocument = (document: Document.Parsed, steps: Steps, value: unknown, eol: string): string => {
   const at = steps.map((step, index) => {
     if (typeof step !== 'number') return step
     const list = document.getIn(steps.slice(0, index), true)
     return isSeq(list) ? list.items.length : 0
   })
-  document.setIn(at, document.createNode(value))
-  return document.toString({ lineWidth: 0 })
+  try {
+    document.setIn(at, document.createNode(value))
+  } catch (cause) {
+    throw new EditError('is written in a form that cannot be changed without damage', { cause })
+  }
+  return printed(document, eol)
 }
+
+const printed = (document: Document.Parsed, eol: string): string => document.toString({ lineWidth: 0 }).replaceAll('\n', eol)
 
 const remove = (text: string, steps: Steps): string => {
   const document = open(text)
@@ -145,12 +175,42 @@ const remove = (text: string, steps: Steps): string => {
   if (member === undefined) return text
   const start = startOf(text, member)
   const isBlock = (container as Block).flow !== true && !/\S/.test(text.slice(lineStart(text, start), start))
+  if ((container as Block).flow === true) return removeFromFlow(text, container as Block, member)
   if (!isBlock) {
     document.deleteIn([...steps])
-    return document.toString({ lineWidth: 0 })
+    return printed(document, text.includes('\r\n') ? '\r\n' : '\n')
   }
   return text.slice(0, lineStart(text, start)) + text.slice(nextLine(text, endOf(member)))
 }
+
+/** With the comma behind it, or that before it. */
+const removeFromFlow = (text: string, { items }: Block, member: Pair | Node): string => {
+  const all = items as (Pair | Node)[]
+  const index = all.indexOf(member)
+  const beginning = (item: Pair | Node): number => ((isPair(item) ? item.key : item) as Node).range?.[0] ?? 0
+  const next = all[index + 1]
+  const before = all[index - 1]
+  const start = next === undefined && before !== undefined ? endOf(before) : beginning(member)
+  return text.slice(0, start) + text.slice(next === undefined ? endOf(member) : beginning(next))
+}
+
+/** Another text for a text of one line; anything else is `undefined`. */
+const replace = (text: string, steps: Steps, value: unknown): string | undefined => {
+  let node = open(text).contents as Node | null | undefined
+  for (const step of steps) node = isMap(node) || isSeq(node) ? valueOf(memberOf(node, step)) : undefined
+  const [start = 0, end = 0] = (isScalar(node) && node.range) || []
+  if (end <= start || text.slice(start, end).includes('\n') || typeof value !== 'string') return undefined
+  if (typeof steps.at(-1) === 'number' || (node !== null && node !== undefined && 'anchor' in node && node.anchor !== undefined))
+    return undefined
+  return (
+    text.slice(0, start) +
+    (/^[a-z][\w -]*\.?$/i.test(value) && !value.endsWith(' ') && isPlain(value) ? value : JSON.stringify(value)) +
+    text.slice(end)
+  )
+}
+
+/** Written without quotes it is the same text. */
+const isPlain = (value: string): boolean => parseDocument(value, { logLevel: 'silent' }).toJS() === value
 
 /** The text with another value for a scalar of one line, at its place, all else byte for byte. Throws `EditError` where there is no such. */
 export const replaceScalar = (text: string, steps: Steps, value: string): string => {
@@ -163,4 +223,4 @@ export const replaceScalar = (text: string, steps: Steps, value: string): string
   return text.slice(0, start) + shown + text.slice(end)
 }
 
-export const yamlFormat: TextFormat = { parse: parseYaml, insert, remove }
+export const yamlFormat: TextFormat = { parse: parseYaml, insert, replace, remove }

@@ -30,8 +30,8 @@ export const setIn = (file: string, text: string, steps: Steps, value: unknown):
     file,
     text,
     (format, before) => {
-      const isThere = lookIn(format.parse(before), steps) !== undefined
-      return format.insert(isThere ? format.remove(before, steps) : before, steps, value)
+      if (lookIn(format.parse(before), steps) === undefined) return format.insert(before, steps, value)
+      return format.replace?.(before, steps, value) ?? format.insert(format.remove(before, steps), steps, value)
     },
     (data) => put(data, steps, value),
   )
@@ -56,11 +56,18 @@ const changed = (
   const format = formatOf(file)
   const bom = text.startsWith(BOM) ? BOM : ''
   const before = text.slice(bom.length)
-  const wanted = apply(structuredClone(format.parse(before)) ?? {})
+  const wanted = apply(copied(format.parse(before)) ?? {})
   const after = edit(format, before)
   if (!isDeepStrictEqual(normal(format.parse(after)), normal(wanted)))
     throw new EditError('is written in a form that cannot be changed without damage')
   return bom + after
+}
+
+/** A copy in which nothing is shared: what two places of a text refer to (anchors) would be changed at both. */
+const copied = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  if (Array.isArray(value)) return value.map(copied)
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copied(member)]))
 }
 
 /** What is at `steps`. */

@@ -9,6 +9,8 @@ export interface TextFormat {
   readonly parse: (text: string) => unknown
   /** The text with `value` at a place where nothing is yet, in a list behind its last item. */
   readonly insert: (text: string, steps: Steps, value: unknown) => string
+  /** The text with `value` at its place, where what is there is simple enough; `undefined`: it is not. */
+  readonly replace?: (text: string, steps: Steps, value: unknown) => string | undefined
   /** The text without what is at `steps`. */
   readonly remove: (text: string, steps: Steps) => string
 }

@@ -150,7 +150,13 @@ describe('what it answers', () => {
   test('nothing is changed unless ui.write allows it', async () => {
     await using cli = await serving(BOUND)
     const { ask } = await openAdmin(cli)
-    for (const path of ['/api/restart?server=one', '/api/reload', '/api/approve?server=one', '/api/call?tool=one__echo'])
+    for (const path of [
+      '/api/restart?server=one',
+      '/api/reload',
+      '/api/approve?server=one',
+      '/api/call?tool=one__echo',
+      '/api/edit',
+    ])
       expect((await ask('POST', path, {})).json, path).toMatchObject({ error: { code: 'read_only' } })
   })
 

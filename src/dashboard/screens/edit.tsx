@@ -1,0 +1,198 @@
+/** Edits of the configuration: a tool switched off, renamed, described, put into a toolset. The plan is shown before anything is written. */
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { EditEnd, EditRequest, ToolChange } from '../../admin/edit.ts'
+import type { ToolRow } from '../../admin/tools.ts'
+import type { Toolsets } from '../../admin/toolsets.ts'
+import type { WhyEnd } from '../../admin/why.ts'
+import { ApiError, ask, session } from '../page/api.ts'
+import { useLoad } from '../page/load.ts'
+import { notify } from '../page/notices.ts'
+import { Block, Dialog, Line, Section } from '../parts/basics.tsx'
+import { PlanRows, Problems } from './changes.tsx'
+
+type Change = EditRequest['change']
+
+const send = (change: Change, revision?: string): Promise<EditEnd> =>
+  ask<EditEnd>('POST', '/edit', JSON.stringify({ change, revision }))
+
+/** What an edit does to the file and to hosts; `onDone`: it was written, and is in force. */
+export const EditDialog = ({
+  change,
+  onClose,
+  onDone,
+}: {
+  readonly change: Change
+  readonly onClose: () => void
+  readonly onDone: () => void
+}): JSX.Element => {
+  const [end, setEnd] = useState<EditEnd | undefined>(undefined)
+  const [problem, setProblem] = useState('')
+  const [isBusy, setBusy] = useState(true)
+  const take = async (revision?: string): Promise<void> => {
+    setBusy(true)
+    setProblem('')
+    try {
+      const next = await send(change, revision)
+      if (next.kind === 'applied') {
+        notify('Written, and in force')
+        return onDone()
+      }
+      setEnd(next)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      setProblem(error.message)
+      if (error.code === 'changed') setEnd(undefined)
+    }
+    setBusy(false)
+  }
+  useEffect(() => void take(), [])
+  return (
+    <Dialog title="Edit the configuration?" onClose={onClose}>
+      {problem !== '' && (
+        <p class="banner banner-trouble" role="alert">
+          <Line text={problem} />
+        </p>
+      )}
+      {end?.kind === 'refused' && (
+        <>
+          <p class="banner banner-trouble">It would be refused; nothing was written.</p>
+          <Problems problems={end.problems} />
+        </>
+      )}
+      {end?.kind === 'planned' && (
+        <>
+          <p class="muted">
+            <code>{end.file}</code>
+          </p>
+          <Block text={end.diff.join('\n')} />
+          <PlanRows plan={end.plan} />
+        </>
+      )}
+      <div class="dialog-actions">
+        {end?.kind === 'planned' ? (
+          <button type="button" class="button button-accent" disabled={isBusy} onClick={() => void take(end.revision)}>
+            {isBusy ? 'Writing …' : 'Write and reload'}
+          </button>
+        ) : (
+          <button type="button" class="button" disabled={isBusy} onClick={() => void take()}>
+            {isBusy ? 'Planning …' : 'Plan again'}
+          </button>
+        )}
+      </div>
+    </Dialog>
+  )
+}
+
+/** What the configuration may say of one tool; nothing where `ui.write` is off. */
+export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonly onDone: () => void }): JSX.Element | null => {
+  const { name, server, original, definition } = tool
+  const toolsets = useLoad<Toolsets>('/toolsets')
+  const why = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
+  const [change, setChange] = useState<Change | undefined>(undefined)
+  const [newName, setName] = useState('')
+  const [words, setWords] = useState(definition.description ?? '')
+  if (session.value?.write !== true) return null
+  const edit = (facts: Partial<ToolChange>): void => setChange({ kind: 'tool', server, tool: original, ...facts })
+  const held = why.data?.kind === 'known' ? (why.data.all.find((one) => one.exposed === name)?.toolsets ?? []) : []
+  const isSame = newName === '' && words === (definition.description ?? '')
+  return (
+    <Section
+      title="In the configuration"
+      tools={
+        <button type="button" class="button" onClick={() => edit({ hidden: true })}>
+          Switch it off …
+        </button>
+      }
+    >
+      <div class="fields">
+        <label class="field">
+          <span class="field-label">Another name behind the prefix</span>
+          <input type="text" value={newName} spellcheck={false} onInput={(event) => setName(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          <span class="field-label">Description for hosts</span>
+          <textarea rows={4} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+        </label>
+        {(toolsets.data?.toolsets ?? []).map((toolset) => (
+          <label key={toolset.name} class="inline-field">
+            <input
+              type="checkbox"
+              checked={held.includes(toolset.name)}
+              onClick={(event) => {
+                event.preventDefault()
+                setChange({ kind: 'toolset', toolset: toolset.name, tool: name, member: !held.includes(toolset.name) })
+              }}
+            />{' '}
+            in toolset {toolset.name}
+          </label>
+        ))}
+      </div>
+      <div class="dialog-actions">
+        <button
+          type="button"
+          class="button button-accent"
+          disabled={isSame}
+          onClick={() =>
+            edit({
+              ...(newName !== '' && { name: newName }),
+              ...(words !== (definition.description ?? '') && { description: words === '' ? null : words }),
+            })
+          }
+        >
+          Show the plan …
+        </button>
+      </div>
+      {change !== undefined && (
+        <EditDialog
+          change={change}
+          onClose={() => setChange(undefined)}
+          onDone={() => {
+            setChange(undefined)
+            setName('')
+            why.reload()
+            onDone()
+          }}
+        />
+      )}
+    </Section>
+  )
+}
+
+/** A tool that `filter.deny` names can be shown again; nothing where something else hides it. */
+export const ShowAgain = ({
+  why,
+  onDone,
+}: {
+  readonly why: WhyEnd | undefined
+  readonly onDone: () => void
+}): JSX.Element | null => {
+  const [isOpen, setOpen] = useState(false)
+  const hidden =
+    why?.kind === 'known'
+      ? why.all.find(
+          ({ kind, exposed, steps }) =>
+            kind === 'tools' &&
+            exposed === undefined &&
+            steps.some(({ effect, path }) => effect === 'hides' && path.includes('.filter.deny')),
+        )
+      : undefined
+  if (hidden === undefined || session.value?.write !== true) return null
+  return (
+    <>
+      <button type="button" class="button" onClick={() => setOpen(true)}>
+        Switch it on …
+      </button>
+      {isOpen && (
+        <EditDialog
+          change={{ kind: 'tool', server: hidden.server, tool: hidden.original, hidden: false }}
+          onClose={() => setOpen(false)}
+          onDone={() => {
+            setOpen(false)
+            onDone()
+          }}
+        />
+      )}
+    </>
+  )
+}
