@@ -25,7 +25,7 @@ import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
 import { Exchange } from './exchange.ts'
 import type { Port } from './exchange.ts'
-import { memberConfiguration } from './shared-servers.ts'
+import { memberConfiguration, ownedServers } from './shared-servers.ts'
 import type { OwnerAddress } from './shared-servers.ts'
 
 /** What a worker is told at its start. */
@@ -138,7 +138,12 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
   void relayLogs(
     running.logs,
     () => configuration,
-    (lines) => exchange.tell('logs', lines),
+    // What a process that all share says, its owner hands on.
+    (lines) =>
+      exchange.tell(
+        'logs',
+        lines.filter(({ line }) => !ownedServers(configuration).has(line.server)),
+      ),
   )
   return {
     running,
@@ -187,7 +192,7 @@ export const relayLogs = async (
 ): Promise<never> => {
   const never = new AbortController().signal
   for (let after = 0; ;) {
-    const lines = logs.read({ servers: [], after, sinceMs: 0, count: 0 })
+    const lines = logs.read({ servers: [], after, sinceMs: 0, count: Infinity })
     after = logs.latest
     const limits = new Map(configuration().servers.map(({ key, limits: { maxStderrBytes } }) => [key, maxStderrBytes]))
     if (lines.length > 0) relay(lines.map((line) => ({ line, maxBytes: limits.get(line.server) ?? 0 })))

@@ -116,7 +116,7 @@ const configure = (cli: Cli, more = ''): Promise<void> =>
     `listen: { workers: 2 }
 reload: { watch: false }
 servers:
-  one: ${cli.fake('good', 'one').replace(/ }$/, ', lifecycle: { sharing: shared, spare: 0 } }')}
+  one: ${cli.fake('chatty', 'one').replace(/ }$/, ', lifecycle: { sharing: shared, spare: 0 } }')}
   own: ${cli.fake('good', 'own')}
 ${more}`,
   )
@@ -172,6 +172,10 @@ describe('two workers', () => {
         expect(textOf(await host.modern('one__echo', { text: 'c' }))).toBe('c')
         expect(textOf(await host.modern('own__echo', { text: 'd' }))).toBe('d')
       }
+      // What the shared process prints is seen once, whichever worker made it print.
+      const printed = async (): Promise<number> => (await cli.here('logs', 'one')).stdout.split('echo a').length - 1
+      while ((await printed()) < 16);
+      expect(await printed()).toBe(16)
       // As in one process: that of the lists, and that of all calls.
       expect(new Set(cli.log('one')).size).toBe(2)
 
