@@ -10,7 +10,7 @@
  *                         supervisor ── view: a gateway without addresses ── owner: a gateway of the shared processes
  */
 import cluster from 'node:cluster'
-import type { Worker as Process } from 'node:cluster'
+import type { Worker as Child } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import type { FeedMessage, FeedOptions } from '../../admin/calls.ts'
@@ -24,6 +24,7 @@ import { operateStore } from '../../store/relayed-store.ts'
 import type { TcpAddress } from '../../transport/http1/server/listen-address.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
+import { remark } from '../terminal/print.ts'
 import { Exchange, WORKER_VARIABLE } from './exchange.ts'
 import type { Port } from './exchange.ts'
 import type { Voice } from './serving.ts'
@@ -40,7 +41,7 @@ interface Slot {
   /** From 1. */
   readonly index: number
   readonly backoff: Backoff
-  process: Process | undefined
+  child: Child | undefined
   /** `undefined`: there is no process, or it does not serve yet. */
   exchange: Exchange | undefined
   restarts: number
@@ -82,7 +83,6 @@ export class Supervisor {
   readonly owner: Running
   readonly #loaded: Loaded
   readonly #log: Voice['log']
-  readonly #output: NodeJS.WritableStream & { readonly isTTY?: boolean }
   readonly #store: MemoryStore
   readonly #start: CommonStart
   readonly #slots: readonly Slot[]
@@ -107,13 +107,12 @@ export class Supervisor {
     this.#loaded = loaded
     this.#configuration = loaded.configuration
     this.#log = log
-    this.#output = loaded.io.stderr
     this.#store = parts.store
     this.#start = parts.start
     this.#slots = Array.from({ length: loaded.configuration.workers }, (_, at) => ({
       index: at + 1,
       backoff: new Backoff(),
-      process: undefined,
+      child: undefined,
       exchange: undefined,
       restarts: 0,
       timer: undefined,
@@ -156,8 +155,8 @@ export class Supervisor {
 
   /** Those that serve now. */
   get serving(): readonly Serving[] {
-    return this.#slots.flatMap(({ index, process, exchange }) =>
-      exchange === undefined || process === undefined ? [] : [{ index, pid: process.process.pid ?? 0, exchange }],
+    return this.#slots.flatMap(({ index, child, exchange }) =>
+      exchange === undefined || child === undefined ? [] : [{ index, pid: child.process.pid ?? 0, exchange }],
     )
   }
 
@@ -243,18 +242,19 @@ export class Supervisor {
 
   /** Resolves with the addresses of a new worker once it serves. */
   async #open(slot: Slot): Promise<readonly TcpAddress[]> {
-    const process = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
-    slot.process = process
-    if (process.process.stderr !== null)
-      createInterface({ input: process.process.stderr }).on('line', (line) => void this.#output.write(`${line}\n`))
+    const child = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
+    slot.child = child
+    const { stderr: input } = child.process
+    // Lines of its log, and what Node says of a process that dies.
+    if (input !== null) createInterface({ input }).on('line', (line) => remark(this.#loaded.io, line))
     const port: Port = {
-      send: (message) => process.send(message),
-      onMessage: (receive) => void process.on('message', receive),
-      onClose: (closed) => void process.once('disconnect', closed),
+      send: (message) => child.send(message),
+      onMessage: (receive) => void child.on('message', receive),
+      onClose: (closed) => void child.once('disconnect', closed),
     }
     // What is sent before the worker listens to messages would be lost.
     const ready = Promise.withResolvers<void>()
-    process.once('exit', (code, signal) => ready.reject(new EndedEarly(slot.index, signal ?? code)))
+    child.once('exit', (code, signal) => ready.reject(new EndedEarly(slot.index, signal ?? code)))
     const exchange: Exchange = new Exchange(port, {
       ready: ready.resolve,
       store: (operation: unknown, args: readonly unknown[]) => operateStore(this.#store, operation, args),
@@ -272,7 +272,7 @@ export class Supervisor {
 
   /** Starts a worker again that has ended by itself. */
   #watchOver(slot: Slot): void {
-    const { process } = slot
+    const { child } = slot
     const startedMs = performance.now()
     const ended = (code: number | null, signal: string | null): void => {
       slot.exchange = undefined
@@ -283,8 +283,9 @@ export class Supervisor {
       slot.restarts++
       slot.timer = setTimeout(() => void this.#again(slot), waitMs)
     }
-    if (process === undefined || process.isDead()) ended(process?.process.exitCode ?? null, process?.process.signalCode ?? null)
-    else process.once('exit', ended)
+    const { exitCode = null, signalCode = null } = child?.process ?? {}
+    if (child === undefined || child.isDead()) ended(exitCode, signalCode)
+    else child.once('exit', ended)
   }
 
   async #again(slot: Slot): Promise<void> {
@@ -294,19 +295,19 @@ export class Supervisor {
       this.#log.info({ worker: slot.index }, 'the worker serves again')
     } catch (error) {
       this.#log.error({ worker: slot.index, error: String(error) }, 'a worker cannot be started')
-      slot.process?.process.kill('SIGKILL')
+      slot.child?.process.kill('SIGKILL')
     }
     this.#watchOver(slot)
   }
 
   async #end(slot: Slot, withinMs: number | undefined): Promise<void> {
     clearTimeout(slot.timer)
-    const { process } = slot
-    if (process === undefined || process.isDead()) return
-    const exited = new Promise<void>((resolve) => process.once('exit', () => resolve()))
+    const { child } = slot
+    if (child === undefined || child.isDead()) return
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     const maxMs = Math.min(this.#configuration.host.drainMs, withinMs ?? Infinity) + GRACE_MS
-    const timer = setTimeout(() => process.process.kill('SIGKILL'), maxMs)
-    if (slot.exchange === undefined) process.process.kill('SIGKILL')
+    const timer = setTimeout(() => child.process.kill('SIGKILL'), maxMs)
+    if (slot.exchange === undefined) child.process.kill('SIGKILL')
     else slot.exchange.tell('stop')
     await exited
     clearTimeout(timer)
