@@ -31,6 +31,31 @@ const sideTable = (sdks: readonly Sdk[], judged: readonly Judged[], side: 'serve
     ]),
   ])
 
+/** What a program did in these comparisons. */
+const tally = (found: readonly Judged[]): readonly string[] => {
+  const lost = found.filter((one) => one.lost.length > 0).length
+  const explained = found.filter((one) => one.lost.length === 0 && one.explained.length > 0).length
+  return [found.length, found.length - lost - explained, explained, lost].map(String)
+}
+
+/** Programs as servers and as hosts, then those that stood between the two. */
+const programTable = (programs: readonly Sdk[], judged: readonly Judged[], versionOf: (name: string) => string): string => {
+  const rows = programs.flatMap((sdk) =>
+    (['server', 'host'] as const).flatMap((side) => {
+      const found = judged.filter(({ observation: { cell } }) => cell[side] === sdk && cell.bridge === undefined)
+      return found.length === 0 ? [] : [[sdk.key, sdk.version, side, ...tally(found)]]
+    }),
+  )
+  const bridges = new Set(judged.flatMap(({ observation: { cell } }) => cell.bridge ?? []))
+  const between = [...bridges].toSorted().map((bridge) => {
+    const [name = '', side = ''] = bridge.split(/ [(]|[)]/)
+    const place = side === 'host' ? 'between host and Trunkline' : 'between Trunkline and server'
+    const found = judged.filter(({ observation: { cell } }) => cell.bridge === bridge)
+    return [name, versionOf(name), place, ...tally(found)]
+  })
+  return table([['program', 'version', 'as', 'comparisons', 'equal', 'explained', 'lost'], ...rows, ...between])
+}
+
 const EVERY =
   'Hosts on its own SDK and on the SDKs of TypeScript ask each server; each host asks the servers in TypeScript and the one on its own SDK.'
 const FEW =
@@ -46,7 +71,10 @@ export const renderPeersPage = (
   judged: readonly Judged[],
   notRun: readonly string[],
   isFew: boolean,
+  versionOf: (name: string) => string,
 ): string => {
+  const programs = sdks.filter(({ language }) => language === 'program')
+  const libraries = sdks.filter((sdk) => !programs.includes(sdk))
   const used = EXPLANATIONS.map((explanation, index) => ({
     explanation,
     index,
@@ -57,7 +85,7 @@ export const renderPeersPage = (
     if (lost.length > 0) {
       const { cell, way, scenario } = observation
       const pairs = losses.get(scenario) ?? new Set()
-      losses.set(scenario, pairs.add(`${cell.host.key} → ${cell.server.key}, ${TITLES[cell.transport]}, ${way}`))
+      losses.set(scenario, pairs.add(`${cellName(cell)}, ${way}`))
     }
   return `# SDKs of other languages
 
@@ -72,12 +100,16 @@ ${cellCount(judged)} pairs were run.
 
 ## As servers
 
-${sideTable(sdks, judged, 'server')}
+${sideTable(libraries, judged, 'server')}
 
 ## As hosts
 
-${sideTable(sdks, judged, 'host')}
-
+${sideTable(libraries, judged, 'host')}
+${
+  programs.length === 0
+    ? ''
+    : `\n## Real programs\n\nServers that people install, frameworks as hosts, and programs that stand between a host or a server and Trunkline (\`npm run peers programs\`).\n\n${programTable(programs, judged, versionOf)}\n`
+}
 ## Lost
 
 ${losses.size === 0 ? 'Nothing.' : table([['scenario', 'pairs'], ...[...losses].map(([scenario, pairs]) => [scenario, [...pairs].join('<br>')])])}

@@ -15,7 +15,7 @@ import type { Judged } from '../test/peers/explained.ts'
 import { LANGUAGES } from '../test/peers/languages.ts'
 import type { Sdk } from '../test/peers/languages.ts'
 import { runKeycloak, setUpKeycloak } from '../test/peers/idp.ts'
-import { programGroups, PROGRAMS, setUpPrograms } from '../test/peers/programs.ts'
+import { bridgeVersion, programGroups, PROGRAMS, setUpPrograms } from '../test/peers/programs.ts'
 import { runGroup } from '../test/peers/run.ts'
 import { renderPeersPage } from './peers-page.ts'
 
@@ -74,7 +74,7 @@ for (const [name, { sdks, setUp, groups }] of Object.entries(PARTS)) {
   ran.push(...sdks)
 }
 if (names.length === 0 || isWritten)
-  await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun, isFew))
+  await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun, isFew, bridgeVersion))
 const lost = judged.filter((one) => one.lost.length > 0).length
 const explained = judged.filter((one) => one.lost.length === 0 && one.explained.length > 0).length
 console.log(`${judged.length} comparisons: ${judged.length - lost - explained} equal, ${explained} explained, ${lost} lost`)

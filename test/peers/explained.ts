@@ -126,6 +126,14 @@ export const EXPLANATIONS: readonly Explanation[] = [
       ['java-1.1', 'java-2.0'].includes(cell.host.key) && scenario === 'connect' && text(direct).includes('Line: retry:'),
   },
   {
+    rule: '7.2',
+    reason: 'The connection of the direct pair broke in the middle of an answer; through Trunkline the answer came',
+    covers: (_, { cell, direct, through }) =>
+      cell.host.language === 'java' &&
+      (direct as { error?: { kind?: string } }).error?.kind === 'EOFException' &&
+      !text(through).includes('EOFException'),
+  },
+  {
     rule: 'B295',
     reason:
       'Over HTTP+SSE a host is cut off by a restart, of any server, unless it opens its stream again, which SDKs of Python, Go and Java do not',
@@ -220,7 +228,9 @@ export const EXPLANATIONS: readonly Explanation[] = [
       'mcp-proxy relays no announcement of a list: one is read again once a second at most (`cache.fresh`), and served as it was known while the server starts again',
     covers: ({ path }, { scenario, cell }) =>
       (cell.bridge === 'mcp-proxy (server)' || cell.server.key === 'mcp-proxy-http') &&
-      ((scenario === 'tools: list_changed' && /^(during|after|called)/.test(path)) || scenario === 'default host: tools'),
+      ((scenario === 'tools: list_changed' && /^(during|after|called)/.test(path)) ||
+        (scenario === 'restart of the gateway' && path.startsWith('listed')) ||
+        scenario === 'default host: tools'),
   },
   {
     rule: '3.12',

@@ -162,6 +162,10 @@ const BRIDGES: readonly Bridge[] = [
   ...bridge('trunkline', chained),
 ]
 
+/** The version of a program that stands between, as it is pinned; of Trunkline none. */
+export const bridgeVersion = (name: string): string =>
+  name === 'trunkline' ? '–' : npmVersion(name) || pythonVersion('mcpproxy', name)
+
 /** What these programs offer to stdio servers: a URL. */
 const typescript = TYPESCRIPT_1.server.map((word) => `'${word}'`).join(' ')
 const FRONTS: readonly Sdk[] = [
