@@ -55,6 +55,34 @@ export interface Serving {
   readonly exchange: Exchange
 }
 
+/** A connection that is handed to a worker; `fd` is negative once it is closed here. */
+interface HandedOver {
+  readonly fd: number
+  close(): void
+}
+
+/**
+ * Node keeps a connection open here until the worker says that it has it, and for ever where the worker ends before: its host would wait for
+ * an answer that never comes. Such connections are closed, so that hosts connect again.
+ */
+const closeUntaken = (child: Child): void => {
+  const { process: forked } = child
+  const send = forked.send.bind(forked) as (...args: readonly unknown[]) => boolean
+  let handed: HandedOver[] = []
+  const noting = (...args: readonly unknown[]): boolean => {
+    const [, handle] = args
+    if (isHandedOver(handle)) handed = [...handed.filter(({ fd }) => fd >= 0), handle]
+    return send(...args)
+  }
+  forked.send = noting as typeof forked.send
+  child.once('exit', () => {
+    for (const handle of handed) if (handle.fd >= 0) handle.close()
+  })
+}
+
+const isHandedOver = (handle: unknown): handle is HandedOver =>
+  typeof handle === 'object' && handle !== null && 'fd' in handle && typeof handle.fd === 'number' && 'close' in handle
+
 /** What one worker answered: what its function of that name returns. */
 export interface WorkerAnswer {
   readonly worker: Serving
@@ -244,6 +272,7 @@ export class Supervisor {
   async #open(slot: Slot): Promise<readonly TcpAddress[]> {
     const child = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
     slot.child = child
+    closeUntaken(child)
     const { stderr: input } = child.process
     // Lines of its log, and what Node says of a process that dies.
     if (input !== null) createInterface({ input }).on('line', (line) => remark(this.#loaded.io, line))
