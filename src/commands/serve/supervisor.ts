@@ -74,7 +74,7 @@ const closeUntaken = (child: Child): void => {
     if (isHandedOver(handle)) handed = [...handed.filter(({ fd }) => fd >= 0), handle]
     return send(...args)
   }
-  forked.send = noting as typeof forked.send
+  forked.send = noting
   child.once('exit', () => {
     for (const handle of handed) if (handle.fd >= 0) handle.close()
   })
