@@ -9,7 +9,10 @@ export interface Group {
 }
 
 const GROUPS: readonly Group[] = [
-  { title: 'Start', pages: ['index', 'start/personal', 'start/team', 'start/ci', 'start/bridge', 'symptoms', 'migration'] },
+  {
+    title: 'Start',
+    pages: ['index', 'start/personal', 'start/team', 'start/ci', 'start/bridge', 'stopwatch', 'symptoms', 'migration'],
+  },
   { title: 'Hosts', pages: ['hosts', 'hosts/'] },
   {
     title: 'How-to',

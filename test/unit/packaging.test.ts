@@ -48,9 +48,16 @@ test('server.json names this version of the package, and the words it is started
   const entry = JSON.parse(read('server.json')) as {
     version: string
     name: string
-    packages: { identifier: string; version: string }[]
+    description: string
+    packages: { identifier: string; version: string; packageArguments: { type: string; name?: string }[] }[]
   }
-  expect(entry.name).toMatch(/^[\w.-]+\/[\w.-]+$/)
+  // What the registry refuses (schema 2025-12-11): other names, longer descriptions, ranges of versions.
+  expect(entry.name).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
+  expect(entry.description.length).toBeLessThanOrEqual(100)
+  expect(entry.version).toMatch(/^\d+\.\d+\.\d+$/)
+  // A named argument is written as `name=value`, which a short option does not take.
+  for (const { type, name } of entry.packages.flatMap(({ packageArguments }) => packageArguments))
+    if (type === 'named') expect(name).toMatch(/^--/)
   expect(entry.version).toBe(version)
   expect(entry.packages).toMatchObject([{ identifier: 'trunkline', version, transport: { type: 'stdio' } }])
 })

@@ -146,8 +146,16 @@ describeWith(['tmux'], 'in a terminal', () => {
   test('as a job in the background it serves, and the terminal does not stop it', async () => {
     await using cli = await laid()
     const terminal = openTerminal(cli, 'up', { columns: 160, job: 'back' })
+    // No closed terminal ends a job in the background.
+    const end = async (): Promise<void> => {
+      const { pid } = JSON.parse((await cli.here('ps', '--json')).stdout || '{}') as { pid?: number }
+      if (pid !== undefined) process.kill(pid, 'SIGTERM')
+    }
+    onTestFinished(end)
     await shown(terminal, /gone +failed[^]*Ctrl-C ends/)
     expect((await cli.here('ps')).code).toBe(0)
+    await end()
+    await shown(terminal, /ended 0/)
   }, 60_000)
 
   test('F-22 a window that is closed ends what was started in it', async () => {
