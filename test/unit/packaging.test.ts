@@ -75,6 +75,8 @@ test('the container runs without root, has a health check and a folder to write 
   expect(text).toMatch(/^USER node$/m)
   expect(text).toMatch(/^HEALTHCHECK [^]*\/readyz/m)
   expect(text).toMatch(/^VOLUME \/data$/m)
+  // What the build writes is not executable, and the image starts it by its name.
+  expect(text).toMatch(/^RUN chmod 755 (\S+) && ln -s \1 \/usr\/local\/bin\/trunkline$/m)
   const allowed = read('.dockerignore')
     .split('\n')
     .flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []))
