@@ -359,9 +359,9 @@ export const startGateway = async (configuration: Configuration, surroundings: R
     sighted:
       sightings && ((host, listing) => sightings.see(host, listing && gateway.feed.viewOf(listing).list('tools').rows.length)),
     observer: undefined,
-    guides: async (url, needsToken) => {
+    guides: async (url, takesToken) => {
       const { connectGuides } = await import('./host-files/guides.ts')
-      return connectGuides(url, needsToken ? TOKEN_VARIABLE : undefined)
+      return connectGuides(url, takesToken ? TOKEN_VARIABLE : undefined)
     },
     hideJson: redactor.hideJson,
     command: (...words) => operatorCommand(configuration.named, ...words),

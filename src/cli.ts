@@ -227,7 +227,7 @@ const makeProgram = (
     .option('--toolset <name>', 'this toolset')
     .option('--http', 'by the URL of the running process; else the host starts trunkline itself')
     .option('--stdio', 'the host starts trunkline itself (what happens without --http)')
-    .option('--token-env <name>', 'with --http: the variable that holds a token')
+    .option('--token-env <name>', 'with --http: the variable that holds a token, for a host that does not sign in by itself')
     .option('--move', 'take its own servers behind Trunkline: import them, and remove them there')
     .option('--no-move', 'leave its own servers alone, and do not ask')
     .option('--print', 'print what would be entered, and write nothing')

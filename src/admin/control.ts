@@ -1,7 +1,7 @@
 /** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
 import type { Running } from '../app.ts'
 import { LOCAL } from '../auth/identity.ts'
-import { authMode } from '../auth/inbound/inbound-options.ts'
+import { authMode, takesTokenByHand } from '../auth/inbound/inbound-options.ts'
 import type { SignInEnd } from '../auth/oauth/sign-ins.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { ConfigError } from '../config/syntax/problems.ts'
@@ -174,6 +174,7 @@ export const localControl = (
     metrics: async (isOpenMetrics) => redactor.hide(metricsText(running, isOpenMetrics)),
     status: async () => {
       const { configuration, gateway } = running
+      const { oauth } = configuration.host.auth ?? {}
       const replicas = await running.replicas?.list().catch(() => undefined)
       return redactor.hideIn({
         pid: process.pid,
@@ -182,6 +183,7 @@ export const localControl = (
         files: configuration.files,
         urls: urlsOf(running),
         auth: authMode(configuration.host.auth),
+        oauth: oauth && { endpoint: oauth.audience, clients: oauth.hostClients },
         servers: serverStatuses(running),
         limits: running.limits.all,
         rates: gateway.rates.counts,
@@ -211,10 +213,11 @@ export const localControl = (
     },
     guides: async (toolset) => {
       const { hub, gateway, configuration } = running
-      const [url] = urlsOf(running)
+      const { auth } = configuration.host
+      const url = auth?.oauth?.audience ?? urlsOf(running)[0]
       if (url === undefined || gateway.scopeFor(LOCAL, { toolset }) === undefined) return undefined
-      const needsToken = authMode(configuration.host.auth) !== 'none'
-      return hub.guides(toolset === undefined ? url : `${url}/${encodeURIComponent(toolset)}`, needsToken)
+      const own = toolset === undefined ? url : `${url}/${encodeURIComponent(toolset)}`
+      return hub.guides(own, takesTokenByHand(auth))
     },
     history: async () => redactor.hideIn(history()),
     offered: async (servers, apps) => readOffered(running, servers, apps, redactor),

@@ -1,5 +1,6 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../app.ts'
+import type { HostClientId } from '../auth/inbound/inbound-options.ts'
 import type { Finding } from '../catalog/inventory.ts'
 import type { ToolsetSummary } from '../catalog/lint/toolset-findings.ts'
 import { estimateTokens } from '../catalog/tokens.ts'
@@ -99,6 +100,11 @@ export interface Status {
   readonly urls: readonly string[]
   /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
   readonly auth: string
+  /**
+   * Absent: hosts sign in nowhere. `endpoint`: the MCP endpoint as tokens and metadata name it, which hosts must use as it stands;
+   * `clients`: client ids that they may be configured with (`auth.oauth.clients`).
+   */
+  readonly oauth: { readonly endpoint: string; readonly clients: readonly HostClientId[] } | undefined
   readonly servers: readonly ServerStatus[]
   /** Limits that were reached since the start, and how often. */
   readonly limits: readonly LimitCount[]

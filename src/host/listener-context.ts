@@ -78,8 +78,8 @@ export interface ListenerContext {
   readonly sessionOpened: ((session: Pick<HostSession, 'onEnd'> & { readonly revision: Revision }) => void) | undefined
   /** Is told of every host that connects or lists tools (`trunkline connect` waits for it); `undefined`: there is no state folder. */
   readonly sighted: ((host: Sighted, listing: Caller | undefined) => void) | undefined
-  /** How hosts are connected to a URL, for people; `needsToken`: with a credential. */
-  readonly guides: (url: string, needsToken: boolean) => Promise<readonly ConnectGuide[]>
+  /** How hosts are connected to a URL, for people; `takesToken`: with one of their environment. */
+  readonly guides: (url: string, takesToken: boolean) => Promise<readonly ConnectGuide[]>
   /** Hides the secrets of the configuration in JSON text, for errors to hosts (T-14). */
   readonly hideJson: (json: string) => string
   /** A command of ours, as errors name it to operators. */

@@ -2,7 +2,8 @@
 import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { PER_USER, staticToken, tokenOf } from '../support/credentials.ts'
+import type { AuthOptions, ResourceServerOptions } from '../../src/auth/inbound/inbound-options.ts'
+import { oauthOf, PER_USER, staticToken, tokenOf } from '../support/credentials.ts'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../support/fake-issuer.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -109,6 +110,32 @@ describe('over plain requests', () => {
     expect((await fetch(at(gateway, '/'), { headers: foreign })).status).toBe(403)
     const post = await fetch(at(gateway, '/'), { method: 'POST', body: new URLSearchParams({ token: 'x' }), headers: foreign })
     expect(post.status).toBe(403)
+  })
+
+  test('names the client ids of auth.oauth.clients as text, and asks for a token by hand only where there is no other way', async () => {
+    const oauth = (facts: Partial<ResourceServerOptions>): AuthOptions =>
+      oauthOf({ issuer: 'https://idp.test' }, 'https://gw.test/mcp', facts)
+    const hostClients = [
+      { id: 'mcp-host', name: 'Cursor & <b>others</b>' },
+      { id: 'plain', name: undefined },
+    ]
+    const signing = oauth({ hostClients })
+    await using gateway = await startGateway({ servers: {}, host: { auth: signing } })
+    const page = async (): Promise<string> => (await fetch(at(gateway, '/'), { headers: HTML })).text()
+    const text = await page()
+    expect(text).toContain('<li><code>mcp-host</code><span>Cursor &#38; &#60;b&#62;others&#60;/b&#62;</span></li>')
+    expect(text).toContain('<li><code>plain</code><span>any host</span></li>')
+    expect(text).toContain('A host opens a browser')
+    expect(text).not.toContain('TRUNKLINE_TOKEN')
+    const { running } = gateway
+    const { configuration } = running
+    const apply = (auth: AuthOptions) => running.apply({ ...configuration, host: { ...configuration.host, auth } }, new Set())
+    await apply({ ...signing, tokens: [staticToken('A')] })
+    expect(await page()).toContain('One that cannot brings an access token')
+    expect(await page()).not.toContain('TRUNKLINE_TOKEN')
+    await apply(AUTH)
+    expect(await page()).toContain('TRUNKLINE_TOKEN')
+    expect(await page()).not.toContain('Client ids')
   })
 
   test('behind a proxy it names the address that hosts use, and posts to the path the proxy has before ours', async () => {

@@ -108,6 +108,12 @@ export const authMode = (auth: AuthOptions | undefined): 'none' | 'tokens' | 'oa
   return auth.tokens.length === 0 ? 'oauth' : 'any'
 }
 
+/**
+ * Whether hosts are given a token by hand. With an authorization server they sign in there, which a header in their own file would
+ * prevent; one that cannot sign in gets its variable by `connect --token-env`.
+ */
+export const takesTokenByHand = (auth: AuthOptions | undefined): boolean => authMode(auth) === 'tokens'
+
 /** Scopes that are needed to come in at all. */
 export const entranceScopes = ({ scopes }: ResourceServerOptions): readonly string[] =>
   scopes.filter((scope) => serverOfScope(scope) === undefined)

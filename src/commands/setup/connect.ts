@@ -2,6 +2,8 @@
 import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { connectAdmin } from '../../admin/client.ts'
+import type { Status } from '../../admin/status.ts'
+import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { userConfigurationPath } from '../../config/read/find.ts'
 import { stateRoot } from '../../config/read/folders.ts'
@@ -79,8 +81,13 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
       failures.push(`${HOSTS[host].label}: ${error.message}`)
     }
   }
+  const { clients = [] } = options.http === true ? ((await runningStatus(connecting))?.oauth ?? {}) : {}
+  if (clients.length > 0 && !json && reports.length > 0) remarkLines(io, clientLines(clients))
   const firstRequests = await awaitHosts(await connecting.again(), reports, sinceMs, waitMs)
-  if (json) await printJson(io, { hosts: reports.map((report) => ({ ...report, firstRequest: firstRequests.get(report.host) })) })
+  if (json) {
+    const hosts = reports.map((report) => ({ ...report, firstRequest: firstRequests.get(report.host) }))
+    await printJson(io, { hosts, ...(clients.length > 0 && { clients }) })
+  }
   if (failures.length > 0) throw new CommandError(EXIT.config, failures.join('\n'))
   if (chosen.length === 0 && !json) await printLines(io, [`  no host was found; known: ${Object.keys(HOSTS).join(', ')}`])
   return EXIT.ok
@@ -138,6 +145,15 @@ const awaitHosts = async (
   await Promise.all(waiting)
   return found
 }
+
+/** Most hosts register by themselves; the others ask a person for an id. */
+const clientLines = (clients: readonly HostClientId[]): readonly string[] => [
+  '  client ids, for a host that asks for one when it signs in:',
+  ...clients.map(({ id, name }) => `    ${id}  ${name ?? 'any host'}`),
+]
+
+const runningStatus = async ({ invocation }: Connecting): Promise<Status | undefined> =>
+  (await connectAdmin(invocation.place))?.status()
 
 const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? ''
 
@@ -295,19 +311,18 @@ const knownScope = (word: string): Scope => {
 
 /** By URL where a process runs that can be reached so, or where that is asked for; else the host starts us, and we attach to it. */
 const targetFor = async (connecting: Connecting, host: string, options: ConnectOptions): Promise<Target> => {
-  const { context, configuration, invocation } = connecting
+  const { context, configuration } = connecting
   const { http = false, stdio = false, toolset, tokenEnv } = options
   if (http && stdio) throw new CommandError(EXIT.usage, '--http and --stdio exclude each other')
-  const status = http ? await (await connectAdmin(invocation.place))?.status() : undefined
+  const status = http ? await runningStatus(connecting) : undefined
   if (http) {
-    const [url] = status?.urls ?? []
+    const url = status?.oauth?.endpoint ?? status?.urls[0]
     if (url === undefined)
       throw new CommandError(
         EXIT.unreachable,
         `no process of this configuration runs, so its URL is not known: start it (${operatorCommand(connecting.named, 'up')}), or leave --http out`,
       )
-    const needsToken = status?.auth !== 'none'
-    const tokenVariable = tokenEnv ?? (needsToken ? 'TRUNKLINE_TOKEN' : undefined)
+    const tokenVariable = tokenEnv ?? (status?.auth === 'tokens' ? 'TRUNKLINE_TOKEN' : undefined)
     if (tokenVariable !== undefined && HOSTS[host].variable === undefined && HOSTS[host].http !== undefined)
       throw new ChangeError(`has no variables in its file, so a token would stand there; leave --http out`)
     return { kind: 'http', url: toolset === undefined ? url : `${url.replace(/\/$/, '')}/${toolset}`, tokenVariable }

@@ -6,6 +6,7 @@
  *     GET /, GET /mcp   with Accept: text/html, and no event stream asked for
  *     POST /            the same, for the owner of a token
  */
+import { authMode, takesTokenByHand } from '../../auth/inbound/inbound-options.ts'
 import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import type { Identity } from '../../auth/identity.ts'
@@ -33,7 +34,7 @@ export interface StatusSource {
 interface Shown {
   readonly url: string
   readonly guides: readonly ConnectGuide[]
-  readonly needsToken: boolean
+  readonly mode: ReturnType<typeof authMode>
   /** Client ids that hosts may be configured with. */
   readonly clients: readonly HostClientId[]
   /** Absent: the person has shown nothing. */
@@ -94,20 +95,20 @@ export class StatusPage {
   async #show(request: HttpRequest, identity: Identity | undefined, status = 200, problem?: string): Promise<void> {
     try {
       const { hub } = this.#source
-      const needsToken = this.#source.identityOf() !== undefined
+      const { auth } = hub.options
       const own = await this.#source.origin()
       const host = request.header('host') ?? ''
       // As the person typed it; what is no name of a host was typed by none.
       const base = this.#source.publicUrl() ?? (HOST.test(host) ? `http://${host}` : own)
       const url = base + hub.options.path
       const servers = identity === undefined ? [] : await this.#serversOf(identity)
-      const guides = await hub.guides(url, needsToken)
+      const guides = await hub.guides(url, takesTokenByHand(auth))
       const action = `${new URL(base).pathname.replace(/\/$/, '')}/`
-      const clients = hub.options.auth?.oauth?.hostClients ?? []
+      const clients = auth?.oauth?.hostClients ?? []
       const text = statusPage({
         url,
         guides,
-        needsToken,
+        mode: authMode(auth),
         clients,
         identity,
         servers,
@@ -134,13 +135,11 @@ export class StatusPage {
 }
 
 const statusPage = (shown: Shown): string => {
-  const { url, identity, needsToken } = shown
+  const { url, identity, mode } = shown
   const body = [
     `<p class="soft">One address for many MCP servers. Agents and editors connect to it; this page is for people.</p>`,
     `<section><h2>Connect a host</h2><p>Its address:</p><pre><code>${escaped(url)}</code></pre>`,
-    needsToken
-      ? `<p>A host brings an access token of its own. The examples take it from a variable, <code>${TOKEN_VARIABLE}</code>.</p>`
-      : '',
+    CREDENTIALS[mode],
     clientsMarkup(shown),
     ...shown.guides.map(guideMarkup),
     '</section>',
@@ -152,6 +151,14 @@ const statusPage = (shown: Shown): string => {
 
 /** The variable that the examples take a token from. */
 export const TOKEN_VARIABLE = 'TRUNKLINE_TOKEN'
+
+/** How a host gets its credential, by `auth.mode`. */
+const CREDENTIALS: Readonly<Record<Shown['mode'], string>> = {
+  none: '',
+  tokens: `<p>A host brings an access token of its own. The examples take it from a variable, <code>${TOKEN_VARIABLE}</code>.</p>`,
+  oauth: '<p>A host opens a browser, in which you sign in, and needs no token.</p>',
+  any: '<p>A host opens a browser, in which you sign in. One that cannot brings an access token of its own, in its <code>Authorization</code> header.</p>',
+}
 
 /** Client ids are no secrets: hosts send them in the open. */
 const clientsMarkup = ({ clients }: Shown): string => {
@@ -174,8 +181,8 @@ const tokenForm = ({ action, problem }: Shown): string =>
     `<form method="post" action="${escaped(action)}"><label for="token">Access token</label><input id="token" type="password" name="token" autocomplete="off" required><button>Show</button></form></section>`,
   ].join('')
 
-const serversMarkup = ({ servers, needsToken }: Shown, { principal }: Identity): string => {
-  const who = needsToken ? `<p class="soft">Signed in as ${escaped(cleanMessage(principal))}.</p>` : ''
+const serversMarkup = ({ servers, mode }: Shown, { principal }: Identity): string => {
+  const who = mode !== 'none' ? `<p class="soft">Signed in as ${escaped(cleanMessage(principal))}.</p>` : ''
   const list =
     servers.length === 0
       ? '<p>There are none yet. The command <code>add</code> adds one.</p>'

@@ -448,6 +448,24 @@ describe('the first request of a connected host', () => {
   })
 })
 
+test('connect --http of a gateway that hosts sign in to: its own name for the endpoint, no token, and the client ids', async () => {
+  const clients = '[{ client_id: mcp-host, name: Cursor }, { client_id: other }]'
+  const oauth = `{ issuer: "https://idp.test", audience: "https://mcp.test", clients: ${clients} }`
+  await using cli = await laid({ [CURSOR]: mcpServers({}) })
+  await cli.write('trunkline.yaml', `auth: { oauth: ${oauth} }\nservers: { a: ${cli.fake()} }\n`)
+  await using up = await cli.up()
+  await up.said(/MCP/)
+  const { code, stderr } = await cli.here('connect', 'cursor', '--http')
+  expect({ code, stderr }).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/mcp-host  Cursor\n +other  any host/) as string,
+  })
+  expect(JSON.parse(read(cli, CURSOR))).toEqual({ mcpServers: { trunkline: { url: 'https://mcp.test/mcp' } } })
+  const { stdout } = await cli.here('connect', 'cursor', '--http', '--json', '--token-env', 'MINE')
+  expect(JSON.parse(stdout)).toMatchObject({ clients: [{ id: 'mcp-host', name: 'Cursor' }, { id: 'other' }] })
+  expect(read(cli, CURSOR)).toContain('Bearer ${env:MINE}')
+})
+
 describe('without a configuration', () => {
   test('what hosts have is served, nothing is written, and the screen says what to type next', async () => {
     await using cli = await laid({
