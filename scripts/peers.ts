@@ -2,7 +2,7 @@
  * `npm run peers [-- --few] [LANGUAGE…] [programs]`: runs every pair of the named languages, and the real programs (all, unless one is
  * named), or with `--few` each transport and side of a language once, and prints what was lost. Without names, or with `--page`, it also
  * writes docs/peers.md.
- * `npm run peers idp` runs a real Keycloak with a real browser instead.
+ * `npm run peers idp [keycloak] [dex]` runs real identity providers with a real browser instead.
  * Exits with 1 when something was lost, and with 2 when something could not be run.
  */
 import { writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { judge, lossesOf } from '../test/peers/explained.ts'
 import type { Judged } from '../test/peers/explained.ts'
 import { LANGUAGES } from '../test/peers/languages.ts'
 import type { Sdk } from '../test/peers/languages.ts'
-import { runKeycloak, setUpKeycloak } from '../test/peers/idp.ts'
+import { runProviders } from '../test/peers/idp/run.ts'
 import { bridgeVersion, programGroups, PROGRAMS, setUpPrograms } from '../test/peers/programs.ts'
 import { runGroup } from '../test/peers/run.ts'
 import { renderPeersPage } from './peers-page.ts'
@@ -38,8 +38,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   programs: { sdks: PROGRAMS, setUp: setUpPrograms, groups: programGroups },
 }
 if (process.argv[2] === 'idp') {
-  await setUpKeycloak()
-  const missed = await runKeycloak(console.log)
+  const missed = await runProviders(process.argv.slice(3), console.log)
   console.log(missed.length === 0 ? 'all was seen' : `${missed.length} were not seen`)
   process.exit(missed.length === 0 ? 0 : 1)
 }
