@@ -33,6 +33,10 @@ export class FakeIssuer implements AsyncDisposable {
   readonly registrations: Record<string, unknown>[] = []
   /** Whether a token request is refused, whatever it brings. */
   refuses: (params: URLSearchParams) => boolean = () => false
+  /** What it answers then. */
+  refusal: Readonly<Record<string, string>> = { error: 'invalid_request' }
+  /** Token requests are answered with this status and nothing else. */
+  away: number | undefined
   readonly #server: Server
   readonly #options: FakeIssuerOptions
   readonly #codes = new Map<string, { challenge: string; redirect: string; grant: Grant }>()
@@ -52,6 +56,10 @@ export class FakeIssuer implements AsyncDisposable {
     const issuer = new FakeIssuer(server, options)
     server.on('request', (request, response) => {
       void bodyOf(request).then((body) => {
+        if (issuer.away !== undefined && request.url === '/token') {
+          response.writeHead(issuer.away).end()
+          return
+        }
         const { status = 200, headers = {}, json } = issuer.#answer(new URL(request.url ?? '/', issuer.url), body)
         response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json ?? {}))
       })
@@ -120,7 +128,7 @@ export class FakeIssuer implements AsyncDisposable {
 
   #token(params: URLSearchParams) {
     this.exchanges.push(params)
-    if (this.refuses(params)) return { status: 400, json: { error: 'invalid_request' } }
+    if (this.refuses(params)) return { status: 400, json: this.refusal }
     const kind = params.get('grant_type')
     const isGiven = kind === 'client_credentials' || kind === 'urn:ietf:params:oauth:grant-type:token-exchange'
     const grant = isGiven ? grantOf(params) : kind === 'refresh_token' ? this.#refreshed(params) : this.#redeemed(params)

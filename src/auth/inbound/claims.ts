@@ -92,6 +92,24 @@ const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): R
   }
 }
 
+/** A good token that is not for the endpoint it was sent to. `uri`: of that endpoint. */
+export const endpointRefusal = (uri: string, audiences: readonly string[], origin: string): Refusal => ({
+  cause: 'endpoint',
+  claim: 'aud',
+  expected: `${uri} or a URL above it`,
+  got: audiences.join(' '),
+  remedy: `have the issuer put ${origin} into "aud": it is valid at every endpoint`,
+})
+
+/** A token within the minute of clock skew after its end, where servers exchange it: no issuer does any more (F-27). */
+export const ENDED: Refusal = {
+  cause: 'end',
+  claim: 'exp',
+  expected: 'a time that has not passed, because servers use credentials.exchange',
+  got: 'one within the minute of clock skew',
+  remedy: 'the host must renew its token',
+}
+
 const endCheck = (exp: unknown, nowMs: number): Check => {
   if (typeof exp !== 'number')
     return failed({

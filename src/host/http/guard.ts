@@ -9,7 +9,7 @@ import { CredentialVerifier, VerifierBusy } from '../../auth/inbound/credential-
 import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
 import { issuersOf } from '../../auth/inbound/issuers.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
-import { isForResource, originOf, SKEW_MS } from '../../auth/inbound/claims.ts'
+import { ENDED, endpointRefusal, isForResource, originOf, SKEW_MS } from '../../auth/inbound/claims.ts'
 import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
 import type { Seal } from '../../auth/seal.ts'
 import type { SubjectTokens } from '../../auth/subject-tokens.ts'
@@ -169,13 +169,7 @@ export class Guard {
     const { audiences, identity, untilMs, unmapped } = admitted
     const uri = audiences === undefined ? undefined : this.resource?.uriOf(request.path)
     if (audiences !== undefined && uri !== undefined && !isForResource(audiences, uri)) {
-      this.#log.refused({
-        cause: 'endpoint',
-        claim: 'aud',
-        expected: `${uri} or a URL above it`,
-        got: audiences.join(' '),
-        remedy: `have the issuer put ${this.#origin} into "aud": it is valid at every endpoint`,
-      })
+      this.#log.refused(endpointRefusal(uri, audiences, this.#origin))
       return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
     }
     if (unmapped !== undefined) return this.#refuseUnmapped(request, identity.principal)
@@ -196,13 +190,7 @@ export class Guard {
    * such a token, so its calls would fail (F-27).
    */
   #refuseEnded(request: HttpRequest, principal: string): undefined {
-    this.#log.refused({
-      cause: 'end',
-      claim: 'exp',
-      expected: 'a time that has not passed, because servers use credentials.exchange',
-      got: 'one within the minute of clock skew',
-      remedy: 'the host must renew its token',
-    })
+    this.#log.refused(ENDED)
     return this.#refuse(request, 401, 'invalid_token', undefined, principal)
   }
 

@@ -147,3 +147,31 @@ test('B250 two hosts of one caller that call by turns, each with its own token, 
   expect(exchanged().length).toBeLessThanOrEqual(4)
   for (const host of [one, two]) await host[Symbol.asyncDispose]()
 })
+
+test('F-17 a caller whose token the issuer does not exchange gets 401, so that its host signs in again; a second refused token does not, since that would not end', async () => {
+  await using stage = await exchanging()
+  const [first, second] = await Promise.all([stage.tokenOf({ jti: 'first' }), stage.tokenOf({ jti: 'second' })])
+  stage.issuer.refuses = () => true
+  stage.issuer.refusal = { error: 'invalid_grant', error_description: `Client not allowed to exchange ${first}` }
+  const knock = (token: string) =>
+    send(stage.gateway.url, {
+      headers: bearer(token),
+      body: request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} }),
+    })
+  const failing = async (token: string): Promise<void> => {
+    await using host = await modernHttp.connect(stage.gateway, { token: () => token })
+    const end = await host.call('tools/call', CALL).catch(() => ({ isError: true }))
+    expect(end).toMatchObject({ isError: true })
+  }
+  await failing(first)
+  const sent = await knock(first)
+  expect([sent.status, sent.headers['www-authenticate']]).toEqual([401, expect.stringContaining('error="invalid_token"')])
+  // The host has signed in again, and the issuer still refuses: other servers must stay usable.
+  await failing(second)
+  expect((await knock(second)).status).toBe(200)
+  await using host = await modernHttp.connect(stage.gateway, { token: () => second })
+  expect(await host.call('tools/call', { name: 'b__other', arguments: {} })).not.toHaveProperty('isError', true)
+  const log = JSON.stringify(stage.gateway.log.entries)
+  expect(log).toContain('Client not allowed to exchange …')
+  for (const token of [first, second]) expect(log).not.toContain(token)
+})

@@ -96,6 +96,32 @@ describe('T-09 B249 of a remote server', () => {
   })
 })
 
+describe('T-09 of an issuer within a private network (allow_http)', () => {
+  test('http is spoken to at an address that is not public, also by name', async () => {
+    await using server = await serve((_, response) => response.end('{}'))
+    await using safe = new SafeFetch({ lookup: resolver(['127.0.0.1']).lookup })
+    for (const host of ['127.0.0.1', 'idp.internal'])
+      expect((await safe.fetch({ url: `http://${host}:${server.port}/keys`, reach: 'intranet' })).status).toBe(200)
+    expect(server.seen).toHaveLength(2)
+  })
+
+  test.each([
+    ['a public address', 'http://93.184.215.14/', ['127.0.0.1']],
+    ['a name of a public address', 'http://idp.example.com/', ['93.184.215.14']],
+    ['a name of a public address beside a private one', 'http://idp.example.com/', ['10.0.0.7', '93.184.215.14']],
+    ['a public address of IPv6', 'http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/', ['127.0.0.1']],
+  ])('tokens and keys do not go over http to %s', async (_name, url, addresses) => {
+    await using safe = new SafeFetch({ lookup: resolver(addresses).lookup })
+    await expect(safe.fetch({ url, reach: 'intranet' })).rejects.toThrow('is a public address: only https is spoken to')
+  })
+
+  test('without the switch http is not spoken to at all', async () => {
+    await using safe = new SafeFetch({ lookup: resolver(['10.0.0.7']).lookup })
+    for (const reach of ['private', 'public'] as const)
+      await expect(safe.fetch({ url: 'http://10.0.0.7/keys', reach })).rejects.toThrow('only https is spoken to')
+  })
+})
+
 describe('of a server on this machine', () => {
   test('its own http is spoken to, and no name that only resolves to it', async () => {
     await using server = await serve((_request, response) => response.end('{}'))

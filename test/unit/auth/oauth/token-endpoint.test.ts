@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ClientOptions } from '../../../../src/auth/oauth/options.ts'
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
-import { requestTokens } from '../../../../src/auth/oauth/token-endpoint.ts'
+import { GrantRefused, requestTokens } from '../../../../src/auth/oauth/token-endpoint.ts'
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -47,3 +47,40 @@ test.each([
     expect(authorization).toBe(isBasic ? `Basic ${Buffer.from('us+%26+them:s%3As').toString('base64')}` : undefined)
   },
 )
+
+const answering = (status: number, answer: string) =>
+  requestTokens({
+    provider: { issuer: 'https://as.test', tokenEndpoint: 'https://as.test/token', tokenAuth: ['none'] },
+    client: client({}),
+    params: { grant_type: 'refresh_token', refresh_token: 'a-secret-of-the-person' },
+    reach: 'public',
+    fetch: async () => ({ status, text: answer }),
+    now: () => 0,
+  })
+
+test('T-14 a refusal has the description of the authorization server, without what was sent and without what looks like a token', async () => {
+  const token = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJlLW9mLWEtdG9rZW4'
+  const description = `Token is not active: a-secret-of-the-person\u001b[31m ${token} ${'x '.repeat(1_000)}`
+  const refusal = await answering(400, JSON.stringify({ error: 'invalid_grant', error_description: description })).then(
+    () => undefined,
+    (error: unknown) => error as GrantRefused,
+  )
+  expect(refusal).toBeInstanceOf(GrantRefused)
+  expect(refusal?.code).toBe('invalid_grant')
+  expect(refusal?.message).toContain(
+    'the authorization server refused: "invalid_grant" ("Token is not active: …\\u001b[31m … x x',
+  )
+  expect(refusal?.message.length).toBeLessThan(500)
+})
+
+test.each([
+  [500, '{"error":"server_error"}'],
+  [503, 'busy'],
+  [429, '{"error":"slow_down"}'],
+  [200, 'no JSON'],
+  [200, '{"access_token":"a b"}'],
+])('an answer with HTTP %i and %s says nothing about the grant', async (status, answer) => {
+  const error = await answering(status, answer).catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(Error)
+  expect(error).not.toBeInstanceOf(GrantRefused)
+})

@@ -24,6 +24,7 @@ const scene = async (shared?: MemoryStore) => {
   const server = await FakeDownstream.start({ kind: 'modern http' })
   protect(server, issuer)
   const safe = new SafeFetch()
+  let isSilent = false
   let nowMs = 0
   const secrets: string[] = []
   /** As another process would have it. */
@@ -43,7 +44,8 @@ const scene = async (shared?: MemoryStore) => {
         },
       },
       {
-        fetch: safe.fetch,
+        fetch: (request) =>
+          isSilent ? Promise.reject(new Error(`${new URL(request.url).origin}: no answer in time`)) : safe.fetch(request),
         store: new TokenStore(
           new Seal({ keys: [KEY] }),
           shared === undefined ? folder : join(folder, 'credentials', String(replicas++)),
@@ -66,6 +68,7 @@ const scene = async (shared?: MemoryStore) => {
     credential,
     signIn,
     secrets,
+    silence: (silent: boolean) => (isSilent = silent),
     passHour: () => (nowMs += 3_600_000),
     [Symbol.asyncDispose]: async () => {
       for (const item of [safe, server, issuer]) await item[Symbol.asyncDispose]()
@@ -149,3 +152,23 @@ test('T-14 every token is named as a secret before it is used', async () => {
   await stage.signIn(one)
   expect(stage.secrets).toContain(one.bearer.value?.replace('Bearer ', ''))
 })
+
+test.each([503, 500, 429, 'silent'] as const)(
+  'F-17 an authorization server that is away (%s) makes the server not reachable; nothing is forgotten, and no sign-in is asked for',
+  async (away) => {
+    await using stage = await scene()
+    const one = stage.credential()
+    await stage.signIn(one)
+    stage.passHour()
+    if (away === 'silent') stage.silence(true)
+    else stage.issuer.away = away
+    const failure = await one.ready()?.catch((error: unknown) => error)
+    expect(failure).toMatchObject({ kind: 'unreachable', facts: { retryable: true } })
+    expect(failure).not.toHaveProperty('facts.signIn')
+    expect([one.isSignedIn, stage.credential().isSignedIn]).toEqual([true, true])
+    stage.issuer.away = undefined
+    stage.silence(false)
+    await one.ready()
+    expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
+  },
+)
