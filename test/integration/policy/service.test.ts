@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -228,6 +229,32 @@ test('T-20 arguments are sent as they came, and those that repeat a key are deni
 })
 
 describe('a guardrail', () => {
+  test('of arguments is in the audit log', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'trunkline-policy-'))
+    const file = join(folder, 'audit.ndjson')
+    try {
+      await using service = await startService(() => ({ decision: 'allow', arguments: { limit: 10 }, rule: 'limits' }))
+      const audit = { file, bodies: false, onFailure: 'refuse' } as const
+      await using gateway = await start(service.url, { replaces: ['arguments'] }, {}, { audit })
+      await using host = await modernHttp.connect(gateway)
+      await pay(host, { q: 'x' })
+      await gateway.running.stop()
+      const lines = (await readFile(file, 'utf8')).trim().split('\n')
+      expect(lines.map((line) => JSON.parse(line) as JsonMap)).toContainEqual(
+        expect.objectContaining({
+          method: 'tools/call',
+          policy: expect.objectContaining({
+            decision: 'allow',
+            rule: 'policy.service (limits)',
+            replaced: ['arguments'],
+          }) as unknown,
+        }),
+      )
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+
   test.each(everyTransport)('replaces arguments for a host over $name, and the result says so', async ({ connect }) => {
     await using service = await startService(({ call }) => ({
       decision: 'allow',
@@ -341,4 +368,36 @@ test('a reload asks another service for the next call', async () => {
     new Set(),
   )
   expect(await pay(host)).not.toHaveProperty('isError')
+})
+
+describe('docs/policy.md', () => {
+  const page = readFileSync(new URL('../../../docs/policy.md', import.meta.url), 'utf8')
+  const shown = (part: string): JsonMap => {
+    const texts = [...page.matchAll(/```json\n([^]*?)\n```/g)].map(([, text = '']) => text)
+    return JSON.parse(texts.find((text) => text.includes(part)) ?? 'null') as JsonMap
+  }
+  /** Names of members, in order; lists and scalars by their kind. */
+  const shapeOf = (value: unknown, name = ''): unknown => {
+    if (typeof value !== 'object' || value === null) return typeof value
+    if (Array.isArray(value)) return 'list'
+    // What callers choose themselves.
+    if (name === 'claims' || name === 'arguments') return 'object'
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner, key)]))
+  }
+
+  test('the question has the members that the page shows, and its answer denies with its reason', async () => {
+    const { result } = shown('"ttl_seconds"')
+    await using service = await startService(() => result)
+    await using gateway = await start(service.url)
+    await using host = await legacyHttp.connect(gateway)
+    const denied = await pay(host, { amount: 101 })
+    expect(shapeOf(service.asked()[0])).toEqual(shapeOf(shown('"input"')['input']))
+    expect(textOf(denied)).toBe(`denied by policy: ${String((result as JsonMap)['reason'])}`)
+    expect(shapeOf(denied)).toEqual(shapeOf(shown('Only the group finance')))
+    expect((denied['_meta'] as Record<string, JsonMap>)['dev.trunkline/gateway']).toMatchObject({
+      kind: 'policy_denied',
+      executed: 'no',
+      retryable: false,
+    })
+  })
 })
