@@ -27,6 +27,7 @@ import type { SpareOptions } from './downstream/spare.ts'
 import { Fleet } from './downstream/fleet.ts'
 import { makeOpeners } from './downstream/links/openers.ts'
 import { RetryBudget } from './downstream/pacing/retry-budget.ts'
+import { SharedLists } from './downstream/lists/shared-lists.ts'
 import { openMemory } from './downstream/lists/store.ts'
 import type { PolicyOptions } from './policy/options.ts'
 import { ServerLogs } from './downstream/server-logs.ts'
@@ -257,6 +258,7 @@ export const startGateway = async (configuration: Configuration, surroundings: R
   const faults = configuration.allowsFaults ? new Faults(log) : undefined
   faults?.apply(configuration.faults)
   if (faults !== undefined) sweeper.watch(faults)
+  const memory = openMemory(stateDir, log, store && new SharedLists(store, seal))
   const fleet: Fleet = new Fleet({
     sweeper,
     identity: IDENTITY,
@@ -275,7 +277,7 @@ export const startGateway = async (configuration: Configuration, surroundings: R
     maxStarts: () => current.gateway.maxStarts,
     hasCredential: (json) => credentials.hideJson(json) !== json,
     retries: new RetryBudget(() => current.gateway.retryPercent),
-    memory: openMemory(stateDir, log),
+    memory,
     backoff: surroundings.backoff ?? DEFAULT_BACKOFF,
     spare: surroundings.spare ?? DEFAULT_SPARE,
     legacyTtlMs: gatewayOptions.legacyTtlMs,
@@ -426,6 +428,7 @@ export const startGateway = async (configuration: Configuration, surroundings: R
     await before?.[Symbol.asyncDispose]()
   }
   await keepPolicy(configuration.policy)
+  await memory.learn(configuration.servers)
   const front: Front = new Front(hub, sweeper, oauth.fetch)
   inner?.serve((request) => front.receiveInner(request))
   const dispose = async (): Promise<void> => {
@@ -443,9 +446,10 @@ export const startGateway = async (configuration: Configuration, surroundings: R
       await dispose()
       throw error
     })
-  await replicas?.start(() => front.yieldTaken())
   subjects.want(exchangesTokens(configuration))
+  // Requests may come from here on: the servers are known before anything else is waited for.
   fleet.apply(configuration.servers)
+  await replicas?.start(() => front.yieldTaken())
   const pipes = new Set<Piped>()
   const { pipe } = surroundings
 
@@ -539,6 +543,7 @@ export const startGateway = async (configuration: Configuration, surroundings: R
       redactor.learn(next.secrets)
       redactor.retainMs = next.observe.capture.maxAgeMs
       credentials.learn(next.credentials)
+      await memory.learn(next.servers)
       const isSameFile = isDeepStrictEqual(current.audit, next.audit)
       const nextFile = isSameFile ? auditFile : next.audit && (await AuditFile.open(next.audit, log))
       if (pipe === undefined)

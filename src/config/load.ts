@@ -18,7 +18,7 @@ import { buildObserve } from './build/observe.ts'
 import { collectRates } from './build/rates.ts'
 import { buildPolicy, secretsOfPolicy } from './build/policy.ts'
 import { readProxies } from './build/proxies.ts'
-import { checkReplicas, secretsOfStore } from './build/replicas.ts'
+import { buildStore, checkReplicas, secretsOfStore } from './build/replicas.ts'
 import { buildServer } from './build/server.ts'
 import { buildTracing, secretsOfTracing } from './build/tracing.ts'
 import { tlsFilesOf } from './build/tls.ts'
@@ -51,6 +51,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   const tracing = buildTracing(settings.telemetry?.otlp)
   checkReplicas(gathered, problems)
   const workers = buildWorkers(gathered, problems)
+  const store = buildStore(gathered, context, problems)
   const toolsets = buildToolsets(gathered, servers, problems, warnings)
   const gateway = {
     ...buildGateway(settings),
@@ -93,7 +94,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     stateKeys: settings.state?.key ?? [],
     workers,
     replicaUrl: settings.replicas?.url,
-    store: settings.store,
+    store,
     runtimeDir: runtimeRoot(context),
     watch: settings.reload?.watch ?? true,
     confirm: settings.reload?.confirm ?? false,
@@ -113,6 +114,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
         ...secretsOfTracing(gathered.sections.get('telemetry')),
         ...secretsOfPolicy(gathered.sections.get('policy')),
         ...secretsOfStore(gathered.sections.get('store')),
+        ...(store?.tls?.key === undefined ? [] : [store.tls.key]),
       ]),
     ],
     credentials: [

@@ -56,9 +56,13 @@ export type OtherHosts = 'apps' | 'legacy'
 
 /** What is remembered of a server over restarts; see `store.ts`. */
 export interface Memory {
+  /** Reads what other replicas know of servers of which nothing is known here; never rejects. */
+  learn(servers: readonly ServerOptions[]): Promise<void>
   /** As the server said it, before any policy. */
   inventory(options: ServerOptions, of?: 'legacy'): Inventory | undefined
   keepInventory(options: ServerOptions, inventory: Inventory, of?: 'legacy'): void
+  /** It was read again, and is what was kept. */
+  confirmInventory(options: ServerOptions, inventory: Inventory): void
   /** It has never been read and has failed before, or was waited for in vain: lists wait for it no more. */
   hasFailed(options: ServerOptions): boolean
   keepFailed(options: ServerOptions): void

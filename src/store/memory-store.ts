@@ -36,6 +36,11 @@ export class MemoryStore implements Store {
     this.#maxListBytes = maxListBytes
   }
 
+  /** Of what has not ended. */
+  get keys(): readonly string[] {
+    return [...this.#entries.keys()].filter((key) => this.#live(key) !== undefined)
+  }
+
   async get(key: string): Promise<string | undefined> {
     const value = this.#live(key)?.value
     return typeof value === 'string' ? value : undefined

@@ -123,13 +123,20 @@ export class RedisStore implements Store {
   }
 }
 
-const open = ({ urls, sentinel, isCluster }: StoreOptions, role: string): Redis | Cluster => {
+const open = ({ urls, sentinel, isCluster, tls }: StoreOptions, role: string): Redis | Cluster => {
   const [first] = urls.map((url) => new URL(url))
   if (first === undefined) throw new RangeError('a store has a URL')
+  const isSecure = first.protocol === 'rediss:'
+  const secured = {
+    ...(tls?.ca !== undefined && { ca: tls.ca }),
+    ...(tls?.cert !== undefined && { cert: tls.cert }),
+    ...(tls?.key !== undefined && { key: tls.key }),
+    ...(tls?.serverName !== undefined && { servername: tls.serverName }),
+  }
   const common = {
     ...(first.username !== '' && { username: decodeURIComponent(first.username) }),
     ...(first.password !== '' && { password: decodeURIComponent(first.password) }),
-    ...(first.protocol === 'rediss:' && { tls: {} }),
+    ...(isSecure && { tls: secured }),
     connectionName: `trunkline-${role}`,
     connectTimeout: CONNECT_MS,
     // What cannot be sent now fails now: its caller has an answer for that.
@@ -150,7 +157,7 @@ const open = ({ urls, sentinel, isCluster }: StoreOptions, role: string): Redis 
       enableOfflineQueue: role === 'wakes',
       clusterRetryStrategy: (tries) => Math.min(50 * tries, MAX_PAUSE_MS),
       // Nodes of a cluster with TLS are announced by address, and named in the certificate by host.
-      ...(first.protocol === 'rediss:' && { dnsLookup: (address, callback) => callback(null, address) }),
+      ...(isSecure && { dnsLookup: (address, callback) => callback(null, address) }),
     })
   if (sentinel !== undefined)
     return new Redis({
@@ -158,7 +165,7 @@ const open = ({ urls, sentinel, isCluster }: StoreOptions, role: string): Redis 
       sentinels: nodes,
       name: sentinel,
       db: database,
-      ...(first.protocol === 'rediss:' && { enableTLSForSentinelMode: true }),
+      ...(isSecure && { enableTLSForSentinelMode: true, sentinelTLS: secured }),
     })
   return new Redis({ ...common, ...nodes[0], db: database })
 }

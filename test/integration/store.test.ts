@@ -1,5 +1,7 @@
 /** The store that replicas share: one suite for the one in memory and for a real redis-server, and what happens when it is sick (F-28). */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { GuardedStore } from '../../src/store/guarded-store.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -7,7 +9,9 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { StoreOptions } from '../../src/store/store-options.ts'
 import { describeWith } from '../support/programs.ts'
-import { startRedis } from '../support/redis.ts'
+import { makeCertificates } from '../support/certificates.ts'
+import type { Certificates } from '../support/certificates.ts'
+import { freePort, startClusterNode, startRedis, startSentinel } from '../support/redis.ts'
 import type { RedisServer } from '../support/redis.ts'
 
 const quiet = { debug: () => undefined }
@@ -17,6 +21,16 @@ const optionsOf = (url: string | readonly string[], more: Partial<StoreOptions> 
   isCluster: false,
   prefix: 'test',
   ...more,
+})
+/** What docs/scale-out.md names. */
+const RIGHTS = (
+  /^user trunkline (.*)$/m.exec(readFileSync(new URL('../../docs/scale-out.md', import.meta.url), 'utf8'))?.[1] ?? ''
+)
+  .split(' ')
+  .filter((word) => word.startsWith('+'))
+const closing = async (redis: Redis): Promise<{ readonly redis: Redis } & AsyncDisposable> => ({
+  redis,
+  [Symbol.asyncDispose]: async () => redis.disconnect(),
 })
 const openStore = async (options: StoreOptions): Promise<RedisStore> => {
   const store = new RedisStore(options, quiet)
@@ -73,12 +87,31 @@ const suite = (open: () => Promise<Store>): void => {
 
 describe('a store in memory', () => suite(async () => new MemoryStore()))
 
-describeWith(['redis-server'], 'a store at redis-server', () => {
+describeWith(['redis-server', 'openssl'], 'a store at redis-server', () => {
   const servers: RedisServer[] = []
+  let certificates: Certificates
+  beforeAll(() => {
+    certificates = makeCertificates('localhost')
+  })
+  afterAll(() => certificates[Symbol.dispose]())
+  const ownTls = () => ({
+    ca: certificates.text('ca'),
+    cert: certificates.text('client'),
+    key: certificates.text('client.key'),
+  })
+  /** Arguments of a server that speaks TLS at this port alone. */
+  const withTls = (port: number): readonly string[] => [
+    ...['--port', '0', '--tls-port', String(port), '--tls-ca-cert-file', certificates.path('ca')],
+    ...['--tls-cert-file', certificates.path('server'), '--tls-key-file', certificates.path('server.key')],
+  ]
   const start = async (more: readonly string[] = [], port?: number): Promise<RedisServer> => {
     const server = await startRedis(more, port)
     servers.push(server)
     return server
+  }
+  const startTls = async (): Promise<RedisServer> => {
+    const port = await freePort()
+    return start(withTls(port), port)
   }
   afterAll(async () => {
     for (const server of servers) await server[Symbol.asyncDispose]()
@@ -86,29 +119,78 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
 
   describe('alone', () => suite(async () => openStore(optionsOf((await start()).url))))
 
-  describe('with a user whose ACL knows our prefix alone', () =>
+  describe('with a user that may do no more than the documentation says', () =>
     suite(async () => {
-      const acl = 'user tl on >p@ss:w0rd ~test:* &test:* -@all +@read +@write +@scripting +@pubsub +@connection +info'
-      const { port } = await start(['--user', ...acl.split(' ').slice(1)])
+      const { port } = await start(['--user', 'tl', 'on', '>p@ss:w0rd', '~test:*', '&test:*', '-@all', ...RIGHTS])
       return openStore(optionsOf(`redis://tl:p%40ss%3Aw0rd@127.0.0.1:${port}`))
     }))
 
-  describe('of a cluster', () =>
+  describe('over TLS with an authority of its own, which asks for a certificate', () =>
     suite(async () => {
-      const { url, port } = await start([
-        '--cluster-enabled',
-        'yes',
-        '--cluster-config-file',
-        'nodes.conf',
-        '--cluster-announce-ip',
-        '127.0.0.1',
-      ])
-      const plain = new (await import('ioredis')).Redis(port)
-      await plain.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-      await vi.waitFor(async () => expect(await plain.call('CLUSTER', 'INFO')).toContain('cluster_state:ok'), 5_000)
-      plain.disconnect()
-      return openStore(optionsOf(url, { isCluster: true }))
+      const { port } = await startTls()
+      return openStore(optionsOf(`rediss://localhost:${port}`, { tls: { ...ownTls(), serverName: undefined } }))
     }))
+
+  test.each([
+    ['an authority that is not trusted', 'localhost', () => ({ ...ownTls(), ca: undefined }), /certificate/],
+    ['a certificate of another name', '127.0.0.1', ownTls, /altnames/],
+    [
+      'no certificate of ours',
+      'localhost',
+      () => ({ ...ownTls(), cert: undefined, key: undefined }),
+      /certificate required|ECONNRESET/,
+    ],
+  ])('over TLS with %s is not used, and the reason is logged', async (_name, host, tls, reason) => {
+    const { port } = await startTls()
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const log = { debug: (facts: object) => resolve((facts as { error?: string }).error) }
+    await using store = new RedisStore(optionsOf(`rediss://${host}:${port}`, { tls: { ...tls(), serverName: undefined } }), log)
+    expect(await promise).toMatch(reason)
+    await expect(store.get('a')).rejects.toThrow()
+  })
+
+  describe('of a cluster of three over TLS, with such a user', () =>
+    suite(async () => {
+      const user = ['--user', 'tl', 'on', '>secret', '~test:*', '&test:*', '-@all', ...RIGHTS, '+cluster|slots', '+cluster|info']
+      const nodes = await Promise.all(
+        [0, 1, 2].map(async () => {
+          const port = await freePort()
+          return startClusterNode([...withTls(port), '--tls-cluster', 'yes', ...user], port)
+        }),
+      )
+      servers.push(...nodes)
+      const tls = { ...ownTls(), serverName: 'localhost' }
+      const plain = nodes.map(({ port }) => new Redis({ port, host: '127.0.0.1', tls: { ...tls, servername: 'localhost' } }))
+      const ranges = [
+        [0, 5_460],
+        [5_461, 10_922],
+        [10_923, 16_383],
+      ] as const
+      for (const [at, node] of plain.entries()) await node.call('CLUSTER', 'ADDSLOTSRANGE', ...(ranges[at] ?? []))
+      for (const [at, { port, busPort }] of nodes.entries())
+        if (at > 0) await plain[0]?.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort)
+      await vi.waitFor(async () => {
+        for (const node of plain) expect(await node.call('CLUSTER', 'INFO')).toMatch(/cluster_state:ok[^]*cluster_known_nodes:3/)
+      }, 20_000)
+      for (const node of plain) node.disconnect()
+      return openStore(optionsOf(`rediss://tl:secret@127.0.0.1:${nodes[0]?.port}`, { isCluster: true, tls }))
+    }))
+
+  test('found through a sentinel, and found again after it has made another server the primary', async () => {
+    const primary = await start()
+    const standby = await start(['--replicaof', `127.0.0.1 ${primary.port}`, '--repl-diskless-sync-delay', '0'])
+    const sentinel = await startSentinel('main', primary.port)
+    servers.push(sentinel)
+    await using store = await openStore(optionsOf(sentinel.url, { sentinel: 'main' }))
+    await store.set('a', '1', 60_000)
+    await using watcher = await closing(new Redis(sentinel.port))
+    await vi.waitFor(async () => expect(await watcher.redis.call('SENTINEL', 'REPLICAS', 'main')).toHaveLength(1), 20_000)
+    await using follower = await closing(new Redis(standby.port))
+    await vi.waitFor(async () => expect(await follower.redis.get('test:a')).toBe('1'), 20_000)
+    primary.process.kill('SIGKILL')
+    await vi.waitFor(() => store.set('b', '2', 60_000), { timeout: 25_000, interval: 100 })
+    expect(await store.getAll(['a', 'b'])).toEqual(['1', '2'])
+  }, 60_000)
 
   test('F-28 that is paused fails within its time and then at once, and is used again when it is back', async () => {
     const server = await start()
@@ -140,7 +222,7 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
   test('F-28 that takes no writes, as a replica of another one, refuses and is not waited for', async () => {
     const server = await start()
     await using store = await openStore(optionsOf(server.url))
-    const plain = new (await import('ioredis')).Redis(server.port)
+    const plain = new Redis(server.port)
     await plain.call('REPLICAOF', '127.0.0.1', '1')
     await expect(store.set('a', '1', 60_000)).rejects.toThrow('READONLY')
     plain.disconnect()

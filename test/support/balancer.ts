@@ -16,12 +16,12 @@ export interface Balancer extends AsyncDisposable {
 }
 
 export const openBalancer = async (targets: readonly number[]): Promise<Balancer> => {
-  const forward = (from: IncomingMessage, to: ServerResponse, body: Buffer, tries: number): void => {
-    const port = balancer.targets[balancer.next++ % balancer.targets.length]
+  const forward = (from: IncomingMessage, to: ServerResponse, body: Buffer, first: number, tries: number): void => {
+    const port = balancer.targets[(first + tries) % balancer.targets.length]
     const sent = request({ host: '127.0.0.1', port, method: from.method, path: from.url, headers: from.headers, agent: false })
     to.on('close', () => sent.destroy())
     sent.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED' && tries + 1 < balancer.targets.length) return forward(from, to, body, tries + 1)
+      if (error.code === 'ECONNREFUSED' && tries + 1 < balancer.targets.length) return forward(from, to, body, first, tries + 1)
       if (to.headersSent) to.destroy()
       else to.writeHead(502).end()
     })
@@ -36,7 +36,7 @@ export const openBalancer = async (targets: readonly number[]): Promise<Balancer
   const server = createServer((from, to) => {
     const pieces: Buffer[] = []
     from.on('data', (piece: Buffer) => pieces.push(piece))
-    from.on('end', () => forward(from, to, Buffer.concat(pieces), 0))
+    from.on('end', () => forward(from, to, Buffer.concat(pieces), balancer.next++, 0))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const balancer: Balancer = {

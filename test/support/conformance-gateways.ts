@@ -1,5 +1,7 @@
 /** Gateways that the conformance suite is run against: one server with original names, at the merged endpoint and at its bridge. */
+import { openBalancer } from './balancer.ts'
 import { fake, FakeDownstream } from './fake-downstream.ts'
+import { openFaultProxy } from './fault-proxy.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import type { GatewayHome, GatewayProcess } from './gateway-process.ts'
 import { stdioTarget } from './processes.ts'
@@ -12,12 +14,15 @@ export interface ConformanceGateway extends GatewayProcess {
 /** Streams from the start, closed early to be polled: so that the suite sees what it can check of them. */
 const POLLED = { stream_after: { legacy: '0s' }, poll_after: '100ms' }
 
+const STATE_KEY = '0123456789abcdef'.repeat(4)
+
 /** A gateway with this server behind it, once it knows the server; a second one, which offers nothing, makes `/mcp` a merged endpoint. */
 export const conformanceGateway = async (
   home: GatewayHome,
   name: string,
   options: Record<string, unknown>,
   listen: object = POLLED,
+  more: Record<string, unknown> = {},
 ): Promise<ConformanceGateway> => {
   const idle = await FakeDownstream.start(fake.of({ kind: 'modern http' }))
   const file = await home.write(name, {
@@ -26,6 +31,7 @@ export const conformanceGateway = async (
     naming: { prefix: 'never' },
     servers: { ref: options, idle: { url: 'url' in idle.address ? idle.address.url.href : '' } },
     reload: { watch: false },
+    ...more,
   })
   const gateway = await startGatewayProcess(file)
   await gateway.saw((said) => said.some((line) => line.includes('server is ready') && line.includes('"ref"')))
@@ -37,6 +43,29 @@ export const conformanceGateway = async (
       await idle[Symbol.asyncDispose]()
     },
   }
+}
+
+/** So many replicas of it behind a balancer that sends each request to the next one. `store`: URL of the one they share. */
+export const conformanceReplicas = async (
+  home: GatewayHome,
+  count: number,
+  options: Record<string, unknown>,
+  store: string,
+  listen?: object,
+): Promise<{ readonly url: string } & AsyncDisposable> => {
+  await using opened = new AsyncDisposableStack()
+  const ports: number[] = []
+  for (let at = 0; at < count; at++) {
+    // Has its port before the replica has one.
+    const wire = opened.use(await openFaultProxy(0))
+    const shared = { state: { key: STATE_KEY }, replicas: { url: `http://127.0.0.1:${wire.port}` }, store }
+    const gateway = opened.use(await conformanceGateway(home, `replica-${at}`, options, listen, shared))
+    wire.target = Number(new URL(gateway.url).port)
+    ports.push(wire.target)
+  }
+  const balancer = opened.use(await openBalancer(ports))
+  const all = opened.move()
+  return { url: balancer.url.href, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
 export const stdioOptions = (...args: string[]): Record<string, unknown> => {

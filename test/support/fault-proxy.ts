@@ -10,8 +10,8 @@ export type Fault =
   | { readonly type: 'none' }
   /** New connections are closed at once, those that are open are reset. */
   | { readonly type: 'refuse' }
-  /** Half-open: everything is taken, nothing is passed on, and no end is told to the other side. */
-  | { readonly type: 'swallow' }
+  /** Half-open: everything is taken, nothing is passed on, and no end is told to the other side. `from`: of connections from this address alone. */
+  | { readonly type: 'swallow'; readonly from?: string }
   /** Nothing is read any more, so that whoever writes feels it. */
   | { readonly type: 'stall' }
   /** So many bytes at a time, one piece per turn of the event loop. */
@@ -25,8 +25,12 @@ export interface FaultProxy extends AsyncDisposable {
   readonly open: number
   target: number
   set(fault: Fault): void
-  /** Resets every connection that is open; new ones are served. */
-  reset(): void
+  /** Resets every connection that is open, or those from this address; new ones are served. */
+  reset(from?: string): void
+  readonly isOpen: boolean
+  /** Nothing listens at the port until `resume`: new connections are refused, those that are open are reset. */
+  shut(): void
+  resume(): Promise<void>
   /** The same, but for connections on which a request has had nothing of its answer: those stay as they are, as in a rolling deployment. */
   drain(): void
 }
@@ -34,6 +38,8 @@ export interface FaultProxy extends AsyncDisposable {
 interface Pair {
   readonly client: Socket
   readonly server: Socket
+  /** Address of the client. */
+  readonly from: string | undefined
   /** Bytes from the target that may still pass. */
   left: number
   /** The latest bytes came from the client. */
@@ -50,9 +56,11 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
     pair.server.resetAndDestroy()
   }
 
+  const isSwallowed = ({ from }: Pair): boolean => fault.type === 'swallow' && (fault.from === undefined || fault.from === from)
+
   const pass = (pair: Pair, from: Socket, to: Socket, chunk: Buffer): void => {
     pair.isWaiting = from === pair.client
-    if (fault.type === 'swallow') return
+    if (isSwallowed(pair)) return
     if (from === pair.server && chunk.length >= pair.left) {
       to.write(chunk.subarray(0, pair.left), () => end(pair))
       return
@@ -71,6 +79,7 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
     const pair: Pair = {
       client,
       server: connect(proxy.target, '127.0.0.1'),
+      from: client.remoteAddress,
       left: fault.type === 'cut' ? fault.after : Infinity,
       isWaiting: false,
     }
@@ -85,10 +94,10 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
       from.on('error', () => undefined)
       // A half-open connection says nothing when one side goes: the other waits.
       from.on('close', () => {
-        if (fault.type !== 'swallow') end(pair)
+        if (!isSwallowed(pair)) end(pair)
       })
       from.on('end', () => {
-        if (fault.type !== 'swallow') to.end()
+        if (!isSwallowed(pair)) to.end()
       })
       if (fault.type === 'stall') from.pause()
     }
@@ -96,9 +105,10 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
 
+  const { port } = server.address() as AddressInfo
   const proxy: FaultProxy = {
     target,
-    port: (server.address() as AddressInfo).port,
+    port,
     get open() {
       return pairs.size
     },
@@ -113,12 +123,24 @@ export const openFaultProxy = async (target: number): Promise<FaultProxy> => {
         }
       }
     },
-    reset: () => pairs.forEach(end),
-    drain: () => [...pairs].filter(({ isWaiting }) => !isWaiting).forEach(end),
-    [Symbol.asyncDispose]: async () => {
-      const closed = once(server, 'close')
+    get isOpen() {
+      return server.listening
+    },
+    reset: (from) => [...pairs].filter((pair) => from === undefined || pair.from === from).forEach(end),
+    shut: () => {
       server.close()
       pairs.forEach(end)
+    },
+    resume: async () => {
+      server.listen(proxy.port, '127.0.0.1')
+      await once(server, 'listening')
+    },
+    drain: () => [...pairs].filter(({ isWaiting }) => !isWaiting).forEach(end),
+    [Symbol.asyncDispose]: async () => {
+      pairs.forEach(end)
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
       await closed
     },
   }

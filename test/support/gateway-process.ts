@@ -11,7 +11,7 @@ import type { Target } from './processes.ts'
 import { PROGRAM } from './program.ts'
 
 /** What a configuration file may hold; only Trunkline checks it. */
-export type GatewayConfig = Record<string, unknown>
+export type GatewayConfig = Record<string, unknown> & { readonly state?: object }
 
 /** A folder for one configuration and its state; disposing it removes both. */
 export interface GatewayHome extends AsyncDisposable {
@@ -40,7 +40,7 @@ export const gatewayHome = async (): Promise<GatewayHome> => {
     folder,
     async write(name, config) {
       const file = join(folder, `${name}.json`)
-      await writeFile(file, JSON.stringify({ ...config, state: { dir: join(folder, `${name}-state`) } }))
+      await writeFile(file, JSON.stringify({ ...config, state: { ...config.state, dir: join(folder, `${name}-state`) } }))
       return file
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),

@@ -1,4 +1,4 @@
-/** `tls` of one server: its files, read and checked, so that a wrong one is an error with a place and not a handshake that fails. */
+/** `tls` of one server or of the store: its files, read and checked, so that a wrong one is an error with a place and not a handshake that fails. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
@@ -16,12 +16,17 @@ const FILES = ['ca', 'cert', 'key'] as const
 export const buildTls = (
   { tls, url }: ServerEntry,
   folder: string,
-  { home }: Context,
+  context: Context,
   complain: Complain,
 ): TlsSettings | undefined => {
   if (tls === undefined) return undefined
   if (url !== undefined && url.protocol !== 'https:')
     complain(['tls'], `"tls" has no effect on ${url.protocol}//`, 'remove it, or give an https:// URL')
+  return readTls(tls, folder, context, complain)
+}
+
+/** Reads the files that are named; adds a problem for one that cannot be used. */
+export const readTls = (tls: NonNullable<ServerEntry['tls']>, folder: string, { home }: Context, complain: Complain): TlsSettings => {
   if ((tls.cert === undefined) !== (tls.key === undefined))
     complain(['tls'], '"cert" and "key" belong together', 'give both, or neither')
   const read = (name: (typeof FILES)[number]): string | undefined => {

@@ -1,13 +1,21 @@
-/** `store`: a URL, a list of them, or a map with `url`, `sentinel`, `cluster` and `prefix`. */
+/** `store`: a URL, a list of them, or a map with `url`, `sentinel`, `cluster`, `prefix` and `tls`. */
 import { DEFAULT_PREFIX } from '../../store/store-options.ts'
 import type { StoreOptions } from '../../store/store-options.ts'
 import { kind } from './kinds.ts'
 
-const MEMBERS = new Set(['url', 'sentinel', 'cluster', 'prefix'])
+/** `tls` names files, which are read later. */
+export interface StoreEntry extends Omit<StoreOptions, 'tls'> {
+  readonly tls: Readonly<Partial<Record<TlsMember, string>>> | undefined
+}
+type TlsMember = 'ca' | 'cert' | 'key' | 'server_name'
+
+const MEMBERS = new Set(['url', 'sentinel', 'cluster', 'prefix', 'tls'])
+const TLS_MEMBERS: readonly string[] = ['ca', 'cert', 'key', 'server_name'] satisfies TlsMember[]
+const TEXT = { type: 'string', minLength: 1 } as const
 const URL_TEXT = { type: 'string', pattern: '^rediss?://|\\$\\{' } as const
 const URLS = { anyOf: [URL_TEXT, { type: 'array', minItems: 1, items: URL_TEXT }] } as const
 
-export const storeKind = kind<StoreOptions>(
+export const storeKind = kind<StoreEntry>(
   'a URL such as redis://127.0.0.1:6379, or { url: […], cluster: true } or { url: […], sentinel: name-of-the-primary }',
   {
     anyOf: [
@@ -19,6 +27,11 @@ export const storeKind = kind<StoreOptions>(
           sentinel: { type: 'string', minLength: 1 },
           cluster: { type: 'boolean' },
           prefix: { type: 'string', pattern: '^[A-Za-z0-9:_.-]{1,64}$' },
+          tls: {
+            type: 'object',
+            properties: Object.fromEntries(TLS_MEMBERS.map((name) => [name, TEXT])),
+            additionalProperties: false,
+          },
         },
         required: ['url'],
         additionalProperties: false,
@@ -29,9 +42,9 @@ export const storeKind = kind<StoreOptions>(
   'schemes are redis and rediss (TLS); user, password and database stand in the URL',
 )
 
-const parseStore = (value: unknown): StoreOptions | undefined => {
+const parseStore = (value: unknown): StoreEntry | undefined => {
   if (typeof value !== 'object' || value === null || Object.keys(value).some((name) => !MEMBERS.has(name))) return undefined
-  const { url, sentinel, cluster = false, prefix = DEFAULT_PREFIX } = value as Readonly<Record<string, unknown>>
+  const { url, sentinel, cluster = false, prefix = DEFAULT_PREFIX, tls } = value as Readonly<Record<string, unknown>>
   const urls = (Array.isArray(url) ? url : [url]) as unknown[]
   const isGood =
     urls.length > 0 &&
@@ -41,10 +54,24 @@ const parseStore = (value: unknown): StoreOptions | undefined => {
     typeof prefix === 'string' &&
     /^[A-Za-z0-9:_.-]{1,64}$/.test(prefix) &&
     !(cluster && sentinel !== undefined) &&
+    isTls(tls) &&
     // Several addresses are those of a cluster or of sentinels.
     (urls.length === 1 || cluster || sentinel !== undefined)
-  return isGood ? { urls: urls as string[], sentinel: sentinel as string | undefined, isCluster: cluster, prefix } : undefined
+  if (!isGood) return undefined
+  return {
+    urls: urls as string[],
+    sentinel: sentinel as string | undefined,
+    isCluster: cluster,
+    prefix,
+    tls: tls as StoreEntry['tls'],
+  }
 }
+
+const isTls = (tls: unknown): boolean =>
+  tls === undefined ||
+  (typeof tls === 'object' &&
+    tls !== null &&
+    Object.entries(tls).every(([name, value]) => TLS_MEMBERS.includes(name) && typeof value === 'string' && value !== ''))
 
 const isStoreUrl = (text: unknown): boolean => {
   const url = typeof text === 'string' ? URL.parse(text) : null

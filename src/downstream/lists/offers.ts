@@ -148,7 +148,8 @@ export class Offers {
     })
     const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
     const isSame = offered.digest === this.#offered?.digest && isDeepStrictEqual(offered.absent, this.#offered.absent)
-    if (!isSame) memory.keepInventory(options, offered)
+    if (isSame) memory.confirmInventory(options, offered)
+    else memory.keepInventory(options, offered)
     this.#last = { readMs, costMs: performance.now() - readMs }
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)

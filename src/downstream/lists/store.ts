@@ -1,6 +1,7 @@
 /**
  * What is remembered of servers between runs: inventories and era verdicts, one file each in the state folder, written to a
- * temporary file and renamed. A broken file is set aside and logged, never fatal (DECISIONS 1).
+ * temporary file and renamed. A broken file is set aside and logged, never fatal (DECISIONS 1). Where replicas share a store, an inventory
+ * that no file has is the one that another replica has read.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -13,17 +14,25 @@ import type { Verdict } from '../../era/server/dial.ts'
 import { makeFolder } from '../../make-folder.ts'
 import type { Log, Memory, OtherHosts } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
+import type { SharedLists } from './shared-lists.ts'
 
 /** A legacy verdict works silently for ever, so it is believed for a day only (BRIDGING 5.2). */
 const LEGACY_VERDICT_MS = 24 * 3_600_000
 /** Lists older than this are not served while a server is away (BRIDGING 3.19). */
 const STALE_LISTS_MS = 24 * 3_600_000
+/** Lists that are read again and have not changed are noted as new so often. */
+const CONFIRM_MS = 3_600_000
 
 interface StoredEntry extends Omit<Entry, 'raw'> {
   readonly raw: string
 }
 interface StoredInventory extends Omit<Inventory, 'lists'> {
   readonly lists: Readonly<Record<ListKind, readonly StoredEntry[]>>
+}
+interface Lists {
+  readonly savedAt: number
+  readonly inventory?: StoredInventory
+  readonly legacyInventory?: StoredInventory
 }
 interface Stored {
   readonly launch: string
@@ -41,8 +50,8 @@ interface Stored {
   readonly legacyPins?: Readonly<Record<string, Pin>>
 }
 
-/** `undefined` as folder: everything is kept in memory only. */
-export const openMemory = (folder: string | undefined, log: Log): Memory => {
+/** `undefined` as folder: everything is kept in memory only. `shared`: with other replicas. */
+export const openMemory = (folder: string | undefined, log: Log, shared?: SharedLists): Memory => {
   const records = new Map<string, Stored>()
   let isWritable = folder !== undefined && makeStateFolder(folder, log)
 
@@ -66,15 +75,33 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
     }
   }
 
+  const share = (options: ServerOptions, isSame: boolean): void => {
+    const { savedAt, inventory, legacyInventory } = load(options) ?? {}
+    if (inventory !== undefined) shared?.keep(definitionOf(options), { savedAt, inventory, legacyInventory }, isSame)
+  }
+
   return {
-    inventory: (options, of) => {
-      const record = load(options)
-      const stored = record?.[of === 'legacy' ? 'legacyInventory' : 'inventory']
-      const isFresh = record !== undefined && Date.now() - record.savedAt < STALE_LISTS_MS
-      return isFresh && stored !== undefined ? revive(stored) : undefined
+    learn: async (servers) => {
+      const unknown = servers.filter((options) => freshLists(load(options)) === undefined)
+      await shared?.learn(unknown.map(definitionOf))
     },
-    keepInventory: (options, inventory, of) =>
-      save(options, of === 'legacy' ? { legacyInventory: store(inventory) } : { inventory: store(inventory), hasFailed: false }),
+    inventory: (options, of) => {
+      const name = of === 'legacy' ? 'legacyInventory' : 'inventory'
+      const record = freshLists(load(options)) ?? freshLists(shared?.find(definitionOf(options)))
+      const stored = record?.[name]
+      return stored === undefined ? undefined : revive(stored)
+    },
+    keepInventory: (options, inventory, of) => {
+      save(options, of === 'legacy' ? { legacyInventory: store(inventory) } : { inventory: store(inventory), hasFailed: false })
+      share(options, false)
+    },
+    confirmInventory: (options, inventory) => {
+      const record = load(options)
+      // What another replica has read is not in the file yet.
+      if (record?.inventory === undefined) save(options, { inventory: store(inventory), hasFailed: false })
+      else if (Date.now() - record.savedAt >= CONFIRM_MS) save(options, {})
+      share(options, true)
+    },
     hasFailed: (options) => load(options)?.hasFailed === true,
     keepFailed: (options) => {
       const record = load(options)
@@ -98,6 +125,19 @@ export const openMemory = (folder: string | undefined, log: Log): Memory => {
   }
 }
 
+/** A record with lists that may be served while the server is away. */
+const freshLists = (record: object | undefined): Lists | undefined => {
+  if (record === undefined) return undefined
+  const { savedAt = 0, inventory, legacyInventory } = record as Partial<Lists>
+  const isKnown = (inventory ?? legacyInventory) !== undefined && Date.now() - savedAt < STALE_LISTS_MS
+  return isKnown && hasWholeLists(record) ? (record as Lists) : undefined
+}
+
+const hasWholeLists = ({ inventory, legacyInventory }: Partial<Lists>): boolean =>
+  [inventory, legacyInventory].every(
+    (stored) => stored === undefined || LIST_KINDS.every((kind) => Array.isArray(stored.lists[kind])),
+  )
+
 const pinsOf = (of: OtherHosts | undefined) => (of === undefined ? 'pins' : (`${of}Pins` as const))
 
 /** Knows how to reach a server, and nothing of what it offers: for what one principal alone is listed (DECISIONS 1). */
@@ -105,6 +145,7 @@ export const inMemory = (memory: Memory): Memory => ({
   ...memory,
   inventory: () => undefined,
   keepInventory: () => undefined,
+  confirmInventory: () => undefined,
   hasFailed: () => false,
   keepFailed: () => undefined,
   pins: () => ({}),
@@ -118,6 +159,9 @@ const launchDigest = (options: ServerOptions): string => {
     .update(JSON.stringify([launch, url?.href, transport, era, headers, ...(credential === undefined ? [] : [credential])]))
     .digest('base64url')
 }
+
+/** Names a server to other replicas. */
+const definitionOf = (options: ServerOptions): string => JSON.stringify([options.key, launchDigest(options)])
 
 const fileOf = (folder: string, options: ServerOptions): string => join(folder, `server-${options.key}.json`)
 
@@ -145,12 +189,7 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
   }
   try {
     const record = JSON.parse(text) as Stored
-    const isWhole =
-      typeof record.launch === 'string' &&
-      [record.inventory, record.legacyInventory].every(
-        (stored) => stored === undefined || LIST_KINDS.every((kind) => Array.isArray(stored.lists[kind])),
-      )
-    if (isWhole) return record
+    if (typeof record.launch === 'string' && hasWholeLists(record)) return record
   } catch {
     // set aside below
   }

@@ -62,6 +62,16 @@ describe('replicas and store', () => {
     await expect(files.load()).rejects.toThrow(/store: expected a URL such as redis:\/\/127\.0\.0\.1:6379/)
   })
 
+  test.each([
+    ['{ url: redis://h, tls: { server_name: h } }', /store\.tls: "tls" has no effect on redis:\/\//],
+    ['{ url: rediss://h, tls: { ca: none.pem } }', /store\.tls\.ca: .*none\.pem cannot be used.*name a readable file of PEM/],
+    ['{ url: rediss://h, tls: { cert: none.pem } }', /store\.tls: "cert" and "key" belong together/],
+    ['{ url: rediss://h, tls: { cacert: x } }', /store: expected a URL such as/],
+  ])('T-21 %s is refused with its place', async (store, message) => {
+    await using files = await yaml(withKey(`store: ${store}`))
+    await expect(files.load()).rejects.toThrow(message)
+  })
+
   test('a password in the URL of the store is a secret', async () => {
     await using files = await yaml(withKey('store: redis://u:p%40ss@h'))
     expect((await files.load()).secrets).toEqual(expect.arrayContaining(['p%40ss', 'p@ss', 'redis://u:p%40ss@h']))
