@@ -18,8 +18,8 @@ const { values } = parseArgs({
     pause: { type: 'string', default: '10' },
     cuts: { type: 'string', default: '5' },
     cut: { type: 'string', default: '15' },
-    hosts: { type: 'string', default: '12' },
-    think: { type: 'string', default: '100' },
+    hosts: { type: 'string', default: '6' },
+    think: { type: 'string', default: '250' },
     verbose: { type: 'boolean', default: false },
   },
 })

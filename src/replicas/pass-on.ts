@@ -62,10 +62,12 @@ export class PassOn {
   ): Promise<{ status: number; header: (name: string) => string | undefined } | undefined> {
     return new Promise((resolve, reject) => {
       const request = this.#request(url, 'GET', headers)
-      const timer = setTimeout(() => {
+      const late = (): void => {
         resolve(undefined)
         request.destroy()
-      }, CONNECT_MS)
+      }
+      // After a pause of this process what has arrived meanwhile is read first, as in `GuardedStore`.
+      const timer = setTimeout(() => setImmediate(late), CONNECT_MS)
       request.on('error', (error) => {
         clearTimeout(timer)
         reject(error)

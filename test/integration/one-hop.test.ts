@@ -9,6 +9,7 @@ import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
+import { MemoryStore } from '../support/memory-store.ts'
 import { startReplicas } from '../support/replicas.ts'
 import { toolsetOf } from '../support/toolsets.ts'
 
@@ -225,6 +226,18 @@ describe('a session of a legacy host', () => {
     })
     for (const { link } of set.all) link.isCut = false
     await vi.waitFor(async () => expect(await statusOf(set, 1, orphan)).toBe(200), 5_000)
+  })
+
+  test('F-28 is taken over though the store fails once', async () => {
+    const store = new MemoryStore()
+    const claim = store.claim.bind(store)
+    let failures = 0
+    store.claim = (...args) => (failures++ === 0 ? Promise.reject(new Error('LOADING')) : claim(...args))
+    await using set = await start({ store })
+    const id = await open(set)
+    await set.restart(0)
+    expect(await statusOf(set, 1, id)).toBe(200)
+    expect(failures).toBe(2)
   })
 
   test('DELETE at one replica ends it at all, also where its own is gone by then', async () => {

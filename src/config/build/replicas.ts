@@ -2,7 +2,7 @@
 import type { Gathered } from '../read/gather.ts'
 import type { Problem } from '../syntax/problems.ts'
 import type { StoreOptions } from '../../store/store-options.ts'
-import type { Context } from '../surroundings.ts'
+import type { Context } from '../runtime-environment.ts'
 import { child, scalars } from '../syntax/tree.ts'
 import type { Tree } from '../syntax/tree.ts'
 import { readTls } from './tls.ts'

@@ -6,7 +6,7 @@
 import { encodeModern } from '../../era/host/modern-host.ts'
 import { complete } from '../../rpc/call.ts'
 import { ReplicaAway } from '../../replicas/replicas.ts'
-import type { Replicas } from '../../replicas/replicas.ts'
+import type { Home, Replicas } from '../../replicas/replicas.ts'
 import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
 import { StoreDown } from '../../store/store.ts'
 import { EnvelopeError, readHostMessage } from '../../wire/message/envelope.ts'
@@ -69,9 +69,16 @@ export class Elsewhere {
     const { request } = entrance
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const to = await this.#replicas.locate(home, id)
+        let to: Home | undefined
+        try {
+          to = await this.#replicas.locate(home, id)
+          if (to === undefined && id !== undefined) await this.#hub.sessionIds.learn(id)
+        } catch (error) {
+          // One slow answer of the store is no outage. In an outage the next try fails at once (F-28).
+          if (error instanceof StoreDown && tries + 1 < MAX_TRIES) continue
+          throw error
+        }
         if (to === undefined) {
-          if (id !== undefined) await this.#hub.sessionIds.learn(id)
           withinRequest(request, this.#hub, serve)
           // Of another principal, or refused: what was read is not needed.
           if (id !== undefined) this.#hub.sessionIds.restored(id)
