@@ -22,6 +22,8 @@ import type { RoutedRequest } from './routed-request.ts'
 
 /** Found, lost and found again: a request is refused after so many replicas that did not take it. */
 const MAX_TRIES = 3
+/** Waits for the lease of a lost replica are not begun a second time: a host is answered within 35 s. */
+const STORE_RETRY_MS = 5_000
 const REQUEST_STATE = Buffer.from('"requestState"')
 
 /** What a request names that may live elsewhere. */
@@ -67,6 +69,7 @@ export class Elsewhere {
 
   async #send(entrance: RoutedRequest, body: Buffer | undefined, { home, id }: Named, serve: () => void): Promise<void> {
     const { request } = entrance
+    const retryUntilMs = performance.now() + STORE_RETRY_MS
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         let to: Home | undefined
@@ -75,7 +78,7 @@ export class Elsewhere {
           if (to === undefined && id !== undefined) await this.#hub.sessionIds.learn(id)
         } catch (error) {
           // One slow answer of the store is no outage. In an outage the next try fails at once (F-28).
-          if (error instanceof StoreDown && tries + 1 < MAX_TRIES) continue
+          if (error instanceof StoreDown && tries + 1 < MAX_TRIES && performance.now() < retryUntilMs) continue
           throw error
         }
         if (to === undefined) {
