@@ -36,11 +36,6 @@ export class MemoryStore implements Store {
     this.#maxListBytes = maxListBytes
   }
 
-  /** Of what has not ended. */
-  get keys(): readonly string[] {
-    return [...this.#entries.keys()].filter((key) => this.#live(key) !== undefined)
-  }
-
   async get(key: string): Promise<string | undefined> {
     const value = this.#live(key)?.value
     return typeof value === 'string' ? value : undefined

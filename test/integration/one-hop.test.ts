@@ -9,7 +9,7 @@ import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
-import { MemoryStore } from '../support/memory-store.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { startReplicas } from '../support/replicas.ts'
 import { toolsetOf } from '../support/toolsets.ts'
 

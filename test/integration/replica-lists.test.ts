@@ -5,7 +5,7 @@ import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
-import { MemoryStore } from '../support/memory-store.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { freePort } from '../support/redis.ts'
 import { KEY } from '../support/replicas.ts'
 
@@ -16,7 +16,15 @@ const META = {
   'io.modelcontextprotocol/clientInfo': { name: 'h', version: '1' },
 }
 const OTHER_KEY = 'fedcba9876543210'.repeat(4)
-const setup = (store: MemoryStore, more: Partial<GatewaySetup> = {}): GatewaySetup => ({
+/** Knows the names of what was set. */
+class NamedStore extends MemoryStore {
+  readonly keys: string[] = []
+  override set(key: string, value: string, ttlMs: number): Promise<void> {
+    this.keys.push(key)
+    return super.set(key, value, ttlMs)
+  }
+}
+const setup = (store: NamedStore, more: Partial<GatewaySetup> = {}): GatewaySetup => ({
   servers: {},
   store,
   stateKey: KEY,
@@ -38,14 +46,14 @@ const goDown = (server: FakeDownstream): void => {
     return true
   }
 }
-const isStored = (store: MemoryStore) =>
+const isStored = (store: NamedStore) =>
   vi.waitFor(() => expect(store.keys.filter((key) => key.startsWith('lists:'))).toHaveLength(1))
 
 test.each([
   ['modern', modernHttp.connect],
   ['legacy', legacyHttp.connect],
 ])('B282 a replica that starts while a server is down lists to %s hosts what another one has read', async (_name, connect) => {
-  const store = new MemoryStore()
+  const store = new NamedStore()
   await using a = await FakeDownstream.start(fake.of({ kind: 'legacy http', tools: ['x', 'y'] }))
   const fakes = new Map([['a', a]])
   await using first = await startGateway(setup(store, { fakes, early: false }))
@@ -60,7 +68,7 @@ test.each([
 })
 
 test('T-05 what a server lists to one principal alone is not stored, and no other replica lists it', async () => {
-  const store = new MemoryStore()
+  const store = new NamedStore()
   await using a = await FakeDownstream.start(fake.of({ kind: 'legacy http', tools: ['x'] }))
   const own = { fakes: new Map([['a', a]]), options: { a: { credential: PER_USER } }, host: { auth: TWO_TOKENS } }
   await using first = await startGateway(setup(store, { ...own, gateway: {} }))
@@ -73,7 +81,7 @@ test('T-05 what a server lists to one principal alone is not stored, and no othe
 })
 
 test('what was changed in the store by another program is not listed', async () => {
-  const store = new MemoryStore()
+  const store = new NamedStore()
   await using a = await FakeDownstream.start(fake.of({ kind: 'legacy http', tools: ['x'] }))
   const fakes = new Map([['a', a]])
   await using _ = await startGateway(setup(store, { fakes, early: false }))
@@ -85,7 +93,7 @@ test('what was changed in the store by another program is not listed', async () 
 })
 
 test('B279 a call that comes while a starting replica waits for its store is served, and no tool is unknown', async () => {
-  const store = new MemoryStore()
+  const store = new NamedStore()
   store.set = () => new Promise(() => undefined)
   await using a = await FakeDownstream.start(fake.of({ kind: 'legacy http', tools: ['x'] }))
   const port = await freePort()

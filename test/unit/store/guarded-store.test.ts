@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { GuardedStore } from '../../../src/store/guarded-store.ts'
-import { MemoryStore } from '../../support/memory-store.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
 
 test('F-28 an answer that came while this process stood still counts, however long that was', async () => {
   const { port1, port2 } = new MessageChannel()
