@@ -6,7 +6,7 @@ import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { freePort } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
 import { KEY } from '../support/replicas.ts'
 
 const CALL = { name: 'a__x', arguments: {} }

@@ -11,7 +11,8 @@ import type { StoreOptions } from '../../src/store/store-options.ts'
 import { describeWith } from '../support/programs.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import type { Certificates } from '../support/certificates.ts'
-import { freePort, startClusterNode, startRedis, startSentinel } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { startClusterNode, startRedis, startSentinel } from '../support/redis.ts'
 import type { RedisServer } from '../support/redis.ts'
 
 const quiet = { debug: () => undefined }

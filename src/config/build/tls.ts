@@ -26,7 +26,12 @@ export const buildTls = (
 }
 
 /** Reads the files that are named; adds a problem for one that cannot be used. */
-export const readTls = (tls: NonNullable<ServerEntry['tls']>, folder: string, { home }: Context, complain: Complain): TlsSettings => {
+export const readTls = (
+  tls: NonNullable<ServerEntry['tls']>,
+  folder: string,
+  { home }: Context,
+  complain: Complain,
+): TlsSettings => {
   if ((tls.cert === undefined) !== (tls.key === undefined))
     complain(['tls'], '"cert" and "key" belong together', 'give both, or neither')
   const read = (name: (typeof FILES)[number]): string | undefined => {
