@@ -102,8 +102,16 @@ describeWith(['redis-server', 'openssl'], 'a store at redis-server', () => {
   })
   /** Arguments of a server that speaks TLS at this port alone. */
   const withTls = (port: number): readonly string[] => [
-    ...['--port', '0', '--tls-port', String(port), '--tls-ca-cert-file', certificates.path('ca')],
-    ...['--tls-cert-file', certificates.path('server'), '--tls-key-file', certificates.path('server.key')],
+    '--port',
+    '0',
+    '--tls-port',
+    String(port),
+    '--tls-ca-cert-file',
+    certificates.path('ca'),
+    '--tls-cert-file',
+    certificates.path('server'),
+    '--tls-key-file',
+    certificates.path('server.key'),
   ]
   const start = async (more: readonly string[] = [], port?: number): Promise<RedisServer> => {
     const server = await startRedis(more, port)

@@ -5,7 +5,7 @@
 import { Socket } from 'node:net'
 
 const localAddress = process.env.LOCAL_ADDRESS
-const connect = Socket.prototype.connect
+const { connect } = Socket.prototype
 
 /** A copy: agents of `node:http` compare theirs later. */
 const withAddress = (options) => ('port' in options ? { localAddress, ...options } : options)
@@ -15,5 +15,5 @@ Socket.prototype.connect = function (...args) {
   // Node passes the arguments on as one list.
   if (Array.isArray(first)) first[0] = withAddress(first[0])
   else if (typeof first === 'object' && first !== null) args[0] = withAddress(first)
-  return connect.apply(this, args)
+  return Reflect.apply(connect, this, args)
 }
