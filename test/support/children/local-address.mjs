@@ -5,7 +5,7 @@
 import { Socket } from 'node:net'
 
 const localAddress = process.env.LOCAL_ADDRESS
-const { connect } = Socket.prototype
+const connect = Reflect.get(Socket.prototype, 'connect')
 
 /** A copy: agents of `node:http` compare theirs later. */
 const withAddress = (options) => ('port' in options ? { localAddress, ...options } : options)
