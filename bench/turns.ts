@@ -51,7 +51,7 @@ const WAYS: Readonly<Record<string, readonly [before: string, behind: string, op
     'data: ',
     '\n\n',
     (received) => {
-      const onEvent = ({ data }: SseEvent) => readIncoming(data, { receive: received, refuse: () => undefined })
+      const onEvent = ({ data, ahead }: SseEvent) => readIncoming(data, { receive: received, refuse: () => undefined }, ahead)
       const decoder = new SseDecoder({
         maxEventBytes: 16 * 1024 * 1024,
         memory: new BodyPool(),

@@ -1,5 +1,5 @@
 /**
- * Random input for every parser of what strangers write: `npm run fuzz -- --minutes N` shares the time out among the 17 parsers;
+ * Random input for every parser of what strangers write: `npm run fuzz -- --minutes N` shares the time out among the 18 parsers;
  * `--runs N` gives each so many inputs instead, `--parser WORD` takes those whose name holds the word, `--seed S` repeats a run. The
  * corpus comes first. What breaks a promise, or takes longer than 50 ms per 64 KiB, is shrunk, printed and added to
  * `test/corpus/bytes.json`, where the tests find it from then on. Exits with 1 if there was any.

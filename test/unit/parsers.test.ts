@@ -5,9 +5,9 @@ import { fuzz, RUNS_PER_TURN } from '../support/fuzz/run.ts'
 import { badInputs, inputs, targets } from '../support/fuzz/targets.ts'
 
 const corpus = badInputs()
-test('the corpus holds at least 2,000 bad inputs, and there are 17 parsers', () => {
+test('the corpus holds at least 2,000 bad inputs, and there are 18 parsers', () => {
   expect(new Set(corpus.map((input) => input.toString('latin1'))).size).toBeGreaterThanOrEqual(2_000)
-  expect(targets.length).toBe(17)
+  expect(targets.length).toBe(18)
 })
 
 describe.each(targets)('$name', (target) => {

@@ -1,5 +1,6 @@
 /** Parses one unit of a server (a body, the data of an event) into messages: one, or those of a batch. */
 import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
+import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 
 /** An unparsable message, and its id if that could be read. */
@@ -19,10 +20,10 @@ export interface Recipient {
 /** A message begins with it; a batch does not. */
 export const OPEN_BRACE = 0x7b
 
-/** Passes each message to `recipient`, in order; servers of 2025-03-26 and before send batches. */
-export const readIncoming = (bytes: Buffer, recipient: Recipient): void => {
+/** Passes each message to `recipient`, in order; servers of 2025-03-26 and before send batches. `ahead`: what was read while it came. */
+export const readIncoming = (bytes: Buffer, recipient: Recipient, ahead?: ScanAhead): void => {
   // Only `[` needs the look for a batch: a message begins with a brace.
-  if (bytes[0] === OPEN_BRACE) return readOne(bytes, recipient)
+  if (bytes[0] === OPEN_BRACE) return readOne(bytes, recipient, ahead)
   let batch: Buffer[] | undefined
   try {
     batch = splitBatch(bytes)
@@ -32,10 +33,10 @@ export const readIncoming = (bytes: Buffer, recipient: Recipient): void => {
   for (const each of batch ?? [bytes]) readOne(each, recipient)
 }
 
-const readOne = (bytes: Buffer, recipient: Recipient): void => {
+const readOne = (bytes: Buffer, recipient: Recipient, ahead?: ScanAhead): void => {
   let message: Envelope
   try {
-    message = readServerMessage(bytes)
+    message = readServerMessage(bytes, ahead)
   } catch (error) {
     return recipient.refuse(unparsableOf(bytes, error))
   }

@@ -135,7 +135,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#retryMs = event.retry ?? this.#retryMs
     if (event.event !== 'message' || event.data.length === 0) return
     const wasSent = this.#state === 'sent'
-    readIncoming(event.data, this)
+    readIncoming(event.data, this, event.ahead)
     // This event was the response.
     if (wasSent && this.#state === 'answered') this.#relayed(event.data)
   }

@@ -159,7 +159,7 @@ export class SseChannel implements Channel, Recipient {
     this.#closed.resolve(reason)
   }
 
-  #onEvent({ event, data }: SseEvent, from: URL): void {
+  #onEvent({ event, data, ahead }: SseEvent, from: URL): void {
     if (this.#endpoint === undefined) {
       if (event !== 'endpoint')
         return this.#end(new Failure('protocol', `the first event is "${event}", not "endpoint"`, { executed: 'no' }))
@@ -171,7 +171,7 @@ export class SseChannel implements Channel, Recipient {
       this.#opened.resolve()
     } else if (event === 'message' && data.length > 0) {
       this.#answersCall = false
-      readIncoming(data, this)
+      readIncoming(data, this, ahead)
       // A batch may hold messages for other requests.
       if (this.#answersCall && data[0] === OPEN_BRACE) this.#client.bodies.relayed(data)
     }

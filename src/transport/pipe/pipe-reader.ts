@@ -10,6 +10,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { readEnds } from '../../wire/message/message-ends.ts'
 import { Scanner } from '../../wire/json/scan.ts'
+import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { ChannelEvents } from '../channel/channel.ts'
 import { OPEN_BRACE } from '../channel/incoming.ts'
@@ -40,11 +41,11 @@ export class PipeReader {
     this.#options = options
     this.#framer = new LineFramer(
       {
-        line: (line) => this.#readLine(line),
+        line: (line, ahead) => this.#readLine(line, ahead),
         overflow: (head) => this.#readEnds(head),
         discarded: (head, tail) => this.#readEnds(head, tail),
       },
-      { maxBytes: options.maxMessageBytes, memory: bodies },
+      { maxBytes: options.maxMessageBytes, memory: bodies, readsAhead: true },
     )
   }
 
@@ -76,11 +77,11 @@ export class PipeReader {
   }
 
   /** A line may hold a batch ([2025-03-26 basic/index]). */
-  #readLine(line: Buffer): void {
+  #readLine(line: Buffer, ahead: ScanAhead | undefined): void {
     try {
       // Only `[` needs the look for a batch: a message begins with a brace.
       const batch = line[0] === OPEN_BRACE ? undefined : splitBatch(line)
-      if (batch === undefined) this.#readMessage(line, true)
+      if (batch === undefined) this.#readMessage(line, true, ahead)
       else for (const message of batch) this.#readMessage(message, false)
     } catch (error) {
       this.#refuse(error, line)
@@ -88,10 +89,10 @@ export class PipeReader {
   }
 
   /** `isAlone`: no other message lies in the same memory. */
-  #readMessage(bytes: Buffer, isAlone: boolean): void {
+  #readMessage(bytes: Buffer, isAlone: boolean, ahead?: ScanAhead): void {
     let envelope: Envelope
     try {
-      envelope = readServerMessage(bytes)
+      envelope = readServerMessage(bytes, ahead)
     } catch (error) {
       this.#refuse(error, bytes)
       return

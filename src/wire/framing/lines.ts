@@ -6,11 +6,13 @@
  */
 import { Gathered } from './gathered.ts'
 import type { Memory } from './gathered.ts'
+import { AHEAD_FROM_BYTES, ScanAhead } from '../json/scan-ahead.ts'
+import { readAhead } from '../message/envelope.ts'
 import type { Parts } from '../message/payload.ts'
 
 export interface LineHandler {
-  /** A complete line without its LF or CR LF; never empty. */
-  line(bytes: Buffer): void
+  /** A complete line without its LF or CR LF; never empty. `ahead`: what was read of it while it came. */
+  line(bytes: Buffer, ahead: ScanAhead | undefined): void
   /** A line exceeds the limit; `head` is its beginning. The rest is dropped. */
   overflow(head: Buffer): void
   /** That line has ended; `tail` is its end. */
@@ -24,6 +26,8 @@ export interface LineLimits {
   readonly headBytes?: number
   /** For lines that come in pieces. */
   readonly memory?: Memory
+  /** Lines are messages of a server: long ones are read while they come. */
+  readonly readsAhead?: boolean
 }
 
 const LF = 10
@@ -36,6 +40,9 @@ export class LineFramer {
   readonly #maxBytes: number
   readonly #headBytes: number
   readonly #gathered: Gathered
+  readonly #readsAhead: boolean
+  /** What is known of the line that is gathered. */
+  #ahead: ScanAhead | undefined
   /** Of a line over the limit: its beginning, and its end so far. */
   #head: Buffer | undefined
   #tail: Buffer = Buffer.alloc(0)
@@ -44,6 +51,7 @@ export class LineFramer {
     this.#handler = handler
     this.#maxBytes = limits.maxBytes
     this.#gathered = new Gathered(limits.memory)
+    this.#readsAhead = limits.readsAhead ?? false
     this.#headBytes = Math.min(limits.headBytes ?? HEAD_BYTES, limits.maxBytes)
   }
 
@@ -72,21 +80,26 @@ export class LineFramer {
       this.#head = Buffer.concat(pieces, Math.min(this.#headBytes, gathered.length + piece.length))
       this.#tail = lastBytes(pieces, TAIL_BYTES)
       gathered.drop()
+      this.#ahead = undefined
       this.#handler.overflow(this.#head)
-    } else gathered.add(piece)
+    } else {
+      gathered.add(piece)
+      if (this.#readsAhead && gathered.length >= AHEAD_FROM_BYTES) readAhead(gathered.bytes, (this.#ahead ??= new ScanAhead()))
+    }
   }
 
   #finish(piece: Buffer): void {
     this.#keep(piece)
     const head = this.#head
     this.#head = undefined
-    if (head === undefined) this.#deliver(this.#gathered.take())
+    if (head === undefined) this.#deliver(this.#gathered.take(), this.#ahead)
     else this.#handler.discarded(head, this.#tail)
   }
 
-  #deliver(line: Buffer): void {
+  #deliver(line: Buffer, ahead?: ScanAhead): void {
+    this.#ahead = undefined
     const bytes = line.at(-1) === CR ? line.subarray(0, -1) : line
-    if (bytes.length > 0) this.#handler.line(bytes)
+    if (bytes.length > 0) this.#handler.line(bytes, ahead)
   }
 }
 

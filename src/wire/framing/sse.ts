@@ -6,6 +6,8 @@
  */
 import { Gathered } from './gathered.ts'
 import type { Memory } from './gathered.ts'
+import { AHEAD_FROM_BYTES, ScanAhead } from '../json/scan-ahead.ts'
+import { readAhead } from '../message/envelope.ts'
 import type { Parts } from '../message/payload.ts'
 
 const LF = 0x0a
@@ -16,6 +18,7 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 const NEWLINE = Buffer.from('\n')
 const END_OF_EVENT = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
+const DATA = Buffer.from('data:')
 
 /**
  * A comment line: keeps a quiet stream open, carries nothing ([2026-07-28 basic/transports/streamable-http]). No empty line follows it:
@@ -28,6 +31,8 @@ export interface SseEvent {
   readonly event: string
   /** The data lines joined with LF; empty for an event that has only an id or a retry. */
   readonly data: Buffer
+  /** What was read of the data while it came. */
+  readonly ahead: ScanAhead | undefined
   /** The id this event itself carries. */
   readonly id: string | undefined
   /** Milliseconds to wait before reconnecting, if this event says so. */
@@ -53,6 +58,8 @@ export class SseDecoder {
   /** Its size, also of a line that is not kept. */
   #heldBytes = 0
   #lines: Buffer[] = []
+  /** What is known of the event's data, of which the first line is held. */
+  #ahead: ScanAhead | undefined
   /** Bytes of the event's lines so far. */
   #eventBytes = 0
   #event = ''
@@ -92,7 +99,16 @@ export class SseDecoder {
     this.#heldBytes += piece.length
     if (this.#isOversize) return
     if (this.#eventBytes + this.#heldBytes > this.#options.maxEventBytes) this.#drop()
-    else this.#held.add(piece, isReused)
+    else {
+      this.#held.add(piece, isReused)
+      if (this.#heldBytes >= AHEAD_FROM_BYTES && this.#lines.length === 0) this.#readAhead(this.#held.bytes)
+    }
+  }
+
+  /** The line may be the first of an event's data. */
+  #readAhead(line: Buffer): void {
+    if (line.compare(DATA, 0, DATA.length, 0, DATA.length) !== 0) return
+    readAhead(line.subarray(DATA.length + (line[DATA.length] === SPACE ? 1 : 0)), (this.#ahead ??= new ScanAhead()))
   }
 
   #endLine(last: Buffer, isReused: boolean): void {
@@ -138,7 +154,8 @@ export class SseDecoder {
   }
 
   #dispatch(): void {
-    const event = { event: this.#event || 'message', data: this.#data(), id: this.#id, retry: this.#retry }
+    const ahead = this.#ahead
+    const event = { event: this.#event || 'message', data: this.#data(), ahead, id: this.#id, retry: this.#retry }
     const isBare = this.#lines.length === 0 && event.id === undefined && event.retry === undefined
     this.#reset()
     if (!isBare) this.#options.onEvent(event)
@@ -159,6 +176,7 @@ export class SseDecoder {
 
   #reset(): void {
     this.#lines = []
+    this.#ahead = undefined
     this.#eventBytes = 0
     this.#event = ''
     this.#id = undefined

@@ -10,6 +10,7 @@ import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { deepValueEnd } from './deep-value.ts'
 import { CHECK_ALL, CHECK_BEGINNING, Kernel } from '../kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
+import type { ListProgress, ScanAhead } from './scan-ahead.ts'
 import { afterSpace, decodeString, scalarEnd, stringEnd, syntax } from './tokens.ts'
 import { wordAt } from './known-words.ts'
 
@@ -56,6 +57,11 @@ const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
   maxKeysPerObject: 'listen.limits.max_keys',
 }
 
+/** Characters of a string that is taken at a glance. */
+const MAX_SHORT = 128
+/** The result of a message, of which the lists of blocks are members. */
+const LIST_DEPTH = 2
+
 const QUOTE = 0x22
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
@@ -63,6 +69,8 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const COLON = 0x3a
+const BACKSLASH = 0x5c
+const SPACE = 0x20
 /** No byte: the end. */
 const END = -1
 
@@ -72,17 +80,22 @@ export class Scanner {
   readonly #limits: ScanLimits
   readonly #strict: boolean
   readonly #maxRecursion: number
+  readonly #ahead: ScanAhead | undefined
   #isPlain: boolean
   #depth = 0
   #values = 0
 
-  /** `isPlain`: without the kernel, with the same outcome. */
-  constructor(bytes: Buffer, options: { start?: number; limits?: ScanLimits; strict?: boolean; isPlain?: boolean } = {}) {
+  /** `isPlain`: without the kernel, with the same outcome. `ahead`: what is known of these bytes; they are lenient, without limits. */
+  constructor(
+    bytes: Buffer,
+    options: { start?: number; limits?: ScanLimits; strict?: boolean; isPlain?: boolean; ahead?: ScanAhead | undefined } = {},
+  ) {
     this.bytes = bytes
     this.position = options.start ?? 0
     this.#limits = options.limits ?? NO_LIMITS
     this.#strict = options.strict ?? true
     this.#isPlain = options.isPlain ?? false
+    this.#ahead = options.ahead
     this.#maxRecursion = this.#limits.maxDepth === Infinity ? MAX_RECURSION : Infinity
   }
 
@@ -172,12 +185,21 @@ export class Scanner {
     }
   }
 
-  /** Walks the array at the position. `take` is called where an element is an object, and must walk it; others are skipped. */
-  each(take: () => void): void {
+  /** How far the array at the position is read, if it is a member of the result of a large message. */
+  listProgress(): ListProgress | undefined {
+    return this.#depth === LIST_DEPTH ? this.#ahead?.list(this.position) : undefined
+  }
+
+  /**
+   * Walks the array at the position. `take` is called where an element is an object, and must walk it; others are skipped. `progress`: where
+   * it goes on, and what is told how far it got.
+   */
+  each(take: () => void, progress?: ListProgress): void {
     const { bytes } = this
     this.#count(this.position)
     let at = this.#enter(afterSpace(bytes, this.position))
-    if (byteAt(bytes, at) === CLOSE_BRACKET) {
+    if (progress !== undefined && progress.at > at) at = afterSpace(bytes, progress.at)
+    else if (byteAt(bytes, at) === CLOSE_BRACKET) {
       this.position = this.#leave(at)
       return
     }
@@ -196,7 +218,30 @@ export class Scanner {
       }
       if (next !== COMMA) throw syntax('expected "," or "]"', at)
       at = afterSpace(bytes, at + 1)
+      progress?.reached(at)
     }
+  }
+
+  /**
+   * Takes an object that begins with `beginning`, which ends within a string, if few plain characters and its closing brace follow;
+   * false: nothing is taken. Five times as fast as listing its members.
+   */
+  takeShort(beginning: Buffer): boolean {
+    const { bytes, position } = this
+    if (this.#limits !== NO_LIMITS) return false
+    for (let index = 0; index < beginning.length; index++) if (byteAt(bytes, position + index) !== beginning[index]) return false
+    const first = position + beginning.length
+    const last = Math.min(first + MAX_SHORT, bytes.length - 1)
+    for (let at = first; at < last; at++) {
+      const byte = bytes[at]
+      if (byte === QUOTE) {
+        if (bytes[at + 1] !== CLOSE_BRACE) return false
+        this.position = at + 2
+        return true
+      }
+      if (byte === BACKSLASH || byte < SPACE) return false
+    }
+    return false
   }
 
   // The methods below take the offset of a token and return the offset after it: a local variable is faster than a field.
@@ -249,6 +294,8 @@ export class Scanner {
 
   /** The object or array at `at`, by the kernel; negative: it is to be read here, and so is all that follows. */
   #skipped(at: number): number {
+    const known = this.#ahead?.valueEnd(this.bytes, at)
+    if (known !== undefined) return known
     const { maxDepth, maxValues, maxKeysPerObject } = this.#limits
     const left = { maxDepth: maxDepth - this.#depth, maxValues: maxValues - this.#values + 1, maxKeysPerObject }
     const kernel = Kernel.shared

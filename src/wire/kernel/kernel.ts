@@ -183,16 +183,17 @@ export class Kernel {
   }
 }
 
-/** Skips an object or array over several chunks. Its strings are not checked. */
+/** Skips an object or array over several chunks. Its strings are not checked unless `checks` says so. */
 export class ValueSkip {
   readonly #kernel: Kernel
   readonly #state = new Int32Array(STATE_WORDS)
   #stack = new Uint32Array(1)
 
-  constructor(kernel: Kernel) {
+  constructor(kernel: Kernel, checks: Checks = CHECK_NOTHING) {
     this.#kernel = kernel
     this.#state[EXPECTED] = ANY_VALUE
     this.#state.fill(NO_LIMIT, MAX_DEPTH, MAX_DEPTH + 3)
+    this.#state[STATE_WORDS - 1] = checks
   }
 
   /** The offset after the value; `MORE`; or `DOUBT`: then no byte of this chunk was read. */

@@ -17,10 +17,14 @@ const OPEN_BRACKET = 0x5b
 /** Shared by all that hold none. */
 const NONE: readonly Member[] = []
 
+/** So most blocks of texts begin, and nearly all of which there are many. */
+const SHORT_TEXT = Buffer.from('{"type":"text","text":"')
+
 /** Takes the object at which the scanner stands, and adds what it holds. */
 type Take = (scanner: Scanner, found: Member[]) => void
 
 const takeBlock: Take = (scanner, found) => {
+  if (scanner.takeShort(SHORT_TEXT)) return
   const start = scanner.position
   const members = scanner.members()
   if (!isPlain(scanner.bytes, members)) found.push({ key: '', keyStart: start, start, end: scanner.position, members })
@@ -62,8 +66,9 @@ const isPlain = (bytes: Buffer, members: readonly Member[]): boolean => {
 }
 
 const listOf = (scanner: Scanner, take: Take): readonly Member[] => {
-  const found: Member[] = []
-  scanner.each(() => take(scanner, found))
+  const progress = scanner.listProgress()
+  const found = progress?.found ?? []
+  scanner.each(() => take(scanner, found), progress)
   return found.length === 0 ? NONE : found
 }
 

@@ -12,6 +12,7 @@ import { lastMember, membersAt } from './members.ts'
 import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
 import { Scanner } from '../json/scan.ts'
+import type { ScanAhead } from '../json/scan-ahead.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
 
@@ -73,13 +74,24 @@ export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope => 
 
 /**
  * Reads one message from a configured server: its structure is checked, its payload relayed. The id of a response is the number
- * that we sent, also where the server wrote it as text or with a fraction (B288). Throws `EnvelopeError`.
+ * that we sent, also where the server wrote it as text or with a fraction (B288). `ahead`: what `readAhead` has read of it. Throws
+ * `EnvelopeError`.
  */
-export const readServerMessage = (bytes: Buffer): Envelope => {
-  const message = read(withoutBom(bytes), { strict: false })
+export const readServerMessage = (bytes: Buffer, ahead?: ScanAhead): Envelope => {
+  ahead?.complete()
+  const message = read(withoutBom(bytes), { strict: false, ahead })
   if (message.kind !== 'response' || message.id === undefined) return message
   const id = numberedId(message.id)
   return id === message.id ? message : { ...message, id }
+}
+
+/**
+ * Reads a step of a message of a configured server that is being received, if enough of it has come: less is left to be read in one go once
+ * it is complete. Never throws: mistakes are found then.
+ */
+export const readAhead = (received: Buffer, ahead: ScanAhead): void => {
+  if (received[0] !== OPEN_BRACE) return
+  ahead.step(received.length, () => new Scanner(received, { strict: false, ahead }).members(intoMessage, ENVELOPE_KEYS))
 }
 
 /** The number in an id or token that the gateway assigned, as the gateway writes it; any other text unchanged. */
@@ -115,7 +127,7 @@ export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undef
   }
 }
 
-const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean }): Envelope => {
+const read = (bytes: Buffer, options: { limits?: ScanLimits; strict: boolean; ahead?: ScanAhead | undefined }): Envelope => {
   if (!isUtf8(bytes)) throw new EnvelopeError(-32700, 'the message is not UTF-8', undefined)
   try {
     const scanner = new Scanner(bytes, options)

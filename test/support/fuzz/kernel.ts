@@ -4,6 +4,9 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { CHECK_ALL, CHECK_NOTHING, DOUBT, Kernel, MORE, ValueSkip } from '../../../src/wire/kernel/kernel.ts'
+import { ScanAhead } from '../../../src/wire/json/scan-ahead.ts'
+import { EnvelopeError, readAhead, readServerMessage } from '../../../src/wire/message/envelope.ts'
+import type { Envelope } from '../../../src/wire/message/envelope.ts'
 import { NO_LIMITS, Scanner } from '../../../src/wire/json/scan.ts'
 import type { ScanLimits } from '../../../src/wire/json/scan.ts'
 import { ScanError } from '../../../src/wire/json/scan-error.ts'
@@ -139,6 +142,60 @@ const checkAt = (kernel: Kernel, bytes: Buffer, start: number, pick: (below: num
   same(inPieces(kernel, bytes, start, bytes.length > 2_000 ? 1_021 : PIECE_BYTES[pick(PIECE_BYTES.length)]), whole)
 }
 
+/** A result of a server with what is found in it: blocks, small and large values. */
+const resultFrom = (input: Buffer, pick: (below: number) => number): string => {
+  const text = (): string => JSON.stringify(pick(3) === 0 ? input.toString('latin1').slice(0, 60) : 'x'.repeat(pick(150)))
+  const blocks = [
+    () => `{"type":"text","text":${text()}}`,
+    () => `{"text":${text()},"type":"text"}`,
+    () => `{"type":"text","text":${text()},"_meta":{}}`,
+    () => `{"type":"resource_link","uri":"file:///${pick(99)}","name":${text()}}`,
+    () => documentFrom(pick),
+    () => SCALARS[pick(SCALARS.length)],
+    () => `{"role":"user","content":[{"type":"text","text":${text()}}]}`,
+  ]
+  const list = (): string =>
+    `[${Array.from({ length: pick(9) }, () => `${SPACES[pick(SPACES.length)]}${blocks[pick(blocks.length)]()}`).join(',')}]`
+  const members = [
+    () => `"content":${list()}`,
+    () => `"messages":${list()}`,
+    () => `"contents":${list()}`,
+    () => `"structuredContent":${documentFrom(pick)}`,
+    () => `"items":[${Array.from({ length: pick(4) }, () => documentFrom(pick)).join(',')}]`,
+    () => '"isError":false',
+  ]
+  const some = Array.from({ length: pick(5) }, () => members[pick(members.length)]())
+  return `{"jsonrpc":"2.0","result":{${some.join(',')}},"id":${pick(9)}}`
+}
+
+/** All that is known of a message, the blocks found in it included. */
+const envelopeTold = (read: () => Envelope): unknown => {
+  const got = outcome(read)
+  if (!('value' in got)) {
+    must(got.error instanceof EnvelopeError, 'throws EnvelopeError and nothing else')
+    return { code: got.error.code, message: got.error.message, id: got.error.id }
+  }
+  const { bytes: _, params, result, error, ...rest } = got.value
+  return { ...rest, members: [params, result, error].map((payload) => payload && [payload.start, payload.end, payload.members]) }
+}
+
+/** A message that is read while it comes ends as one that is read at once. */
+const aheadTarget: Target = {
+  name: 'messages read ahead',
+  words: ['{', '}', '[', ']', ',', ':', '"', '\\', '"content":', '"type":"text"', '1', 'null', ' ', 'x', '\u0000'],
+  check: (input) => {
+    const pick = numbersFrom(input)
+    const whole = Buffer.from(`${damaged(resultFrom(input, pick), pick)}${' '.repeat(pick(2) * 600)}`)
+    const ahead = new ScanAhead({ firstBytes: 1 + pick(200), stepBytes: 1 + pick(200) })
+    const size = Math.ceil(whole.length / (1 + pick(24)))
+    for (let to = size; to < whole.length; to += size) readAhead(whole.subarray(0, to), ahead)
+    same(
+      envelopeTold(() => readServerMessage(whole, ahead)),
+      envelopeTold(() => readServerMessage(whole)),
+    )
+  },
+}
+
 const kernelTarget: Target = {
   name: 'scan kernel',
   words: [
@@ -182,4 +239,4 @@ const kernelTarget: Target = {
   },
 }
 
-export const kernelTargets: readonly Target[] = [kernelTarget]
+export const kernelTargets: readonly Target[] = [kernelTarget, aheadTarget]

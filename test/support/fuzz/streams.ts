@@ -46,7 +46,7 @@ const decode = (chunks: readonly Buffer[], maxEventBytes: number): unknown[] => 
   const seen: unknown[] = []
   const decoder = new SseDecoder({
     maxEventBytes,
-    onEvent: (event) => seen.push({ ...event, data: event.data.toString('latin1') }),
+    onEvent: ({ event, data, id, retry }) => seen.push({ event, data: data.toString('latin1'), id, retry }),
     onOversize: () => seen.push('oversize'),
   })
   for (const chunk of chunks) decoder.push(chunk)

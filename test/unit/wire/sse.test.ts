@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { COMMENT, encodeEvent, SseDecoder } from '../../../src/wire/framing/sse.ts'
 import type { SseEvent } from '../../../src/wire/framing/sse.ts'
 
-interface Seen extends Omit<SseEvent, 'data'> {
+interface Seen extends Omit<SseEvent, 'data' | 'ahead'> {
   readonly data: string
 }
 
@@ -13,7 +13,7 @@ const decode = (chunks: readonly Buffer[], maxEventBytes = Infinity): { events: 
   const seen = { events: [] as Seen[], oversize: 0 }
   const decoder = new SseDecoder({
     maxEventBytes,
-    onEvent: (event) => seen.events.push({ ...event, data: event.data.toString('latin1') }),
+    onEvent: ({ event, data, id, retry }) => seen.events.push({ event, data: data.toString('latin1'), id, retry }),
     onOversize: () => seen.oversize++,
   })
   for (const chunk of chunks) decoder.push(chunk)
