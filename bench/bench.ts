@@ -53,7 +53,7 @@ const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--minutes N] [-
   --quick      one short round: shows that everything works, says nothing about speed
   --full       every transport and payload, cold start, memory, lists and their changes, streams, growth, profiles, and the goals
   --rounds     rounds that count, 9 by default
-  --minutes    with --full: rounds are left out, down to 5, so that the run takes about so long; 18 by default
+  --minutes    with --full: rounds are left out, down to 3, so that the run takes about so long; 18 by default
   --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
   --payloads   of ${PAYLOAD_KINDS.join(', ')}, or all; prose by default, all with --full
   --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway, and in which agentgateway may lie (else it is looked for in PATH)

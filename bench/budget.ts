@@ -3,8 +3,8 @@
 /** A point in time, of `performance.now()`; undefined: as long as it takes. */
 export type Deadline = number | undefined
 
-/** Fewer rounds have no quartiles worth the name. */
-const LEAST_ROUNDS = 5
+/** One for each of three processes of the same. */
+const LEAST_ROUNDS = 3
 
 /** Whether a round should not be begun: `done` have ended, which took `roundMs` each. */
 export const isOver = (deadline: Deadline, done: number, roundMs: number): boolean =>
