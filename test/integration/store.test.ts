@@ -88,7 +88,7 @@ const suite = (open: () => Promise<Store>): void => {
 
 describe('a store in memory', () => suite(async () => new MemoryStore()))
 
-describeWith(['redis-server', 'openssl'], 'a store at redis-server', () => {
+describeWith(['redis-server'], 'a store at redis-server', () => {
   const servers: RedisServer[] = []
   let certificates: Certificates
   beforeAll(() => {
