@@ -143,12 +143,6 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
   test.each([
     ['an authority that is not trusted', 'localhost', () => ({ ...ownTls(), ca: undefined }), /certificate/],
     ['a certificate of another name', '127.0.0.1', ownTls, /altnames/],
-    [
-      'no certificate of ours',
-      'localhost',
-      () => ({ ...ownTls(), cert: undefined, key: undefined }),
-      /certificate required|ECONNRESET/,
-    ],
   ])('over TLS with %s is not used, and the reason is logged', async (_name, host, tls, reason) => {
     const { port } = await startTls()
     const { promise, resolve } = Promise.withResolvers<unknown>()
