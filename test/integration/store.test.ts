@@ -140,18 +140,6 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
       return openStore(optionsOf(`rediss://localhost:${port}`, { tls: { ...ownTls(), serverName: undefined } }))
     }))
 
-  test.each([
-    ['an authority that is not trusted', 'localhost', () => ({ ...ownTls(), ca: undefined }), /certificate/],
-    ['a certificate of another name', '127.0.0.1', ownTls, /altnames/],
-  ])('over TLS with %s is not used, and the reason is logged', async (_name, host, tls, reason) => {
-    const { port } = await startTls()
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    const log = { debug: (facts: object) => resolve((facts as { error?: string }).error) }
-    await using store = new RedisStore(optionsOf(`rediss://${host}:${port}`, { tls: { ...tls(), serverName: undefined } }), log)
-    expect(await promise).toMatch(reason)
-    await expect(store.get('a')).rejects.toThrow()
-  })
-
   describe('of a cluster of three over TLS, with such a user', () =>
     suite(async () => {
       const user = ['--user', 'tl', 'on', '>secret', '~test:*', '&test:*', '-@all', ...RIGHTS, '+cluster|slots', '+cluster|info']
