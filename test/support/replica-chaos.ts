@@ -272,7 +272,9 @@ export const runReplicaChaos = async (options: ReplicaChaosOptions): Promise<Rep
 }
 
 /**
- * What a call may end with: a connection that a killed replica broke, seen by the host or by the balancer (502); the kinds of RELIABILITY 6; and
- * what a machine that is too busy is told.
+ * What a call may end with: a connection that a killed replica broke, seen by the host or by the balancer (502), and kinds of the closed list: those of
+ * RELIABILITY 6, and what a machine that is too busy, or a server that is not connected yet, is told.
  */
-export const KNOWN_ERRORS: ReadonlySet<string> = new Set(['connection', '502', 'lost', 'store_unavailable', 'overloaded'])
+export const KNOWN_ERRORS: ReadonlySet<string> = new Set(
+  'connection 502 503 lost store_unavailable overloaded starting unreachable shutting_down'.split(' '),
+)
