@@ -61,6 +61,21 @@ const screensOf = (call: string): readonly (readonly [path: string, shown: strin
   ['/changes', 'whole conversation'],
   ['/health', 'No limit was reached'],
 ]
+/** Members that hold what others wrote. */
+const FREE_TEXT =
+  /^(description|title|displayName|message|reason|why|hint|remedy|problem|problems|detail|host|version|principal|original|line|lines|words|text|head|tail)$/
+/** The same answer with `words` before each text in it that a server, a host or a caller wrote. */
+const withWords = (value: unknown, words: string, key = ''): unknown => {
+  if (typeof value === 'string') return FREE_TEXT.test(key) ? `${words} ${value}` : value
+  if (Array.isArray(value)) return value.map((item) => withWords(item, words, key))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withWords(member, words, name)]))
+}
+const SEEN = `({
+  elements: document.querySelectorAll('main img, main script, main iframe').length,
+  turned: /[\\u202a-\\u202e\\u001b]/.test(document.body.innerText),
+  wider: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+})`
 const verdict = (page: Page) => page.getByRole('list', { name: 'What happened' })
 /** The number of the newest call of a tool. */
 const idOf = async (page: Page, tool: string): Promise<string> => {
@@ -193,6 +208,26 @@ await describeWithBrowser('the dashboard', (started) => {
     expect(await page.evaluate("document.querySelectorAll('main img, main script, main iframe').length")).toBe(0)
     expect(await page.locator('body').innerText()).not.toMatch(/[\u202a-\u202e\u001b]/)
     expect(problems).toEqual([])
+  })
+
+  test('words of servers and hosts are text on every screen, also where they are long', async () => {
+    const { page, problems } = await openDashboard()
+    const call = await idOf(page, 'code__search_code')
+    const words = `<img src=x onerror="document.title=1"><script>document.title=2</script> \u001b[31mred\u001b[0m \u202eturned\u202c ${'W'.repeat(2_000)}`
+    await page.route('**/api/**', async (route) => {
+      if (new URL(route.request().url()).pathname === '/api/feed') return route.continue()
+      const response = await route.fetch()
+      const isJson = response.headers()['content-type']?.startsWith('application/json') === true
+      await route.fulfill(isJson ? { response, json: withWords(await response.json(), words) } : { response })
+    })
+    for (const [path, shown] of screensOf(call)) {
+      await page.goto(new URL(path, page.url()).href)
+      await page.getByText(shown).first().waitFor({ state: 'attached' })
+      const seen = (await page.evaluate(SEEN)) as object
+      expect(seen, path).toEqual({ elements: 0, turned: false, wider: 0 })
+      expect(await page.title(), path).toMatch(/Trunkline$/)
+    }
+    expect(problems.filter((problem) => !problem.includes('404'))).toEqual([])
   })
 
   test('rows that were not sent are a mark in the list', async () => {
