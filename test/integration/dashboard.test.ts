@@ -228,7 +228,7 @@ await describeWithBrowser('the dashboard', (started) => {
       expect(await page.title(), path).toMatch(/Trunkline$/)
     }
     expect(problems.filter((problem) => !problem.includes('404'))).toEqual([])
-  })
+  }, 90_000)
 
   test('rows that were not sent are a mark in the list', async () => {
     const { page } = await openDashboard()
