@@ -217,7 +217,8 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.route('**/api/**', async (route) => {
       if (new URL(route.request().url()).pathname === '/api/feed') return route.continue()
       const response = await route.fetch()
-      const isJson = response.headers()['content-type']?.startsWith('application/json') === true
+      const { 'content-type': type = '' } = response.headers()
+      const isJson = type.startsWith('application/json')
       await route.fulfill(isJson ? { response, json: withWords(await response.json(), words) } : { response })
     })
     for (const [path, shown] of screensOf(call)) {

@@ -11,7 +11,7 @@ const SHOWN = ['children', 'title', 'aria-label', 'placeholder', 'alt'] as const
 
 /** From here on, for every element that is made. */
 export const markHiddenTexts = (): void => {
-  const { vnode: before } = options
+  const before = options.vnode?.bind(options)
   options.vnode = (vnode) => {
     if (typeof vnode.type === 'string' || vnode.type === Fragment) markProps(vnode)
     before?.(vnode)
