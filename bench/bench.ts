@@ -7,7 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { loadavg, cpus } from 'node:os'
 import { join } from 'node:path'
 import { Budget } from './budget.ts'
-import { cellName, fullCells, fullCopies, plainCells } from './cells.ts'
+import { cellName, fullCells, fullCopies, isShown, plainCells } from './cells.ts'
 import { changes } from './changes.ts'
 import { coldStarts } from './cold-start.ts'
 import { awaitWritable, numberOf, parseOptions, runProgram, UsageError } from './command-line.ts'
@@ -161,7 +161,7 @@ const measure = async (values: Values): Promise<Report> => {
   const rowsUntil = budget.part(ROUNDS_WEIGHT)
   const [rows, memory] = await stage.section(async (inner) => {
     const contestants = await openField(inner, subjects, {
-      isWanted: isFull ? () => true : overHttp,
+      isWanted: !isFull ? overHttp : values.quick ? isShown : () => true,
       cells: (subject, between) => (isFull ? fullCells(subject, between, kinds) : plainCells(kinds)),
       copies: (subject, between) => (isFull && !values.quick ? fullCopies(subject, between) : 1),
     })

@@ -54,6 +54,10 @@ export const fullCells = (subject: string, between: Between, kinds: readonly Pay
 /** Three processes where a goal is judged over the set: what is compiled how differs from one process to the next. */
 export const fullCopies = (subject: string, between: Between): number => (isSet(subject) && isJudged(between) ? 3 : 1)
 
+/** Each kind of host and of server, and the pairs with a goal of their own: enough to show that everything works. */
+export const isShown = (between: Between): boolean =>
+  between[0] === between[1] || between.join() === 'legacy,sse-reply' || isJudged(between)
+
 /** A run of calls over HTTP alone: prose in every size, alone and at once; of other kinds what is at once. */
 export const plainCells = (kinds: readonly PayloadKind[]): readonly Cell[] => [
   ...(kinds.includes('prose')

@@ -1,5 +1,5 @@
 /** The keyboard: which key does what where. A screen registers what it can do; the help is made of the same table. */
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import { go } from './route.ts'
 
@@ -25,9 +25,9 @@ export const SCREENS = [
   { path: '/health', name: 'Health', key: 'h' },
 ] as const
 
-/** Keys while the component is shown. */
+/** Keys while the component is shown; those of what was shown before go at once, not after the next frame. */
 export const useKeys = (keys: readonly Key[]): void => {
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.push(keys)
     keysVersion.value++
     return () => {
