@@ -74,11 +74,11 @@ export const startTrunkline = async (config: string, options: RunOptions = {}): 
   const stop = async (): Promise<number | null> => {
     if (child.exitCode === null && child.signalCode === null) child.kill()
     const [code] = (await exited) as [number | null]
-    await rm(state, { recursive: true, force: true })
+    await rm(state, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     return code
   }
   const url = await ready.promise.catch(async (error: unknown) => {
-    await rm(state, { recursive: true, force: true })
+    await rm(state, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     throw error
   })
   return { url, env: own, said: lines, hears, stop, [Symbol.asyncDispose]: async () => void (await stop()) }

@@ -126,7 +126,7 @@ export const commandLine = async (
   const here: Cli['here'] = (...args) => inside(args, undefined)
   const dispose = async (): Promise<void> => {
     await Promise.all([...serving].map((one) => one[Symbol.asyncDispose]()))
-    await rm(folder, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
   // A test that runs into its time limit never leaves its scope.
   onTestFinished(dispose)

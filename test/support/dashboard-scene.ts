@@ -135,7 +135,7 @@ export const startScene = async (program: string): Promise<DashboardScene> => {
       }
       await tickets[Symbol.asyncDispose]()
       await issuer[Symbol.asyncDispose]()
-      await rm(folder, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     },
   }
 }

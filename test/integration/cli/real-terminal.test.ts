@@ -24,9 +24,11 @@ const openTerminal = (cli: Cli, words: string, { columns = 80, rows = 24, env = 
   const tmux = (...args: readonly string[]): string =>
     execFileSync('tmux', ['-f', '/dev/null', '-L', name, ...args], { env: { ...cli.env, TERM: 'xterm-256color' } }).toString()
   const program = `env ${env} ${process.execPath} ${PROGRAM} ${words}`
-  const started = { front: `set -m; ${program}; echo stopped $?; fg`, back: `set -m; ${program} & wait`, none: program }[
-    job ?? 'none'
-  ]
+  const started = {
+    front: `set -m; ${program}; echo stopped $?; read line; fg`,
+    back: `set -m; ${program} & wait`,
+    none: program,
+  }[job ?? 'none']
   const command = `trap : INT; cd ${cli.folder}; ${started}; echo ended $?; exec cat`
   tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), 'sh', '-c', command)
   let isOpen = true
@@ -54,6 +56,22 @@ interface TerminalOptions {
 
 const shown = (terminal: Terminal, pattern: RegExp): Promise<string> =>
   vi.waitUntil(() => terminal.rows().join('\n').match(pattern)?.[0], { timeout: 25_000, interval: 100 })
+
+/** Presses a key until the screen shows what it does: a program that was just started or goes on again may not read keys yet. */
+const pressed = async (terminal: Terminal, key: string, pattern: RegExp): Promise<void> => {
+  await vi.waitUntil(
+    () => {
+      if (pattern.test(terminal.rows().join('\n'))) return true
+      terminal.keys(key)
+      return false
+    },
+    { timeout: 25_000, interval: 1_000 },
+  )
+}
+
+/** `ps` ends with this code, now or soon. */
+const psEnds = (cli: Cli, code: number): Promise<void> =>
+  expect.poll(async () => (await cli.here('ps')).code, { timeout: 20_000 }).toBe(code)
 
 /** A configuration with a server that works and, behind a `npx` that takes its time, one that is cold. */
 const laid = async (): Promise<Cli> => {
@@ -136,11 +154,11 @@ describeWith(['tmux'], 'in a terminal', () => {
     const terminal = openTerminal(cli, 'up', { columns: 160, job: 'front', env: `PATH=${cli.path('bin')}` })
     await shown(terminal, /gone +failed[^]*Ctrl-C ends/)
     terminal.keys('C-z')
+    // The shell waits for a line: the program would draw over what it says.
     await shown(terminal, /stopped \d+/)
-    terminal.keys('o')
-    await shown(terminal, /UI +http:\/\/\S+#k=\S+\s+no browser can be started here: open this link in one/)
-    terminal.keys('C-c')
-    await shown(terminal, /ended 0/)
+    terminal.keys('Enter')
+    await pressed(terminal, 'o', /UI +http:\/\/\S+#k=\S+\s+no browser can be started here: open this link in one/)
+    await pressed(terminal, 'C-c', /ended 0/)
   }, 60_000)
 
   test('as a job in the background it serves, and the terminal does not stop it', async () => {
@@ -153,7 +171,7 @@ describeWith(['tmux'], 'in a terminal', () => {
     }
     onTestFinished(end)
     await shown(terminal, /gone +failed[^]*Ctrl-C ends/)
-    expect((await cli.here('ps')).code).toBe(0)
+    await psEnds(cli, 0)
     await end()
     await shown(terminal, /ended 0/)
   }, 60_000)
@@ -162,8 +180,8 @@ describeWith(['tmux'], 'in a terminal', () => {
     await using cli = await laid()
     const terminal = openTerminal(cli, 'up', { columns: 160 })
     await shown(terminal, /good +healthy/)
-    expect((await cli.here('ps')).code).toBe(0)
+    await psEnds(cli, 0)
     terminal.close()
-    await expect.poll(async () => (await cli.here('ps')).code, { timeout: 20_000 }).toBe(4)
+    await psEnds(cli, 4)
   }, 60_000)
 })
