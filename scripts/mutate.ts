@@ -17,8 +17,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const GOAL = 0.95
 /** The kinds of tests, cheapest first: the next is run only where the one before notices nothing. */
 const KINDS = ['unit', 'integration'] as const
-/** Code whose tests are the end-to-end ones, or that is data: types, tables of words. */
-const LEFT_OUT = /\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
+/** Code whose tests are the end-to-end ones, that is data (types, tables of words), or that is in another language (AssemblyScript). */
+const LEFT_OUT = /^src\/wire\/kernel\/assembly\/|\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
 
 const { values } = parseArgs({
   options: {
