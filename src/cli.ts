@@ -15,6 +15,10 @@ import type { DoctorOptions } from './commands/doctor/doctor.ts'
 import type { FmtOptions } from './commands/inspect/fmt.ts'
 import type { LogsOptions } from './commands/running/logs.ts'
 import type { CheckOptions } from './commands/inspect/check.ts'
+import type { ReloadOptions } from './commands/inspect/plan.ts'
+import type { ToolsOptions } from './commands/inspect/tools.ts'
+import type { WhyOptions } from './commands/inspect/why.ts'
+import type { AdaptOptions } from './commands/setup/adapt.ts'
 import type { AddOptions } from './commands/setup/add.ts'
 import type { Connecting, ConnectOptions } from './commands/setup/connect.ts'
 import type { ImportOptions, Writing } from './commands/setup/import.ts'
@@ -23,10 +27,12 @@ import type { Invocation, Io, Read } from './commands/terminal/io.ts'
 import { printText, remark, remarkJson } from './commands/terminal/print.ts'
 import type { MockOptions } from './commands/inspect/mock.ts'
 import type { ReplayOptions } from './commands/running/replay.ts'
+import type { CallOptions } from './commands/running/call.ts'
 import type { PsOptions } from './commands/running/control.ts'
 import type { TailOptions } from './commands/running/tail.ts'
 import type { TopOptions } from './commands/running/top.ts'
 import type { StdioOptions } from './commands/serve/stdio.ts'
+import type { UpOptions } from './commands/serve/up.ts'
 import type { TokenOptions } from './commands/running/token.ts'
 import type { Discovered } from './host-files/discovered.ts'
 import { operatorCommand } from './operator-command.ts'
@@ -40,11 +46,18 @@ interface CommonOptions {
   readonly json?: boolean
   readonly allowUnauthenticatedNetwork?: boolean
   readonly allowFaults?: boolean
+  readonly watch?: boolean
+  readonly from?: readonly string[]
 }
 
-interface CallOptions {
-  readonly args?: string
-  readonly toolset?: string
+/** How a command looks for its configuration. */
+interface Finding {
+  /** In the working folder, too: what a person types there is about it, what a host starts is not. */
+  readonly looksAround?: boolean
+  /** The lock file is about to be written. */
+  readonly withoutLock?: boolean
+  /** It says something also where there is no server anywhere. */
+  readonly takesNone?: boolean
 }
 
 /** Runs one command and returns its exit code. `around`: what is known of the process. */
@@ -85,18 +98,28 @@ const makeProgram = (
   const command = (words: string, description: string, isDefault = false): Command =>
     withCommon(program.command(words, { isDefault }).description(description))
   /** What a command is given; its own options win over those before it. */
-  const invoked = async (own: CommonOptions, looksAround = true, withoutLock = false): Promise<Invocation> => {
+  const invoked = async (
+    own: CommonOptions,
+    { looksAround = true, withoutLock = false, takesNone = false }: Finding = {},
+  ): Promise<Invocation> => {
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
-    const { config: named, listen, state, allowUnauthenticatedNetwork, allowFaults } = options
-    const context = around({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock })
+    const { config: named, from = [], listen, state, allowUnauthenticatedNetwork, allowFaults, watch } = options
+    if (from.length > 0 && named.length > 0)
+      throw new CommandError(EXIT.usage, '--from and -c exclude each other: -c FILE serves a file as it is')
+    const context = around({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock, watch })
     const found = await filesOf(named, context, looksAround)
     const files = found ?? [userConfigurationPath(context.home, context.env)]
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
+    let latest: Discovered | undefined
     const read = async (edited?: EditedFile): Promise<Read> => {
       const sinceMs = Date.now()
-      const discovered = found === undefined ? await discoverServers(files[0], context, looksAround) : undefined
+      const isDiscovered = found === undefined || from.length > 0
+      const discovered = isDiscovered
+        ? await discoverServers(context, { standsFor: files[0], from, looksAround, takesNone, before: latest })
+        : undefined
+      latest = discovered
       const configuration = discovered?.configuration ?? (await loadConfiguration({ files }, { ...context, edited }))
       io.redactor.learn(configuration.secrets)
       return { configuration, sinceMs, discovered }
@@ -139,13 +162,22 @@ const makeProgram = (
 
   command('up', 'serve the configuration (what happens without a command)', true)
     .option('--listen <address>', 'HOST:PORT instead of what the configuration says')
+    .option('--stdio', 'and one host on stdin and stdout; ends when it has left')
+    .option(
+      '--from <host>',
+      'what this host or file of a host has, read-only, in place of the configuration (repeatable)',
+      collect,
+    )
+    .option('--watch', 'reload when a file changes, whatever reload.watch says; files of hosts, too, where they are served')
+    .option('--no-watch', 'reload on request alone')
+    .option('--open', 'open the dashboard in a browser')
     .option('--allow-unauthenticated-network', 'listen beyond this machine without authentication')
     .option('--allow-faults', ALLOW_FAULTS)
     .allowExcessArguments()
-    .action(async (options: CommonOptions, { args }: Command) => {
+    .action(async (options: CommonOptions & UpOptions, { args }: Command) => {
       if (args[0] !== undefined) throw unknownCommand(args[0], program, isNamed)
       const { up } = await import('./commands/serve/up.ts')
-      end(await up(await invoked(options)))
+      end(await up(await invoked(options, { looksAround: options.stdio !== true }), options))
     })
   command('stdio', 'serve one host on stdin and stdout')
     .option('--inline', 'start the servers here, even where a process of this configuration runs')
@@ -156,10 +188,11 @@ const makeProgram = (
     .option('--allow-faults', ALLOW_FAULTS)
     .action(async (options: CommonOptions & StdioOptions) => {
       const { bridge, stdio } = await import('./commands/serve/stdio.ts')
-      const invocation = await invoked(options, false)
+      const invocation = await invoked(options, { looksAround: false })
       end(await (options.url === undefined ? stdio(invocation, options) : bridge(invocation, options)))
     })
-  command('check', 'is the configuration right?')
+  command('check', 'is the configuration right? (also: validate)')
+    .alias('validate')
     .option('--live', 'start its servers and see whether they work')
     .option('--strict', 'warnings count as errors')
     .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
@@ -175,7 +208,7 @@ const makeProgram = (
     .action(async (servers: readonly string[], options: CommonOptions & { readonly apps?: boolean }) => {
       const { lock } = await import('./commands/inspect/lock.ts')
       const { read } = await invoked(options)
-      end(await lock(await invoked(options, true, true), { servers, apps: options.apps === true }, read))
+      end(await lock(await invoked(options, { withoutLock: true }), { servers, apps: options.apps === true }, read))
     })
   command('diff', 'how definitions differ from what was approved')
     .argument('[name]', 'exposed or original name, or key of a server; everything if left out')
@@ -257,15 +290,18 @@ const makeProgram = (
     })
   command('adapt', "print the servers of a host's file as a configuration")
     .argument('<file>', '.mcp.json, mcp.json, config.toml, …')
-    .action(async (file: string, options: CommonOptions) => {
+    .option('--write', 'write them into the configuration, and their secrets to .env, as import does')
+    .option('--dry-run', 'with --write: show what would be written')
+    .option('-y, --yes', 'do not ask')
+    .action(async (file: string, options: CommonOptions & AdaptOptions) => {
       const { adapt } = await import('./commands/setup/adapt.ts')
-      end(await adapt(await writing(options), file))
+      end(await adapt(await writing(options), file, options))
     })
   command('doctor', 'what of the environment keeps servers from working, with remedies')
     .option('--fix', 'repair what is safe to repair')
     .action(async (options: CommonOptions & DoctorOptions) => {
       const { doctor } = await import('./commands/doctor/doctor.ts')
-      end(await doctor(await invoked(options), options))
+      end(await doctor(await invoked(options, { takesNone: true }), options))
     })
   command('logs', 'what servers printed on stderr and logged')
     .argument('[servers...]', 'keys; all if left out')
@@ -307,18 +343,20 @@ const makeProgram = (
   command('tools', 'what hosts see, and what it costs')
     .argument('[query...]', 'words that the name, the server or the description holds')
     .option('--toolset <name>', 'of this toolset')
-    .action(async (query: readonly string[], options: CommonOptions & { readonly toolset?: string }) => {
+    .option('--as <host>', 'under the names of this host, with what it would not take: cursor, …')
+    .action(async (query: readonly string[], options: CommonOptions & ToolsOptions) => {
       const { tools } = await import('./commands/inspect/tools.ts')
-      end(await tools(await invoked(options), query.join(' '), options.toolset))
+      end(await tools(await invoked(options), query.join(' '), options))
     })
   command('call', 'call one tool through the gateway')
     .argument('<tool>', 'its exposed name')
     .argument('[key=value...]', 'its arguments, read by its schema')
     .option('--args <json>', 'its arguments as one JSON object')
     .option('--toolset <name>', 'as a host of this toolset')
+    .option('--as <host>', 'as this host calls itself, for rules on request.host: claude-code, …')
     .action(async (tool: string, pairs: readonly string[], options: CommonOptions & CallOptions) => {
       const { call } = await import('./commands/running/call.ts')
-      end(await call(await invoked(options), tool, pairs, options.args, options.toolset))
+      end(await call(await invoked(options), tool, pairs, options))
     })
   command('ps', 'state of the running process and its servers')
     .option('-a, --all', 'also the other replicas that share its store')
@@ -329,10 +367,12 @@ const makeProgram = (
   command('tail', 'calls as they end: tool:gh__* err >1s server:x since:10m')
     .argument('[filter...]', 'terms that must all hold')
     .option('--since', 'also what is kept from before')
+    .option('--server <key>', 'of this server: short for server:KEY')
+    .option('--errors', 'what ended with an error: short for err')
     .option('--record <file>', 'write both sides of each call there, for mock')
     .action(async (filter: readonly string[], options: CommonOptions & TailOptions) => {
       const { tail } = await import('./commands/running/tail.ts')
-      end(await tail(await invoked(options), filter.join(' '), options))
+      end(await tail(await invoked(options), filter, options))
     })
   command('replay', 'a captured call again, as it was or edited')
     .argument('<id>', 'its number, as tail shows it')
@@ -377,9 +417,10 @@ const makeProgram = (
   command('why', 'the rules that show, hide or rename something, with their places')
     .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
     .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')
-    .action(async (name: string, options: CommonOptions & { readonly toolset?: string }) => {
+    .option('--as <host>', 'and what this host would make of it: cursor, …')
+    .action(async (name: string, options: CommonOptions & WhyOptions) => {
       const { why } = await import('./commands/inspect/why.ts')
-      end(await why(await invoked(options), name, options.toolset))
+      end(await why(await invoked(options), name, options))
     })
   command('can', 'whether a caller may make a call, and the rule that says so; the call is not made')
     .argument('<principal>', 'as in the audit log: token:ID of a static token, local without a credential')
@@ -403,16 +444,17 @@ const makeProgram = (
     })
   command('reload', 'make the running process read its files again')
     .option('--dry-run', 'show what it would change, as plan does')
-    .action(async (options: CommonOptions & { readonly dryRun?: boolean }) => {
+    .option('-y, --yes', 'do not ask')
+    .action(async (options: CommonOptions & ReloadOptions & { readonly dryRun?: boolean }) => {
       const { plan, reload } = await import('./commands/inspect/plan.ts')
-      end(await (options.dryRun === true ? plan(await invoked(options)) : reload(await invoked(options))))
+      end(await (options.dryRun === true ? plan(await invoked(options)) : reload(await invoked(options), options)))
     })
   command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
     .argument('<server>', 'its key')
     .argument('[name]', 'of a tool, as the server calls it; all that changed if left out')
     .action(async (server: string, name: string | undefined, options: CommonOptions) => {
       const { approve } = await import('./commands/running/control.ts')
-      end(await approve(await invoked(options), await invoked(options, true, true), server, name))
+      end(await approve(await invoked(options), await invoked(options, { withoutLock: true }), server, name))
     })
   command('restart', 'restart one server of the running process')
     .argument('<server>', 'its key')
@@ -492,13 +534,29 @@ const filesOf = async (
   return found === undefined ? undefined : [found]
 }
 
+interface Discovery extends Pick<Finding, 'looksAround' | 'takesNone'> {
+  readonly standsFor: string
+  readonly from: readonly string[]
+  /** What was found the last time. */
+  readonly before: Discovered | undefined
+}
+
 /** What stands in for a configuration that is not there: the servers of hosts; `stdio` takes those of no project. */
-const discoverServers = async (standsFor: string, context: Context, looksAround: boolean): Promise<Discovered> => {
-  const { discover } = await import('./host-files/discovered.ts')
-  const discovered = await discover(context, standsFor, looksAround ? ['local', 'project', 'user'] : ['user'])
-  if (discovered.configuration.servers.length > 0) return discovered
+const discoverServers = async (
+  context: Context,
+  { standsFor, from, looksAround, takesNone, before }: Discovery,
+): Promise<Discovered> => {
+  const [{ discover, refuseBroken }, { refusing }] = await Promise.all([
+    import('./host-files/discovered.ts'),
+    import('./commands/setup/import.ts'),
+  ])
+  const scopes = looksAround === true ? (['local', 'project', 'user'] as const) : (['user'] as const)
+  const discovered = await refusing(() => discover(context, { standsFor, scopes, from }))
+  if (before !== undefined) await refusing(async () => refuseBroken(before, discovered))
+  if (discovered.configuration.servers.length > 0 || takesNone === true) return discovered
+  if (from.length > 0) throw new CommandError(EXIT.config, `${from.join(', ')}: no server can be used${reasonsOf(discovered)}`)
   const { cwd, home, env, uid } = context
-  const near = looksAround ? undefined : await findConfiguration(cwd, home, env, uid)
+  const near = looksAround === true ? undefined : await findConfiguration(cwd, home, env, uid)
   if (near !== undefined)
     throw new CommandError(
       EXIT.config,
@@ -509,6 +567,11 @@ const discoverServers = async (standsFor: string, context: Context, looksAround:
     EXIT.config,
     `no configuration found, and no server in the files of hosts: ${add} URL, ${add} -- COMMAND, or name one with -c FILE`,
   )
+}
+
+const reasonsOf = ({ found, leftOut }: Discovered): string => {
+  const reasons = [...found.flatMap(({ problems }) => problems), ...leftOut.values()]
+  return reasons.length === 0 ? ': there is none; servers of other hosts: leave --from out' : `: ${reasons.join('; ')}`
 }
 
 /** The exit code, and words for a person; under `--json` the last line is one object for machines. */

@@ -14,16 +14,27 @@ export type CallEnd =
   | { readonly kind: 'result'; readonly isError: boolean; readonly result: Buffer }
   | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
 
-/** `args` is a JSON object as text. Never rejects for what a host would be told as an error. */
+/** What a person calls. */
+export interface CallRequest {
+  /** The exposed name. */
+  readonly tool: string
+  /** A JSON object as text. */
+  readonly args: string
+  readonly toolset?: string | undefined
+  /** What the host calls itself, for rules of the policy; absent: nothing. */
+  readonly host?: string | undefined
+}
+
+/** Never rejects for what a host would be told as an error. */
 export const callTool = (
   gateway: Gateway,
-  tool: string,
-  args: string,
+  { tool, args, host }: Omit<CallRequest, 'toolset'>,
   signal: AbortSignal,
   scope: Scope = EVERYTHING,
 ): Promise<CallEnd> => {
   const params = Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`))
-  return callMethod({ gateway, observer: undefined, ref: 0 }, { method: 'tools/call', target: tool, params, scope }, signal)
+  const called = { method: 'tools/call', target: tool, params, scope, host }
+  return callMethod({ gateway, observer: undefined, ref: 0 }, called, signal)
 }
 
 /** Who calls, and as which number. */
@@ -41,15 +52,17 @@ interface Called {
   readonly target: string
   readonly params: Payload
   readonly scope: Scope
+  readonly host?: string | undefined
 }
 
 /** One request as a modern host would send it. Never rejects for what a host would be told as an error. */
 export const callMethod = async (
   { gateway, observer, ref, replayOf }: Calling,
-  { method, target, params, scope }: Called,
+  { method, target, params, scope, host }: Called,
   signal: AbortSignal,
 ): Promise<CallEnd> => {
-  const caller = { principal: SHARED_PRINCIPAL, revision: MODERN, capabilities: {}, scope, session: undefined } as const
+  const facts = host === undefined ? undefined : { claims: {}, scopes: [], address: '', host }
+  const caller = { principal: SHARED_PRINCIPAL, revision: MODERN, capabilities: {}, scope, session: undefined, facts } as const
   const sent = join(params.parts())
   const message = join(requestMessage(ref, method, [sent]))
   const record = observer?.begin({ ref, method, ...caller, clientInfo: undefined, transport: undefined, message, replayOf })

@@ -95,8 +95,8 @@ const remoteControl = (place: Place): Control => {
       const answer = exchange(place, 'GET', '/login', { server }, '', signal)
       return (JSON.parse((await answer).toString()) as { end: SignInEnd }).end
     },
-    call: async (tool, args, toolset, signal) => {
-      const query = { tool, ...(toolset !== undefined && { toolset }) }
+    call: async ({ tool, args, toolset, host }, signal) => {
+      const query = { tool, ...(toolset !== undefined && { toolset }), ...(host !== undefined && { host }) }
       const answer = Payload.at(await exchange(place, 'POST', '/call', query, args, signal))
       const result = answer.raw('result')
       if (result === undefined) return JSON.parse(answer.bytes.toString()) as CallEnd

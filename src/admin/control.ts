@@ -24,7 +24,7 @@ import type { FeedOptions, FeedSink } from './calls.ts'
 import { canCall, readQuestion } from './can.ts'
 import type { CanEnd } from './can.ts'
 import { callTool } from './call.ts'
-import type { CallEnd } from './call.ts'
+import type { CallEnd, CallRequest } from './call.ts'
 import { editConfiguration, readEdit } from './edit.ts'
 import type { EditEnd } from './edit.ts'
 import { lintCatalog } from './lint.ts'
@@ -71,8 +71,8 @@ export interface Control {
   open(): Promise<OpenEnd>
   /** What hosts see at `/mcp`, or at a toolset; `undefined`: there is no such toolset. */
   tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
-  /** `args` is a JSON object as text; `signal` gives the call up. A toolset that does not exist refuses it. */
-  call(tool: string, args: string, toolset: string | undefined, signal: AbortSignal): Promise<CallEnd>
+  /** `signal` gives the call up. A toolset that does not exist refuses it. */
+  call(request: CallRequest, signal: AbortSignal): Promise<CallEnd>
   /** What these servers, or all, say of themselves now, before any policy; `apps`: to hosts that run MCP Apps, too. */
   offered(servers: readonly string[], apps: boolean): Promise<readonly OfferedServer[]>
   /** What is not as it was approved. */
@@ -200,10 +200,11 @@ export const localControl = (
       const scope = running.gateway.scopeFor(LOCAL, { toolset })
       return scope && redactor.hideIn(listTools(running.gateway, query, scope))
     },
-    call: async (tool, args, toolset, signal) => {
+    call: async (request, signal) => {
+      const { toolset } = request
       const scope = running.gateway.scopeFor(LOCAL, { toolset })
       if (scope === undefined) return { kind: 'refused', message: `there is no toolset "${toolset}"` }
-      const end = await callTool(running.gateway, tool, args, signal, scope)
+      const end = await callTool(running.gateway, request, signal, scope)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     toolsets: async () => redactor.hideIn(listToolsets(running)),

@@ -96,7 +96,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
     approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
   })),
   'POST /call': write(async ({ query, body, control, signal }) => {
-    const end = await control.call(query.get('tool') ?? '', body, query.get('toolset') ?? undefined, signal)
+    const [toolset, host] = ['toolset', 'host'].map((name) => query.get(name) ?? undefined)
+    const end = await control.call({ tool: query.get('tool') ?? '', args: body, toolset, host }, signal)
     return end.kind === 'result' ? resultOf('', end) : end
   }),
   'POST /replay': write(async ({ viewer, body, control, signal }) => {

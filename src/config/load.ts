@@ -96,7 +96,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     replicaUrl: settings.replicas?.url,
     store,
     runtimeDir: runtimeRoot(context),
-    watch: settings.reload?.watch ?? true,
+    watch: context.overrides?.watch ?? settings.reload?.watch ?? true,
     confirm: settings.reload?.confirm ?? false,
     secrets: [
       ...new Set([

@@ -37,6 +37,8 @@ export interface Context {
         readonly listen?: string | undefined
         /** Replaces `state.dir`. */
         readonly state?: string | undefined
+        /** Replaces `reload.watch`; where the servers are those of hosts, it decides whether their files are watched. */
+        readonly watch?: boolean | undefined
         /** `faults` may be injected. */
         readonly allowFaults?: boolean | undefined
         readonly allowUnauthenticatedNetwork?: boolean | undefined

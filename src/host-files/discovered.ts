@@ -2,12 +2,17 @@
  * A configuration without a file: the servers that hosts have, served as they are found. Nothing is written. What is wrong with one
  * server leaves that one out.
  */
+import { resolve } from 'node:path'
 import { loadConfiguration } from '../config/load.ts'
 import type { Configuration } from '../config/options.ts'
 import { ConfigError, formatProblem } from '../config/syntax/problems.ts'
 import type { Context } from '../config/runtime-environment.ts'
+import { nearestKey } from '../config/syntax/nearest-key.ts'
+import { ChangeError } from './edit/change.ts'
+import { findInFile } from './found-in-file.ts'
 import { findServers } from './found.ts'
 import type { FoundFile } from './found.ts'
+import { HOSTS } from './hosts.ts'
 import type { Scope } from './hosts.ts'
 import { planImport } from './import.ts'
 import type { ImportPlan } from './import.ts'
@@ -15,14 +20,25 @@ import type { ImportPlan } from './import.ts'
 export interface Discovered {
   readonly configuration: Configuration
   readonly found: readonly FoundFile[]
+  /** Words of hosts and files that were named; empty: every host was looked at. */
+  readonly from: readonly string[]
   readonly plan: ImportPlan
   /** Servers that cannot be used, with why. */
   readonly leftOut: ReadonlyMap<string, string>
 }
 
-/** `standsFor`: the file that a person would keep it in. Of projects only what `scopes` has. Rejects with `ConfigError`. */
-export const discover = async (context: Context, standsFor: string, scopes: readonly Scope[]): Promise<Discovered> => {
-  const found = await findServers(context, undefined, scopes)
+export interface Discovery {
+  /** The file that a person would keep it in. */
+  readonly standsFor: string
+  /** Of projects only what these have. */
+  readonly scopes: readonly Scope[]
+  /** Only these: words of hosts, and files of hosts. Empty: every host. */
+  readonly from: readonly string[]
+}
+
+/** Rejects with `ConfigError`, and with `ChangeError` where a named file cannot be read. */
+export const discover = async (context: Context, { standsFor, scopes, from }: Discovery): Promise<Discovered> => {
+  const found = from.length === 0 ? await findServers(context, undefined, scopes) : await findNamed(context, from)
   const plan = planImport(
     found.flatMap(({ servers }) => servers),
     { servers: {}, env: context.env, envFile: {}, folder: '' },
@@ -35,7 +51,7 @@ export const discover = async (context: Context, standsFor: string, scopes: read
     const value = { version: 1, servers: Object.fromEntries(servers.map(({ key, draft }) => [key, draft])) }
     try {
       const configuration = await loadConfiguration({ files: [], value, standsFor }, { ...context, env })
-      return { configuration, found, plan, leftOut }
+      return { configuration: watching(configuration, context, found), found, from, plan, leftOut }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       const known = leftOut.size
@@ -48,6 +64,36 @@ export const discover = async (context: Context, standsFor: string, scopes: read
     }
   }
 }
+
+const findNamed = async (context: Context, from: readonly string[]): Promise<readonly FoundFile[]> => {
+  const found = await Promise.all(
+    from.map(async (word) => {
+      if (Object.hasOwn(HOSTS, word)) return findServers(context, [word])
+      const file = findInFile(resolve(context.cwd, word), context)
+      return [await file.catch((error: unknown) => throwUnknown(word, error))]
+    }),
+  )
+  return found.flat()
+}
+
+/** Throws what was caught, in other words for what looks like the word of a host. */
+const throwUnknown = (word: string, error: unknown): never => {
+  if (!/^[\w-]+$/.test(word)) throw error
+  const near = nearestKey(word, Object.keys(HOSTS))
+  const hint = near === undefined ? `known: ${Object.keys(HOSTS).join(', ')}` : `did you mean "${near}"?`
+  throw new ChangeError(`${word} is no file, and no host of this name is known; ${hint}`)
+}
+
+/** Throws `ChangeError` where a file that had servers cannot be read any more: what is served stays. */
+export const refuseBroken = (before: Discovered, { found }: Discovered): void => {
+  const had = new Set(before.found.filter(({ servers }) => servers.length > 0).map(({ file }) => file))
+  const broken = found.filter(({ file, servers, problems }) => had.has(file) && servers.length === 0 && problems.length > 0)
+  if (broken.length > 0) throw new ChangeError(broken.flatMap(({ problems }) => problems).join('\n'))
+}
+
+/** Files of hosts are watched on request only: some hosts write theirs with every step. */
+const watching = (configuration: Configuration, { overrides }: Context, found: readonly FoundFile[]): Configuration =>
+  overrides?.watch === true ? Object.freeze({ ...configuration, files: found.map(({ file }) => file) }) : configuration
 
 const placeOf = (plan: ImportPlan, key: string): string =>
   plan.servers.find((server) => server.key === key)?.from[0]?.place ?? key

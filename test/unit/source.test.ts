@@ -55,6 +55,7 @@ test('T-15 the commands write through one file: no other touches a standard stre
     'main.ts': /process\.stderr\.write\(/g,
     'program.ts': /process\.std(?:in|out|err)/g,
     'index.ts': /createLog\([^\n]*process\.stderr/g,
+    'commands/serve/up.ts': /output: io\.stdout/g,
     'commands/serve/stdio.ts':
       /output: io\.stdout|io\.stdout\.on\('error', leave\)|socket\.pipe\(io\.stdout, \{ end: false \}\)/g,
   }

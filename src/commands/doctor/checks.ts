@@ -30,6 +30,16 @@ const INSTALL: Readonly<Record<string, string>> = {
 const trouble = (text: string, remedy: string): Finding => ({ level: 'trouble', text, remedy })
 const advice = (text: string, remedy: string): Finding => ({ level: 'advice', text, remedy })
 
+/** Without a server nothing else is of use. */
+const noServer: Check = async ({ configuration, invocation: { command, isFound, files } }) => {
+  if (configuration.servers.length > 0) return []
+  const where = isFound
+    ? `no server is switched on in ${files[0]}`
+    : 'there is no configuration, and no server in the files of hosts'
+  const add = command('add', 'NAME')
+  return [advice(where, `add one: ${add} URL, or ${add} -- COMMAND`)]
+}
+
 /** Calls `look` for every server that a command starts. */
 const eachLaunched =
   (
@@ -229,4 +239,15 @@ const secrets: Check = async ({ configuration, invocation: { context } }) => {
   return [{ ...finding, fix: { kind: 'mode', file: ours.envFile } }]
 }
 
-export const CHECKS: readonly Check[] = [ownNode, commands, quarantine, runtimes, ports, proxies, authorities, urls, secrets]
+export const CHECKS: readonly Check[] = [
+  noServer,
+  ownNode,
+  commands,
+  quarantine,
+  runtimes,
+  ports,
+  proxies,
+  authorities,
+  urls,
+  secrets,
+]

@@ -3,7 +3,7 @@ import { connectAdmin } from '../../admin/client.ts'
 import type { Lint } from '../../admin/lint.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
-import { nearestKey } from '../../config/syntax/nearest-key.ts'
+import { knownLimits } from './as-host.ts'
 import { storedLint } from '../setup/stored-lint.ts'
 import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -57,18 +57,10 @@ const formatCount = (findings: readonly HostFinding[]): string =>
   findings.length === 1 ? '1 thing' : `${findings.length} things`
 
 const hostsOf = (list: string): string[] => {
-  const known = Object.keys(HOST_LIMITS)
   const named = list
     .split(',')
     .map((word) => word.trim())
     .filter(Boolean)
-  const unknown = named.find((word) => word !== 'all' && !known.includes(word))
-  if (unknown !== undefined) {
-    const near = nearestKey(unknown, known)
-    throw new CommandError(
-      EXIT.usage,
-      `no host "${unknown}" is known; ${near === undefined ? `known: ${known.join(', ')}, all` : `did you mean "${near}"?`}`,
-    )
-  }
-  return named.includes('all') ? known : [...new Set(named)]
+  const known = named.filter((word) => word !== 'all').map(knownLimits)
+  return named.includes('all') ? Object.keys(HOST_LIMITS) : [...new Set(known)]
 }

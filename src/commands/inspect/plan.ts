@@ -7,10 +7,11 @@ import type { Cost } from '../../admin/toolset-costs.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
 import { running } from '../serve/inline.ts'
+import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { changedWords } from './lock.ts'
-import { painter, printJson, printLines, remark } from '../terminal/print.ts'
+import { painter, printJson, printLines, remark, remarkLines } from '../terminal/print.ts'
 import type { Colour, Line, Paint, Painted } from '../terminal/print.ts'
 import { planElsewhere } from './plan-elsewhere.ts'
 import { columns, thousands } from '../terminal/table.ts'
@@ -37,10 +38,20 @@ export const plan = async (invocation: Invocation, other?: string): Promise<numb
   )
 }
 
-/** Makes the running process read its files again, and shows what that did. */
-export const reload = async (invocation: Invocation): Promise<number> => {
+export interface ReloadOptions {
+  /** Do not ask on a terminal. */
+  readonly yes?: boolean
+}
+
+/** Makes the running process read its files again, and shows what that did; on a terminal what it will do, and asks. */
+export const reload = async (invocation: Invocation, { yes }: ReloadOptions = {}): Promise<number> => {
   const { io, json } = invocation
-  const end = await (await running(invocation)).reload()
+  const control = await running(invocation)
+  if (yes !== true && !json && canAsk(io) && !(await isWanted(invocation, planned(await control.plan())))) {
+    remark(io, 'nothing was applied')
+    return EXIT.ok
+  }
+  const end = await control.reload()
   if (end.kind === 'refused') throw new ConfigError(end.problems)
   if (json) await printJson(io, end)
   else {
@@ -48,6 +59,14 @@ export const reload = async (invocation: Invocation): Promise<number> => {
     for (const option of end.needsRestart) remark(io, `${option} takes effect when trunkline is started again`)
   }
   return EXIT.ok
+}
+
+/** What changes nothing is not asked about. */
+const isWanted = async (invocation: Invocation, made: Plan): Promise<boolean> => {
+  const { io } = invocation
+  if (isEmpty(made)) return true
+  remarkLines(io, lines(invocation, made))
+  return confirm(io, 'Apply?', true)
 }
 
 const planned = (end: PlanEnd): Plan => {

@@ -1,4 +1,6 @@
 /** `trunkline tools`: what hosts see, and what it costs them. */
+import { asHost, findingText, knownLimits } from './as-host.ts'
+import type { AsHost } from './as-host.ts'
 import { withGateway } from '../serve/inline.ts'
 import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -6,23 +8,44 @@ import { printJson, printLines, remark } from '../terminal/print.ts'
 import { columns, thousands } from '../terminal/table.ts'
 import { unknownToolset } from '../terminal/unknown-toolset.ts'
 
-export const tools = async (invocation: Invocation, query: string, toolset: string | undefined): Promise<number> => {
+export interface ToolsOptions {
+  readonly toolset?: string
+  /** The word of a host: under its names, with what it would not take. */
+  readonly as?: string
+}
+
+export const tools = async (invocation: Invocation, query: string, { toolset, as }: ToolsOptions = {}): Promise<number> => {
   const { io, json } = invocation
-  const rows = await withGateway(invocation, (control) => control.tools(query, toolset))
+  const word = as === undefined ? undefined : knownLimits(as)
+  const { rows, host } = await withGateway(invocation, async (control) => ({
+    rows: await control.tools(query, toolset),
+    host: word === undefined ? undefined : await asHost(control, word, toolset),
+  }))
   if (rows === undefined) throw unknownToolset(toolset, invocation.command)
-  if (json) await printJson(io, rows)
+  if (json) await printJson(io, host === undefined ? rows : rows.map((row) => ({ ...row, as: seenBy(host, row.name) })))
   else {
     const cells = rows.map(({ name, server, tokens, definition }) => [
-      name,
+      host?.nameOf(name) ?? name,
       server,
       `${thousands(tokens)} tok`,
-      io.stdout.isTTY === true ? firstWords(definition.description) : '',
+      host === undefined
+        ? io.stdout.isTTY === true
+          ? firstWords(definition.description)
+          : ''
+        : host.findings(name).map(findingText).join('; '),
     ])
     await printLines(io, columns(cells, new Set([2])))
     const total = rows.reduce((sum, { tokens }) => sum + tokens, 0)
     remark(io, `${rows.length} tools, about ${thousands(total)} tokens`)
+    for (const finding of host?.findings('') ?? []) remark(io, `${host?.label}: ${findingText(finding)}`)
   }
   return EXIT.ok
 }
+
+/** One tool as a host takes it. */
+const seenBy = (host: AsHost, exposed: string): object => ({
+  name: host.nameOf(exposed),
+  findings: host.findings(exposed).map(({ consequence, message, remedy }) => ({ consequence, message, remedy })),
+})
 
 const firstWords = (text = ''): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text).split('\n', 1)[0]

@@ -1,5 +1,7 @@
 /** `trunkline why`: the chain of rules that shows, hides or renames one tool, prompt or resource. */
 import type { Step, Why } from '../../admin/why.ts'
+import { asHost, findingText, knownLimits } from './as-host.ts'
+import type { AsHost } from './as-host.ts'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -7,10 +9,20 @@ import { painter, printJson, printLines } from '../terminal/print.ts'
 import type { Colour, Line, Paint } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
-/** `toolset`: what this one makes of it; all of them without. */
-export const why = async (invocation: Invocation, name: string, toolset: string | undefined): Promise<number> => {
+export interface WhyOptions {
+  /** What this toolset makes of it; all of them without. */
+  readonly toolset?: string
+  /** The word of a host: and what this one would make of it. */
+  readonly as?: string
+}
+
+export const why = async (invocation: Invocation, name: string, { toolset, as }: WhyOptions = {}): Promise<number> => {
   const { io, json, context, command } = invocation
-  const end = await withGateway(invocation, (control) => control.why(name, toolset))
+  const word = as === undefined ? undefined : knownLimits(as)
+  const { end, host } = await withGateway(invocation, async (control) => ({
+    end: await control.why(name, toolset),
+    host: word === undefined ? undefined : await asHost(control, word, toolset),
+  }))
   if (end.kind === 'no toolset') {
     const near = end.near.length === 0 ? `see which are: ${command('check', '--json')}` : `did you mean ${end.near.join(', ')}?`
     throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${near}`)
@@ -19,14 +31,28 @@ export const why = async (invocation: Invocation, name: string, toolset: string 
     const near = end.near.length === 0 ? `see what there is: ${command('tools')}` : `did you mean ${end.near.join(', ')}?`
     throw new CommandError(EXIT.usage, `nothing is called "${name}"; ${near}`)
   }
-  if (json) await printJson(io, end.all)
+  const all = host === undefined ? end.all : end.all.map((one) => ({ ...one, steps: [...one.steps, ...hostSteps(host, one)] }))
+  if (json) await printJson(io, all)
   else
     await printLines(
       io,
-      end.all.flatMap((one) => lines(one, painter(io.stdout, context.env))),
+      all.flatMap((one) => lines(one, painter(io.stdout, context.env))),
     )
   return EXIT.ok
 }
+
+/** What a host makes of a tool that it is given. */
+const hostSteps = (host: AsHost, { kind, exposed }: Why): Step[] => {
+  if (kind !== 'tools' || exposed === undefined) return []
+  const name = host.nameOf(exposed)
+  const renamed = name === exposed ? [] : [hostStep('renames', `${host.label} calls it ${JSON.stringify(name)}`)]
+  const found = host
+    .findings(exposed)
+    .map((finding) => hostStep(finding.consequence === 'breaks' ? 'hides' : 'notes', `${host.label}: ${findingText(finding)}`))
+  return [...renamed, ...(found.length === 0 ? [hostStep('shows', `${host.label} takes it as it is`)] : found)]
+}
+
+const hostStep = (effect: Step['effect'], what: string): Step => ({ effect, what, path: '', place: '' })
 
 const COLOURS: Readonly<Record<Step['effect'], Colour>> = {
   offers: 'dim',

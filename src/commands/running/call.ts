@@ -10,19 +10,26 @@ import type { Invocation } from '../terminal/io.ts'
 import { printJsonText, printText } from '../terminal/print.ts'
 import { unknownToolset } from '../terminal/unknown-toolset.ts'
 
+export interface CallOptions {
+  /** All arguments as one JSON object. */
+  readonly args?: string
+  readonly toolset?: string
+  /** What the host calls itself, for rules. */
+  readonly as?: string
+}
+
 export const call = async (
   invocation: Invocation,
   tool: string,
   pairs: readonly string[],
-  args: string | undefined,
-  toolset: string | undefined,
+  { args, toolset, as: host }: CallOptions = {},
 ): Promise<number> => {
   const { io, json, command } = invocation
   const end = await withGateway(invocation, async (control) => {
     const rows = pairs.length === 0 && toolset === undefined ? [] : await control.tools(tool, toolset)
     if (rows === undefined) throw unknownToolset(toolset, command)
     const schema = rows.find(({ name }) => name === tool)?.definition.inputSchema
-    return control.call(tool, readArguments(pairs, args, schema), toolset, io.interrupted)
+    return control.call({ tool, args: readArguments(pairs, args, schema), toolset, host }, io.interrupted)
   })
   if (end.kind !== 'result') throw failed(tool, end, command)
   if (json) await printJsonText(io, end.result.toString())

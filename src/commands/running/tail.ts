@@ -17,11 +17,17 @@ export interface TailOptions {
   readonly record?: string
   /** Also what is kept from before. */
   readonly since?: boolean
+  /** Key of a server. */
+  readonly server?: string
+  /** What ended with an error. */
+  readonly errors?: boolean
 }
 
 const OPERATOR: Viewer = { principal: 'local', isOperator: true }
 
-export const tail = async (invocation: Invocation, filter: string, { record, since }: TailOptions): Promise<number> => {
+export const tail = async (invocation: Invocation, terms: readonly string[], options: TailOptions): Promise<number> => {
+  const { record, since, server, errors } = options
+  const filter = [...terms, ...(server === undefined ? [] : [`server:${server}`]), ...(errors === true ? ['err'] : [])].join(' ')
   const { io, json, context } = invocation
   const control = await running(invocation)
   const paint = painter(io.stdout, context.env)
@@ -42,8 +48,8 @@ export const tail = async (invocation: Invocation, filter: string, { record, sin
       for (const row of message.calls) if (row.state === 'done') last = last.then(() => show(row))
     },
   }
-  const options = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
-  await control.follow(options, sink, io.interrupted).catch(explainRefusal)
+  const feed = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
+  await control.follow(feed, sink, io.interrupted).catch(explainRefusal)
   await last
   if (file !== undefined) remark(io, `${file.count} calls are in ${record}`)
   if (io.interrupted.aborted) return EXIT.ok

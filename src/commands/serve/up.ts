@@ -20,14 +20,24 @@ import { painter, remark, remarkLines, terminalSize } from '../terminal/print.ts
 import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, thousands } from '../terminal/table.ts'
 
-export const up = async (invocation: Invocation): Promise<number> => {
+export interface UpOptions {
+  /** Serve one host on stdin and stdout, too, and end when it has left. */
+  readonly stdio?: boolean
+  /** Open the dashboard in a browser. */
+  readonly open?: boolean
+}
+
+/** Why a process that serves ends. */
+type Ending = 'interrupted' | 'exhausted' | 'host left'
+
+export const up = async (invocation: Invocation, options: UpOptions = {}): Promise<number> => {
   if (invocation.context.env[WORKER_VARIABLE] !== undefined) {
     const { serveAsWorker } = await import('./worker.ts')
     return serveAsWorker(invocation)
   }
   const loaded = await load(invocation)
   const { io } = loaded
-  using screen = openScreen(loaded)
+  using screen = options.stdio === true ? undefined : openScreen(loaded)
   if (screen === undefined) remarkLines(io, headLines(loaded))
   else screen.show({ ...EMPTY, top: [...headLines(loaded), '  starting'] })
   const served = screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } }
@@ -35,13 +45,26 @@ export const up = async (invocation: Invocation): Promise<number> => {
   await using running = await start(served, voice)
   await using services = await openServices(running, served, voice, true, running.whole).catch(explainAddress)
   if (screen === undefined) remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
-  await (screen === undefined ? report(running, services, loaded) : keepShowing(screen, running, services, loaded))
-  const isExhausted = !io.interrupted.aborted
+  const pipe = options.stdio === true ? running.attach({ input: io.stdin, output: io.stdout }, {}) : undefined
+  const ending = endingOf(running, io, pipe)
+  const show = { running, services, loaded, isOpened: options.open === true, ending }
+  await (screen === undefined ? report(show) : keepShowing(screen, show))
+  const isExhausted = (await ending) === 'exhausted'
   screen?.[Symbol.dispose]()
   if (isExhausted) voice.log.fatal({ reason: await running.exhausted }, 'beyond help; ending, to be started again')
   await running.stop(isExhausted || io.crashed.aborted ? CRASH_MS : undefined)
   await services[Symbol.asyncDispose]()
   return isExhausted ? EXIT.internal : EXIT.ok
+}
+
+/** `pipe`: settles when the host on it has left. */
+const endingOf = (running: Running, { interrupted }: Loaded['io'], pipe: Promise<void> | undefined): Promise<Ending> => {
+  if (interrupted.aborted) return Promise.resolve('interrupted')
+  return Promise.race([
+    once(interrupted, 'abort').then((): Ending => 'interrupted'),
+    running.exhausted.then((): Ending => 'exhausted'),
+    ...(pipe === undefined ? [] : [pipe.then((): Ending => 'host left')]),
+  ])
 }
 
 const EMPTY: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
@@ -53,19 +76,31 @@ const openScreen = ({ io, context, configuration, json }: Loaded): LiveScreen | 
   return isWanted ? new LiveScreen(io, TERM) : undefined
 }
 
+/** What is shown, and until when. */
+interface Showing {
+  readonly running: Running
+  readonly services: Services
+  readonly loaded: Loaded
+  /** The dashboard is opened in a browser at once. */
+  readonly isOpened: boolean
+  readonly ending: Promise<Ending>
+}
+
 /** Says once what the servers are, when they have said it; the log says what changes. Resolves when the process is to end. */
-const report = async (running: Running, services: Services, loaded: Loaded): Promise<void> => {
+const report = async ({ running, services, loaded, isOpened, ending }: Showing): Promise<void> => {
   const { io, context, configuration, command } = loaded
-  await settled(running, configuration.gateway.listBudgetMs, io.interrupted)
+  const opened = isOpened ? await openPage(services, context.platform) : undefined
+  await Promise.race([settled(running, configuration.gateway.listBudgetMs, io.interrupted), ending])
   if (io.interrupted.aborted) return
   const paint = painter(io.stderr, context.env)
   const { rows, sum } = serverTable(running, paint, command)
-  remarkLines(io, [...rows, sum, ...(await pageLine(services, io.stderr.isTTY === true, command)), ...footLines(loaded, paint)])
-  await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
+  const page = await pageLine(services, io.stderr.isTTY === true, command)
+  remarkLines(io, [...rows, sum, ...page, ...troubleLine(opened), ...footLines(loaded, paint)])
+  await ending
 }
 
 /** The same, shown again with every change; the key `o` opens the dashboard. */
-const keepShowing = async (screen: LiveScreen, running: Running, services: Services, loaded: Loaded): Promise<void> => {
+const keepShowing = async (screen: LiveScreen, { running, services, loaded, isOpened, ending }: Showing): Promise<void> => {
   const { io, context, command } = loaded
   const paint = painter(io.stderr, context.env)
   let page = await pageLine(services, true, command)
@@ -81,14 +116,16 @@ const keepShowing = async (screen: LiveScreen, running: Running, services: Servi
   }
   show()
   const shown = statusChanges(running).subscribe(show)
-  const openPage = async (): Promise<void> => {
-    page = await openedLine(services, context.platform)
+  const showPage = async (): Promise<void> => {
+    const opened = await openPage(services, context.platform)
+    page = [...(opened.url === undefined ? [] : [`  UI   ${opened.url}`]), ...troubleLine(opened)]
     show()
   }
   const offKeys = io.onKey?.((key) => {
-    if (key === 'o') void openPage()
+    if (key === 'o') void showPage()
   })
-  if (!io.interrupted.aborted) await Promise.race([once(io.interrupted, 'abort'), running.exhausted])
+  if (isOpened) await showPage()
+  await ending
   offKeys?.()
   shown.unsubscribe()
   show()
@@ -144,14 +181,23 @@ const explainAddress = (error: unknown): never => {
   throw new CommandError(EXIT.config, `${address} is in use${by}: end what listens there, or ${remedy}`)
 }
 
-/** A new link to the dashboard, given to a browser. Its listener is opened where it was not. */
-const openedLine = async ({ listener }: Services, platform: NodeJS.Platform | undefined): Promise<Line[]> => {
-  const opened = await listener.open().catch((error: unknown) => error as Error)
-  if (opened === undefined) return ['  UI   the dashboard is switched off: set ui.enabled']
-  if (opened instanceof Error) return [`  UI   the dashboard cannot be opened: ${opened.message}`]
-  const isStarted = await openUrl(opened.url, platform)
-  return [`  UI   ${opened.url}`, ...(isStarted ? [] : ['       no browser can be started here: open this link in one'])]
+/** A link that was given to a browser, and what is wrong with that. */
+interface OpenedPage {
+  readonly url?: string
+  readonly trouble?: string
 }
+
+/** Gives a new link to the dashboard to a browser. Its listener is opened where it was not. */
+const openPage = async ({ listener }: Services, platform: NodeJS.Platform | undefined): Promise<OpenedPage> => {
+  const opened = await listener.open().catch((error: unknown) => error as Error)
+  if (opened === undefined) return { trouble: 'the dashboard is switched off: set ui.enabled' }
+  if (opened instanceof Error) return { trouble: `the dashboard cannot be opened: ${opened.message}` }
+  const { url } = opened
+  return (await openUrl(url, platform)) ? { url } : { url, trouble: 'no browser can be started here: open this link in one' }
+}
+
+const troubleLine = ({ url, trouble }: OpenedPage = {}): Line[] =>
+  trouble === undefined ? [] : [`  ${url === undefined ? 'UI ' : '   '}  ${trouble}`]
 
 /** The link to the dashboard where the listener is open. Its key is for the person at a terminal, not for a log. */
 const pageLine = async ({ listener }: Services, isTerminal: boolean, command: CommandPrinter): Promise<Line[]> => {

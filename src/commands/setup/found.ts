@@ -9,22 +9,34 @@ import type { Line, Paint } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
 /** `found 9 servers in Claude Code, Cursor (read-only; trunkline init keeps them)`, and a line per file of a host. */
-export const foundHead = ({ plan, found }: Discovered, around: Pick<Context, 'cwd' | 'home'>): Line[] => {
+export const foundHead = (discovered: Discovered, around: Pick<Context, 'cwd' | 'home'>): Line[] => {
+  const { plan, found, from } = discovered
   const on = plan.servers.filter(({ draft }) => draft['enabled'] !== false)
   const count = on.length === 1 ? '1 server' : `${on.length} servers`
   const rows = found.flatMap(({ host, scope, file, servers }) => {
-    const keys = on.filter(({ from }) => from.some((one) => one.file === file && one.scope === scope)).map(({ key }) => key)
+    const keys = on
+      .filter(({ from: places }) => places.some((one) => one.file === file && one.scope === scope))
+      .map(({ key }) => key)
     return servers.length === 0
       ? []
       : [[HOSTS[host].label, nameOf(file, around), keys.length === 0 ? 'all switched off' : keys.join(', ')]]
   })
+  const where = from.length > 0 ? from.join(', ') : labelsOf(on.flatMap(({ from: places }) => places.map(({ host }) => host)))
   return [
-    `  found ${count} in ${labelsOf(on.flatMap(({ from }) => from.map(({ host }) => host)))} (read-only; ${operatorCommand([], 'init')} keeps them)`,
+    `  found ${count} in ${where} (read-only; ${operatorCommand([], ...keeping(discovered))} keeps them)`,
     ...columns(rows).map((line) => `    ${line}`),
   ]
 }
 
-export const foundFoot = ({ plan, found, leftOut }: Discovered, paint: Paint, command: CommandPrinter): Line[] => {
+/** The command that keeps what was found. */
+const keeping = ({ from }: Discovered): readonly string[] => {
+  const file = from.find((word) => !Object.hasOwn(HOSTS, word))
+  if (from.length === 0) return ['init']
+  return file === undefined ? ['import', ...from] : ['adapt', file, '--write']
+}
+
+export const foundFoot = (discovered: Discovered, paint: Paint, command: CommandPrinter): Line[] => {
+  const { plan, found, leftOut } = discovered
   const off = plan.servers.filter(({ draft }) => draft['enabled'] === false)
   const connected = found.filter(({ isConnected }) => isConnected).map(({ host }) => host)
   const open = [...new Set(found.map(({ host }) => host))].filter((host) => !connected.includes(host))
@@ -39,7 +51,7 @@ export const foundFoot = ({ plan, found, leftOut }: Discovered, paint: Paint, co
     ...plan.warnings.map((text) => mark('▲', 'yellow', text)),
     ...(off.length === 0 ? [] : [`  ○ switched off, and left so: ${off.map(({ key }) => key).join(', ')}`]),
     ...(connected.length === 0 ? [] : [`  connected already: ${labelsOf(connected)}`]),
-    `  Next: ${[...open.map((host) => command('connect', host)).slice(0, 3), command('init')].join(' | ')}`,
+    `  Next: ${[...open.map((host) => command('connect', host)).slice(0, 3), command(...keeping(discovered))].join(' | ')}`,
   ]
 }
 

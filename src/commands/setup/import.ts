@@ -36,13 +36,17 @@ export interface ImportOptions {
   readonly yes?: boolean
 }
 
-export const importServers = async (
+export const importServers = async (writing: Writing, hosts: readonly string[], options: ImportOptions): Promise<number> => {
+  const words = hosts.map(knownHost)
+  return keepServers(writing, await findServers(writing.context, words.length === 0 ? undefined : words), options)
+}
+
+/** Writes what was found into the configuration, as far as it is not there, and its secrets into `.env`. */
+export const keepServers = async (
   { file, named, context, io, json }: Writing,
-  hosts: readonly string[],
+  found: readonly FoundFile[],
   { dryRun = false, yes = false }: ImportOptions,
 ): Promise<number> => {
-  const words = hosts.map(knownHost)
-  const found = await findServers(context, words.length === 0 ? undefined : words)
   const planFor = (ours: OurFile): ImportPlan =>
     planImport(
       found.flatMap(({ servers }) => servers),

@@ -122,6 +122,7 @@ describe('the commands', () => {
     }
     const [row] = await tailing(cli, 1, make, 'err', 'server:one')
     expect(row).toMatchObject({ name: 'one__fail', outcome: 'tool_error', state: 'done' })
+    expect(await tailing(cli, 1, make, '--errors', '--server', 'one')).toMatchObject([{ server: 'one', name: row?.name }])
     const wrong = await cli.run(['tail', 'sever:one'])
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('nothing is called "sever:"')])
   })

@@ -38,6 +38,14 @@ describe('doctor', () => {
     })
   })
 
+  test('a configuration without a server is told, with what to type', async () => {
+    await using cli = await laid(`${NO_PORT}servers: { a: { command: good, enabled: false } }\n`)
+    expect(await cli.here('doctor')).toMatchObject({
+      code: 0,
+      stdout: `  ▲ no server is switched on in ${cli.path('trunkline.yaml')}\n    → add one: trunkline add NAME URL, or trunkline add NAME -- COMMAND\n`,
+    })
+  })
+
   test('a command of the login shell alone is repaired by --fix, with every comment kept; a missing one is not', async () => {
     const yaml = `# mine\n${NO_PORT}servers:\n  a: { command: tool, args: [x] } # keep\n  b: { command: uvx }\n`
     await using cli = await laid(yaml, {

@@ -57,6 +57,20 @@ describe('adapt', () => {
     expect(JSON.parse((await cli.here('adapt', name, '--json')).stdout)).toMatchObject({ variables: ['API_KEY'] })
   })
 
+  test('--write keeps them as import does: secrets in .env, comments of an existing file where they were', async () => {
+    const ours = '# mine\nversion: 1\nservers:\n  a: { command: x } # keep\n'
+    await using cli = await commandLine({ 'other.json': FILES['.mcp.json'] ?? '', 'trunkline.yaml': ours })
+    const shown = await cli.here('adapt', 'other.json', '--write', '--dry-run')
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('would write trunkline.yaml') as string })
+    expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(ours)
+    expect((await cli.here('adapt', 'other.json', '--write')).code).toBe(0)
+    const text = readFileSync(cli.path('trunkline.yaml'), 'utf8')
+    expect(text).toContain('  a: { command: x } # keep\n  my-git:\n    command: npx')
+    expect(text).not.toContain('sk-1234567890')
+    expect(readFileSync(cli.path('.env'), 'utf8')).toBe('API_KEY=sk-1234567890\n')
+    expect((await cli.here('check')).code).toBe(0)
+  })
+
   test('what holds no servers, is no JSON or is not there is told', async () => {
     await using cli = await commandLine({ 'a.json': '{"x":1}', 'b.json': '{' })
     expect((await cli.here('adapt', 'a.json')).stderr).toContain('holds no servers')

@@ -14,11 +14,17 @@ test('without a configuration no command names a file that is not there, and eac
       code: 4,
       stderr: 'no process of yours runs here; start one: trunkline up\n',
     })
-  for (const words of ['check', 'tools', 'lock', 'doctor', 'up', 'stdio'])
+  for (const words of ['check', 'tools', 'lock', 'up', 'stdio'])
     expect(await cli.here(words), words).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^no configuration found.*trunkline add NAME URL, trunkline add NAME -- COMMAND/) as string,
     })
+  expect(await cli.here('doctor')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^ {2}▲ there is no configuration, and no server in the files of hosts\n {4}→ add one: trunkline add NAME URL, or trunkline add NAME -- COMMAND\n/,
+    ) as string,
+  })
   expect(await cli.here('fmt')).toMatchObject({ code: 2, stderr: 'no configuration found; name a file with -c FILE\n' })
   expect(await cli.here('remove', 'a')).toMatchObject({ code: 2, stderr: 'there is no trunkline.yaml; name one with -c FILE\n' })
   expect((await cli.here('add', 'a', '--', 'cat')).code).toBe(0)

@@ -65,6 +65,27 @@ describe('a reload', () => {
     await up.said(/"removed":\["a","b"\]/)
   })
 
+  test('asked for on a terminal shows what it would change, and is applied where that is wanted', async () => {
+    await using cli = await commandLine()
+    const file = (more = ''): string => `reload: { watch: false }\nservers:\n  a: ${cli.fake()}\n${more}`
+    await cli.write('trunkline.yaml', file())
+    const up = await cli.up()
+    await up.said(/server is ready/)
+    expect(await cli.onTerminal(['reload'], [])).toMatchObject({ code: 0, stdout: 'reloaded; nothing changed\n' })
+    await cli.write('trunkline.yaml', file(`  b: ${cli.fake()}\n`))
+    const refused = await cli.onTerminal(['reload'], ['n'])
+    expect(refused).toMatchObject({ code: 0, stdout: '' })
+    expect(refused.stderr).toMatch(/\+ {2}server {2}b[^]*Apply\? \[Y\/n\] nothing was applied\n$/)
+    expect(JSON.parse((await cli.here('ps', '--json')).stdout)).toMatchObject({ servers: { length: 1 } })
+    const applied = await cli.onTerminal(['reload'], ['y'])
+    expect(applied).toMatchObject({ code: 0, stdout: expect.stringMatching(/\+ {2}server {2}b/) as string })
+    expect(JSON.parse((await cli.here('ps', '--json')).stdout)).toMatchObject({ servers: { length: 2 } })
+    await cli.write('trunkline.yaml', file())
+    const unasked = await cli.onTerminal(['reload', '--yes'], [])
+    expect(unasked.stderr).not.toContain('Apply?')
+    expect(unasked.stdout).toMatch(/- {2}server {2}b/)
+  })
+
   test('by SIGHUP changes names without a restart', async () => {
     await using cli = await commandLine()
     const file = (prefix: string): string =>

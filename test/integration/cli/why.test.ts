@@ -60,6 +60,30 @@ describe('why', () => {
     expect(await cli.here('why', 'zzzzzz')).toMatchObject({ code: 1, stderr: expect.stringContaining('trunkline tools') })
   })
 
+  test('--as HOST: the name that this host gives a tool, and what it would not take', async () => {
+    await using cli = await commandLine()
+    const long = 'server-of-forty-chars'.slice(0, 20)
+    await cli.write('trunkline.yaml', `naming: { max_length: 64 }\nservers:\n  ${long}: ${cli.fake('long-names')}\n`)
+    await cli.up().then((up) => up.said(/server is ready/))
+    const name = JSON.parse((await cli.here('tools', '--json')).stdout).map((row: { name: string }) => row.name) as string[]
+    const longest = name.toSorted((a, b) => b.length - a.length)[0] ?? ''
+    const cursor = squeezed((await cli.here('why', longest, '--as', 'cursor')).stdout)
+    expect(cursor).toContain(`renames | Cursor calls it "trunkline${longest}"`)
+    expect(cursor.at(-1)).toMatch(/^hides \| Cursor: a name of \d+ characters with "trunkline" > 59: the tool is filtered out → /)
+    expect(squeezed((await cli.here('why', `${long}__echo`, '--as', 'zed')).stdout).at(-1)).toBe('shows | Zed takes it as it is')
+    const listed = await cli.here('tools', '--as', 'cursor')
+    expect(squeezed(listed.stdout).find((line) => line.includes(longest))).toContain('the tool is filtered out')
+    expect(listed.stdout).toContain(`trunkline${long}__echo `)
+    expect(JSON.parse((await cli.here('tools', 'echo', '--as', 'cursor', '--json')).stdout)).toMatchObject([
+      { name: `${long}__echo`, as: { name: `trunkline${long}__echo`, findings: [] } },
+    ])
+    for (const words of [['tools'], ['why', longest]])
+      expect(await cli.here(...words, '--as', 'cursr')).toMatchObject({
+        code: 1,
+        stderr: 'no host "cursr" is known; did you mean "cursor"?\n',
+      })
+  })
+
   test('T-17 says that a lock keeps something back', async () => {
     await using cli = await commandLine()
     await cli.write('trunkline.yaml', `lock: { file: a.lock, on_change: quarantine }\nservers:\n  a: ${cli.fake()}\n`)
