@@ -81,7 +81,7 @@ export class AuthorizationProxy {
 
   /** [RFC 8414] metadata of the proxy. `issuer`: its own identifier, origin and path without a slash at the end. */
   metadata(issuer: string): object {
-    const { scopes } = this.#options
+    const scopes = [...new Set([...this.#options.requestScopes, ...this.#options.scopes])]
     return {
       issuer,
       authorization_endpoint: `${issuer}/oauth/authorize`,

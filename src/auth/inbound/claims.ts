@@ -190,16 +190,16 @@ const MOST_NAMES = 50
 
 /** Why no rule holds: what the claims of the rules are, and which claims there are. No values: they name people and their groups. */
 const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): Refusal => {
-  const asked = [...new Set(map.map(({ claim }) => shownPath(claim)))]
-  const found = map.map(({ claim }) => `${shownPath(claim)} ${kindOf(claimValue(claims, claim))}`)
+  const kinds = new Map(map.map(({ claim }) => [shownPath(claim), kindOf(claimValue(claims, claim))]))
+  const [[first, kind], ...others] = [...kinds] as [[string, string], ...[string, string][]]
   const names = Object.keys(claims)
     .slice(0, MOST_NAMES)
     .map((name) => name.slice(0, 100))
   return {
     cause: 'toolsets',
-    claim: asked.join(', ').slice(0, 500),
+    claim: first,
     expected: 'a value that a rule of auth.map names',
-    got: [...new Set(found)].join(', ').slice(0, 500),
+    got: [kind, ...others.map(([claim, other]) => `${claim} is ${other}`)].join(', and ').slice(0, 500),
     remedy: `add a rule to auth.map, or the claim to access tokens at the issuer; the token has the claims ${names.join(', ')}`,
   }
 }

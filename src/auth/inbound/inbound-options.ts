@@ -70,8 +70,12 @@ export interface ResourceServerOptions extends IssuerOptions {
   readonly otherAudiences: readonly string[]
   /** What hosts are asked for: `mcp:<key>` and `mcp:<key>:write` limit a server, all others are needed to come in. */
   readonly scopes: readonly string[]
-  /** Which of them hosts are told of before they ask for anything in particular. */
+  /** What hosts are asked to request beside them, for the issuer's sake alone: no token needs one of these. */
+  readonly requestScopes: readonly string[]
+  /** Which of `scopes` hosts are told of before they ask for anything in particular. */
   readonly advertise: Advertised
+  /** A longer one could not be sent: `listen.limits.max_header`. */
+  readonly maxTokenCharacters: number
   /** Rules of a policy read the claims. */
   readonly keepsClaims?: boolean
   /** Hosts register with us, and we pass them on with our own client. */

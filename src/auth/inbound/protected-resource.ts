@@ -50,7 +50,7 @@ export class ProtectedResource {
     const own = this.#before !== '' && named.startsWith(`${this.#before}/`) ? named.slice(this.#before.length) : named
     const resource = own === '' ? this.#path : this.#resourceAbove(own)
     if (resource === undefined) return undefined
-    const scopes = this.advertised(resource)
+    const scopes = this.#requested(this.advertised(resource))
     return JSON.stringify({
       resource: this.#origin + this.#before + resource,
       authorization_servers: this.#authorizationServers(),
@@ -79,12 +79,18 @@ export class ProtectedResource {
   /** Value of `WWW-Authenticate` at a path. */
   challenge(path: string, { error, scopes }: Challenge): string {
     const named = this.#resourceAbove(path) ?? this.#path
+    const requested = this.#requested(scopes)
     const facts = [
       ...(error === undefined ? [] : [`error="${error}"`]),
-      ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
+      ...(requested.length === 0 ? [] : [`scope="${requested.join(' ')}"`]),
       `resource_metadata="${this.#origin}${WELL_KNOWN}${this.#before}${named}"`,
     ]
     return `Bearer ${facts.join(', ')}`
+  }
+
+  /** With what the issuer wants to be asked for: hosts request what they are told of, and nothing else. */
+  #requested(scopes: readonly string[]): readonly string[] {
+    return [...new Set([...this.#options.requestScopes, ...scopes])]
   }
 
   /** The path of the document's `resource` that an endpoint has. */

@@ -21,8 +21,6 @@ export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512',
 /** Of access tokens; issuers before [RFC 9068] say `JWT` or nothing. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
 const JWT_FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/
-/** No issuer comes near it; headers of requests are bounded besides, forms and introspection are not. */
-const MAX_TOKEN_CHARACTERS = 64 * 1_024
 
 export interface Clock {
   /** Wall clock in milliseconds: what tokens speak of. */
@@ -100,13 +98,14 @@ export class ResourceServer {
 
   /** Makes the checks that can be made. Rejects with `IssuerUnreachable` where the issuer is needed and cannot be asked now. */
   async examine(token: string): Promise<Examination> {
-    if (token.length > MAX_TOKEN_CHARACTERS)
+    const { maxTokenCharacters } = this.#options
+    if (token.length > maxTokenCharacters)
       return refuse({
         cause: 'form',
         claim: 'token',
-        expected: `at most ${MAX_TOKEN_CHARACTERS} characters`,
+        expected: `at most ${maxTokenCharacters} characters (listen.limits.max_header)`,
         got: `${token.length} characters`,
-        remedy: 'leave claims out of access tokens at the issuer, such as long lists of groups',
+        remedy: 'leave claims out of access tokens at the issuer, such as long lists of groups, or raise the limit',
       })
     const isJwt = JWT_FORM.test(token)
     const named = isJwt ? unverifiedIssuer(token) : undefined

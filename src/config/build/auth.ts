@@ -21,6 +21,8 @@ interface Around {
   readonly toolsets: ReadonlySet<string>
   /** There is a policy. */
   readonly keepsClaims: boolean
+  /** `listen.limits.max_header` */
+  readonly maxHeaderBytes: number
 }
 
 /** `undefined`: everybody who reaches an address may come in. */
@@ -107,10 +109,10 @@ const refuseTwice = (tokens: NonNullable<AuthSection['tokens']>, complain: Compl
 
 const buildOauth = (
   oauth: NonNullable<AuthSection['oauth']>,
-  { path, publicUrl, serverKeys, keepsClaims }: Around,
+  { path, publicUrl, serverKeys, keepsClaims, maxHeaderBytes }: Around,
   complain: Complain,
 ): ResourceServerOptions => {
-  const { scopes = [], advertise = 'reads', issuers = [] } = oauth
+  const { scopes = [], request_scopes: requestScopes = [], advertise = 'reads', issuers = [] } = oauth
   const given = oauth.audience ?? []
   const audience = endpointOf(given, publicUrl, path)
   if (audience === undefined)
@@ -125,11 +127,16 @@ const buildOauth = (
   for (const [at, name] of names.entries())
     if (names.indexOf(name) < at)
       complain(['oauth', 'issuers', at - 1, 'issuer'], 'is named already', 'name each authorization server once')
+  for (const [name, list] of [
+    ['scopes', scopes],
+    ['request_scopes', requestScopes],
+  ] as const)
+    for (const [at, scope] of list.entries())
+      if (scope === 'offline_access')
+        complain(['oauth', name, at], 'offline_access is between hosts and the authorization server', 'leave it out')
   for (const [at, scope] of scopes.entries()) {
     const server = serverOfScope(scope)
-    if (scope === 'offline_access')
-      complain(['oauth', 'scopes', at], 'offline_access is between hosts and the authorization server', 'leave it out')
-    else if (server !== undefined && !serverKeys.has(server))
+    if (server !== undefined && !serverKeys.has(server))
       complain(['oauth', 'scopes', at], `names the server "${server}", which is not configured`, 'name a key of servers')
   }
   if (oauth.registration === 'proxy' && oauth.client === undefined)
@@ -143,7 +150,9 @@ const buildOauth = (
     audience: audience ?? '',
     otherAudiences: given.filter((value) => value !== origin && !value.startsWith(`${origin}/`)),
     scopes: [...new Set(scopes)],
+    requestScopes: [...new Set(requestScopes)],
     advertise,
+    maxTokenCharacters: maxHeaderBytes,
     ...(keepsClaims && { keepsClaims }),
     proxiesRegistration: oauth.registration === 'proxy',
     hostClients: (oauth.clients ?? []).map(({ client_id: id, name }) => ({ id, name })),

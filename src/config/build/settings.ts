@@ -111,6 +111,7 @@ export const buildHost = (gathered: Gathered, context: Context, problems: Proble
     serverKeys: new Set(servers.keys()),
     toolsets: new Set(Object.keys(settings.toolsets ?? {})),
     keepsClaims: settings.policy !== undefined,
+    maxHeaderBytes: limits?.max_header ?? DEFAULT_HOST.limits.maxHeaderBytes,
   }
   const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
   const options: HostOptions = {

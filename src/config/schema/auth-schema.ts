@@ -143,6 +143,10 @@ const oauth = z.strictObject({
     z.array(scope),
     'Scopes that hosts are asked for. `mcp:<key>` is needed for that server alone, `mcp:<key>:write` for its tools that do more than read; every other one to come in at all.',
   ),
+  request_scopes: field(
+    z.array(scope),
+    'Scopes that hosts are told to request beside those, and that no token needs: what the issuer itself insists on, such as `openid`.',
+  ),
   advertise: field(
     choice('entrance', 'reads', 'all'),
     'Which of them hosts are told of in challenges and metadata, and so can ask for: those to come in, also those of servers, or also those to write. The endpoint of one server always names its own.',

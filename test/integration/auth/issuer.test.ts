@@ -270,7 +270,7 @@ test('T-03 claims choose toolsets; a caller that no rule knows is refused with a
     expect(await of('bob', path)).toEqual([403, expect.stringContaining('no rule of auth.map')])
   const warned = gateway.log.entries.filter(({ level }) => level === 'warn')
   expect(warned.map(({ facts }) => facts)).toEqual([
-    expect.objectContaining({ claim: 'groups', got: 'groups a list of 1', remedy: expect.stringMatching(/the claims .*groups/) }),
+    expect.objectContaining({ claim: 'groups', got: 'a list of 1', remedy: expect.stringMatching(/the claims .*groups/) }),
   ])
   expect(JSON.stringify(warned)).not.toMatch(/bob|sre/)
   expect(await of('alice', '/mcp/random')).toEqual([404, ''])

@@ -14,6 +14,7 @@ import { KEYCLOAK } from './keycloak.ts'
 import { playPeople } from './people.ts'
 import type { ProviderKind } from './provider.ts'
 import { recipeOf } from './recipe.ts'
+import type { Recipe } from './recipe.ts'
 
 const KINDS: readonly ProviderKind[] = [KEYCLOAK, DEX]
 
@@ -36,10 +37,10 @@ export const runProviders = async (names: readonly string[], tell: (line: string
   return missed
 }
 
-/** What the pages name for a setup without the proxy: the lines that a reader changes. */
-const WITHOUT_PROXY: Readonly<Record<ProviderKind['name'], readonly (readonly [from: string, to: string])[]>> = {
-  keycloak: [['    registration: proxy\n', '    clients: [{ client_id: mcp-host }]\n']],
-  dex: [],
+/** What the pages name for a setup without the proxy. */
+const WITHOUT_PROXY: Readonly<Record<ProviderKind['name'], Recipe>> = {
+  keycloak: { edit: [['    registration: proxy\n', '    clients: [{ client_id: mcp-host }]\n']] },
+  dex: { block: 1 },
 }
 
 const play = async (kind: ProviderKind, seen: (sentence: string, isSeen: boolean) => void): Promise<void> => {
@@ -67,8 +68,6 @@ const play = async (kind: ProviderKind, seen: (sentence: string, isSeen: boolean
   await apply(await recipeOf(kind.name, origins))
   await playPeople({ kind, gateway, browser, issuerOfServer, seen })
   await playHosts({ kind, gateway, browser, isProxied: true, seen })
-  const changes = WITHOUT_PROXY[kind.name]
-  if (changes.length === 0) return
-  await apply(await recipeOf(kind.name, origins, changes))
+  await apply(await recipeOf(kind.name, origins, WITHOUT_PROXY[kind.name]))
   await playHosts({ kind, gateway, browser, isProxied: false, seen })
 }

@@ -41,6 +41,25 @@ test('B232 it names the authorization server, how tokens come, and the scopes to
   expect(of('https://gw.test/mcp', '/mcp', []).documentAt(WELL_KNOWN)).not.toContain('scopes_supported')
 })
 
+test('request_scopes are named beside the scopes in the document and in every challenge, once each', () => {
+  const [scopes, requestScopes] = [
+    ['mcp:connect', 'email'],
+    ['openid', 'email'],
+  ]
+  const { oauth } = oauthOf({ issuer: 'https://idp.test' }, 'https://gw.test/mcp', { scopes, requestScopes })
+  const resource = new ProtectedResource(oauth!, '/mcp')
+  expect(JSON.parse(resource.documentAt(WELL_KNOWN) ?? '')).toMatchObject({
+    scopes_supported: ['openid', 'email', 'mcp:connect'],
+  })
+  expect(resource.challenge('/mcp', { error: undefined, scopes: resource.advertised('/mcp') })).toContain(
+    ' scope="openid email mcp:connect", ',
+  )
+  // A host that is asked for more asks for these scopes alone.
+  expect(resource.challenge('/mcp', { error: 'insufficient_scope', scopes: ['mcp:a'] })).toContain(
+    ' scope="openid email mcp:a", ',
+  )
+})
+
 test('behind a proxy that serves us below a path, both spellings find the document', () => {
   const resource = of('https://gw.test/tools/mcp')
   for (const path of ['/tools/mcp', '/mcp', '']) expect(resourceAt(resource, WELL_KNOWN + path)).toBe('https://gw.test/tools/mcp')

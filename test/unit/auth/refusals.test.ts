@@ -95,7 +95,11 @@ describe('one refusal says', () => {
     ['that it names no caller', () => sign({ sub: undefined }), { cause: 'caller', claim: 'sub' }],
     ['that its caller is a number', () => sign({ sub: 7 as never }), { cause: 'caller', claim: 'sub', got: 'a number' }],
     ['that it is not a JWT', async () => 'AAECAwQFBgc', { cause: 'form', got: 'an opaque text' }],
-    ['that it is too long', async () => 'x'.repeat(65_537), { cause: 'form', expected: 'at most 65536 characters' }],
+    [
+      'that it is too long',
+      async () => 'x'.repeat(65_537),
+      { cause: 'form', expected: 'at most 65536 characters (listen.limits.max_header)' },
+    ],
   ])('%s', async (_name, token, expected) => {
     const { server, refusals } = set()
     const text = await token()

@@ -26,7 +26,11 @@ const sign = (claims: object = {}, header: object = {}, key = privateKey): Promi
     .sign(key)
 
 const refusalOf = async (token: Promise<string> | string, facts: Partial<ResourceServerOptions> = {}): Promise<Refusal> => {
-  const { oauth } = oauthOf({ issuer: ISSUER }, `${ORIGIN}/mcp`, { jwksUri: `${ISSUER}/keys`, ...facts })
+  const { oauth } = oauthOf({ issuer: ISSUER }, `${ORIGIN}/mcp`, {
+    jwksUri: `${ISSUER}/keys`,
+    maxTokenCharacters: 16_384,
+    ...facts,
+  })
   const answer = (url: string): string => (url.endsWith('/keys') ? KEYS : '{"active":false}')
   const clock = { wallMs: () => WALL_MS, monotonicMs: () => 0 }
   const server = new ResourceServer(oauth!, MAP, async ({ url }) => ({ status: 200, text: answer(url) }), clock)

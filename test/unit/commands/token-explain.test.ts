@@ -76,7 +76,7 @@ describe('a refused token: which check, and what to change', () => {
       () => userToken('alice', 'https://other.example.com'),
       /^refused +audience +aud is .*, expected https:\/\/mcp\.example\.com/m,
     ],
-    ['no rule of auth.map', () => userToken('bob'), /^refused +toolsets +groups is groups a list of 1, expected a value/m],
+    ['no rule of auth.map', () => userToken('bob'), /^refused +toolsets +groups is a list of 1, expected a value/m],
     ['a missing scope', () => userToken('alice', AUDIENCE, 'mcp:a'), /^missing scopes +mcp:connect$/m],
     ['an opaque text', async () => 'opaque-token', /^refused +form .*auth\.oauth\.introspection/m],
   ])('%s', async (_name, token, line) => {

@@ -16,10 +16,12 @@ auth:
     issuer: https://idp.test/realms/one
     audience: https://gw.test/tools/mcp
     scopes: [mcp:connect, "mcp:a", "mcp:a:write"]
+    request_scopes: [openid]
     jwks_uri: https://keys.test/jwks
     introspection: { client_id: us, client_secret: hush-hush, endpoint: https://idp.test/introspect }
     legacy_metadata: true
   map: [{ when: { claim: groups, has: sre }, toolsets: [ops, review] }, { when: { claim: tier, is: gold }, toolsets: [all] }]
+listen: { limits: { max_header: 32KiB } }
 servers: { a: { command: x } }
 toolsets: { review: {}, ops: {}, all: {} }
 `)
@@ -35,6 +37,8 @@ toolsets: { review: {}, ops: {}, all: {} }
       subject: 'sub',
       advertise: 'reads',
       scopes: ['mcp:connect', 'mcp:a', 'mcp:a:write'],
+      requestScopes: ['openid'],
+      maxTokenCharacters: 32 * 1_024,
       jwksUri: 'https://keys.test/jwks',
       introspection: { endpoint: 'https://idp.test/introspect', clientId: 'us', clientSecret: 'hush-hush' },
       introspectsAll: false,
