@@ -139,7 +139,11 @@ export class ResourceSubscriptions {
   /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
   async #watchDirectly(call: Call, downstream: Downstream, session: HostSession): Promise<Outcome> {
     const uri = call.target ?? ''
-    if (call.method === 'resources/unsubscribe') downstream.sessions.watchesNoMore(session, uri)
+    if (call.method === 'resources/unsubscribe') {
+      downstream.sessions.watchesNoMore(session, uri)
+      // Of a session of an earlier process, the main link watches it, too.
+      this.#subscriptions.remove(session, downstream.id, uri)
+    }
     const outcome = await this.#parts.relay(call)
     if (call.method === 'resources/subscribe') downstream.sessions.watches(session, uri)
     return outcome

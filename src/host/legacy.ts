@@ -20,6 +20,8 @@ import type { ChangedList } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
 import { ProgressExchange } from './response/progress.ts'
 import { errorReply } from './response/respond.ts'
+import { SETTINGS } from './session/session-settings.ts'
+import type { SessionSettings } from './session/session-settings.ts'
 import type { Running, Session } from './session/session.ts'
 
 const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
@@ -62,10 +64,8 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
       fail(error)
     }
   }
-  /** At a bridge the server has taken the level. */
-  const keepLevel = (outcome: Outcome): void => {
-    const level = message.params?.text('level')
-    if (isLogLevel(level)) session.logLevel = level
+  const keepSetting = (outcome: Outcome): void => {
+    session.accepted(message.method, message.params)
     answer(outcome)
   }
   const fail = (error: unknown): void => {
@@ -96,8 +96,8 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
             hub.sighted?.(session, session.caller)
             answer(outcome)
           }
-        : message.method === 'logging/setLevel'
-          ? keepLevel
+        : SETTINGS.has(message.method)
+          ? keepSetting
           : answer
     hub.core.handle(call).then(then, fail)
   } catch (error) {
@@ -139,6 +139,20 @@ export const announceAll = (session: Session): void => {
   for (const list of LISTS) session.notify(`notifications/${list}/list_changed`, undefined)
 }
 
+/** Sets again what the host of a session that continues had set. What it watches may have changed meanwhile, so it is told to read it. */
+export const restoreSettings = (session: Session, settings: SessionSettings, { core }: ListenerContext): void => {
+  session.settings = settings
+  for (const uri of settings.watched ?? [])
+    core.subscribe(session, session.caller, uri).then(
+      (isWatched) => {
+        if (session.isEnded) core.unsubscribe(session)
+        else if (isWatched) session.mayHaveChanged(uri)
+      },
+      // It is told once the server is back.
+      () => undefined,
+    )
+}
+
 /** The answer to a ping; for another gateway it has the gateways behind this one (T-35). */
 const pong = ({ params }: Envelope, { core }: ListenerContext): Parts =>
   params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
@@ -146,7 +160,7 @@ const pong = ({ params }: Envelope, { core }: ListenerContext): Parts =>
 const setLevel = (message: Envelope, session: Session, hub: ListenerContext): Outcome => {
   const level = message.params?.text('level')
   if (!isLogLevel(level)) throw new Refusal(-32602, `unknown log level ${JSON.stringify(level)}`)
-  session.logLevel = level
+  session.accepted(message.method, message.params)
   hub.core.levelChanged(session.caller, level)
   return complete(Payload.of({}))
 }

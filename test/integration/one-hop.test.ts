@@ -136,6 +136,30 @@ describe('a session of a legacy host', () => {
     expect(set.all.map(({ gateway }) => gateway.running.front.sessionCount)).toEqual([0, 0, 1])
   })
 
+  test('B276 B147 keeps the level that its host has set, wherever it is taken over, also one that was set there', async () => {
+    await using set = await start()
+    set.fake('a').on('tools/call', (turn) => {
+      for (const level of ['info', 'error', 'alert']) turn.notify('notifications/message', { level, data: level })
+      return { content: [] }
+    })
+    const id = await open(set)
+    const levels = async (at: number): Promise<string[]> => {
+      const text = await (await to(set, at, 'POST', id, request('tools/call', CALL))).text()
+      return [...text.matchAll(/"level":"(\w+)"/g)].map(([, level = '']) => level)
+    }
+    const setLevel = async (at: number, level: string): Promise<string> =>
+      (await to(set, at, 'POST', id, request('logging/setLevel', { level }))).text()
+    await setLevel(0, 'error')
+    await set.restart(0)
+    expect(await levels(1)).toEqual(['error', 'alert'])
+    await setLevel(2, 'alert')
+    for (const at of [1, 2]) await set.restart(at)
+    expect(await levels(0)).toEqual(['alert'])
+    await setLevel(0, 'info')
+    await set.restart(0)
+    expect(await levels(2)).toEqual(['info', 'error', 'alert'])
+  })
+
   test('is taken over by one replica alone when its own is gone, and by one more when that is gone, too', async () => {
     await using set = await start()
     const id = await open(set)

@@ -1,9 +1,11 @@
 /** Legacy sessions that go on: after a restart of the gateway (5.1; B276), and after their HTTP+SSE stream broke (7.4; B275). */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
+import type { FakeKind } from '../support/fake-downstream.ts'
+import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
@@ -25,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await a[Symbol.asyncDispose]()
-  rmSync(stateDir, { recursive: true })
+  rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
 })
 
 const start = (more: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
@@ -37,11 +39,11 @@ const post = (gateway: TestGateway, body: string, id?: string, path = '/mcp'): P
     headers: { ...HEADERS, ...(id !== undefined && { 'mcp-session-id': id }) },
     body,
   })
-const open = async (gateway: TestGateway): Promise<string> => {
-  const answer = await post(gateway, INITIALIZE)
+const open = async (gateway: TestGateway, path = '/mcp'): Promise<string> => {
+  const answer = await post(gateway, INITIALIZE, undefined, path)
   await answer.text()
   const id = answer.headers.get('mcp-session-id') ?? ''
-  await post(gateway, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), id)
+  await post(gateway, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), id, path)
   return id
 }
 
@@ -57,6 +59,136 @@ const events = async function* (response: Response): AsyncGenerator<Record<strin
     }
   }
 }
+
+const SET_LEVEL = request('logging/setLevel', { level: 'error' })
+const LEVELS = ['debug', 'info', 'error', 'alert']
+/** Says a log message of every level in a call. */
+const log = (downstream: FakeDownstream): FakeDownstream =>
+  downstream.on('tools/call', (turn) => {
+    for (const level of LEVELS) turn.notify('notifications/message', { level, data: level })
+    return { content: [] }
+  })
+/** The levels of the log messages in a stream. */
+const levelsIn = (text: string): string[] => [...text.matchAll(/"level":"(\w+)"/g)].map(([, level = '']) => level)
+const WATCHED = 'x:1'
+/** A server of one resource. */
+const withResource = (kind: FakeKind): Promise<FakeDownstream> =>
+  FakeDownstream.start(fake.of({ kind, tools: ['x'], resources: [WATCHED] }))
+
+/** The standalone stream of a session; `until` resolves with the first message that it accepts. */
+const listen = async (gateway: TestGateway, id: string, path = '/mcp') => {
+  const response = await fetch(new URL(path, gateway.url), { headers: { accept: 'text/event-stream', 'mcp-session-id': id } })
+  const stream = events(response)
+  const received: Message[] = []
+  return {
+    received,
+    until: async (accepts: (message: Message) => boolean): Promise<Message> => {
+      for (;;) {
+        const { value } = (await stream.next()) as { value: Record<string, string> }
+        if (value['data'] === undefined || value['data'] === '') continue
+        const message = JSON.parse(value['data']) as Message
+        received.push(message)
+        if (accepts(message)) return message
+      }
+    },
+  }
+}
+const isUpdate = ({ method }: Message): boolean => method === 'notifications/resources/updated'
+
+describe.each(['legacy http', 'legacy stdio', 'legacy sse', 'modern http'] as const)('what a host set at a %s server', (kind) => {
+  test.each(['/mcp', '/servers/a/mcp'])('B276 B147 its log level holds after a restart, at %s', async (path) => {
+    await using server = await withResource(kind)
+    log(server)
+    const fakes = new Map([['a', server]])
+    const call = request('tools/call', { name: path === '/mcp' ? 'a__x' : 'x' })
+    let id: string
+    {
+      await using gateway = await start({ fakes })
+      id = await open(gateway, path)
+      expect(levelsIn(await (await post(gateway, call, id, path)).text())).toContain('info')
+      expect(await (await post(gateway, SET_LEVEL, id, path)).json()).toMatchObject({ result: {} })
+      // At a bridge a legacy server filters for itself.
+      if (path === '/mcp') expect(levelsIn(await (await post(gateway, call, id, path)).text())).toEqual(['error', 'alert'])
+    }
+    server.forget()
+    for (let restart = 0; restart < 2; restart++) {
+      await using gateway = await start({ fakes })
+      const levels = levelsIn(await (await post(gateway, call, id, path)).text())
+      if (path === '/mcp') expect(levels).toEqual(['error', 'alert'])
+      const turn = await server.until('tools/call')
+      if (server.era === 'modern') expect(metaOf(turn.message)[KEY.logLevel]).toBe('error')
+      else {
+        const set = server.all('logging/setLevel')
+        expect(set.map(({ params }) => params['level'])).toEqual(['error'])
+        expect(set[0]?.connection).toBe(turn.connection)
+      }
+      server.forget()
+    }
+  })
+})
+
+describe.each(['legacy http', 'legacy stdio', 'legacy sse', 'modern http'] as const)('resources of a %s server', (kind) => {
+  test.each(['/mcp', '/servers/a/mcp'])(
+    'B276 that a host watches are watched after a restart, and it is told to read them, at %s',
+    async (path) => {
+      await using server = await withResource(kind)
+      const fakes = new Map([['a', server]])
+      let id: string
+      let uri: string
+      {
+        await using gateway = await start({ fakes })
+        id = await open(gateway, path)
+        const list = await (await post(gateway, request('resources/list'), id, path)).json()
+        uri = (list as { result: { resources: { uri: string }[] } }).result.resources[0]?.uri ?? ''
+        expect(await (await post(gateway, request('resources/subscribe', { uri }), id, path)).json()).toMatchObject({
+          result: {},
+        })
+      }
+      server.forget()
+      await using gateway = await start({ fakes })
+      // Its call comes before its stream.
+      await (await post(gateway, request('tools/call', { name: path === '/mcp' ? 'a__x' : 'x' }), id, path)).text()
+      const stream = await listen(gateway, id, path)
+      expect((await stream.until(isUpdate)).params).toEqual({ uri })
+      server.updated(WATCHED)
+      expect((await stream.until(isUpdate)).params).toMatchObject({ uri })
+      expect(await (await post(gateway, request('resources/unsubscribe', { uri }), id, path)).json()).toMatchObject({
+        result: {},
+      })
+      await gateway[Symbol.asyncDispose]()
+      expect(readSettingsIn(stateDir)).toEqual([{}])
+    },
+  )
+})
+
+/** What is written down of sessions. */
+const readSettingsIn = (folder: string): unknown[] =>
+  (JSON.parse(readFileSync(join(folder, 'session-settings.json'), 'utf8')) as unknown[][]).map(([, , settings]) => settings)
+
+describe('what is written down of sessions', () => {
+  test('B276 nothing of a host that sets nothing, and nothing of a session that has ended', async () => {
+    await using gateway = await start()
+    const id = await open(gateway)
+    await (await post(gateway, CALL, id)).text()
+    expect(readdirSync(stateDir)).not.toContain('session-settings.json')
+    await (await post(gateway, SET_LEVEL, id)).text()
+    expect(readSettingsIn(stateDir)).toEqual([{ level: 'error' }])
+    await fetch(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': id } })
+    await gateway[Symbol.asyncDispose]()
+    expect(readSettingsIn(stateDir)).toEqual([])
+  })
+
+  test('B276 where it cannot be written, the session goes on at its level', async () => {
+    await using gateway = await start()
+    // Stands where the file would be written.
+    mkdirSync(join(stateDir, 'session-settings.json.new'))
+    log(a)
+    const id = await open(gateway)
+    expect(await (await post(gateway, SET_LEVEL, id)).json()).toMatchObject({ result: {} })
+    expect(levelsIn(await (await post(gateway, CALL, id)).text())).toEqual(['error', 'alert'])
+    expect(gateway.log.entries.map(({ text }) => text)).toContain('session settings cannot be written down')
+  })
+})
 
 describe('a session over Streamable HTTP, after a restart', () => {
   test('B276 is served with what its host said, over a link of its own, and told of its lists once', async () => {
@@ -177,18 +309,29 @@ describe('an HTTP+SSE host whose stream broke', () => {
     const stream = events(response)
     const endpoint = (await stream.next()).value as Record<string, string>
     const notified: string[] = []
+    const levels: unknown[] = []
+    const next = async (): Promise<{ value: Record<string, string>; message: Message }> => {
+      const { value } = (await stream.next()) as { value: Record<string, string> }
+      const message = JSON.parse(value['data'] ?? '{}') as Message
+      if (!('id' in message)) notified.push(message.method ?? '')
+      if (message.method === 'notifications/message') levels.push(message.params?.['level'])
+      return { value, message }
+    }
     return {
       /** Methods of the notifications before the answers that were waited for. */
       notified,
+      /** Of the log messages among them. */
+      levels,
+      until: async (method: string): Promise<void> => {
+        while ((await next()).message.method !== method);
+      },
       send: (body: string, more: Record<string, string> = {}) =>
         fetch(new URL(endpoint['data'] ?? '', gateway.url), { method: 'POST', headers: { ...HEADERS, ...more }, body }),
       /** The next event that answers a request. */
       answer: async (): Promise<Record<string, string>> => {
         for (;;) {
-          const { value } = (await stream.next()) as { value: Record<string, string> }
-          const message = JSON.parse(value['data'] ?? '{}') as Message
+          const { value, message } = await next()
           if ('id' in message) return value
-          notified.push(message.method ?? '')
         }
       },
       break: (): void => abort.abort(),
@@ -214,6 +357,34 @@ describe('an HTTP+SSE host whose stream broke', () => {
       const changed = ['tools', 'resources', 'prompts'].map((list) => `notifications/${list}/list_changed`)
       expect(second.notified).toEqual(expect.arrayContaining(changed))
       expect((await a.until('tools/call')).connection.declared).toEqual({ elicitation: {}, roots: {} })
+      second.break()
+    },
+  )
+
+  test.each([false, true])(
+    'B275 B147 at the level, and with the resources, that it has set (restarted: %s)',
+    async (isRestarted) => {
+      log(a)
+      a.offers.resources.push({ uri: WATCHED, name: 'one' })
+      let gateway = await start()
+      const first = await connect(gateway)
+      await first.send(INITIALIZE)
+      const { id = '' } = await first.answer()
+      await first.send(SET_LEVEL)
+      await first.answer()
+      await first.send(request('resources/subscribe', { uri: 'a+x:1' }))
+      expect(JSON.parse((await first.answer())['data'] ?? '')).toMatchObject({ result: {} })
+      first.break()
+      if (isRestarted) {
+        await gateway[Symbol.asyncDispose]()
+        gateway = await start()
+      }
+      await using _ = gateway
+      const second = await connect(gateway, { 'last-event-id': id })
+      await second.until('notifications/resources/updated')
+      await second.send(CALL)
+      await second.answer()
+      expect(second.levels).toEqual(['error', 'alert'])
       second.break()
     },
   )

@@ -21,7 +21,7 @@ import { EventLog } from '../response/event-log.ts'
 import { StoredEvents } from '../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../response/exchange.ts'
 import type { ListenerContext } from '../listener-context.ts'
-import { announceAll, announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
+import { announceAll, announceChanges, hearLegacy, restoreSettings, serveLegacy } from '../legacy.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
 import { Sessions } from '../session/sessions.ts'
@@ -230,6 +230,7 @@ export class SessionRequests {
     const stored = store && new StoredEvents(store, digestOf(id), { maxEvents, ttlMs: maxEventAgeMs })
     session.log = new EventLog(limits, this.#budget, this.#hub.limits, stored)
     const held = this.#sessions.add(session, untilMs)
+    session.onSet = (settings) => this.#hub.sessionIds.keep(id, settings)
     announceChanges(session, this.#hub)
     return held
   }
@@ -253,6 +254,7 @@ export class SessionRequests {
     held.isReopened = true
     this.#restore(session, id)
     announceAll(session)
+    restoreSettings(session, reopened.settings, this.#hub)
     return held
   }
 

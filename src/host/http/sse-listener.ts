@@ -23,7 +23,7 @@ import { Elsewhere } from './elsewhere.ts'
 import { carriesJson, refuseBody, refuseBusy, turnAway } from './routed-request.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import type { ListenerContext } from '../listener-context.ts'
-import { announceAll, announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
+import { announceAll, announceChanges, hearLegacy, restoreSettings, serveLegacy } from '../legacy.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
 import { sessionOver } from '../session/sessions.ts'
@@ -69,6 +69,15 @@ export class SseListener {
   /** `GET /sse`: the first event says where to post; `prefix`: what a proxy has before our paths. */
   open(entrance: RoutedRequest, prefix: string): void {
     const { request } = entrance
+    const last = request.header('last-event-id')
+    if (last === undefined || this.#hub.store === undefined) return this.#open(entrance, prefix)
+    // Without the store the session goes on with what is known here.
+    const open = (): void => withinRequest(request, this.#hub, () => this.#open(entrance, prefix))
+    this.#hub.sessionIds.learn(last).then(open, open)
+  }
+
+  #open(entrance: RoutedRequest, prefix: string): void {
+    const { request } = entrance
     const refusal = this.#refuse(entrance.principal)
     if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
     const id = this.#hub.sessionIds.mintStream()
@@ -98,12 +107,15 @@ export class SseListener {
   #goOn(connected: Connected): void {
     const { request, principal, scope } = connected.entrance
     const id = request.header('last-event-id')
-    const reopened = id === undefined ? undefined : this.#hub.sessionIds.reopen(id, principal, scope)
+    if (id === undefined) return
+    const reopened = this.#hub.sessionIds.reopen(id, principal, scope)
     if (reopened === undefined || !isWithin(reopened.introduction.revision, this.#hub.options.revisions)) return
     const session = this.#begin(connected, reopened.introduction)
     connected.startedMs -= Date.now() - reopened.issuedMs
+    this.#keepSettings(session, id)
     session.initialized()
     announceAll(session)
+    restoreSettings(session, reopened.settings, this.#hub)
   }
 
   /** The same of a host that does not say which session it had: what its header says, and nothing that it could be asked. */
@@ -115,6 +127,11 @@ export class SseListener {
     const session = this.#begin(connected, { revision, capabilities: {}, clientInfo: undefined, hops: 0 })
     session.initialized()
     return session
+  }
+
+  /** `id`: what its host names when it opens its stream again. */
+  #keepSettings(session: Session, id: string): void {
+    session.onSet = (settings) => this.#hub.sessionIds.keep(id, settings)
   }
 
   #begin(connected: Connected, introduction: Introduction): Session {
@@ -276,6 +293,7 @@ export class SseListener {
       connected.session = session
       session.attach({ send, flow: connected.events })
       const sessionId = this.#hub.sessionIds.mint(introduction, principal, scope)
+      this.#keepSettings(session, sessionId)
       whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
         connected.events.message(resultMessage(id, result), sessionId)
         announceChanges(session, this.#hub)

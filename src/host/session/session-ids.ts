@@ -4,12 +4,10 @@
  *
  *     id = seal("session", [revision, capabilities, clientInfo, principal, server, toolset, issued, 128 random bits, replica])
  *
- * The seal adds a version, the key's id and the expiry. Ended sessions are listed on disk until their expiry, so that they stay ended, and
- * in the store that replicas share. The replica stands there only where there are several.
+ * The seal adds a version, the key's id and the expiry. The replica stands there only where there are several. What an id cannot say, since
+ * it came later, is on disk until its expiry, and in the store that replicas share: that a session has ended, and what its host has set.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
@@ -18,6 +16,9 @@ import type { Store } from '../../store/store.ts'
 import { readStored } from '../response/stored-events.ts'
 import type { StoredStream } from '../response/stored-events.ts'
 import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
+import { SessionFile } from './session-file.ts'
+import { encodeSettings, NO_SETTINGS, readSettings } from './session-settings.ts'
+import type { SessionSettings } from './session-settings.ts'
 
 /** An id is a header of every request: a longer one is not sealed, and its session ends with the process. */
 const MAX_ID_LENGTH = 1024
@@ -29,23 +30,26 @@ const PURPOSE = 'session'
 const STREAM = 'event stream'
 /** Where sessions have no end. */
 const LONGEST_MS = 365 * 24 * 3_600_000
-/** Ended sessions that are kept; the oldest go first. */
-const MAX_ENDED = 10_000
-/** The list of ended sessions is written at most this often, the first time at once. */
-const WRITE_GAP_MS = 1_000
+/** Sessions of which more is kept than their id. */
+const MAX_KEPT = 10_000
+/** Of what hosts have set, in all. */
+const MAX_SETTINGS_BYTES = 4 * 1024 * 1024
+/** That a session has ended. */
+const ENDED = 'null'
 
 /** A session of an earlier process. */
 export interface Reopened {
   readonly introduction: Introduction
+  readonly settings: SessionSettings
   /** Wall clock in milliseconds. */
   readonly issuedMs: number
 }
 
 export interface SessionIdsOptions {
   readonly seal: Seal
-  /** Of state; `undefined`: what has ended is not known to a later process. */
+  /** Of state; `undefined`: what has ended, or was set, is not known to a later process. */
   readonly folder: string | undefined
-  /** Of several processes that share the folder, each writes a list of its own; absent: there is one. */
+  /** Of several processes that share the folder, each writes files of its own; absent: there is one. */
   readonly member?: number | undefined
   /** How long a session may last, in milliseconds (`listen.limits.session_max`). */
   readonly maxMs: () => number
@@ -57,18 +61,17 @@ export interface SessionIdsOptions {
 
 export class SessionIds {
   readonly #options: SessionIdsOptions
-  readonly #file: string | undefined
-  /** By digest of the id: until when it would have been good, wall clock in milliseconds. */
-  readonly #ended: Map<string, number>
+  readonly #ended: SessionFile
+  readonly #settings: SessionFile
   readonly #restored = new Map<string, ReadonlyMap<string, StoredStream>>()
-  #writtenMs = -Infinity
-  #timer: NodeJS.Timeout | undefined
+  #hasCut = false
 
   constructor(options: SessionIdsOptions) {
     this.#options = options
-    const { folder, member } = options
-    this.#file = folder === undefined ? undefined : join(folder, `ended-sessions${member === undefined ? '' : `-${member}`}.json`)
-    this.#ended = folder === undefined ? new Map() : readAllEnded(folder)
+    const { folder, member, log } = options
+    const common = { folder, member, log, maxEntries: MAX_KEPT }
+    this.#ended = new SessionFile({ ...common, name: 'ended-sessions', maxBytes: Infinity })
+    this.#settings = new SessionFile({ ...common, name: 'session-settings', maxBytes: MAX_SETTINGS_BYTES })
   }
 
   /** An id for a new session. */
@@ -109,16 +112,20 @@ export class SessionIds {
   }
 
   /**
-   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, and its streams. Rejects
-   * with `StoreDown`.
+   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, its streams, and what its
+   * host has set. Rejects with `StoreDown`.
    */
   async learn(id: string): Promise<void> {
     const { store } = this.#options
     const digest = digestOf(id)
     if (this.#ended.has(digest) || store === undefined) return
-    const [end, streams] = await Promise.all([store.get(endedKey(digest)), readStored(store, digest)])
-    if (end !== undefined) this.#note(digest)
-    else if (streams.size > 0) this.#restored.set(id, streams)
+    const [[end, settings], streams] = await Promise.all([
+      store.getAll([endedKey(digest), settingsKey(digest)]),
+      readStored(store, digest),
+    ])
+    if (end !== undefined) return this.#ended.set(digest, ENDED, this.#untilMs)
+    if (settings !== undefined) this.#adopt(digest, settings)
+    if (streams.size > 0) this.#restored.set(id, streams)
   }
 
   /** The streams that `learn` has read, once. */
@@ -141,71 +148,68 @@ export class SessionIds {
     if (typeof revision !== 'string' || !isLegacyRevision(revision)) return undefined
     if (owner !== principal || !isSameEndpoint(sealed, scope)) return undefined
     const introduction: Introduction = { revision, capabilities: capabilities as Capabilities, clientInfo, hops: 0 }
-    return { introduction, issuedMs: issuedMs as number }
+    const settings = this.#settings.get(digestOf(id))?.text
+    return {
+      introduction,
+      settings: settings === undefined ? NO_SETTINGS : readSettings(settings),
+      issuedMs: issuedMs as number,
+    }
+  }
+
+  /** The host of the session has set something: what goes on with the session finds it. */
+  keep(id: string, settings: SessionSettings): void {
+    if (id.length === RANDOM_LENGTH) return
+    const digest = digestOf(id)
+    const { text, isWhole } = encodeSettings(settings)
+    if (!isWhole && !this.#hasCut) {
+      this.#hasCut = true
+      this.#options.log.warn(
+        {},
+        'a session watches more resources than are written down: after a restart it watches the first of them',
+      )
+    }
+    const untilMs = this.#untilMs
+    this.#settings.set(digest, text, untilMs)
+    // While the store is away this replica alone knows.
+    this.#options.store?.set(settingsKey(digest), `${untilMs} ${text}`, this.#ttlMs).catch(() => undefined)
+  }
+
+  /** What was set later has the later end: of what is here and what is in the store, that is what counts. */
+  #adopt(digest: string, stored: string): void {
+    const cut = stored.indexOf(' ')
+    const untilMs = Number(stored.slice(0, cut))
+    if (untilMs > (this.#settings.get(digest)?.untilMs ?? 0)) this.#settings.set(digest, stored.slice(cut + 1), untilMs)
   }
 
   /** The session has ended for good. */
   end(id: string): void {
     if (id.length === RANDOM_LENGTH) return
+    const { store } = this.#options
     const digest = digestOf(id)
-    this.#note(digest)
+    this.#ended.set(digest, ENDED, this.#untilMs)
     // Without the store the id stays good at other replicas until its expiry.
-    this.#options.store?.set(endedKey(digest), '1', this.#ttlMs).catch(() => undefined)
-  }
-
-  #note(digest: string): void {
-    const [oldest] = this.#ended.keys()
-    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest)
-    this.#ended.set(digest, Date.now() + this.#ttlMs)
-    const waitMs = this.#writtenMs + WRITE_GAP_MS - performance.now()
-    if (waitMs <= 0) this.#write()
-    else this.#timer ??= setTimeout(() => this.#write(), waitMs).unref()
+    store?.set(endedKey(digest), '1', this.#ttlMs).catch(() => undefined)
+    if (this.#settings.delete(digest)) store?.delete(settingsKey(digest)).catch(() => undefined)
   }
 
   /** Writes what is not written yet. */
   close(): void {
-    if (this.#timer !== undefined) this.#write()
+    this.#ended.close()
+    this.#settings.close()
+  }
+
+  /** No id of now is good any longer, wall clock. */
+  get #untilMs(): number {
+    return Date.now() + this.#ttlMs
   }
 
   get #ttlMs(): number {
     return Math.min(this.#options.maxMs(), LONGEST_MS)
   }
-
-  #write(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#writtenMs = performance.now()
-    if (this.#file === undefined) return
-    const nowMs = Date.now()
-    for (const [digest, untilMs] of this.#ended) if (untilMs <= nowMs) this.#ended.delete(digest)
-    try {
-      writeFileSync(`${this.#file}.new`, JSON.stringify([...this.#ended]), { mode: 0o600 })
-      renameSync(`${this.#file}.new`, this.#file)
-    } catch (error) {
-      this.#options.log.warn({ file: this.#file, error: String(error) }, 'ended sessions cannot be written down')
-    }
-  }
 }
 
 const endedKey = (digest: string): string => `ended:${digest}`
+const settingsKey = (digest: string): string => `settings:${digest}`
 
 /** Names a session where its id must not be seen. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)
-
-const ENDED_FILE = /^ended-sessions(-\d+)?\.json$/
-
-/** Of all processes that have shared the folder. */
-const readAllEnded = (folder: string): Map<string, number> => {
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => ENDED_FILE.test(name)) : []
-  return new Map(names.flatMap((name) => [...readEnded(join(folder, name))]))
-}
-
-/** A file that is missing or broken lists nothing. */
-const readEnded = (file: string): Map<string, number> => {
-  try {
-    const entries = JSON.parse(readFileSync(file, 'utf8')) as [string, number][]
-    return new Map(entries.filter(([digest, untilMs]) => typeof digest === 'string' && untilMs > Date.now()))
-  } catch {
-    return new Map()
-  }
-}

@@ -23,6 +23,8 @@ import type { Admission } from '../limits/admission.ts'
 import type { EventLog } from '../response/event-log.ts'
 import type { Exchange } from '../response/exchange.ts'
 import type { Subscriber } from '../core.ts'
+import { NO_SETTINGS, SETTINGS } from './session-settings.ts'
+import type { SessionSettings } from './session-settings.ts'
 
 /** A host's request that is under way. */
 export interface Running {
@@ -72,6 +74,7 @@ const CHANGES = new Set([
 ])
 
 const COMPLETED = 'notifications/elicitation/complete'
+const UPDATED = 'notifications/resources/updated'
 const MAX_WAITING = 32
 
 export class Session implements HostSession, Subscriber {
@@ -87,12 +90,14 @@ export class Session implements HostSession, Subscriber {
   /** The session as a caller; replaced when the scopes of its credential change. */
   caller: Caller
   startedMs = performance.now()
-  logLevel: LogLevel | undefined
+  settings: SessionSettings = NO_SETTINGS
   /** What was streamed to it, where its transport can resume. */
   log: EventLog | undefined
   activeMs = performance.now()
   /** Runs when it sees another part than before. */
   onSee: (() => void) | undefined
+  /** Runs when its host has set something else. */
+  onSet: ((settings: SessionSettings) => void) | undefined
   /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
   readonly #running: Running[] = []
   /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
@@ -102,7 +107,7 @@ export class Session implements HostSession, Subscriber {
   readonly #admission: Pick<Admission, 'begin' | 'end'>
   readonly #introduction: Introduction
   #outlet: Outlet | undefined
-  /** What could not be told yet: list changes, at most one of a kind, and visits that are done. */
+  /** What could not be told yet: list changes, at most one of a kind, resources to read again, and visits that are done. */
   #waiting: Map<string, Parts> | undefined
   #nextQuestion = 1
   /** Part of the ids of questions: a late answer to a process before, which the session has outlived, is an answer to none of ours. */
@@ -133,6 +138,18 @@ export class Session implements HostSession, Subscriber {
 
   get scope(): Scope {
     return this.caller.scope
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.settings.level
+  }
+
+  /** A request of this method was answered with a result. */
+  accepted(method: string, params: Payload | undefined): void {
+    const settings = SETTINGS.get(method)?.(this.settings, params) ?? this.settings
+    if (settings === this.settings) return
+    this.settings = settings
+    this.onSet?.(settings)
   }
 
   /** What the credential of its latest request may see, and whether the endpoint is a bridge by now. */
@@ -203,7 +220,14 @@ export class Session implements HostSession, Subscriber {
   }
 
   updated(params: Payload): void {
-    this.notify('notifications/resources/updated', params)
+    this.notify(UPDATED, params)
+  }
+
+  /** A resource that it watches may have changed while no process watched it; it is told once it can be. */
+  mayHaveChanged(uri: string): void {
+    const params = Payload.of({ uri })
+    if (this.#outlet !== undefined) this.updated(params)
+    else (this.#waiting ??= new Map()).set(`${UPDATED} ${uri}`, notificationMessage(UPDATED, params.parts()))
   }
 
   /** Whether a log message is as severe as the host asked for; before it asked, servers choose (BRIDGING 3.11). */

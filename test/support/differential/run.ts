@@ -36,6 +36,8 @@ export interface Pair {
 }
 
 const HEADER_MISMATCH = -32020
+/** Of the gateway's log, with a finding about a request that was not answered. */
+const LOG_LINES = 12
 const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 
 /** Every transport of hosts before every kind of server. */
@@ -300,7 +302,8 @@ export class Stage implements AsyncDisposable {
     const said = await caller.say(script, exposed, isTagged ? mark : undefined, () => undefined)
     // It may have been the main link's process or session; by now that is known.
     if (exchange.reply.outcome.kind === 'dies' && this.#link !== link) await this.#settled()
-    if (!said.answer.startsWith('{')) return void found.push(`${said.sent} was not answered: ${said.answer}`)
+    if (!said.answer.startsWith('{'))
+      return void found.push(`${said.sent} was not answered: ${said.answer}; ${this.#progressOf(script)}`)
     if (isAlone && !isHidden && script.answered !== undefined) {
       const expected = expectedLogs(cell, level, exchange).length
       await eventually(
@@ -309,6 +312,20 @@ export class Stage implements AsyncDisposable {
       )
     }
     found.push(...judge(cell, observe(said, undefined)))
+  }
+
+  /** How far an exchange came that was not answered: in which part of the way to look for it. */
+  #progressOf({ received, questions, asked, answered, exchange, mark }: Script): string {
+    const downstream = this.#gateway.running.fleet.get(this.#setting.prefix)
+    const log = this.#gateway.log.entries.slice(-LOG_LINES)
+    return [
+      `${mark}: the server received it ${received.length} times`,
+      `had answers to ${questions.length} of ${exchange.reply.questions.length} questions`,
+      `${asked.length} questions reached the host`,
+      answered === undefined ? 'the server did not answer' : 'the server answered',
+      `the gateway has ${this.#gateway.running.front.inFlight} requests in flight, ${downstream?.inFlight} at the server, ${downstream?.linkCount} links`,
+      `the server is ${downstream?.health$.value.state}\n${log.map(({ text, facts }) => `${text} ${JSON.stringify(facts)}`).join('\n')}`,
+    ].join(', ')
   }
 
   async #cancel(
