@@ -7,6 +7,7 @@ import { FakeIssuer, protect } from '../support/fake-issuer.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
 import { legacyHttp, legacySse, modernHttp } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
+import { send } from '../support/fakes/raw-http.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -158,6 +159,40 @@ describe('a session of a legacy host', () => {
     await setLevel(0, 'info')
     await set.restart(0)
     expect(await levels(2)).toEqual(['info', 'error', 'alert'])
+  })
+
+  test('B275 B147 keeps its level where its HTTP+SSE stream is opened again at another replica', async () => {
+    await using set = await start()
+    set.fake('a').on('tools/call', (turn) => {
+      for (const level of ['info', 'error']) turn.notify('notifications/message', { level, data: level })
+      return { content: [] }
+    })
+    const connect = async (at: number, more: Record<string, string> = {}) => {
+      const url = new URL('/sse', set.all[at]?.gateway.url)
+      const stream = await send(url, { method: 'GET', headers: { accept: 'text/event-stream', ...more } })
+      const { data } = await stream.events.until(({ event }) => event === 'endpoint')
+      let next = 1
+      const say = async (body: string): Promise<string | undefined> => {
+        const from = next
+        await (
+          await send(new URL(data, url), { body })
+        ).body
+        const { id } = await stream.events.when(() =>
+          stream.events.entries.slice(from).find((event) => event.data.includes('"id":1')),
+        )
+        next = stream.events.entries.length
+        return id
+      }
+      return { stream, say }
+    }
+    const first = await connect(0)
+    const id = (await first.say(INITIALIZE)) ?? ''
+    await first.say(request('logging/setLevel', { level: 'error' }))
+    first.stream.close()
+    const second = await connect(1, { 'last-event-id': id })
+    await second.say(request('tools/call', CALL))
+    expect([...second.stream.text.matchAll(/"level":"(\w+)"/g)].map(([, level]) => level)).toEqual(['error'])
+    second.stream.close()
   })
 
   test('is taken over by one replica alone when its own is gone, and by one more when that is gone, too', async () => {

@@ -30,8 +30,9 @@ afterEach(async () => {
   rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
 })
 
-const start = (more: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
-  startGateway({ servers: {}, fakes: new Map([['a', a]]), stateDir, ...more })
+/** Lone answers are JSON, however slow the machine is. */
+const start = ({ host, ...more }: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
+  startGateway({ servers: {}, fakes: new Map([['a', a]]), stateDir, ...more, host: { streamAfterLegacyMs: 60_000, ...host } })
 
 const post = (gateway: TestGateway, body: string, id?: string, path = '/mcp'): Promise<Response> =>
   fetch(new URL(path, gateway.url), {
@@ -155,6 +156,15 @@ describe.each(['legacy http', 'legacy stdio', 'legacy sse', 'modern http'] as co
       expect(await (await post(gateway, request('resources/unsubscribe', { uri }), id, path)).json()).toMatchObject({
         result: {},
       })
+      const updates = stream.received.filter(isUpdate).length
+      server.updated(WATCHED)
+      server.offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+      server.changed('tools')
+      // Comes after everything that the server says before.
+      await stream.until(({ method }) => method === 'notifications/tools/list_changed')
+      // A fake of this era tells every connection; at a bridge, that of the host is passed on as it is.
+      const own = server.era === 'legacy' && path !== '/mcp' ? 1 : 0
+      expect(stream.received.filter(isUpdate)).toHaveLength(updates + own)
       await gateway[Symbol.asyncDispose]()
       expect(readSettingsIn(stateDir)).toEqual([{}])
     },
