@@ -31,6 +31,15 @@ const sideTable = (sdks: readonly Sdk[], judged: readonly Judged[], side: 'serve
     ]),
   ])
 
+/** Pairs in which a user has set an option of an SDK. */
+const optionTable = (judged: readonly Judged[]): string => {
+  const pairs = Map.groupBy(judged, ({ observation: { cell } }) => cellName(cell))
+  return table([
+    ['host → server, transport', 'comparisons', 'equal', 'explained', 'lost'],
+    ...[...pairs].map(([pair, found]) => [pair, ...tally(found)]),
+  ])
+}
+
 /** What a program did in these comparisons. */
 const tally = (found: readonly Judged[]): readonly string[] => {
   const lost = found.filter((one) => one.lost.length > 0).length
@@ -75,6 +84,8 @@ export const renderPeersPage = (
 ): string => {
   const programs = sdks.filter(({ language }) => language === 'program')
   const libraries = sdks.filter((sdk) => !programs.includes(sdk))
+  const optioned = judged.filter(({ observation: { cell } }) => cell.host.option !== undefined || cell.server.option !== undefined)
+  const plain = judged.filter((one) => !optioned.includes(one))
   const used = EXPLANATIONS.map((explanation, index) => ({
     explanation,
     index,
@@ -100,12 +111,16 @@ ${cellCount(judged)} pairs were run.
 
 ## As servers
 
-${sideTable(libraries, judged, 'server')}
+${sideTable(libraries, plain, 'server')}
 
 ## As hosts
 
-${sideTable(libraries, judged, 'host')}
+${sideTable(libraries, plain, 'host')}
 ${
+  optioned.length === 0
+    ? ''
+    : `\n## With options of the SDKs\n\n\`KeepAlive\` of the SDK of Go, on either side, and hosts and servers that speak one revision only.\n\n${optionTable(optioned)}\n`
+}${
   programs.length === 0
     ? ''
     : `\n## Real programs\n\nServers that people install, frameworks as hosts, and programs that stand between a host or a server and Trunkline (\`npm run peers programs\`).\n\n${programTable(programs, judged, versionOf)}\n`

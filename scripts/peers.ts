@@ -8,12 +8,12 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import PQueue from 'p-queue'
-import { everyGroup, fewGroups, groupName } from '../test/peers/cells.ts'
+import { everyGroup, fewGroups, groupName, optionGroups } from '../test/peers/cells.ts'
 import type { Group } from '../test/peers/cells.ts'
 import { judge, lossesOf } from '../test/peers/explained.ts'
 import type { Judged } from '../test/peers/explained.ts'
 import { LANGUAGES } from '../test/peers/languages.ts'
-import type { Sdk } from '../test/peers/languages.ts'
+import type { PeerLanguage, Sdk } from '../test/peers/languages.ts'
 import { runProviders } from '../test/peers/idp/run.ts'
 import { bridgeVersion, programGroups, PROGRAMS, setUpPrograms } from '../test/peers/programs.ts'
 import { runGroup } from '../test/peers/run.ts'
@@ -32,7 +32,11 @@ const PARTS: Readonly<Record<string, Part>> = {
   ...Object.fromEntries(
     Object.entries(LANGUAGES).map(([name, { sdks, setUp }]) => [
       name,
-      { sdks, setUp, groups: () => (isFew ? fewGroups(sdks) : sdks.flatMap(everyGroup)) },
+      {
+        sdks,
+        setUp,
+        groups: () => [...(isFew ? fewGroups(sdks) : sdks.flatMap(everyGroup)), ...optionGroups(name as PeerLanguage, sdks)],
+      },
     ]),
   ),
   programs: { sdks: PROGRAMS, setUp: setUpPrograms, groups: programGroups },

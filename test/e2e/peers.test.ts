@@ -6,7 +6,7 @@
 import { availableParallelism } from 'node:os'
 import PQueue from 'p-queue'
 import { expect, test } from 'vitest'
-import { fewGroups, groupName } from '../peers/cells.ts'
+import { fewGroups, groupName, optionGroups } from '../peers/cells.ts'
 import { judge, lossesOf } from '../peers/explained.ts'
 import { LANGUAGES } from '../peers/languages.ts'
 import { runGroup } from '../peers/run.ts'
@@ -31,7 +31,7 @@ const ALL_MS = 600_000
 for (const { language, sdks, needs, failed } of languages) {
   const name = `peers in ${language}`
   const suite = (): void => {
-    for (const group of fewGroups(sdks))
+    for (const group of [...fewGroups(sdks), ...optionGroups(language, sdks)])
       test.concurrent(
         `B280 nothing is lost: ${groupName(group)}`,
         async () => {

@@ -1,7 +1,8 @@
 /** Which pairs are run: every SDK as a server and as a host, beside the SDKs of TypeScript and beside itself. */
-import { TYPESCRIPT_1, TYPESCRIPT_2 } from './languages.ts'
-import type { Command, Sdk, Transport } from './languages.ts'
+import { KEPT_ALIVE_MS, only, TYPESCRIPT_1, TYPESCRIPT_2, withKeepAlive } from './languages.ts'
+import type { Command, Language, Sdk, Transport } from './languages.ts'
 import type { Way } from './run.ts'
+import { keptAlive, SCENARIOS } from './scenarios.ts'
 import type { Scenario } from './scenarios.ts'
 
 /** One server over one transport, the hosts that connect to it, and the ways through Trunkline. */
@@ -12,6 +13,8 @@ export interface Group {
   readonly ways: readonly Way[]
   /** What is played, where it is not the table of all peers: real programs have tools of their own. */
   readonly scenarios?: readonly Scenario[]
+  /** What the server prints on stdout beside its messages; `trunkline logs` shows it. */
+  readonly prints?: string
   /** A program between host and server that speaks stdio on one side and knows a URL on the other; over `http` and `sse` only. */
   readonly bridge?: Bridge
 }
@@ -66,6 +69,54 @@ const fewGroupsOf = (sdk: Sdk): readonly Group[] => {
   return rows
     .filter(([server, transport, host]) => server.serves.includes(transport) && host.connects.includes(transport))
     .map(([server, transport, host, way]) => ({ server, transport, hosts: [host], ways: [way] }))
+}
+
+const MODERN = '2026-07-28'
+const LEGACY = '2025-06-18'
+/** Of the one table, what depends on the era, or on a session that lasts. */
+const OPTION_SCENARIOS = SCENARIOS.filter(({ name }) =>
+  /^(\w+: list, every|call: (text|structured|error with|progress|log|cancelled)|tools: list_changed|resources: (read what|subscribe)|completion|elicitation: form|sampling|ping|restart)/.test(
+    name,
+  ),
+)
+
+/** Pairs of SDKs with options that their users set: `KeepAlive`, and one revision only. They run with all other tests. */
+export const optionGroups = (language: Language, sdks: readonly Sdk[]): readonly Group[] => {
+  const named = (key: string): Sdk[] => sdks.filter((sdk) => sdk.key === key)
+  const pinned = (server: Sdk, transport: Transport, hosts: readonly Sdk[], way: Way): Group => ({
+    server,
+    transport,
+    hosts,
+    ways: [way],
+    scenarios: OPTION_SCENARIOS,
+  })
+  if (language === 'go')
+    return named('go-sdk1.8').flatMap((sdk) => {
+      const alive = withKeepAlive(sdk)
+      return [
+        ...(['stdio', 'http'] as const).map((transport) => ({
+          server: alive,
+          transport,
+          hosts: [TYPESCRIPT_1, TYPESCRIPT_2, alive],
+          ways: ['alone'] as const,
+          scenarios: [keptAlive(KEPT_ALIVE_MS), ...OPTION_SCENARIOS],
+        })),
+        pinned(only(sdk, MODERN), 'stdio', [TYPESCRIPT_2, sdk], 'merged'),
+        pinned(only(sdk, MODERN), 'http', [TYPESCRIPT_1, sdk], 'alone'),
+        pinned(only(sdk, LEGACY), 'stdio', [only(sdk, MODERN), sdk], 'alone'),
+        pinned(only(sdk, LEGACY), 'http', [TYPESCRIPT_2, only(sdk, LEGACY)], 'merged'),
+        pinned(only(TYPESCRIPT_2, MODERN), 'stdio', [only(sdk, LEGACY)], 'merged'),
+        pinned(TYPESCRIPT_2, 'http', [only(sdk, MODERN), only(sdk, LEGACY)], 'merged'),
+      ]
+    })
+  if (language === 'python')
+    return named('python-mcp2').flatMap((sdk) => [
+      pinned(TYPESCRIPT_2, 'http', [only(sdk, MODERN), only(sdk, 'legacy')], 'merged'),
+      pinned(TYPESCRIPT_1, 'stdio', [only(sdk, MODERN)], 'alone'),
+      pinned(only(TYPESCRIPT_2, LEGACY), 'http', [sdk], 'alone'),
+      pinned(sdk, 'http', [only(TYPESCRIPT_2, MODERN), only(TYPESCRIPT_2, LEGACY)], 'alone'),
+    ])
+  return []
 }
 
 export const groupName = ({ server, transport, hosts, bridge }: Group): string =>

@@ -54,6 +54,15 @@ export const EXPLANATIONS: readonly Explanation[] = [
       (path === 'result.protocolVersion' || (isModern.through && path.startsWith('result.capabilities'))),
   },
   {
+    rule: '1.2',
+    reason: 'A host and a server that are each kept to one revision, not to the same: only through Trunkline do they come together',
+    covers: (_, { scenario, cell, direct, through }) =>
+      scenario === 'connect' &&
+      (cell.host.option !== undefined || cell.server.option !== undefined) &&
+      'error' in (direct as object) &&
+      'result' in (through as object),
+  },
+  {
     rule: 'B035',
     reason:
       'The first handshake does not wait for servers: what takes longer than `timeouts.handshake_budget` to start for the very first time has its instructions in later ones',

@@ -27,6 +27,8 @@ export interface Sdk {
   readonly host: Command
   readonly serves: readonly Transport[]
   readonly connects: readonly Transport[]
+  /** What a user has set on it; absent: nothing. */
+  readonly option?: string
 }
 
 export const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -58,6 +60,33 @@ export const TYPESCRIPT_2: Sdk = {
   host: [process.execPath, `${HERE}typescript/host-sdk2.ts`],
   serves: ['stdio', 'http'],
   connects: ['stdio', 'http'],
+}
+
+/** The SDK with an option that its users set: the words go behind the program of each side, before the role and the transport. */
+const withOption = (sdk: Sdk, option: string, { server = [], host = [] }: { server?: Command; host?: Command }): Sdk => {
+  const count = sdk.language === 'go' ? 1 : 2
+  const put = (command: Command, words: Command): Command => [...command.slice(0, count), ...words, ...command.slice(count)]
+  return { ...sdk, key: `${sdk.key} (${option})`, option, server: put(sdk.server, server), host: put(sdk.host, host) }
+}
+
+/** The SDK as its users make it speak one revision. */
+export const only = (sdk: Sdk, revision: string): Sdk => {
+  const flag = [sdk.language === 'go' ? `-revision=${revision}` : `--revision=${revision}`]
+  return withOption(sdk, `${revision} only`, { server: flag, host: flag })
+}
+
+/** The runner puts the path of a file in its place, to which a server writes each ping that was not answered. */
+export const JOURNAL = '{journal}'
+const KEEP_ALIVE_MS = 3_000
+/** A few pings fit into it. */
+export const KEPT_ALIVE_MS = 7_000
+/**
+ * The SDK of Go with `KeepAlive`: it pings in the handshake revisions only, so its host, which finds 2026-07-28 behind Trunkline, is kept
+ * to one of them.
+ */
+export const withKeepAlive = (sdk: Sdk): Sdk => {
+  const flag = `-keep-alive=${KEEP_ALIVE_MS}ms`
+  return withOption(sdk, 'KeepAlive', { server: [flag, `-journal=${JOURNAL}`], host: [flag, '-revision=2025-11-25'] })
 }
 
 /** A folder whose name holds a digest of what it is made from, so that a changed lock file or source makes a new one. */

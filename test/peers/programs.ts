@@ -18,6 +18,8 @@ import type { Json, Scenario } from './scenarios.ts'
 /** The lock files of Python; mcp-proxy and the frameworks ask for different versions of the same packages. */
 const LOCKS = ['programs', 'mcpproxy', 'langchain', 'pydanticai'] as const
 const npmFolder = (): string => madeFrom('programs', 'programs/npm.json', 'programs/npm-lock.json')
+const SPRING_SOURCES = ['pom.xml', 'src/main/java/peers/SpringPeer.java', 'src/main/resources/application.properties']
+const springFolder = (): string => madeFrom('spring', ...SPRING_SOURCES.map((source) => `spring/${source}`))
 const SCENE = join(HERE, 'scene.ts')
 /** A folder with what some servers work on: a repository with one commit, and a file for a cluster that is not there. */
 const sceneFolder = (): string => madeFrom('scene', 'scene.ts')
@@ -34,6 +36,11 @@ export const setUpPrograms = async (): Promise<void> => {
       maxBuffer: 64 << 20,
     })
   })
+  await makeOnce(springFolder(), () =>
+    run('mvn', ['-q', '-B', '-f', join(HERE, 'spring/pom.xml'), `-Dfolder=${springFolder()}`, 'package'], {
+      maxBuffer: 64 << 20,
+    }).then(() => undefined),
+  )
   await makeOnce(sceneFolder(), () => run(process.execPath, [SCENE, sceneFolder()]).then(() => undefined))
 }
 
@@ -99,6 +106,7 @@ const repository = join(sceneFolder(), 'repository')
 interface Real {
   readonly server: Sdk
   readonly scenarios: readonly Scenario[]
+  readonly prints?: string
 }
 const kubernetes = `KUBECONFIG='${join(sceneFolder(), 'kubeconfig')}' exec '${bin('kubernetes-mcp-server')}'`
 const KUBERNETES = (key: string, line: string, serves: readonly Transport[]): Real => ({
@@ -137,6 +145,15 @@ const SERVERS: readonly Real[] = [
   {
     server: program('terraform-mcp-server', npmVersion('terraform-mcp-server'), `exec '${bin('terraform-mcp-server')}'`),
     scenarios: [...lists, failing('providerDetails', {})],
+  },
+  {
+    server: program(
+      'spring-boot',
+      /<spring-ai.version>(.+)</.exec(readFileSync(join(HERE, 'spring/pom.xml'), 'utf8'))?.[1] ?? '',
+      `exec java -XX:TieredStopAtLevel=1 -jar '${join(springFolder(), 'spring-peer-1.jar')}'`,
+    ),
+    scenarios: [...lists, call('echo', { text: 'ünï "x"' }), call('noisy', { lines: 20 }), failing('fail', {}), failing('echo', {})],
+    prints: ':: Spring Boot ::',
   },
 ]
 
@@ -202,8 +219,8 @@ const FRAMEWORK_SCENARIOS: readonly Scenario[] = [
 ]
 
 export const programGroups = (): readonly Group[] => [
-  ...SERVERS.flatMap(({ server, scenarios }) =>
-    server.serves.map((transport) => ({ server, transport, hosts, ways, scenarios })),
+  ...SERVERS.flatMap(({ server, scenarios, prints }) =>
+    server.serves.map((transport) => ({ server, transport, hosts, ways, scenarios, ...(prints !== undefined && { prints }) })),
   ),
   ...FRONTS.flatMap((server) => server.serves.map((transport) => ({ server, transport, hosts: [TYPESCRIPT_1], ways }))),
   ...BRIDGES.map((one) => ({ server: TYPESCRIPT_1, transport: 'http' as const, hosts: [TYPESCRIPT_1], ways, bridge: one })),

@@ -5,11 +5,15 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { connect as connectTcp } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
+import { PROGRAM } from '../support/program.ts'
 import type { Bridge, Group } from './cells.ts'
+import { JOURNAL, run } from './languages.ts'
 import type { Sdk, Transport } from './languages.ts'
 import { DEFAULT_SCENARIOS, SCENARIOS } from './scenarios.ts'
 import type { Driven, Json, Scenario } from './scenarios.ts'
@@ -190,12 +194,27 @@ const serve = async ({ server }: Pick<Sdk, 'server'>, transport: Transport, atte
     return { target: launch, config: launch, [Symbol.asyncDispose]: () => Promise.resolve() }
   }
   const port = await freePort()
-  const child = spawn(command, [...args, transport, String(port)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(command, [...args, transport, String(port)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    // A group: what launchers of npm start lives on without them, and holds the pipe.
+    detached: true,
+  })
+  const { pid } = child
+  const end = (): void => {
+    process.off('exit', end)
+    try {
+      if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+    } catch {
+      // Nothing of it is left.
+    }
+  }
+  process.once('exit', end)
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)))
   const exited = once(child, 'exit')
   while (!(await listens(port))) {
-    if (child.exitCode !== null || child.pid === undefined) {
+    if (child.exitCode !== null || pid === undefined) {
+      end()
       if (attempt < STARTS) return serve({ server }, transport, attempt + 1)
       throw new Error(`${command} ${args.join(' ')} ended: ${said}`)
     }
@@ -206,7 +225,7 @@ const serve = async ({ server }: Pick<Sdk, 'server'>, transport: Transport, atte
     target: { url },
     config: { url },
     [Symbol.asyncDispose]: async () => {
-      child.kill('SIGKILL')
+      end()
       await exited
     },
   }
@@ -289,14 +308,33 @@ const bridged = async ({ command }: Bridge, target: Target): Promise<Launch> => 
   return { command: program, args }
 }
 
+/** `text`, once `trunkline logs` shows it of the server of a running gateway; what it shows instead, after so long. */
+const logged = async (file: string, text: string): Promise<string> => {
+  await using _ = await startGatewayProcess(file, '--listen', `127.0.0.1:${await freePort()}`)
+  const until = Date.now() + COMMAND_MS
+  for (;;) {
+    const { stdout } = await run(process.execPath, [PROGRAM, 'logs', '-c', file, KEY])
+    if (stdout.includes(text)) return text
+    if (Date.now() > until) return stdout
+    await sleep(200)
+  }
+}
+
+/** What every server offers, and no host fails in. */
+const SUCCEEDING = ['tools: list, every page', 'call: text and arguments', 'call: structured content']
+
+const written = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '')
+
 /** All cells of one server over one transport: the server and its gateway are started once. */
 export const runGroup = async (
-  { server, transport, hosts, ways, scenarios, bridge }: Group,
+  { server, transport, hosts, ways, scenarios, prints, bridge }: Group,
   log: (line: string) => void = () => undefined,
 ): Promise<readonly Observation[]> => {
   const observations: Observation[] = []
-  await using served = await serve(server, transport)
   await using home = await gatewayHome()
+  const journal = join(home.folder, 'journal')
+  const command = server.server.map((word) => word.replace(JOURNAL, journal))
+  await using served = await serve({ server: command }, transport)
   const launch = bridge?.side === 'server' ? await bridged(bridge, served.target) : undefined
   // How long a program takes to start on a busy machine is not the subject, nor that calls which hosts gave up without a word are drained.
   const file = await home.write('trunkline', {
@@ -332,6 +370,7 @@ export const runGroup = async (
     const direct = await converse(process, spoken, launch ?? (await reached(served.target)), scenarios, counts)
     for (const way of ways) {
       const driven = way === 'merged' ? prefixing(process) : process
+      const before = await written(journal)
       const through = await converse(driven, spoken, await reached(targets[way]()), scenarios, counts, restart)
       const isModern = { direct: agreedOnModern(direct), through: agreedOnModern(through) }
       // Where host and Trunkline do not come together, that is the one loss.
@@ -345,6 +384,20 @@ export const runGroup = async (
           direct: transcript,
           through: way === 'merged' ? unprefixed(through.get(scenario)) : through.get(scenario),
         })
+      const unanswered = (await written(journal)).slice(before.length)
+      if (server.server.some((word) => word.includes(JOURNAL)))
+        observations.push({ cell, way, scenario: 'keep-alive: pings without an answer', isModern, direct: '', through: unanswered })
+      // Without a common revision there is nothing to compare with: these work through Trunkline.
+      if ('error' in (direct.get('connect') as Json))
+        for (const scenario of SUCCEEDING) {
+          const { error = 'none' } = (through.get(scenario) ?? { error: 'not played' }) as Json
+          observations.push({ cell, way, scenario, isModern, direct: { error: 'none' }, through: { error } })
+        }
+    }
+    if (prints !== undefined) {
+      const [way = 'alone'] = ways
+      const isModern = { direct: false, through: false }
+      observations.push({ cell, way, scenario: 'logs: what it prints on stdout', isModern, direct: prints, through: await logged(file, prints) })
     }
     if (process.unanswered.length > 0) throw new Error(`${cellName(cell)}: no answer to ${process.unanswered.join(', ')}`)
     log(`${cellName(cell)}: ${Date.now() - started} ms`)

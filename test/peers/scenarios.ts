@@ -162,6 +162,17 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ]
 
+/** What a session outlives that one side pings at an interval, or both: `ms` are a few intervals. */
+export const keptAlive = (ms: number): Scenario => ({
+  name: 'keep-alive: several intervals',
+  run: async (host) => {
+    const session = await host.do('call', call('session'))
+    const slept = await host.do('call', call('slow', { ms }))
+    const after = await host.do('call', call('session'))
+    return { slept, isNamed: 'result' in after, isSame: JSON.stringify(after) === JSON.stringify(session) }
+  },
+})
+
 /** What a host is asked that declares nothing, as SDKs do by default. */
 export const DEFAULT_SCENARIOS: readonly Scenario[] = [
   { name: 'default host: tools', run: (host) => host.do('list', { of: 'tools' }) },

@@ -26,7 +26,7 @@ export interface ChildProcessOptions extends PipeReaderOptions {
   readonly drainMs: number
   /** Time for the process to exit after stdin or stdout was closed. */
   readonly exitMs: number
-  /** A line of stderr, at most 100 a second, and how many were skipped before it. */
+  /** A line of stderr, or one of stdout that is no message; at most 100 a second, and how many were skipped before it. */
   readonly onStderr?: (line: string, skipped: number) => void
   readonly stderr?: StderrOptions
 }
@@ -121,6 +121,8 @@ export class ChildProcessChannel implements Channel {
     const { maxQueuedBytes, slowBytes, stallMs } = this.#options
     const unparsable = (reason: string, sample: string): void => {
       events.unparsable(reason, sample)
+      // A banner or a line of a log. What begins with a brace was meant as a message, and may hold data of one.
+      if (!sample.startsWith('{')) tree.printed(sample)
       if (this.#countUnparsable() >= MAX_UNPARSABLE) this.#giveUp(tree, `wrote ${MAX_UNPARSABLE} lines that are no messages`)
     }
     const reader = new PipeReader(

@@ -41,6 +41,11 @@ export class OutputTail {
     this.#framer.push(chunk)
   }
 
+  /** A line from another pipe of the process. */
+  add(line: string): void {
+    this.#add(Buffer.from(line))
+  }
+
   /** The output has ended, perhaps within a line. */
   end(): void {
     this.#framer.end()

@@ -49,7 +49,7 @@ export interface ProcessTreeOptions {
   /** Whether the process leads a group of its own, as all do but on Windows. */
   readonly isGroup: boolean
   readonly stop: StopTimes
-  /** A line of stderr, at most 100 a second, and how many were skipped before it. */
+  /** A line of stderr, or one of stdout that is no message; at most 100 a second, and how many were skipped before it. */
   readonly onStderr?: (line: string, skipped: number) => void
   readonly stderr?: StderrOptions
 }
@@ -106,6 +106,11 @@ export class ProcessTree {
   /** The last lines of stderr, oldest first. */
   stderrTail(count: number): string[] {
     return this.#stderr.last(count)
+  }
+
+  /** Keeps a line of stdout with those of stderr: a server that is spoken to over its pipes printed it beside its messages. */
+  printed(line: string): void {
+    this.#stderr.add(line)
   }
 
   /** Treats stdout as one more stderr: for a server that is spoken to at its URL. */

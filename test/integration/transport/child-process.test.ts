@@ -212,6 +212,14 @@ describe('start and exit', () => {
     expect(channel.process?.stderrTail(1)).toEqual(lines)
   })
 
+  test('B227 what a child prints on stdout beside its messages is told with stderr, but for broken messages', async () => {
+    const lines: string[] = []
+    const { channel, seen } = await start({ onStderr: (line) => lines.push(line) })
+    await seen.call('print', { hex: hex(' :: Spring Boot ::\n{"jsonrpc":"2.0","id":\n[main] INFO started\n') })
+    expect(lines).toEqual([' :: Spring Boot ::', '[main] INFO started'])
+    expect(channel.process?.stderrTail(2)).toEqual(lines)
+  })
+
   test('F-01 after kill -9 with 100 requests unanswered the channel ends as exited', async () => {
     const { channel, pid } = await start()
     for (let id = 1; id <= 100; id++) channel.send({ parts: request(id, 'ignored'), id })

@@ -1,12 +1,16 @@
-"""A host on the official SDK 2 (`mcp`): Client over stdio, HTTP+SSE and Streamable HTTP; finds the era."""
+"""A host on the official SDK 2 (`mcp`): Client over stdio, HTTP+SSE and Streamable HTTP; finds the era, but with `--revision=DATE | legacy`."""
 
 import asyncio
+import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from mcp import Client, StdioServerParameters, types
 from mcp.client.sse import sse_client
 
 from wire import FORM, ROOTS, SAMPLE, event, pages, serve
+
+MODE = next((word.removeprefix("--revision=") for word in sys.argv[1:]), "auto")
+
 
 def transport(target):
     if target["transport"] == "stdio":
@@ -113,7 +117,7 @@ async def connect(target):
     handlers = (
         dict(sampling_callback=sampled, elicitation_callback=elicited, list_roots_callback=rooted) if target["capable"] else {}
     )
-    options = dict(mode="auto", logging_callback=logged, message_handler=noticed, log_level="debug")
+    options = dict(mode=MODE, logging_callback=logged, message_handler=noticed, log_level="debug")
     async with Client(transport(target), **options, **handlers) as client, AsyncExitStack() as stack:
         host = Host(client, stack)
         if host.modern:

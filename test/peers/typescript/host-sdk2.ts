@@ -1,12 +1,21 @@
-/** A host on the official SDK 2 over stdio and Streamable HTTP; finds the era. */
+/** A host on the official SDK 2 over stdio and Streamable HTTP: `host-sdk2.ts [--revision=DATE]`; without one it finds the era. */
+import { parseArgs } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { FORM, ROOTS, SAMPLE, UNSUPPORTED, emitEvent, serve } from './wire.ts'
 import type { ConnectCommand, PeerHost } from './wire.ts'
 
+const { revision } = parseArgs({ options: { revision: { type: 'string' } } }).values
+const NEGOTIATION =
+  revision === undefined
+    ? { versionNegotiation: { mode: 'auto' as const } }
+    : revision >= '2026'
+      ? { versionNegotiation: { mode: { pin: revision } } }
+      : { versionNegotiation: { mode: 'legacy' as const }, supportedProtocolVersions: [revision] }
+
 const connect = async (target: ConnectCommand): Promise<PeerHost> => {
   const capabilities = target.capable ? { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } : {}
-  const client = new Client({ name: 'typescript-peer', version: '1.0.0' }, { capabilities, versionNegotiation: { mode: 'auto' } })
+  const client = new Client({ name: 'typescript-peer', version: '1.0.0' }, { capabilities, ...NEGOTIATION })
   if (target.capable) {
     client.setRequestHandler('elicitation/create', ({ params }) => {
       emitEvent('asked', params, { method: 'elicitation/create' })

@@ -1,7 +1,11 @@
-/** A server with every feature and both eras on the official SDK 2: `server-sdk2.ts stdio | http PORT`. */
+/**
+ * A server with every feature on the official SDK 2: `server-sdk2.ts [--revision=DATE] stdio | http PORT`; without a revision it serves
+ * both eras.
+ */
+import { parseArgs } from 'node:util'
 import { McpServer, inputRequired } from '@modelcontextprotocol/server'
 import type { McpServerFactory } from '@modelcontextprotocol/server'
-import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { privateBoard } from '../../support/board.ts'
 import { referenceHttp } from '../../support/reference/http.ts'
 import { createServerState } from '../../support/server-state.ts'
@@ -10,8 +14,13 @@ import { CAPABILITIES, HANDLERS, INFO, INSTRUCTIONS, NotFoundError } from './off
 /** Announces to every instance what one of them changed: a modern request over HTTP has an instance of its own. */
 const state = createServerState(privateBoard())
 
+const { values, positionals } = parseArgs({ options: { revision: { type: 'string' } }, allowPositionals: true })
+const { revision } = values
+const PINNED = revision === undefined ? {} : { supportedProtocolVersions: [revision] }
+const ERA = revision === undefined ? 'dual' : revision >= '2026' ? 'modern' : 'legacy'
+
 const factory: McpServerFactory = ({ era, requestInfo }) => {
-  const mcp = new McpServer(INFO, { capabilities: CAPABILITIES, instructions: INSTRUCTIONS })
+  const mcp = new McpServer(INFO, { capabilities: CAPABILITIES, instructions: INSTRUCTIONS, ...PINNED })
   const { server } = mcp
   for (const [method, answer] of Object.entries(HANDLERS))
     server.setRequestHandler(method as 'tools/call', async ({ params }, { mcpReq }) => {
@@ -51,6 +60,7 @@ const factory: McpServerFactory = ({ era, requestInfo }) => {
   return mcp
 }
 
-const [transport, port] = process.argv.slice(2)
-if (transport === 'stdio') serveStdio(factory, { legacy: 'serve' })
-else referenceHttp(factory, state, 'dual').listen(Number(port), '127.0.0.1')
+const [transport, port] = positionals
+if (transport !== 'stdio') referenceHttp(factory, state, ERA).listen(Number(port), '127.0.0.1')
+else if (ERA === 'legacy') await (await factory({ era: 'legacy' })).connect(new StdioServerTransport())
+else serveStdio(factory, { legacy: ERA === 'modern' ? 'reject' : 'serve' })

@@ -33,6 +33,7 @@ func connect(ctx context.Context, command wire.Command) (wire.Host, any, error) 
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 			wire.Event("progress", map[string]any{"progress": req.Params.Progress, "total": req.Params.Total, "message": req.Params.Message})
 		},
+		KeepAlive: *keepAlive,
 	}
 	if command.Capable {
 		options.ElicitationHandler = func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -58,7 +59,7 @@ func connect(ctx context.Context, command wire.Command) (wire.Host, any, error) 
 	default:
 		transport = &mcp.StreamableClientTransport{Endpoint: command.URL}
 	}
-	connected, err := client.Connect(ctx, transport, nil)
+	connected, err := client.Connect(ctx, transport, hostSession())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,18 +1,21 @@
-// A server and a host on the official SDK: `sdk server stdio | sse PORT | http PORT`, `sdk host`. Built for 1.0 with the tag sdk10.
+// A server and a host on the official SDK: `sdk [options] server stdio | sse PORT | http PORT`, `sdk [options] host`. Built for 1.0 with
+// the tag sdk10.
 package main
 
-import (
-	"os"
+import "flag"
+
+// Options of the SDK that its users set.
+var (
+	keepAlive = flag.Duration("keep-alive", 0, "ping the other side at this interval, and end the session when it does not answer")
+	revision  = flag.String("revision", "", "speak this one revision")
+	journal   = flag.String("journal", "", "a file with a line for each ping of a server that was not answered")
 )
 
 func main() {
-	if os.Args[1] == "host" {
+	flag.Parse()
+	if flag.Arg(0) == "host" {
 		host()
 		return
 	}
-	port := ""
-	if len(os.Args) > 3 {
-		port = os.Args[3]
-	}
-	serve(os.Args[2], port)
+	serve(flag.Arg(1), flag.Arg(2))
 }

@@ -1,6 +1,6 @@
 //go:build sdk10
 
-// What is written differently for 1.0: no URL elicitation, no modern era, no public error type.
+// What is written differently for 1.0: no URL elicitation, no modern era, no choice of revisions, no public error type.
 package main
 
 import (
@@ -12,6 +12,12 @@ import (
 func refusal() error { return mcp.ResourceNotFoundError("peer://refused") }
 
 func capable(*mcp.ClientOptions) {}
+
+func narrowServer(*mcp.ServerOptions) {}
+
+func streamable() *mcp.StreamableHTTPOptions { return nil }
+
+func hostSession() *mcp.ClientSessionOptions { return nil }
 
 func elicited(*mcp.ElicitParams) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "yes"}}

@@ -22,6 +22,19 @@ func capable(options *mcp.ClientOptions) {
 	}
 }
 
+func narrowServer(options *mcp.ServerOptions) {
+	if *revision != "" {
+		options.SupportedProtocolVersions = []string{*revision}
+	}
+}
+
+// Over HTTP the SDK serves 2026-07-28 where it keeps no sessions only.
+func streamable() *mcp.StreamableHTTPOptions {
+	return &mcp.StreamableHTTPOptions{Stateless: *revision >= "2026"}
+}
+
+func hostSession() *mcp.ClientSessionOptions { return &mcp.ClientSessionOptions{ProtocolVersion: *revision} }
+
 func elicited(params *mcp.ElicitParams) *mcp.ElicitResult {
 	if params.Mode == "url" {
 		return &mcp.ElicitResult{Action: "accept"}

@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"peers/wire"
 )
 
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -51,7 +54,7 @@ type arguments struct {
 type run func(ctx context.Context, req *mcp.CallToolRequest, args arguments) (*mcp.CallToolResult, error)
 
 func newServer() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "go-peer", Title: "Go peer", Version: "1.0.0"}, &mcp.ServerOptions{
+	options := &mcp.ServerOptions{
 		Instructions: "A peer written in Go.",
 		PageSize:     7,
 		CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
@@ -65,7 +68,13 @@ func newServer() *mcp.Server {
 		},
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-	})
+		KeepAlive:          *keepAlive,
+	}
+	narrowServer(options)
+	server := mcp.NewServer(&mcp.Implementation{Name: "go-peer", Title: "Go peer", Version: "1.0.0"}, options)
+	if *journal != "" {
+		server.AddSendingMiddleware(noted)
+	}
 
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "echo",
@@ -144,6 +153,9 @@ func newServer() *mcp.Server {
 		}
 		return text("not cancelled"), nil
 	})
+	add("session", "Names this session.", "", func(_ context.Context, req *mcp.CallToolRequest, _ arguments) (*mcp.CallToolResult, error) {
+		return text(fmt.Sprintf("%d %s", os.Getpid(), req.Session.ID())), nil
+	})
 	add("slow", "Takes its time.", `"ms":{"type":"integer"}`, func(_ context.Context, _ *mcp.CallToolRequest, args arguments) (*mcp.CallToolResult, error) {
 		time.Sleep(time.Duration(args.Ms) * time.Millisecond)
 		return text("done"), nil
@@ -192,6 +204,20 @@ func newServer() *mcp.Server {
 	return server
 }
 
+// noted writes a line for each ping that was refused or not answered in time; one that the end of the session cuts off is neither.
+func noted(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if method == "ping" && err != nil && (errors.Is(err, context.DeadlineExceeded) || wire.IsRefusal(err)) {
+			if file, opened := os.OpenFile(*journal, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); opened == nil {
+				_, _ = fmt.Fprintf(file, "ping: %v\n", err)
+				_ = file.Close()
+			}
+		}
+		return result, err
+	}
+}
+
 func report(ctx context.Context, req *mcp.CallToolRequest, progress, total float64, message string) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -218,7 +244,7 @@ func serve(transport, port string) {
 	case "sse":
 		err = http.ListenAndServe("127.0.0.1:"+port, mcp.NewSSEHandler(find, nil))
 	default:
-		err = http.ListenAndServe("127.0.0.1:"+port, mcp.NewStreamableHTTPHandler(find, nil))
+		err = http.ListenAndServe("127.0.0.1:"+port, mcp.NewStreamableHTTPHandler(find, streamable()))
 	}
 	if err != nil {
 		log.Print(err)

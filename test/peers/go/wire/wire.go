@@ -71,21 +71,33 @@ func Asked(method string, params any) {
 	emit(map[string]any{"event": "asked", "method": method, "params": params})
 }
 
-// failure finds the JSON-RPC error in a chain: SDKs keep its type to themselves, but it marshals with its code.
+type refused struct {
+	Code    *int            `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// refusal finds the JSON-RPC error in a chain: SDKs keep its type to themselves, but it marshals with its code.
+func refusal(err error) *refused {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		var found refused
+		text, _ := json.Marshal(inner)
+		if json.Unmarshal(text, &found) == nil && found.Code != nil {
+			return &found
+		}
+	}
+	return nil
+}
+
+// IsRefusal says whether the other side answered with a JSON-RPC error.
+func IsRefusal(err error) bool { return refusal(err) != nil }
+
 func failure(err error) any {
 	if errors.Is(err, ErrUnsupported) {
 		return map[string]any{"kind": "unsupported"}
 	}
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		var wire struct {
-			Code    *int            `json:"code"`
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data,omitempty"`
-		}
-		text, _ := json.Marshal(inner)
-		if json.Unmarshal(text, &wire) == nil && wire.Code != nil {
-			return wire
-		}
+	if refused := refusal(err); refused != nil {
+		return refused
 	}
 	if errors.Is(err, context.Canceled) {
 		return map[string]any{"kind": "cancelled"}
