@@ -103,10 +103,11 @@ export const optionGroups = (language: Language, sdks: readonly Sdk[]): readonly
         })),
         pinned(only(sdk, MODERN), 'stdio', [TYPESCRIPT_2, sdk], 'merged'),
         pinned(only(sdk, MODERN), 'http', [TYPESCRIPT_1, sdk], 'alone'),
-        pinned(only(sdk, LEGACY), 'stdio', [only(sdk, MODERN), sdk], 'alone'),
+        pinned(only(sdk, LEGACY), 'stdio', [only(TYPESCRIPT_2, MODERN), sdk], 'alone'),
         pinned(only(sdk, LEGACY), 'http', [TYPESCRIPT_2, only(sdk, LEGACY)], 'merged'),
         pinned(only(TYPESCRIPT_2, MODERN), 'stdio', [only(sdk, LEGACY)], 'merged'),
-        pinned(TYPESCRIPT_2, 'http', [only(sdk, MODERN), only(sdk, LEGACY)], 'merged'),
+        // Its host takes a revision as the one to begin with: the newest is no choice of one.
+        pinned(TYPESCRIPT_2, 'http', [only(sdk, LEGACY)], 'merged'),
       ]
     })
   if (language === 'python')

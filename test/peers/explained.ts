@@ -21,6 +21,8 @@ interface Explanation {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? ''))
 
+const isCutOff = (transcript: unknown): boolean => /Not connected|Connection closed/.test(text(transcript))
+
 /** The texts of the log messages of a transcript. */
 const messagesOf = (transcript: unknown): readonly string[] =>
   (transcript as { messages?: readonly { params?: { data?: unknown } }[] }).messages?.map(({ params }) => text(params?.data)) ??
@@ -141,6 +143,54 @@ export const EXPLANATIONS: readonly Explanation[] = [
       cell.host.language === 'java' &&
       (direct as { error?: { kind?: string } }).error?.kind === 'EOFException' &&
       !text(through).includes('EOFException'),
+  },
+  {
+    rule: '3.0',
+    reason:
+      'The first legacy host at the bridge of a server of both eras is told what the server declares in 2026-07-28; its legacy side is met by the first call',
+    covers: ({ path, direct, through }, { way, scenario, cell, isModern }) =>
+      way === 'alone' &&
+      scenario === 'connect' &&
+      cell.server.key === 'python-mcp2' &&
+      !isModern.direct &&
+      !isModern.through &&
+      /^result\.capabilities\..*\.(listChanged|subscribe)$/.test(path) &&
+      direct === false &&
+      through === true,
+  },
+  {
+    rule: 'B072',
+    reason:
+      'A server on the SDK of Go with `KeepAlive` pings over stdio in 2026-07-28, too, which hosts on SDK 2 of TypeScript leave unanswered: it ends directly, and goes on through Trunkline',
+    covers: (_, { cell, direct, through }) =>
+      cell.server.option === 'KeepAlive' &&
+      cell.host.key === 'typescript-2' &&
+      cell.transport === 'stdio' &&
+      isCutOff(direct) &&
+      !isCutOff(through),
+  },
+  {
+    rule: '5.3',
+    reason: 'A host on the SDK of Go with `KeepAlive` ends its session when a ping is not answered while Trunkline starts again',
+    covers: (_, { scenario, cell, through }) =>
+      scenario === 'restart of the gateway' && cell.host.option === 'KeepAlive' && text(through).includes('client is closing'),
+  },
+  {
+    rule: '3.7',
+    reason:
+      'In 2026-07-28 a resource is watched from the acknowledgement on, for which hosts on the SDK of Go do not wait: a legacy server may be called before it has the subscription',
+    covers: ({ path }, { scenario, cell, isModern }) =>
+      scenario === 'resources: subscribe, update, unsubscribe' &&
+      path === 'told' &&
+      cell.host.language === 'go' &&
+      isModern.through &&
+      !isModern.direct,
+  },
+  {
+    rule: 'B094',
+    reason: '2025-06-18 has no `mode` of elicitation: hosts of that revision are asked without it',
+    covers: ({ path, direct }, { cell }) =>
+      cell.host.option?.startsWith('2025-06-18') === true && /^asked\.\d+\.params\.mode$/.test(path) && direct === 'form',
   },
   {
     rule: 'B295',
