@@ -84,7 +84,9 @@ export const renderPeersPage = (
 ): string => {
   const programs = sdks.filter(({ language }) => language === 'program')
   const libraries = sdks.filter((sdk) => !programs.includes(sdk))
-  const optioned = judged.filter(({ observation: { cell } }) => cell.host.option !== undefined || cell.server.option !== undefined)
+  const optioned = judged.filter(
+    ({ observation: { cell } }) => cell.host.option !== undefined || cell.server.option !== undefined,
+  )
   const plain = judged.filter((one) => !optioned.includes(one))
   const used = EXPLANATIONS.map((explanation, index) => ({
     explanation,
@@ -121,10 +123,10 @@ ${
     ? ''
     : `\n## With options of the SDKs\n\n\`KeepAlive\` of the SDK of Go, on either side, and hosts and servers that speak one revision only.\n\n${optionTable(optioned)}\n`
 }${
-  programs.length === 0
-    ? ''
-    : `\n## Real programs\n\nServers that people install, frameworks as hosts, and programs that stand between a host or a server and Trunkline (\`npm run peers programs\`).\n\n${programTable(programs, judged, versionOf)}\n`
-}
+    programs.length === 0
+      ? ''
+      : `\n## Real programs\n\nServers that people install, frameworks as hosts, and programs that stand between a host or a server and Trunkline (\`npm run peers programs\`).\n\n${programTable(programs, judged, versionOf)}\n`
+  }
 ## Lost
 
 ${losses.size === 0 ? 'Nothing.' : table([['scenario', 'pairs'], ...[...losses].map(([scenario, pairs]) => [scenario, [...pairs].join('<br>')])])}

@@ -57,7 +57,8 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '1.2',
-    reason: 'A host and a server that are each kept to one revision, not to the same: only through Trunkline do they come together',
+    reason:
+      'A host and a server that are each kept to one revision, not to the same: only through Trunkline do they come together',
     covers: (_, { scenario, cell, direct, through }) =>
       scenario === 'connect' &&
       (cell.host.option !== undefined || cell.server.option !== undefined) &&

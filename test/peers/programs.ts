@@ -152,7 +152,13 @@ const SERVERS: readonly Real[] = [
       /<spring-ai.version>(.+)</.exec(readFileSync(join(HERE, 'spring/pom.xml'), 'utf8'))?.[1] ?? '',
       `exec java -XX:TieredStopAtLevel=1 -jar '${join(springFolder(), 'spring-peer-1.jar')}'`,
     ),
-    scenarios: [...lists, call('echo', { text: 'ünï "x"' }), call('noisy', { lines: 20 }), failing('fail', {}), failing('echo', {})],
+    scenarios: [
+      ...lists,
+      call('echo', { text: 'ünï "x"' }),
+      call('noisy', { lines: 20 }),
+      failing('fail', {}),
+      failing('echo', {}),
+    ],
     prints: ':: Spring Boot ::',
   },
 ]

@@ -386,7 +386,14 @@ export const runGroup = async (
         })
       const unanswered = (await written(journal)).slice(before.length)
       if (server.server.some((word) => word.includes(JOURNAL)))
-        observations.push({ cell, way, scenario: 'keep-alive: pings without an answer', isModern, direct: '', through: unanswered })
+        observations.push({
+          cell,
+          way,
+          scenario: 'keep-alive: pings without an answer',
+          isModern,
+          direct: '',
+          through: unanswered,
+        })
       // Without a common revision there is nothing to compare with: these work through Trunkline.
       if ('error' in (direct.get('connect') as Json))
         for (const scenario of SUCCEEDING) {
@@ -397,7 +404,14 @@ export const runGroup = async (
     if (prints !== undefined) {
       const [way = 'alone'] = ways
       const isModern = { direct: false, through: false }
-      observations.push({ cell, way, scenario: 'logs: what it prints on stdout', isModern, direct: prints, through: await logged(file, prints) })
+      observations.push({
+        cell,
+        way,
+        scenario: 'logs: what it prints on stdout',
+        isModern,
+        direct: prints,
+        through: await logged(file, prints),
+      })
     }
     if (process.unanswered.length > 0) throw new Error(`${cellName(cell)}: no answer to ${process.unanswered.join(', ')}`)
     log(`${cellName(cell)}: ${Date.now() - started} ms`)
