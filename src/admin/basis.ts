@@ -4,7 +4,7 @@
  * that file and its secrets stay with the command, and those of the running configuration with the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/lock/pinned.ts'

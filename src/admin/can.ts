@@ -1,5 +1,5 @@
 /** Whether a caller may make a call, and which rule says so: the policy, toolsets and confirmations, without making the call. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import { LOCAL } from '../auth/identity.ts'
 import type { Identity } from '../auth/identity.ts'
 import { principalOf } from '../auth/inbound/static-tokens.ts'

@@ -1,5 +1,5 @@
 /** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import { LOCAL } from '../auth/identity.ts'
 import { authMode, takesTokenByHand } from '../auth/inbound/inbound-options.ts'
 import type { SignInEnd } from '../auth/oauth/sign-ins.ts'

@@ -1,5 +1,5 @@
 /** What servers wrote, as it is asked for: a page of lines, or the next ones as soon as there are any. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import type { LogLine, LogQuery, ServerLogs } from '../downstream/server-logs.ts'
 import { countOf } from './calls.ts'
 import { AdminRefusal } from './refusal.ts'

@@ -1,5 +1,5 @@
 /** What servers say of themselves now, before any policy of ours: what a lock is written from, and compared with. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { lockServer } from '../catalog/lock/lock.ts'
 import type { LockChange, ServerLock } from '../catalog/lock/lock.ts'

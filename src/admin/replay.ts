@@ -1,5 +1,5 @@
 /** A captured request sent again, as it was or edited: through the gateway like any other call, as the person at this machine. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import { LOCAL } from '../auth/identity.ts'
 import type { CallDetail } from '../observe/captured.ts'
 import type { Viewer } from '../observe/viewer.ts'

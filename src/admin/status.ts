@@ -1,5 +1,5 @@
 /** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import type { HostClientId } from '../auth/inbound/inbound-options.ts'
 import type { Finding } from '../catalog/inventory.ts'
 import type { ToolsetSummary } from '../catalog/lint/toolset-findings.ts'

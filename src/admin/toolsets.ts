@@ -1,5 +1,5 @@
 /** Toolsets as an operator sees them: what they cost, what they may, how a host comes to them. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import type { ToolsetSummary } from '../catalog/lint/toolset-findings.ts'
 import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
 import { Views } from '../catalog/view/view.ts'

@@ -1,5 +1,5 @@
 /** Why a tool, prompt or resource is as hosts see it, or why they do not: every rule with its place, in the order of effect. */
-import type { Running } from '../app.ts'
+import type { Running } from '../app/running.ts'
 import type { Catalog, Exposed } from '../catalog/catalog.ts'
 import { rulesFor } from '../catalog/curate/curated-rules.ts'
 import { LIST_KINDS } from '../catalog/inventory.ts'

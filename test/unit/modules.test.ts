@@ -32,12 +32,14 @@ const MODULES = [
   'log.ts',
   'audit-file.ts',
   'seal-key.ts',
+  'app',
   'app.ts',
   'admin',
   'dashboard-folder.ts',
   'dashboard',
   'index.ts',
   'commands',
+  'cli',
   'cli.ts',
   'program.ts',
   'main.ts',
@@ -207,7 +209,7 @@ describe('one place for each', () => {
 
   test('only operator-command.ts spells a command that a message names; texts of the reference mark theirs with backticks', () => {
     const isReference = (file: string): boolean => /^config\/schema\/[\w-]+-schema\.ts$|^catalog\/lock\/lock-text\.ts$/.test(file)
-    const words = readFileSync(join(SRC, 'cli.ts'), 'utf8').matchAll(/^\s+\.?command\('(\w+)'/gm)
+    const words = readFileSync(join(SRC, 'cli/command-table.ts'), 'utf8').matchAll(/^\s+\.?command\('(\w+)'/gm)
     const spelled = `trunkline (${[...words].map(([, word]) => word).join('|')}|--help)\\b`
     expect(spelled).toMatch(/\(up\|stdio\|.*\|restart\|/)
     expect(places(new RegExp(spelled), isReference)).toEqual([])

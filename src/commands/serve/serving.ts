@@ -7,7 +7,7 @@ import { AdminCredentials, readTokenFile } from '../../admin/http/credentials.ts
 import { AdminListener } from '../../admin/http/listener.ts'
 import { openAdmin } from '../../admin/server.ts'
 import type { Control } from '../../admin/control.ts'
-import type { Running } from '../../app.ts'
+import type { Running } from '../../app/running.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import { DASHBOARD_FOLDER } from '../../dashboard-folder.ts'
 import { createLog } from '../../log.ts'

@@ -2,7 +2,7 @@
 import { auditTime, combineLatest, filter, firstValueFrom, fromEvent, map, merge, of, switchMap, timer } from 'rxjs'
 import type { Observable } from 'rxjs'
 import type { Health } from '../../downstream/health/health.ts'
-import type { Running } from '../../app.ts'
+import type { Running } from '../../app/running.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 
 /** Resolves when no server is on its first way up any more, at the latest after `maxMs`, or when `signal` fires. */

@@ -3,7 +3,7 @@
  * long is named once.
  */
 import { serverStatuses } from '../../admin/status.ts'
-import type { Running } from '../../app.ts'
+import type { Running } from '../../app/running.ts'
 import type { Io } from './io.ts'
 import { clearLine, isDrawn, remark, remarkInPlace } from './print.ts'
 import { startupText } from './table.ts'

@@ -1,6 +1,6 @@
 /** What must not be left of hosts that are gone: sessions, calls, rounds, connections, and the objects that stand for them. */
 import { queryObjects } from 'node:v8'
-import type { Running } from '../../../src/app.ts'
+import type { Running } from '../../../src/app/running.ts'
 import { PendingCall } from '../../../src/era/server/pending-call.ts'
 import { ParkedCall } from '../../../src/era/host/parked-call.ts'
 import { PostExchange } from '../../../src/host/response/exchange.ts'

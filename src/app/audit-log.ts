@@ -1,0 +1,89 @@
+/** The audit log in force: its file, and what writes to it. A reload may replace both. */
+import { AuditFile } from '../audit-file.ts'
+import type { AuditState } from '../audit-file.ts'
+import type { AuditSettings } from '../config/options.ts'
+import type { Log } from '../downstream/environment.ts'
+import { Audit } from '../gateway/audit.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { ListenerContext } from '../host/listener-context.ts'
+
+/** What is recorded: calls of the gateway, and requests that its listeners refuse. */
+export interface Recorded {
+  readonly gateway: Gateway
+  readonly hub: { denied: ListenerContext['denied'] }
+  readonly hideJson: (json: string) => string
+}
+
+/** A file that was opened and is not written to yet. */
+export interface NextAuditFile {
+  /** Closes it again. */
+  discard(): Promise<void>
+  /** Records there from now on; the file before is closed. */
+  use(): Promise<void>
+}
+
+export class AuditLog implements AsyncDisposable {
+  readonly #log: Log
+  #settings: AuditSettings | undefined
+  #file: AuditFile | undefined
+  #recorded: Recorded | undefined
+
+  constructor(log: Log, settings: AuditSettings | undefined, file: AuditFile | undefined) {
+    this.#log = log
+    this.#settings = settings
+    this.#file = file
+  }
+
+  /** Rejects with `ConfigError` where the file cannot be opened. */
+  static async open(settings: AuditSettings | undefined, log: Log): Promise<AuditLog> {
+    return new AuditLog(log, settings, settings && (await AuditFile.open(settings, log)))
+  }
+
+  /** `undefined`: no audit log is kept. */
+  get state(): AuditState | undefined {
+    return this.#file?.state
+  }
+
+  /** Records from now on. */
+  record(recorded: Recorded): void {
+    this.#recorded = recorded
+    this.#attach()
+  }
+
+  /** Rejects with `ConfigError`, and changes nothing, where the file cannot be opened. */
+  async prepare(settings: AuditSettings | undefined): Promise<NextAuditFile> {
+    const file = settings && (await AuditFile.open(settings, this.#log))
+    return {
+      discard: async () => file?.[Symbol.asyncDispose](),
+      use: async () => {
+        const before = this.#file
+        this.#settings = settings
+        this.#file = file
+        this.#attach()
+        await before?.[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  #attach(): void {
+    if (this.#recorded === undefined) return
+    const { gateway, hub, hideJson } = this.#recorded
+    const toolsetOf = gateway.toolsetOf.bind(gateway)
+    const hiddenBy = gateway.hiddenBy.bind(gateway)
+    const audit =
+      this.#settings &&
+      this.#file &&
+      new Audit({ sink: this.#file, bodies: this.#settings.bodies, hideJson, toolsetOf, hiddenBy })
+    gateway.keepRecord(audit)
+    hub.denied = audit?.denied
+  }
+
+  /** Reopens the file, which rotation may have renamed. Rejects with `ConfigError` and keeps the old one. */
+  async reopen(): Promise<void> {
+    await this.#file?.reopen()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file?.[Symbol.asyncDispose]()
+  }
+}

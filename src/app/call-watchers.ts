@@ -1,0 +1,26 @@
+/** Whether calls are captured and counted: while at least one asks for it (`trunkline tail`, the dashboard, metrics). */
+import type { Gateway } from '../gateway/gateway.ts'
+import type { ListenerContext } from '../host/listener-context.ts'
+import type { Observer } from '../observe/observer.ts'
+
+/** Returns what starts to watch, which returns what stops it again. */
+export const watchedBy = (
+  observer: Observer,
+  hub: { observer: ListenerContext['observer'] },
+  gateway: Gateway,
+): (() => () => void) => {
+  let watchers = 0
+  const observe = (count: number): void => {
+    watchers += count
+    hub.observer = watchers === 0 ? undefined : observer
+    if (watchers < 2) gateway.observe(hub.observer)
+  }
+  return () => {
+    observe(1)
+    let isWatching = true
+    return () => {
+      if (isWatching) observe(-1)
+      isWatching = false
+    }
+  }
+}

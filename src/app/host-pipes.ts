@@ -1,0 +1,82 @@
+/** Hosts on pipes: the one host of `trunkline stdio`, and those that attach to a running process. */
+import { LOCAL } from '../auth/identity.ts'
+import type { ListenerContext } from '../host/listener-context.ts'
+import { StdioListener } from '../host/stdio/stdio-listener.ts'
+import type { StdioOptions } from '../host/stdio/stdio-listener.ts'
+import type { EndpointPath } from '../rpc/call.ts'
+import { HostPipe } from '../transport/pipe/stdio-host.ts'
+import { readEnds } from '../wire/message/message-ends.ts'
+import { untilAnswered } from './drain.ts'
+import type { HostStreams } from './environment.ts'
+import { NoEndpoint } from './running.ts'
+
+/** How long relays may take to say that they send no more requests. */
+const RELAY_MS = 1_000
+
+export interface ServedPipe {
+  readonly pipe: HostPipe
+  readonly listener: StdioListener
+  /** Resolves when the host has disconnected. */
+  readonly hostLeft: Promise<void>
+}
+
+export class HostPipes {
+  readonly #hub: ListenerContext
+  readonly #served = new Set<ServedPipe>()
+
+  constructor(hub: ListenerContext) {
+    this.#hub = hub
+  }
+
+  /** Requests that have not been answered. */
+  get inFlight(): number {
+    return [...this.#served].reduce((sum, { listener }) => sum + listener.inFlight, 0)
+  }
+
+  /** Throws `NoEndpoint` where the path names nothing. */
+  serve(streams: HostStreams, path: EndpointPath, options: Pick<StdioOptions, 'introduced' | 'isRelay'>): ServedPipe {
+    const hub = this.#hub
+    const scope = hub.core.scopeFor(LOCAL, path)
+    if (scope === undefined) throw new NoEndpoint(path)
+    const pipe = new HostPipe(streams.input, streams.output, {
+      maxLineBytes: hub.options.limits.maxBodyBytes,
+      stallMs: hub.options.limits.writeStallMs,
+      bodies: hub.bodies,
+    })
+    const listener = new StdioListener(pipe, { ...options, scope, principal: LOCAL.principal }, hub)
+    const hostLeft = new Promise<void>((resolve) => {
+      pipe.open({
+        line: (line) => listener.receive(line),
+        overflow: (head, tail) => listener.overflow(readEnds(head, tail).id),
+        ended: () => resolve(),
+      })
+    })
+    const served = { pipe, listener, hostLeft }
+    this.#served.add(served)
+    return served
+  }
+
+  /** Serves one more host; resolves when it has left and what it asked is answered, or given up. Rejects with `NoEndpoint`. */
+  async attach(streams: HostStreams, path: EndpointPath, isRelay: boolean): Promise<void> {
+    const served = this.serve(streams, path, { introduced: () => undefined, isRelay })
+    await served.hostLeft
+    await untilAnswered(() => served.listener.inFlight, this.#hub.options.drainMs)
+    await this.#release(served)
+  }
+
+  /** What relays have sent by then has come, and they send no more requests; after `RELAY_MS` at the latest. */
+  async drain(): Promise<void> {
+    const late = new Promise<void>((resolve) => setTimeout(resolve, RELAY_MS).unref())
+    await Promise.race([Promise.all([...this.#served].map(({ listener }) => listener.drain())), late])
+  }
+
+  async #release(served: ServedPipe): Promise<void> {
+    served.listener.close()
+    await served.pipe.close()
+    this.#served.delete(served)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#served].map((served) => this.#release(served)))
+  }
+}

@@ -1,0 +1,31 @@
+/** The store that replicas share, opened (`store`). One that is away ends no start and no call. */
+import type { Log } from '../downstream/environment.ts'
+import { GuardedStore } from '../store/guarded-store.ts'
+import type { StoreOptions } from '../store/store-options.ts'
+import type { Store } from '../store/store.ts'
+
+/** How long a start waits for the store: after that it goes on without, until the store is there. */
+const STORE_START_MS = 1_000
+
+/** `undefined`: none is configured. `given`: in place of what the options name. */
+export const openStore = async (
+  options: StoreOptions | undefined,
+  given: Store | undefined,
+  log: Log,
+): Promise<GuardedStore | undefined> => {
+  const guarded = (store: Store): GuardedStore =>
+    new GuardedStore(store, {
+      changed: (isDown, reason) => {
+        if (isDown) log.warn({ reason }, 'the shared store is away: sessions stay at their replicas (store)')
+        else log.info({}, 'the shared store is back')
+      },
+    })
+  if (given !== undefined) return guarded(given)
+  if (options === undefined) return undefined
+  const { RedisStore } = await import('../store/redis-store.ts')
+  const store = new RedisStore(options, log)
+  const late = new Promise<false>((resolve) => setTimeout(resolve, STORE_START_MS, false).unref())
+  if ((await Promise.race([store.connected, late])) === false)
+    log.warn({}, 'the shared store does not answer: starting without (store)')
+  return guarded(store)
+}

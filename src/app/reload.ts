@@ -1,0 +1,92 @@
+/** What another configuration changes of a running gateway. The file is read, validated and compared in `config/`, before this. */
+import { isDeepStrictEqual } from 'node:util'
+import { getHeapStatistics } from 'node:v8'
+import type { SubjectTokens } from '../auth/subject-tokens.ts'
+import type { Configuration } from '../config/options.ts'
+import type { Memory } from '../downstream/environment.ts'
+import type { Fleet } from '../downstream/fleet.ts'
+import type { ServerLogs } from '../downstream/server-logs.ts'
+import type { Faults } from '../gateway/faults.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Front } from '../host/http/front.ts'
+import type { ListenerContext } from '../host/listener-context.ts'
+import type { HostOptions } from '../host/options.ts'
+import type { Redactor } from '../redactor.ts'
+import type { HeldBytes } from '../transport/held-bytes.ts'
+import type { AuditLog } from './audit-log.ts'
+import type { PolicyInForce } from './policy-in-force.ts'
+import type { TraceExport } from './trace-export.ts'
+
+/** The configuration in force, for what reads an option at each use. */
+export interface InForce {
+  configuration: Configuration
+}
+
+export interface Reloadable {
+  readonly inForce: InForce
+  readonly redactor: Redactor
+  /** Knows credentials alone. */
+  readonly credentials: Redactor
+  readonly memory: Memory
+  readonly audit: AuditLog
+  readonly policy: PolicyInForce
+  readonly traces: TraceExport
+  /** Its addresses are not bound where the gateway serves one host on a pipe. */
+  readonly front: Front
+  readonly isBound: boolean
+  readonly hub: { options: HostOptions } & Pick<ListenerContext, 'bodies'>
+  readonly subjects: SubjectTokens
+  readonly faults: Faults | undefined
+  readonly fleet: Fleet
+  readonly logs: ServerLogs
+  readonly gateway: Gateway
+}
+
+/** Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened. */
+export const applyConfiguration = async (
+  parts: Reloadable,
+  next: Configuration,
+  restart: ReadonlySet<string>,
+): Promise<void> => {
+  const { inForce, hub, fleet, gateway } = parts
+  learnSecrets(parts, next)
+  await parts.memory.learn(next.servers)
+  const before = inForce.configuration
+  const auditFile = isDeepStrictEqual(before.audit, next.audit) ? undefined : await parts.audit.prepare(next.audit)
+  if (parts.isBound)
+    await parts.front.rebind(next.host).catch(async (error: unknown) => {
+      await auditFile?.discard()
+      throw error
+    })
+  await auditFile?.use()
+  // Before anything of the next configuration is seen: what it forbids is not open for a moment.
+  if (!isDeepStrictEqual(before.policy, next.policy)) await parts.policy.apply(next.policy)
+  if (!isDeepStrictEqual(before.tracing, next.tracing)) await parts.traces.apply(next.tracing)
+  hub.options = next.host
+  parts.subjects.want(exchangesTokens(next))
+  holdAtMost(hub.bodies.held, next.host)
+  if (!isDeepStrictEqual(before.faults, next.faults)) parts.faults?.apply(next.faults)
+  inForce.configuration = next
+  fleet.apply(next.servers, restart, next.host.drainMs)
+  parts.logs.retain(new Set(next.servers.map(({ key }) => key)))
+  gateway.apply(next.gateway)
+}
+
+/** Texts that leave the process are free of these secrets from now on. */
+export const learnSecrets = (
+  { redactor, credentials }: Pick<Reloadable, 'redactor' | 'credentials'>,
+  configuration: Configuration,
+): void => {
+  redactor.learn(configuration.secrets)
+  redactor.retainMs = configuration.observe.capture.maxAgeMs
+  credentials.learn(configuration.credentials)
+}
+
+/** Memory for messages stays within a quarter of the heap, whatever is configured. */
+export const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
+  held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
+}
+
+/** Whether a server is given tokens that were exchanged for those of callers. */
+export const exchangesTokens = ({ servers }: Configuration): boolean =>
+  servers.some(({ credential }) => credential?.mode === 'exchange')

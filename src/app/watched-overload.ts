@@ -1,0 +1,36 @@
+/** The overload of this process, measured and logged; and the few file descriptors that lead to one. */
+import type { Log } from '../downstream/environment.ts'
+import { connectionsWithin, openGauges } from '../host/limits/gauges.ts'
+import { Overload } from '../host/limits/overload.ts'
+import type { HostOptions } from '../host/options.ts'
+
+/** Below this a gateway of many sessions may run out of them (F-29). */
+const FEW_DESCRIPTORS = 4_096
+
+export interface WatchedOverload {
+  readonly overload: Overload
+  /** `undefined`: not known. */
+  readonly maxDescriptors: number | undefined
+  /** Resolves, with the reason, once the process cannot recover (F-30). */
+  readonly exhausted: Promise<string>
+}
+
+export const watchOverload = (limits: () => HostOptions['limits'], log: Log): WatchedOverload => {
+  const gauges = openGauges()
+  const { maxDescriptors } = gauges
+  if ((maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
+    log.warn(
+      { limit: maxDescriptors, connections: connectionsWithin(maxDescriptors) },
+      `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`,
+    )
+  const exhaustion = Promise.withResolvers<string>()
+  const overload = new Overload(limits, gauges, {
+    changed: (shedding, reason) => {
+      const what = ['nothing is refused any more', 'new sessions are refused', 'new calls are refused'][shedding]
+      if (shedding === 0) log.info({}, `no overload: ${what}`)
+      else log.warn({ reason }, `overload: ${what}`)
+    },
+    exhausted: exhaustion.resolve,
+  })
+  return { overload, maxDescriptors, exhausted: exhaustion.promise }
+}

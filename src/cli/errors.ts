@@ -1,0 +1,39 @@
+/** What went wrong with a command: an exit code, and words for a person or for machines. */
+import { CommanderError } from 'commander'
+import type { Command } from 'commander'
+import { CommandError, EXIT } from '../commands/terminal/io.ts'
+import type { Io } from '../commands/terminal/io.ts'
+import { remark, remarkJson } from '../commands/terminal/print.ts'
+import { nearestKey } from '../config/syntax/nearest-key.ts'
+import { ConfigError } from '../config/syntax/problems.ts'
+import { operatorCommand } from '../operator-command.ts'
+
+/** The exit code, and words for a person; under `--json` the last line is one object for machines. */
+export const report = (error: unknown, io: Io, json: boolean): number => {
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
+  const { exitCode, message } = explain(error)
+  // What is wrong with the words themselves has been said, with the way to the help.
+  if (!(error instanceof CommanderError)) remark(io, message)
+  const problems = error instanceof ConfigError ? { problems: error.problems } : {}
+  if (json) remarkJson(io, { error: { exitCode, message, ...problems } })
+  return exitCode
+}
+
+const explain = (error: unknown): { readonly exitCode: number; readonly message: string } => {
+  if (error instanceof ConfigError) return { exitCode: EXIT.config, message: error.message }
+  if (error instanceof CommandError) return { exitCode: error.exitCode, message: error.message }
+  if (error instanceof CommanderError) return { exitCode: EXIT.usage, message: error.message }
+  const words = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return { exitCode: EXIT.usage, message: `unexpected: ${words}` }
+}
+
+/** `isNamed`: `up` was written, so the word was meant for it. */
+export const unknownCommand = (word: string, program: Command, isNamed: boolean): CommandError => {
+  if (isNamed) return new CommandError(EXIT.usage, `up takes no "${word}"; name a configuration with -c FILE`)
+  const near = nearestKey(
+    word,
+    program.commands.map((command) => command.name()),
+  )
+  const hint = near === undefined ? `${operatorCommand([], '--help')} shows every command` : `did you mean "${near}"?`
+  return new CommandError(EXIT.usage, `unknown command "${word}"; ${hint}`)
+}

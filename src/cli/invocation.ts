@@ -1,0 +1,154 @@
+/** What a command is given: its configuration, found or named, and what is known of the process. */
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { adminPlace } from '../admin/socket.ts'
+import type { Connecting } from '../commands/setup/connect.ts'
+import type { Writing } from '../commands/setup/import.ts'
+import { CommandError, EXIT } from '../commands/terminal/io.ts'
+import type { Invocation, Io, Read } from '../commands/terminal/io.ts'
+import { loadConfiguration } from '../config/load.ts'
+import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from '../config/read/find.ts'
+import { configurationId, runtimeRoot } from '../config/read/folders.ts'
+import type { Context, EditedFile, readRuntimeEnvironment } from '../config/runtime-environment.ts'
+import type { Discovered } from '../host-files/discovered.ts'
+import { operatorCommand } from '../operator-command.ts'
+import type { CommonOptions } from './common-options.ts'
+
+/** How a command looks for its configuration. */
+export interface Finding {
+  /** In the working folder, too: what a person types there is about it, what a host starts is not. */
+  readonly looksAround?: boolean
+  /** The lock file is about to be written. */
+  readonly withoutLock?: boolean
+  /** It says something also where there is no server anywhere. */
+  readonly takesNone?: boolean
+}
+
+export interface Invocations {
+  readonly invoked: (own: CommonOptions, finding?: Finding) => Promise<Invocation>
+  /** For commands that write a configuration, which may not be there yet. `isHere`: none but the one of this folder is meant. */
+  readonly writing: (own: CommonOptions & { readonly user?: boolean }, isHere?: boolean) => Promise<Writing>
+  readonly connecting: (own: CommonOptions) => Promise<Connecting>
+}
+
+/** `program`: has read the options before the command. `around`: what is known of the process. */
+export const makeInvocations = (
+  program: Command,
+  io: Io,
+  json: boolean,
+  around: typeof readRuntimeEnvironment,
+): Invocations => {
+  /** What a command is given; its own options win over those before it. */
+  const invoked = async (
+    own: CommonOptions,
+    { looksAround = true, withoutLock = false, takesNone = false }: Finding = {},
+  ): Promise<Invocation> => {
+    const before = program.opts<CommonOptions>()
+    const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
+    const { config: named, from = [], listen, state, allowUnauthenticatedNetwork, allowFaults, watch } = options
+    if (from.length > 0 && named.length > 0)
+      throw new CommandError(EXIT.usage, '--from and -c exclude each other: -c FILE serves a file as it is')
+    const context = around({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock, watch })
+    const found = await filesOf(named, context, looksAround)
+    const files = found ?? [userConfigurationPath(context.home, context.env)]
+    const id = configurationId(resolve(context.cwd, files[0]))
+    const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
+    let latest: Discovered | undefined
+    const read = async (edited?: EditedFile): Promise<Read> => {
+      const sinceMs = Date.now()
+      const isDiscovered = found === undefined || from.length > 0
+      const discovered = isDiscovered
+        ? await discoverServers(context, { standsFor: files[0], from, looksAround, takesNone, before: latest })
+        : undefined
+      latest = discovered
+      const configuration = discovered?.configuration ?? (await loadConfiguration({ files }, { ...context, edited }))
+      io.redactor.learn(configuration.secrets)
+      return { configuration, sinceMs, discovered }
+    }
+    return {
+      files,
+      isFound: found !== undefined,
+      command: (...words) => operatorCommand(named, ...words),
+      place,
+      read,
+      context,
+      io,
+      json,
+    }
+  }
+
+  const writing = async (own: CommonOptions & { readonly user?: boolean }, isHere = false): Promise<Writing> => {
+    const before = program.opts<CommonOptions>()
+    const named = [...(before.config ?? []), ...(own.config ?? [])]
+    const context = around({ named })
+    const { cwd, home, env, uid } = context
+    const found = named.length > 0 || isHere || own.user === true ? named[0] : await findConfiguration(cwd, home, env, uid)
+    const file = own.user === true && found === undefined ? userConfigurationPath(home, env) : resolve(cwd, found ?? FILE_NAME)
+    return { file, named, context, io, json }
+  }
+  const connecting = async (own: CommonOptions): Promise<Connecting> => {
+    const written = await writing(own)
+    const { context, named } = written
+    const [first] = (await filesOf(named, context, true)) ?? []
+    const isUsual = first === undefined || first === userConfigurationPath(context.home, context.env)
+    const invocation = await invoked(own)
+    return {
+      ...written,
+      configuration: isUsual ? undefined : resolve(context.cwd, first),
+      invocation,
+      again: () => connecting(own),
+    }
+  }
+  return { invoked, writing, connecting }
+}
+
+/** Which configuration is meant; `undefined`: there is none. A typed command looks in the working folder; `stdio` never does. */
+const filesOf = async (
+  named: readonly string[],
+  { cwd, home, env, uid }: Context,
+  looksAround: boolean,
+): Promise<readonly string[] | undefined> => {
+  if (named.length > 0) return named
+  const found = await (looksAround ? findConfiguration(cwd, home, env, uid) : userConfiguration(home, env))
+  return found === undefined ? undefined : [found]
+}
+
+interface Discovery extends Pick<Finding, 'looksAround' | 'takesNone'> {
+  readonly standsFor: string
+  readonly from: readonly string[]
+  /** What was found the last time. */
+  readonly before: Discovered | undefined
+}
+
+/** What stands in for a configuration that is not there: the servers of hosts; `stdio` takes those of no project. */
+const discoverServers = async (
+  context: Context,
+  { standsFor, from, looksAround, takesNone, before }: Discovery,
+): Promise<Discovered> => {
+  const [{ discover, refuseBroken }, { refusing }] = await Promise.all([
+    import('../host-files/discovered.ts'),
+    import('../commands/setup/import.ts'),
+  ])
+  const scopes = looksAround === true ? (['local', 'project', 'user'] as const) : (['user'] as const)
+  const discovered = await refusing(() => discover(context, { standsFor, scopes, from }))
+  if (before !== undefined) await refusing(async () => refuseBroken(before, discovered))
+  if (discovered.configuration.servers.length > 0 || takesNone === true) return discovered
+  if (from.length > 0) throw new CommandError(EXIT.config, `${from.join(', ')}: no server can be used${reasonsOf(discovered)}`)
+  const { cwd, home, env, uid } = context
+  const near = looksAround === true ? undefined : await findConfiguration(cwd, home, env, uid)
+  if (near !== undefined)
+    throw new CommandError(
+      EXIT.config,
+      `no configuration is named: a host starts stdio in any folder, so ${near} is taken only with -c: ${operatorCommand([near], 'stdio')}`,
+    )
+  const add = operatorCommand([], 'add', 'NAME')
+  throw new CommandError(
+    EXIT.config,
+    `no configuration found, and no server in the files of hosts: ${add} URL, ${add} -- COMMAND, or name one with -c FILE`,
+  )
+}
+
+const reasonsOf = ({ found, leftOut }: Discovered): string => {
+  const reasons = [...found.flatMap(({ problems }) => problems), ...leftOut.values()]
+  return reasons.length === 0 ? ': there is none; servers of other hosts: leave --from out' : `: ${reasons.join('; ')}`
+}

@@ -1,0 +1,232 @@
+/** The addresses at which hosts come in: bound, replaced by a reload, and closed; and the URLs that lead to them. */
+import { Throttle } from '../../time/throttle.ts'
+import { ConnectionCaps } from '../../transport/http1/server/connection-caps.ts'
+import type { ConnectionLimits } from '../../transport/http1/server/connection-caps.ts'
+import type { HttpRequest, ListenerEvents } from '../../transport/http1/server/http-request.ts'
+import { LINGER_MS, listenHttp } from '../../transport/http1/server/http-server.ts'
+import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
+import type { ListenAddress, TcpAddress } from '../../transport/http1/server/listen-address.ts'
+import { trustedProxies } from '../../transport/http1/server/trusted-proxies.ts'
+import type { TrustedProxies } from '../../transport/http1/server/trusted-proxies.ts'
+import { isLoopbackHost } from '../../transport/loopback.ts'
+import { connectionsWithin } from '../limits/gauges.ts'
+import type { ListenerContext } from '../listener-context.ts'
+import type { Address, HostOptions } from '../options.ts'
+import { publicUrlOf } from './public-url.ts'
+
+/** Polling period of waits. */
+const LOOK_MS = 10
+const ANY_LOOPBACK_PORT: Address = { host: '127.0.0.1', port: 0 }
+
+export interface AddressEvents {
+  /** `isLoopback`: it came in at a loopback address. */
+  request(request: HttpRequest, isLoopback: boolean): void
+  /** It came in at the port that is open for sign-in pages only. */
+  signInRequest(request: HttpRequest): void
+}
+
+export class Addresses {
+  readonly #hub: ListenerContext
+  readonly #events: AddressEvents
+  readonly #caps: ConnectionCaps
+  readonly #troubles = new Throttle(1_000)
+  #trusted: TrustedProxies | undefined
+  /** By the address as configured. */
+  #listening = new Map<string, Listening>()
+  #servedElsewhere: readonly TcpAddress[] | undefined
+  /** A loopback listener for sign-in pages only. */
+  #signInListener: Promise<Listening> | undefined
+
+  constructor(hub: ListenerContext, events: AddressEvents) {
+    this.#hub = hub
+    this.#events = events
+    this.#caps = new ConnectionCaps(() => connectionLimits(hub), hub.limits.hit)
+    this.#trusted = trustedProxies(hub.options.trustedProxies)
+  }
+
+  /** The TCP addresses bound, with the ports the system gave; or those at which other processes serve hosts for this one. */
+  get tcp(): readonly TcpAddress[] {
+    return this.#bound.flatMap(({ tcp }) => tcp ?? [])
+  }
+
+  /** Other processes serve hosts at these addresses: links to pages name them. */
+  servedAt(addresses: readonly TcpAddress[]): void {
+    this.#servedElsewhere = addresses
+  }
+
+  get #bound(): readonly Pick<Listening, 'tcp' | 'path' | 'isSecure'>[] {
+    if (this.#servedElsewhere === undefined) return [...this.#listening.values()]
+    const isSecure = this.#hub.options.tls !== undefined
+    return this.#servedElsewhere.map((tcp) => ({ tcp, path: undefined, isSecure }))
+  }
+
+  /** URLs of a path: at TCP addresses first, then at unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
+  urls(path: string): readonly string[] {
+    const all = this.#bound
+    return [
+      ...all.flatMap(({ tcp, isSecure }) => (tcp === undefined ? [] : [`${urlOf(tcp, isSecure)}${path}`])),
+      ...all.flatMap((listening) => (listening.path === undefined ? [] : [`unix://${listening.path}#${path}`])),
+    ]
+  }
+
+  /**
+   * Origin and path prefix under which a browser reaches the gateway. Without a listener, behind a pipe, it opens one port of the
+   * loopback address for sign-in pages only.
+   */
+  async origin(): Promise<string> {
+    const publicUrl = publicUrlOf(this.#hub.options)
+    const first = this.#bound.find(({ tcp }) => tcp !== undefined)
+    if (publicUrl !== undefined) return publicUrl
+    if (first !== undefined) return originOf(first)
+    this.#signInListener ??= listenHttp(
+      ANY_LOOPBACK_PORT,
+      serverOptions(this.#hub.options),
+      this.#hub.bodies,
+      this.#caps,
+      this.#listenerEvents((request) => this.#events.signInRequest(request)),
+    )
+    // A port that could not be bound now may be bound later.
+    this.#signInListener.catch(() => (this.#signInListener = undefined))
+    return originOf(await this.#signInListener)
+  }
+
+  /**
+   * Serves the addresses of `options`. Unchanged addresses are not touched; new ones are bound before old ones are closed. Rejects with
+   * the system's error and changes nothing then.
+   */
+  async rebind(options: HostOptions): Promise<void> {
+    const before = this.#listening
+    const after = new Map<string, Listening>()
+    try {
+      for (const address of addressesOf(options)) {
+        const name = nameOf(address)
+        const known = before.get(name)
+        if (known !== undefined && options.tls !== undefined) known.renew(options.tls)
+        const listening = known ?? (await this.#bind(address, options))
+        if (listening !== undefined) after.set(name, listening)
+      }
+    } catch (error) {
+      const bound = [...after].filter(([name]) => !before.has(name))
+      await Promise.all(bound.map(([, listening]) => listening.close()))
+      throw error
+    }
+    this.#listening = after
+    this.#trusted = trustedProxies(options.trustedProxies)
+    for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
+  }
+
+  /** Refuses new connections; open requests have the drain time. */
+  #retire(listening: Listening, drainMs: number): void {
+    void listening.stopAccepting()
+    setTimeout(() => void listening.close(), drainMs).unref()
+  }
+
+  async #bind(address: ListenAddress, options: HostOptions): Promise<Listening | undefined> {
+    // Of an inherited socket it is known once it listens; before, nothing of it is read.
+    let isLoopback = 'host' in address && isLoopbackHost(address.host)
+    try {
+      const listening = await listenHttp(
+        address,
+        this.#serverOptions(options),
+        this.#hub.bodies,
+        this.#caps,
+        this.#listenerEvents((request) => this.#events.request(request, isLoopback)),
+      )
+      if (!('fd' in address)) return listening
+      isLoopback = listening.tcp !== undefined && isLoopbackHost(listening.tcp.host)
+      if (listening.tcp === undefined || isLoopback || options.auth !== undefined || options.allowUnauthenticatedNetwork)
+        return listening
+      await listening.close()
+      throw new OpenSocket(listening.tcp)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // A machine without IPv6 still has its other loopback address.
+      const isNoIpv6 =
+        'host' in address &&
+        address.host === '::1' &&
+        options.addresses.length > 1 &&
+        (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
+      if (isNoIpv6) return undefined
+      const facts =
+        'host' in address
+          ? { address: nameOf(address), port: address.port }
+          : { address: nameOf(address), option: 'path' in address ? 'listen.unix' : 'listen.systemd' }
+      throw Object.assign(error as Error, facts)
+    }
+  }
+
+  #serverOptions(options: HostOptions): HttpServerOptions {
+    const { tls, takesProxyHeader } = options
+    return {
+      ...serverOptions(options),
+      tls,
+      takesProxyHeader,
+      trusted: (address) => this.#trusted?.(address) === true,
+      forwarded: () => this.#hub.options.forwarded,
+    }
+  }
+
+  #listenerEvents(request: (request: HttpRequest) => void): ListenerEvents {
+    return { request, trouble: (error) => this.#troubled(error), reached: this.#hub.limits.hit }
+  }
+
+  /** Logs one line per second for all connections. */
+  #troubled(error: Error): void {
+    if (this.#troubles.due() !== undefined) this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
+  }
+
+  /** Each answer closes its connection, so that no proxy keeps a connection that is about to close. */
+  endConnections(): void {
+    for (const listening of this.#listening.values()) listening.endConnections()
+  }
+
+  /** Refuses new connections; resolves when requests already sent on open ones have been received. */
+  async stopAccepting(): Promise<void> {
+    await Promise.all([...this.#listening.values()].map((listening) => listening.stopAccepting()))
+    const endMs = performance.now() + LINGER_MS
+    while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+
+  async close(): Promise<void> {
+    const signIns = await this.#signInListener
+    await Promise.all([...this.#listening.values(), ...(signIns === undefined ? [] : [signIns])].map((one) => one.close()))
+  }
+}
+
+/** The configured limits, bounded by the file descriptors (F-29). */
+const connectionLimits = ({ options: { limits }, maxDescriptors }: ListenerContext): ConnectionLimits => {
+  const most = connectionsWithin(maxDescriptors)
+  return most < limits.maxConnections ? { ...limits, maxConnections: most } : limits
+}
+
+const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions => ({ ...limits, httpServer })
+
+/** The origin of a bound address; a wildcard address is replaced by loopback. */
+const originOf = ({ tcp = ANY_LOOPBACK_PORT, isSecure }: Pick<Listening, 'tcp' | 'isSecure'>): string =>
+  urlOf({ ...tcp, host: tcp.host === '0.0.0.0' || tcp.host === '::' ? 'localhost' : tcp.host }, isSecure)
+
+const urlOf = ({ host, port }: TcpAddress, isSecure: boolean): string =>
+  `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** A socket of the service manager that the network reaches, where hosts are not authenticated. */
+class OpenSocket extends Error {
+  constructor({ host, port }: TcpAddress) {
+    super(
+      `the socket that systemd passes, ${host}:${port}, can be reached from the network, and hosts are not authenticated: configure auth, let it listen at 127.0.0.1, or start with --allow-unauthenticated-network`,
+    )
+    this.name = 'OpenSocket'
+  }
+}
+
+/** Everything to be bound. */
+const addressesOf = ({ addresses, unix, inherited }: HostOptions): readonly ListenAddress[] => [
+  ...addresses,
+  ...inherited.map((fd) => ({ fd })),
+  ...(unix === undefined ? [] : [unix]),
+]
+
+const nameOf = (address: ListenAddress): string => {
+  if ('fd' in address) return `descriptor ${address.fd}`
+  if ('path' in address) return address.path
+  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`
+}

@@ -1,0 +1,26 @@
+/** CORS for listed origins only (T-02). */
+import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+
+const ALLOWED_HEADERS =
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name, ' +
+  'traceparent, tracestate, baggage'
+const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
+/** Seconds; no browser keeps the answer to a preflight longer. */
+const PREFLIGHT_MAX_AGE = '7200'
+
+/** Adds to whatever is answered that pages of this origin may read it. */
+export const allowOrigin = (request: HttpRequest, origin: string): void => {
+  const asked = request.header('access-control-request-headers') ?? ''
+  const params = asked
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
+  request.addHeaders({
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Allow-Methods': 'GET, POST, DELETE',
+    'Access-Control-Allow-Headers': [ALLOWED_HEADERS, ...params].join(', '),
+    'Access-Control-Expose-Headers': EXPOSED_HEADERS,
+    ...(request.method === 'OPTIONS' && { 'Access-Control-Max-Age': PREFLIGHT_MAX_AGE }),
+    Vary: 'Origin',
+  })
+}
