@@ -5,13 +5,13 @@
 import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
 import { parseDuration } from '../config/schema/units.ts'
 import type { Viewer } from '../observe/viewer.ts'
-import { encodeBasis } from './basis.ts'
-import { countOf } from './calls.ts'
+import { encodeBasis } from './change/basis.ts'
+import { countOf } from './calls/calls.ts'
 import type { Control } from './control.ts'
 import { AdminRefusal } from './refusal.ts'
-import { readReplay } from './replay.ts'
-import { logQueryOf } from './logs.ts'
-import { DEFAULT_WINDOW_MS } from './stats.ts'
+import { readReplay } from './calls/replay.ts'
+import { logQueryOf } from './state/logs.ts'
+import { DEFAULT_WINDOW_MS } from './calls/stats.ts'
 
 /** One request, whichever way it came. */
 export interface Asked {

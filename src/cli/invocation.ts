@@ -1,7 +1,7 @@
 /** What a command is given: its configuration, found or named, and what is known of the process. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { adminPlace } from '../admin/socket.ts'
+import { adminPlace } from '../admin/socket/place.ts'
 import type { Connecting } from '../commands/setup/connect.ts'
 import type { Writing } from '../commands/setup/import.ts'
 import { CommandError, EXIT } from '../commands/terminal/io.ts'

@@ -1,6 +1,6 @@
 /** What the configuration leaves of servers, as hosts see it: lists and calls agree, in every era and over every transport. */
 import { describe, expect, test } from 'vitest'
-import { serverStatuses } from '../../src/admin/status.ts'
+import { serverStatuses } from '../../src/admin/state/status.ts'
 import { curated } from '../support/curation.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'

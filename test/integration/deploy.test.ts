@@ -57,7 +57,7 @@ describe('kubernetes.yaml', () => {
     expect(at(one('PodDisruptionBudget'), 'spec', 'minAvailable')).toBe(2)
     expect(at(one('Service'), 'spec')).not.toHaveProperty('sessionAffinity')
     const metric = at(one('HorizontalPodAutoscaler'), 'spec', 'metrics', 0, 'pods', 'metric', 'name')
-    const source = readFileSync(new URL('../../src/admin/metrics.ts', import.meta.url), 'utf8')
+    const source = readFileSync(new URL('../../src/admin/state/metrics.ts', import.meta.url), 'utf8')
     expect(source).toContain(`'${String(metric)}'`)
   })
 })

@@ -1,6 +1,6 @@
 /** What was translated and what was impossible is written down: counted per server for `ps`, per call in the log (issue part 8). */
 import { expect, test } from 'vitest'
-import { serverStatuses } from '../../src/admin/status.ts'
+import { serverStatuses } from '../../src/admin/state/status.ts'
 import { fake } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import schema from '../../schema/v1.json' with { type: 'json' }
-import { serverStatuses } from '../../src/admin/status.ts'
+import { serverStatuses } from '../../src/admin/state/status.ts'
 import { DEFAULT_PARKING } from '../../src/era/host/parking-options.ts'
 import { DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import { Session } from '../../src/host/session/session.ts'

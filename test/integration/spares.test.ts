@@ -1,6 +1,6 @@
 /** Processes that wait for a session: where there are none, and when they end (DECISIONS 3). */
 import { expect, test } from 'vitest'
-import { serverStatuses } from '../../src/admin/status.ts'
+import { serverStatuses } from '../../src/admin/state/status.ts'
 import { fake } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'

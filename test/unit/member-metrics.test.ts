@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { joinFamilies } from '../../src/admin/member-metrics.ts'
+import { joinFamilies } from '../../src/admin/state/member-metrics.ts'
 import { formatMetrics } from '../../src/observe/exposition.ts'
 
 test('the series of several processes are one family, and a label says whose each is', () => {

@@ -57,7 +57,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   host: ['limits', 'response', 'session', 'http', 'stdio'],
   config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
   'host-files': ['edit'],
-  admin: ['http'],
+  admin: ['calls', 'state', 'catalog', 'explain', 'change', 'socket', 'http'],
   dashboard: ['model', 'page', 'parts', 'screens'],
   commands: ['terminal', 'setup', 'serve', 'inspect', 'doctor', 'running'],
 }

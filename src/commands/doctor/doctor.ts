@@ -3,7 +3,7 @@
  * repair. Checks run side by side and are bounded in time.
  */
 import { chmod } from 'node:fs/promises'
-import { connectAdmin } from '../../admin/client.ts'
+import { connectAdmin } from '../../admin/socket/client.ts'
 import { stateRoot } from '../../config/read/folders.ts'
 import { editing } from '../../host-files/edit/change.ts'
 import { replaceScalar } from '../../host-files/edit/edit-yaml.ts'

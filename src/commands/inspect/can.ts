@@ -1,5 +1,5 @@
 /** `trunkline can`: whether a caller may make a call, and the rule that says so. The call is not made. */
-import type { CanEnd } from '../../admin/can.ts'
+import type { CanEnd } from '../../admin/explain/can.ts'
 import { readArguments } from '../terminal/arguments.ts'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'

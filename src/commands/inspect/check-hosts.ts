@@ -1,6 +1,6 @@
 /** `trunkline check --host`: would these hosts take the catalog as it is? */
-import { connectAdmin } from '../../admin/client.ts'
-import type { Lint } from '../../admin/lint.ts'
+import { connectAdmin } from '../../admin/socket/client.ts'
+import type { Lint } from '../../admin/catalog/lint.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { knownLimits } from './as-host.ts'

@@ -1,5 +1,5 @@
 /** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
-import type { Status } from '../../admin/status.ts'
+import type { Status } from '../../admin/state/status.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { checkHosts } from './check-hosts.ts'
 import { checkIssuers, issuerLines } from './check-issuers.ts'

@@ -1,8 +1,8 @@
 /** `trunkline lock`, `diff` and `check --locked`: what servers offer, against what was approved. */
 import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
-import { connectAdmin } from '../../admin/client.ts'
+import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
-import type { Deviating, OfferedServer } from '../../admin/offered.ts'
+import type { Deviating, OfferedServer } from '../../admin/catalog/offered.ts'
 import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts'
 import { printLock } from '../../catalog/lock/lock-text.ts'
 import { compareLocked } from '../../catalog/lock/lock.ts'

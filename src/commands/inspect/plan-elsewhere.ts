@@ -1,16 +1,16 @@
 /**
  * `trunkline plan -c new.yaml` while a process runs another file: what that process would do with the new one in place of its own.
- * The process tells what it is made of (`admin/basis.ts`); the new file is read here, and nothing of it leaves this command.
+ * The process tells what it is made of (`admin/change/basis.ts`); the new file is read here, and nothing of it leaves this command.
  */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { environmentOf } from '../../admin/basis.ts'
-import type { Basis } from '../../admin/basis.ts'
-import { connectAdmin, connectAll } from '../../admin/client.ts'
+import { environmentOf } from '../../admin/change/basis.ts'
+import type { Basis } from '../../admin/change/basis.ts'
+import { connectAdmin, connectAll } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
-import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/plan.ts'
-import type { Plan } from '../../admin/plan.ts'
-import { adminPlace } from '../../admin/socket.ts'
+import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/change/plan.ts'
+import type { Plan } from '../../admin/change/plan.ts'
+import { adminPlace } from '../../admin/socket/place.ts'
 import { differing } from '../../config/change/difference.ts'
 import { configurationId, runtimeRoot } from '../../config/read/folders.ts'
 import { loadConfiguration } from '../../config/load.ts'

@@ -1,5 +1,5 @@
 /** `trunkline why`: the chain of rules that shows, hides or renames one tool, prompt or resource. */
-import type { Step, Why } from '../../admin/why.ts'
+import type { Step, Why } from '../../admin/explain/why.ts'
 import { asHost, findingText, knownLimits } from './as-host.ts'
 import type { AsHost } from './as-host.ts'
 import { withGateway } from '../serve/inline.ts'

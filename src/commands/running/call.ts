@@ -1,5 +1,5 @@
 /** `trunkline call`: one tool, once, through the gateway. */
-import type { CallEnd } from '../../admin/call.ts'
+import type { CallEnd } from '../../admin/calls/call-tool.ts'
 import { elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
 import { Payload, stringAt } from '../../wire/message/payload.ts'
 import { readArguments } from '../terminal/arguments.ts'

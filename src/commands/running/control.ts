@@ -1,7 +1,7 @@
 /** Commands to the running process: `ps`, `restart`, `approve`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Control } from '../../admin/control.ts'
-import type { ServerStatus, Status, WorkerStatus } from '../../admin/status.ts'
+import type { ServerStatus, Status, WorkerStatus } from '../../admin/state/status.ts'
 import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { reportLines } from '../inspect/check.ts'
 import { running } from '../serve/inline.ts'

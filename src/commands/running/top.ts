@@ -1,6 +1,6 @@
 /** `trunkline top`: the servers of the running process with their calls of the last minutes, live. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Stats } from '../../admin/stats.ts'
+import type { Stats } from '../../admin/calls/stats.ts'
 import { running } from '../serve/inline.ts'
 import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'

@@ -1,5 +1,5 @@
 /** What answers a command: the running process of the same configuration, else a gateway of our own, for as long as it takes. */
-import { connectAdmin } from '../../admin/client.ts'
+import { connectAdmin } from '../../admin/socket/client.ts'
 import { localControl } from '../../admin/control.ts'
 import type { Control } from '../../admin/control.ts'
 import { startGateway } from '../../app.ts'

@@ -1,11 +1,11 @@
 /** What every serving process has beside its hosts: reloads, the admin socket and listener, a log without secrets. */
 import { join } from 'node:path'
 import { localControl } from '../../admin/control.ts'
-import { HistoryKeeper } from '../../admin/history.ts'
+import { HistoryKeeper } from '../../admin/catalog/history.ts'
 import { folderAssets } from '../../admin/http/assets.ts'
 import { AdminCredentials, readTokenFile } from '../../admin/http/credentials.ts'
 import { AdminListener } from '../../admin/http/listener.ts'
-import { openAdmin } from '../../admin/server.ts'
+import { openAdmin } from '../../admin/socket/server.ts'
 import type { Control } from '../../admin/control.ts'
 import type { Running } from '../../app/running.ts'
 import { LOCAL } from '../../auth/identity.ts'

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { duplexPair } from 'node:stream'
 import type { Duplex } from 'node:stream'
-import { openPipe } from '../../admin/client.ts'
+import { openPipe } from '../../admin/socket/client.ts'
 import { loadConfiguration } from '../../config/load.ts'
 import { startGateway } from '../../app.ts'
 import { NoEndpoint } from '../../app/running.ts'

@@ -1,6 +1,6 @@
 /** `trunkline up`: serves the configuration until it is told to end. */
 import { once } from 'node:events'
-import { serverStatuses, urlsOf } from '../../admin/status.ts'
+import { serverStatuses, urlsOf } from '../../admin/state/status.ts'
 import type { Control } from '../../admin/control.ts'
 import { startGateway } from '../../app.ts'
 import type { CommandPrinter } from '../../operator-command.ts'

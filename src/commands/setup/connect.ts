@@ -1,8 +1,8 @@
 /** `trunkline connect HOST` and `disconnect HOST`: shows the difference, keeps a backup, writes the file of the host; or takes it back. */
 import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { connectAdmin } from '../../admin/client.ts'
-import type { Status } from '../../admin/status.ts'
+import { connectAdmin } from '../../admin/socket/client.ts'
+import type { Status } from '../../admin/state/status.ts'
 import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { userConfigurationPath } from '../../config/read/find.ts'

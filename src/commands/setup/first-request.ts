@@ -3,7 +3,7 @@
  * was listed, and which of its limits they exceed. The process that the host reached wrote it down (host/host-sightings).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectAdmin } from '../../admin/client.ts'
+import { connectAdmin } from '../../admin/socket/client.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { readSightings } from '../../host/host-sightings.ts'

@@ -1,6 +1,6 @@
 /** What hosts would take of the tools that an earlier run has stored. */
-import { lintCatalog } from '../../admin/lint.ts'
-import type { Lint } from '../../admin/lint.ts'
+import { lintCatalog } from '../../admin/catalog/lint.ts'
+import type { Lint } from '../../admin/catalog/lint.ts'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { Curator } from '../../catalog/curate/curated-inventory.ts'
 import { vetHidden } from '../../catalog/curate/vetting.ts'

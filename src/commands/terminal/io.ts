@@ -1,6 +1,6 @@
 /** What a command has of the process: streams, signals, and the words for how it ended. */
 import type { Readable, Writable } from 'node:stream'
-import type { Place } from '../../admin/socket.ts'
+import type { Place } from '../../admin/socket/place.ts'
 import type { Configuration } from '../../config/options.ts'
 import type { Context, EditedFile } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'

@@ -1,6 +1,6 @@
 /** Tables for people: aligned columns. Cells are escaped here already, so that their width is what is printed. */
 import { printable } from '../../log.ts'
-import type { ServerStatus } from '../../admin/status.ts'
+import type { ServerStatus } from '../../admin/state/status.ts'
 import type { FaultCount } from '../../gateway/faults.ts'
 import { withoutColours } from '../../transport/process/output-tail.ts'
 import type { CommandPrinter } from '../../operator-command.ts'

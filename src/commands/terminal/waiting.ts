@@ -2,7 +2,7 @@
  * Tells a person what a command waits for. On a terminal one line changes in place and is gone at the end; elsewhere each server that takes
  * long is named once.
  */
-import { serverStatuses } from '../../admin/status.ts'
+import { serverStatuses } from '../../admin/state/status.ts'
 import type { Running } from '../../app/running.ts'
 import type { Io } from './io.ts'
 import { clearLine, isDrawn, remark, remarkInPlace } from './print.ts'

@@ -1,7 +1,7 @@
 /** How Trunkline itself is: the configuration, limits that were reached, what was refused, what was lost in translation. */
 import type { JSX } from 'preact'
-import type { Lint } from '../../admin/lint.ts'
-import type { Status } from '../../admin/status.ts'
+import type { Lint } from '../../admin/catalog/lint.ts'
+import type { Status } from '../../admin/state/status.ts'
 import { formatCount, formatMs, plural } from '../model/format.ts'
 import { useLoad } from '../page/load.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'

@@ -1,9 +1,9 @@
 /** One server: its state, links and processes, what it prints, what of its calls was translated, restart and sign-in. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Stats } from '../../admin/stats.ts'
-import type { ServerStatus, Status } from '../../admin/status.ts'
-import type { ToolRow } from '../../admin/tools.ts'
+import type { Stats } from '../../admin/calls/stats.ts'
+import type { ServerStatus, Status } from '../../admin/state/status.ts'
+import type { ToolRow } from '../../admin/catalog/tools.ts'
 import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
 import { blockOf } from '../model/text.ts'
 import { ask, session } from '../page/api.ts'

@@ -1,7 +1,7 @@
 /** All servers: how they are, what they carry, what they cost. */
 import type { JSX } from 'preact'
-import type { Stats } from '../../admin/stats.ts'
-import type { Status } from '../../admin/status.ts'
+import type { Stats } from '../../admin/calls/stats.ts'
+import type { Status } from '../../admin/state/status.ts'
 import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
 import { commandOf } from '../page/command.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'

@@ -1,8 +1,8 @@
 /** Toolsets: what each costs against what it may, what a search in it finds, and how a host is connected to it. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { FoundTool } from '../../admin/tools.ts'
-import type { HostCap, ToolsetRow, Toolsets as AllToolsets } from '../../admin/toolsets.ts'
+import type { FoundTool } from '../../admin/catalog/tools.ts'
+import type { HostCap, ToolsetRow, Toolsets as AllToolsets } from '../../admin/catalog/toolsets.ts'
 import type { ConnectGuide } from '../../host/listener-context.ts'
 import { formatCount, plural } from '../model/format.ts'
 import { commandOf } from '../page/command.ts'

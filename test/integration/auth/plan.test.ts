@@ -1,7 +1,7 @@
 /** A plan while nobody has signed in: the tool for signing in stands in the place of lists, and is no change. */
 import { expect, test, vi } from 'vitest'
-import { basisOf } from '../../../src/admin/basis.ts'
-import { isEmpty, makePlan } from '../../../src/admin/plan.ts'
+import { basisOf } from '../../../src/admin/change/basis.ts'
+import { isEmpty, makePlan } from '../../../src/admin/change/plan.ts'
 import type { CredentialOptions } from '../../../src/auth/oauth/options.ts'
 import { PER_USER } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'

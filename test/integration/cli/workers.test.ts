@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import type { Status } from '../../../src/admin/status.ts'
+import type { Status } from '../../../src/admin/state/status.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli, Up } from '../../support/cli.ts'
 

@@ -1,7 +1,7 @@
 /** Messages of servers that are nested deeper than any reader may recurse: each costs what it is about, and no more (T-24, T-29). */
 import { Buffer } from 'node:buffer'
 import { describe, expect, test } from 'vitest'
-import { serverStatuses } from '../../../src/admin/status.ts'
+import { serverStatuses } from '../../../src/admin/state/status.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'

@@ -2,7 +2,7 @@
  * Hosts of every transport and era that converse with servers of every transport and era, all at once, come, go and vanish in the
  * middle of a sentence. What must be true afterwards: every word reached its own host, and nothing of anybody is left.
  */
-import { serverStatuses } from '../../../src/admin/status.ts'
+import { serverStatuses } from '../../../src/admin/state/status.ts'
 import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
 import type { FakeKind } from '../fake-downstream.ts'
 import { everyTransport } from '../fake-host.ts'

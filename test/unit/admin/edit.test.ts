@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { editConfiguration, readEdit } from '../../../src/admin/edit.ts'
-import type { EditRequest } from '../../../src/admin/edit.ts'
-import type { Plan } from '../../../src/admin/plan.ts'
+import { editConfiguration, readEdit } from '../../../src/admin/change/edit.ts'
+import type { EditRequest } from '../../../src/admin/change/edit.ts'
+import type { Plan } from '../../../src/admin/change/plan.ts'
 import type { EditedFile } from '../../../src/config/runtime-environment.ts'
 
 const WRITTEN = `# Ours. Do not sort.

@@ -1,7 +1,7 @@
 /** One call as it is recorded: times, lanes, what is kept of messages, and what differs between its two sides. */
 import { describe, expect, test } from 'vitest'
-import { followCalls } from '../../../src/admin/calls.ts'
-import type { FeedMessage } from '../../../src/admin/calls.ts'
+import { followCalls } from '../../../src/admin/calls/calls.ts'
+import type { FeedMessage } from '../../../src/admin/calls/calls.ts'
 import { CallRing } from '../../../src/observe/call-ring.ts'
 import { diffMessages } from '../../../src/observe/diff.ts'
 import { EndsCollector, MessageMemory } from '../../../src/observe/message-memory.ts'

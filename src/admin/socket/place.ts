@@ -5,8 +5,8 @@
 import { chmod, lstat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { Configuration } from '../config/options.ts'
-import { makeFolder } from '../make-folder.ts'
+import type { Configuration } from '../../config/options.ts'
+import { makeFolder } from '../../make-folder.ts'
 
 /** The sub-protocol that makes a connection a host's pipe. */
 export const PIPE = 'trunkline-pipe'

@@ -1,8 +1,8 @@
 /** What all tools, or those of one toolset, cost a model. */
-import type { Toolset } from '../catalog/view/toolset.ts'
-import { Toolsets } from '../catalog/view/toolsets.ts'
-import type { View } from '../catalog/view/view.ts'
-import type { Configuration } from '../config/options.ts'
+import type { Toolset } from '../../catalog/view/toolset.ts'
+import { Toolsets } from '../../catalog/view/toolsets.ts'
+import type { View } from '../../catalog/view/view.ts'
+import type { Configuration } from '../../config/options.ts'
 
 /** How many, and an estimate of tokens. */
 export interface Cost {

@@ -1,13 +1,13 @@
 /** One tool called by a person at the command line: through the gateway, as principal `local`, like any host on this machine. */
-import type { Observer } from '../observe/observer.ts'
-import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL, ownCall } from '../rpc/call.ts'
-import type { Call, Scope } from '../rpc/call.ts'
-import type { Gateway } from '../gateway/gateway.ts'
-import { Failure } from '../wire/message/failure.ts'
-import type { FailureKind } from '../wire/message/failure.ts'
-import { requestMessage, resultMessage } from '../wire/message/message.ts'
-import { join, Payload } from '../wire/message/payload.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
+import type { Observer } from '../../observe/observer.ts'
+import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL, ownCall } from '../../rpc/call.ts'
+import type { Call, Scope } from '../../rpc/call.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { FailureKind } from '../../wire/message/failure.ts'
+import { requestMessage, resultMessage } from '../../wire/message/message.ts'
+import { join, Payload } from '../../wire/message/payload.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 
 /** How a call ended: with what the tool said, byte for byte, or without. */
 export type CallEnd =

@@ -1,5 +1,5 @@
 /** How a reload, or the plan of one, ends. */
-import type { Problem } from '../config/syntax/problems.ts'
+import type { Problem } from '../../config/syntax/problems.ts'
 import type { Plan } from './plan.ts'
 
 /** What a reload did: server keys, or why nothing was changed. */

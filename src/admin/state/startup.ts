@@ -1,6 +1,6 @@
 /** What a server that starts is waiting for, in words: a cold `npx` takes most of a minute and prints nothing meanwhile. */
 import { basename } from 'node:path'
-import type { Downstream } from '../downstream/downstream.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
 
 /** Programs that fetch what they run, and what they fetch. */
 const FETCHED_BY: Readonly<Record<string, string>> = {

@@ -1,14 +1,14 @@
 /** A captured request sent again, as it was or edited: through the gateway like any other call, as the person at this machine. */
-import type { Running } from '../app/running.ts'
-import { LOCAL } from '../auth/identity.ts'
-import type { CallDetail } from '../observe/captured.ts'
-import type { Viewer } from '../observe/viewer.ts'
-import { Payload } from '../wire/message/payload.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
+import type { Running } from '../../app/running.ts'
+import { LOCAL } from '../../auth/identity.ts'
+import type { CallDetail } from '../../observe/captured.ts'
+import type { Viewer } from '../../observe/viewer.ts'
+import { Payload } from '../../wire/message/payload.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 import { callDetail } from './calls.ts'
-import { callMethod } from './call.ts'
-import type { CallEnd } from './call.ts'
-import { AdminRefusal } from './refusal.ts'
+import { callMethod } from './call-tool.ts'
+import type { CallEnd } from './call-tool.ts'
+import { AdminRefusal } from '../refusal.ts'
 
 /** How it ended, and the number under which it was captured itself. */
 export type ReplayEnd = CallEnd & { readonly call: number }

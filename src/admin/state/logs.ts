@@ -1,8 +1,8 @@
 /** What servers wrote, as it is asked for: a page of lines, or the next ones as soon as there are any. */
-import type { Running } from '../app/running.ts'
-import type { LogLine, LogQuery, ServerLogs } from '../downstream/server-logs.ts'
-import { countOf } from './calls.ts'
-import { AdminRefusal } from './refusal.ts'
+import type { Running } from '../../app/running.ts'
+import type { LogLine, LogQuery, ServerLogs } from '../../downstream/server-logs.ts'
+import { countOf } from '../calls/calls.ts'
+import { AdminRefusal } from '../refusal.ts'
 
 export interface LogPage {
   /** Oldest first. */

@@ -2,13 +2,13 @@
  * Everything that is measured, as families of metrics: calls as they were counted, and the state of the process and its servers as it is
  * at the time of the request. No label holds a text of a host: servers are keys of the configuration, tools are bounded (`call-metrics`).
  */
-import type { Running } from '../app/running.ts'
-import type { HealthState } from '../downstream/health/health.ts'
-import { LIMIT_OPTIONS } from '../observe/limit-options.ts'
-import { formatMetrics } from '../observe/exposition.ts'
-import type { Family, Labels, Sample } from '../observe/exposition.ts'
-import { groupMemory } from '../transport/process/group-memory.ts'
-import { VERSION } from '../version.ts'
+import type { Running } from '../../app/running.ts'
+import type { HealthState } from '../../downstream/health/health.ts'
+import { LIMIT_OPTIONS } from '../../observe/limit-options.ts'
+import { formatMetrics } from '../../observe/exposition.ts'
+import type { Family, Labels, Sample } from '../../observe/exposition.ts'
+import { groupMemory } from '../../transport/process/group-memory.ts'
+import { VERSION } from '../../version.ts'
 
 type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'hub' | 'replicas' | 'store'>
 

@@ -4,19 +4,19 @@
  * that file and its secrets stay with the command, and those of the running configuration with the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Running } from '../app/running.ts'
-import { LIST_KINDS } from '../catalog/inventory.ts'
-import type { Entry, Inventory, ListKind } from '../catalog/inventory.ts'
-import type { Pin } from '../catalog/lock/pinned.ts'
-import { estimateTokens } from '../catalog/tokens.ts'
-import { Views } from '../catalog/view/view.ts'
-import { fingerprint } from '../config/change/fingerprints.ts'
-import type { ConfigurationFingerprints, Fingerprints } from '../config/change/fingerprints.ts'
-import type { Context } from '../config/runtime-environment.ts'
-import { VERSION } from '../version.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
-import { toolsetCosts } from './toolset-costs.ts'
-import type { Cost, ToolsetCost } from './toolset-costs.ts'
+import type { Running } from '../../app/running.ts'
+import { LIST_KINDS } from '../../catalog/inventory.ts'
+import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
+import type { Pin } from '../../catalog/lock/pinned.ts'
+import { estimateTokens } from '../../catalog/tokens.ts'
+import { Views } from '../../catalog/view/view.ts'
+import { fingerprint } from '../../config/change/fingerprints.ts'
+import type { ConfigurationFingerprints, Fingerprints } from '../../config/change/fingerprints.ts'
+import type { Context } from '../../config/runtime-environment.ts'
+import { VERSION } from '../../version.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
+import { toolsetCosts } from '../catalog/toolset-costs.ts'
+import type { Cost, ToolsetCost } from '../catalog/toolset-costs.ts'
 
 /** Raised when a member changes its meaning; only the same number is understood. */
 export const BASIS_FORMAT = 1

@@ -1,13 +1,13 @@
 /** The catalog as hosts would get it, against what they are known to take. */
-import { lintHost } from '../catalog/lint/host-lint.ts'
-import type { HostFinding, Linted } from '../catalog/lint/host-lint.ts'
-import { joinInstructions } from '../catalog/view/instructions.ts'
-import { Toolsets } from '../catalog/view/toolsets.ts'
-import { Views } from '../catalog/view/view.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import type { GatewayOptions } from '../gateway/options.ts'
-import { EVERYTHING } from '../rpc/call.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
+import { lintHost } from '../../catalog/lint/host-lint.ts'
+import type { HostFinding, Linted } from '../../catalog/lint/host-lint.ts'
+import { joinInstructions } from '../../catalog/view/instructions.ts'
+import { Toolsets } from '../../catalog/view/toolsets.ts'
+import { Views } from '../../catalog/view/view.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { GatewayOptions } from '../../gateway/options.ts'
+import { EVERYTHING } from '../../rpc/call.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 
 /** What was found, and how much was looked at. */
 export interface Lint {

@@ -1,11 +1,11 @@
 /** Toolsets as an operator sees them: what they cost, what they may, how a host comes to them. */
-import type { Running } from '../app/running.ts'
-import type { ToolsetSummary } from '../catalog/lint/toolset-findings.ts'
-import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
-import { Views } from '../catalog/view/view.ts'
-import { operatorCommand } from '../operator-command.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
-import { urlsOf } from './status.ts'
+import type { Running } from '../../app/running.ts'
+import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
+import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
+import { Views } from '../../catalog/view/view.ts'
+import { operatorCommand } from '../../operator-command.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
+import { urlsOf } from '../state/status.ts'
 import { toolsetCosts } from './toolset-costs.ts'
 import type { Cost } from './toolset-costs.ts'
 

@@ -1,11 +1,11 @@
 /** What servers say of themselves now, before any policy of ours: what a lock is written from, and compared with. */
-import type { Running } from '../app/running.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import { lockServer } from '../catalog/lock/lock.ts'
-import type { LockChange, ServerLock } from '../catalog/lock/lock.ts'
-import type { ServerOptions } from '../downstream/options.ts'
-import type { Redactor } from '../redactor.ts'
-import { Failure } from '../wire/message/failure.ts'
+import type { Running } from '../../app/running.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { lockServer } from '../../catalog/lock/lock.ts'
+import type { LockChange, ServerLock } from '../../catalog/lock/lock.ts'
+import type { ServerOptions } from '../../downstream/options.ts'
+import type { Redactor } from '../../redactor.ts'
+import { Failure } from '../../wire/message/failure.ts'
 
 /** One server as it offers itself. */
 export interface OfferedServer {

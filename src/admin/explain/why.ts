@@ -1,14 +1,14 @@
 /** Why a tool, prompt or resource is as hosts see it, or why they do not: every rule with its place, in the order of effect. */
-import type { Running } from '../app/running.ts'
-import type { Catalog, Exposed } from '../catalog/catalog.ts'
-import { rulesFor } from '../catalog/curate/curated-rules.ts'
-import { LIST_KINDS } from '../catalog/inventory.ts'
-import type { Entry, ListKind } from '../catalog/inventory.ts'
-import { Toolset } from '../catalog/view/toolset.ts'
-import type { ToolsetOptions } from '../catalog/view/toolset.ts'
-import { nearestKey } from '../config/syntax/nearest-key.ts'
-import type { Downstream } from '../downstream/downstream.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
+import type { Running } from '../../app/running.ts'
+import type { Catalog, Exposed } from '../../catalog/catalog.ts'
+import { rulesFor } from '../../catalog/curate/curated-rules.ts'
+import { LIST_KINDS } from '../../catalog/inventory.ts'
+import type { Entry, ListKind } from '../../catalog/inventory.ts'
+import { Toolset } from '../../catalog/view/toolset.ts'
+import type { ToolsetOptions } from '../../catalog/view/toolset.ts'
+import { nearestKey } from '../../config/syntax/nearest-key.ts'
+import type { Downstream } from '../../downstream/downstream.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 
 /** One rule on the way from a server to hosts. */
 export interface Step {

@@ -1,10 +1,10 @@
 /** The tools of the catalog as a person looks for them, and what they cost. */
-import { estimateTokens } from '../catalog/tokens.ts'
-import type { Gateway } from '../gateway/gateway.ts'
-import type { Searches } from '../gateway/lists/searches.ts'
-import { EVERYTHING } from '../rpc/call.ts'
-import type { Scope } from '../rpc/call.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
+import { estimateTokens } from '../../catalog/tokens.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import type { Searches } from '../../gateway/lists/searches.ts'
+import { EVERYTHING } from '../../rpc/call.ts'
+import type { Scope } from '../../rpc/call.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 
 /** One tool as `tools --json` prints it. */
 export interface ToolRow {

@@ -3,12 +3,12 @@
  * conversation. Kept while it is watched, in memory, the newest changes only.
  */
 import type { Subscription } from 'rxjs'
-import { LIST_KINDS } from '../catalog/inventory.ts'
-import type { ListKind } from '../catalog/inventory.ts'
-import { estimateTokens } from '../catalog/tokens.ts'
-import type { View } from '../catalog/view/view.ts'
-import type { Feed } from '../gateway/lists/feed.ts'
-import { MODERN } from '../wire/protocol/revisions.ts'
+import { LIST_KINDS } from '../../catalog/inventory.ts'
+import type { ListKind } from '../../catalog/inventory.ts'
+import { estimateTokens } from '../../catalog/tokens.ts'
+import type { View } from '../../catalog/view/view.ts'
+import type { Feed } from '../../gateway/lists/feed.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 
 /** One entry that hosts see otherwise than before. */
 export interface EntryChange {
