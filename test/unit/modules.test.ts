@@ -54,7 +54,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   catalog: ['names', 'curate', 'view', 'lint', 'lock', 'search'],
   downstream: ['pacing', 'calls', 'health', 'links', 'lists'],
   gateway: ['limits', 'lists', 'rounds', 'names', 'tasks', 'rewrite'],
-  host: ['limits', 'response', 'session', 'http', 'stdio'],
+  host: ['limits', 'response', 'session', 'http/guard', 'http/pages', 'http/mcp', 'http', 'stdio'],
   config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
   'host-files': ['edit'],
   admin: ['calls', 'state', 'catalog', 'explain', 'change', 'socket', 'http'],

@@ -3,7 +3,7 @@
  * brings which token. A page on another port of this machine is another origin here, unlike at the MCP endpoints.
  */
 import type { Identity } from '../../auth/identity.ts'
-import { isAllowedHost } from '../../host/http/origins.ts'
+import { isAllowedHost } from '../../host/http/guard/origins.ts'
 import type { AdminOptions } from '../../observe/options.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'

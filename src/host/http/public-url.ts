@@ -1,6 +1,6 @@
 /** The URL under which hosts and browsers reach the listener, where a proxy stands before it. */
 import type { HostOptions } from '../options.ts'
-import type { OriginRules } from './origins.ts'
+import type { OriginRules } from './guard/origins.ts'
 
 /** The public URL; with OAuth the origin of its audience. */
 export const publicUrlOf = ({ publicUrl, auth, path }: HostOptions): string | undefined => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import type { Refusal } from '../../../src/auth/refusal.ts'
 import { ResourceServer } from '../../../src/auth/inbound/resource-server.ts'
-import { TokenLog } from '../../../src/host/http/token-log.ts'
+import { TokenLog } from '../../../src/host/http/guard/token-log.ts'
 import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
 import { oauthOf } from '../../support/credentials.ts'
 

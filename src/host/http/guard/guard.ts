@@ -2,23 +2,23 @@
  * The one guard before all routes: every request to a non-public path needs a credential (BRIDGING 5.1 row 2, 6.1; T-04). It answers 401
  * and 403 itself, without the reason, which only the log has.
  */
-import type { Admitted, Identity } from '../../auth/identity.ts'
-import type { BrowserSignIn, BrowserSignIns } from '../../auth/inbound/browser-sign-in.ts'
-import type { AuthorizationProxy } from '../../auth/inbound/authorization-proxy.ts'
-import { CredentialVerifier, VerifierBusy } from '../../auth/inbound/credential-verifier.ts'
-import { entranceScopes, serverOfScope } from '../../auth/inbound/inbound-options.ts'
-import { issuersOf } from '../../auth/inbound/issuers.ts'
-import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
-import { ENDED, endpointRefusal, isForResource, originOf, SKEW_MS } from '../../auth/inbound/claims.ts'
-import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
-import type { Seal } from '../../auth/seal.ts'
-import type { SubjectTokens } from '../../auth/subject-tokens.ts'
-import { ProtectedResource } from '../../auth/inbound/protected-resource.ts'
-import type { Challenge } from '../../auth/inbound/protected-resource.ts'
-import { serverKeyAt } from '../../auth/inbound/server-endpoints.ts'
-import { digestOf } from '../../auth/inbound/static-tokens.ts'
-import type { HeadNotes, HttpRequest } from '../../transport/http1/server/http-request.ts'
-import type { ListenerContext } from '../listener-context.ts'
+import type { Admitted, Identity } from '../../../auth/identity.ts'
+import type { BrowserSignIn, BrowserSignIns } from '../../../auth/inbound/browser-sign-in.ts'
+import type { AuthorizationProxy } from '../../../auth/inbound/authorization-proxy.ts'
+import { CredentialVerifier, VerifierBusy } from '../../../auth/inbound/credential-verifier.ts'
+import { entranceScopes, serverOfScope } from '../../../auth/inbound/inbound-options.ts'
+import { issuersOf } from '../../../auth/inbound/issuers.ts'
+import type { AuthOptions } from '../../../auth/inbound/inbound-options.ts'
+import { ENDED, endpointRefusal, isForResource, originOf, SKEW_MS } from '../../../auth/inbound/claims.ts'
+import type { Fetch } from '../../../auth/oauth/safe-fetch.ts'
+import type { Seal } from '../../../auth/seal.ts'
+import type { SubjectTokens } from '../../../auth/subject-tokens.ts'
+import { ProtectedResource } from '../../../auth/inbound/protected-resource.ts'
+import type { Challenge } from '../../../auth/inbound/protected-resource.ts'
+import { serverKeyAt } from '../../../auth/inbound/server-endpoints.ts'
+import { digestOf } from '../../../auth/inbound/static-tokens.ts'
+import type { HeadNotes, HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { ListenerContext } from '../../listener-context.ts'
 import { TokenLog } from './token-log.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
@@ -74,7 +74,7 @@ export class Guard {
     if (oauth !== undefined && client !== undefined && proxiesRegistration) {
       let made: Promise<AuthorizationProxy> | undefined
       this.proxy = () =>
-        (made ??= import('../../auth/inbound/authorization-proxy.ts').then(
+        (made ??= import('../../../auth/inbound/authorization-proxy.ts').then(
           (module) =>
             new module.AuthorizationProxy(oauth, client, seal, fetch, { wallMs: Date.now, monotonicMs: () => performance.now() }),
         ))
@@ -82,7 +82,7 @@ export class Guard {
     if (oauth !== undefined && issuersOf(oauth).some(({ client }) => client !== undefined)) {
       let made: Promise<BrowserSignIns> | undefined
       this.#signIns = () =>
-        (made ??= import('../../auth/inbound/browser-sign-in.ts').then(
+        (made ??= import('../../../auth/inbound/browser-sign-in.ts').then(
           (module) => new module.BrowserSignIns(oauth, fetch, { wallMs: Date.now, monotonicMs: () => performance.now() }),
         ))
     }

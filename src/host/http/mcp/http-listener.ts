@@ -2,16 +2,16 @@
  * `/mcp` and `/servers/<key>/mcp`: both eras on one URL. The order of the checks and their statuses are those of BRIDGING 5.1; comments
  * have the row numbers.
  */
-import { isModern } from '../../era/host/modern-host.ts'
-import { Cancellation } from '../../rpc/cancellation.ts'
-import type { Sweeper } from '../../rpc/sweeper.ts'
-import { EnvelopeError, readHostMessage } from '../../wire/message/envelope.ts'
-import type { Envelope } from '../../wire/message/envelope.ts'
-import { IdTable } from '../../wire/message/id-table.ts'
-import { errorMessage, errorObject } from '../../wire/message/message.ts'
-import { isModernRevision, latestLegacyWithin } from '../../wire/protocol/revisions.ts'
-import { withinRequest } from '../boundary.ts'
-import { note } from '../denials.ts'
+import { isModern } from '../../../era/host/modern-host.ts'
+import { Cancellation } from '../../../rpc/cancellation.ts'
+import type { Sweeper } from '../../../rpc/sweeper.ts'
+import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
+import type { Envelope } from '../../../wire/message/envelope.ts'
+import { IdTable } from '../../../wire/message/id-table.ts'
+import { errorMessage, errorObject } from '../../../wire/message/message.ts'
+import { isModernRevision, latestLegacyWithin } from '../../../wire/protocol/revisions.ts'
+import { withinRequest } from '../../boundary.ts'
+import { note } from '../../denials.ts'
 import {
   accepts,
   carriesJson,
@@ -24,9 +24,9 @@ import {
   turnAway,
 } from './routed-request.ts'
 import type { RoutedRequest } from './routed-request.ts'
-import { JSON_TYPE, PostExchange } from '../response/exchange.ts'
-import type { ListenerContext } from '../listener-context.ts'
-import { serveModern } from '../modern.ts'
+import { JSON_TYPE, PostExchange } from '../../response/exchange.ts'
+import type { ListenerContext } from '../../listener-context.ts'
+import { serveModern } from '../../modern.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { SessionRequests } from './session-requests.ts'
 

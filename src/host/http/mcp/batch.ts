@@ -2,18 +2,18 @@
  * Batches of 2025-03-26 hosts: many messages sent as one JSON array ([2025-03-26 basic/index], Batching; BRIDGING 5.1 row 8).
  * Each element is served like a single message; the answers are sent as one array, or one by one on a stream.
  */
-import { isModern } from '../../era/host/modern-host.ts'
-import { EnvelopeError, readHostMessage, splitBatch } from '../../wire/message/envelope.ts'
-import type { Envelope } from '../../wire/message/envelope.ts'
-import { errorMessage, errorObject } from '../../wire/message/message.ts'
-import type { Parts } from '../../wire/message/payload.ts'
-import { withinMessage } from '../boundary.ts'
-import { noteError } from '../denials.ts'
-import type { Exchange } from '../response/exchange.ts'
-import type { ListenerContext } from '../listener-context.ts'
-import { hearLegacy, serveLegacy } from '../legacy.ts'
-import type { HostLimits } from '../options.ts'
-import type { Session } from '../session/session.ts'
+import { isModern } from '../../../era/host/modern-host.ts'
+import { EnvelopeError, readHostMessage, splitBatch } from '../../../wire/message/envelope.ts'
+import type { Envelope } from '../../../wire/message/envelope.ts'
+import { errorMessage, errorObject } from '../../../wire/message/message.ts'
+import type { Parts } from '../../../wire/message/payload.ts'
+import { withinMessage } from '../../boundary.ts'
+import { noteError } from '../../denials.ts'
+import type { Exchange } from '../../response/exchange.ts'
+import type { ListenerContext } from '../../listener-context.ts'
+import { hearLegacy, serveLegacy } from '../../legacy.ts'
+import type { HostLimits } from '../../options.ts'
+import type { Session } from '../../session/session.ts'
 
 /** The one revision that has batches. */
 const REVISION = '2025-03-26'

@@ -2,9 +2,9 @@
  * Log lines about refused tokens: one per cause and minute, because strangers decide how many tokens come. What is left out is counted
  * and logged at level `debug`.
  */
-import type { Refusal } from '../../auth/refusal.ts'
-import { Throttle } from '../../time/throttle.ts'
-import type { Log } from '../listener-context.ts'
+import type { Refusal } from '../../../auth/refusal.ts'
+import { Throttle } from '../../../time/throttle.ts'
+import type { Log } from '../../listener-context.ts'
 
 const PERIOD_MS = 60_000
 /** The message; what is wrong is among the facts. */

@@ -1,16 +1,16 @@
 /** One HTTP request before its body is parsed: path, credential, content types, and refusals. */
-import type { CallerFacts, Scope } from '../../rpc/call.ts'
-import type { HttpRequest, Unread } from '../../transport/http1/server/http-request.ts'
-import type { Envelope } from '../../wire/message/envelope.ts'
-import type { Failure } from '../../wire/message/failure.ts'
-import { errorMessage, errorObject } from '../../wire/message/message.ts'
-import { reached } from '../limits/admission.ts'
-import { note } from '../denials.ts'
-import { JSON_TYPE } from '../response/exchange.ts'
-import { errorReply } from '../response/respond.ts'
-import type { Failed } from '../response/respond.ts'
-import type { ScopeChallenge } from '../response/exchange.ts'
-import type { ListenerContext } from '../listener-context.ts'
+import type { CallerFacts, Scope } from '../../../rpc/call.ts'
+import type { HttpRequest, Unread } from '../../../transport/http1/server/http-request.ts'
+import type { Envelope } from '../../../wire/message/envelope.ts'
+import type { Failure } from '../../../wire/message/failure.ts'
+import { errorMessage, errorObject } from '../../../wire/message/message.ts'
+import { reached } from '../../limits/admission.ts'
+import { note } from '../../denials.ts'
+import { JSON_TYPE } from '../../response/exchange.ts'
+import { errorReply } from '../../response/respond.ts'
+import type { Failed } from '../../response/respond.ts'
+import type { ScopeChallenge } from '../../response/exchange.ts'
+import type { ListenerContext } from '../../listener-context.ts'
 
 /** One request with its resolved path and credential. */
 export interface RoutedRequest {

@@ -6,14 +6,14 @@
  *     GET /, GET /mcp   with Accept: text/html, and no event stream asked for
  *     POST /            the same, for the owner of a token
  */
-import { authMode, takesTokenByHand } from '../../auth/inbound/inbound-options.ts'
-import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
-import { LOCAL } from '../../auth/identity.ts'
-import type { Identity } from '../../auth/identity.ts'
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
-import { cleanMessage } from '../../wire/protocol/label.ts'
-import type { ServerCard } from '../../catalog/server-card.ts'
-import type { ConnectGuide, ListenerContext } from '../listener-context.ts'
+import { authMode, takesTokenByHand } from '../../../auth/inbound/inbound-options.ts'
+import type { HostClientId } from '../../../auth/inbound/inbound-options.ts'
+import { LOCAL } from '../../../auth/identity.ts'
+import type { Identity } from '../../../auth/identity.ts'
+import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import { cleanMessage } from '../../../wire/protocol/label.ts'
+import type { ServerCard } from '../../../catalog/server-card.ts'
+import type { ConnectGuide, ListenerContext } from '../../listener-context.ts'
 import { escaped, page, pageHeaders } from './page.ts'
 
 const MAX_FORM_BYTES = 16 * 1024

@@ -8,14 +8,14 @@
  *     GET  /oauth/callback      back from the provider, in the same browser; off to the host
  *     POST /oauth/token         codes and refresh tokens of hosts
  */
-import type { AuthorizationProxy } from '../../auth/inbound/authorization-proxy.ts'
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
-import { Failure } from '../../wire/message/failure.ts'
-import { cleanMessage } from '../../wire/protocol/label.ts'
-import type { ListenerContext, Log } from '../listener-context.ts'
+import type { AuthorizationProxy } from '../../../auth/inbound/authorization-proxy.ts'
+import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import { Failure } from '../../../wire/message/failure.ts'
+import { cleanMessage } from '../../../wire/protocol/label.ts'
+import type { ListenerContext, Log } from '../../listener-context.ts'
 import { BrowserMarks } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
-import { consentPage, notePage } from './pages.ts'
+import { consentPage, notePage } from './sign-in-html.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-authorization-server'
 const MAX_FORM_BYTES = 64 * 1_024

@@ -8,20 +8,20 @@
  *     GET /connect/callback    back from that, in the same browser, once
  *     GET /connect/client.json who we are, for authorization servers that read it
  */
-import type { BrowserSignIn, IdentityJourney } from '../../auth/inbound/browser-sign-in.ts'
-import { clientMetadata } from '../../auth/oauth/registration.ts'
-import { SIGN_IN_TTL_MS } from '../../auth/oauth/sign-ins.ts'
-import type { SignIn, SignIns } from '../../auth/oauth/sign-ins.ts'
-import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
-import type { DenialReason } from '../../rpc/record.ts'
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
-import { cleanMessage } from '../../wire/protocol/label.ts'
-import { Failure } from '../../wire/message/failure.ts'
-import type { ListenerContext, Log } from '../listener-context.ts'
+import type { BrowserSignIn, IdentityJourney } from '../../../auth/inbound/browser-sign-in.ts'
+import { clientMetadata } from '../../../auth/oauth/registration.ts'
+import { SIGN_IN_TTL_MS } from '../../../auth/oauth/sign-ins.ts'
+import type { SignIn, SignIns } from '../../../auth/oauth/sign-ins.ts'
+import { SHARED_PRINCIPAL } from '../../../rpc/call.ts'
+import type { DenialReason } from '../../../rpc/record.ts'
+import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import { cleanMessage } from '../../../wire/protocol/label.ts'
+import { Failure } from '../../../wire/message/failure.ts'
+import type { ListenerContext, Log } from '../../listener-context.ts'
 import { BrowserMarks, isEqual } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
-import { notePage, otherAccountPage, questionPage } from './pages.ts'
-import type { Proof } from './pages.ts'
+import { notePage, otherAccountPage, questionPage } from './sign-in-html.ts'
+import type { Proof } from './sign-in-html.ts'
 
 const CALLBACK = '/connect/callback'
 /** The redirect URI of Trunkline at the issuer of the callers: another one than at servers, whose answers could else be mixed up with its. */
