@@ -55,7 +55,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   downstream: ['pacing', 'calls', 'health', 'links', 'lists'],
   gateway: ['limits', 'lists', 'rounds', 'names', 'tasks', 'rewrite'],
   host: ['limits', 'response', 'session', 'http/guard', 'http/pages', 'http/mcp', 'http', 'stdio'],
-  config: ['schema', 'syntax', 'secrets', 'read', 'build', 'change'],
+  config: ['schema', 'syntax', 'secrets', 'read', 'build', 'build/servers', 'build/hosts', 'build/policies', 'change'],
   'host-files': ['edit'],
   admin: ['calls', 'state', 'catalog', 'explain', 'change', 'socket', 'http'],
   dashboard: ['model', 'page', 'parts', 'screens'],

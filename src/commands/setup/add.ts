@@ -5,7 +5,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
-import { readProxies } from '../../config/build/proxies.ts'
+import { readProxies } from '../../config/build/servers/proxies.ts'
 import { registryOptions } from '../../config/schema/registry.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../../config/schema/server-key.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'

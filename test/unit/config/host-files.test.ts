@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { INHERITED } from '../../../src/config/build/child-environment.ts'
+import { INHERITED } from '../../../src/config/build/servers/child-environment.ts'
 import { workspace } from './workspace.ts'
 
 describe('files of hosts, read as they are', () => {

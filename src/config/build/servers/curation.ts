@@ -1,10 +1,10 @@
 /** Curation of one server: its rules, each with the place it was written at, and what no single one of them shows to be wrong. */
-import type { ArgumentEdit, Curation, ListFilter, Placed, ToolEdit } from '../../catalog/curation.ts'
-import type { HintName } from '../../catalog/hints.ts'
-import { isFromSecret } from './known-secrets.ts'
-import type { ServerEntry } from '../schema/server-schema.ts'
-import { child, nearest, scalars } from '../syntax/tree.ts'
-import type { MapTree, Tree } from '../syntax/tree.ts'
+import type { ArgumentEdit, Curation, ListFilter, Placed, ToolEdit } from '../../../catalog/curation.ts'
+import type { HintName } from '../../../catalog/hints.ts'
+import { isFromSecret } from '../known-secrets.ts'
+import type { ServerEntry } from '../../schema/server-schema.ts'
+import { child, nearest, scalars } from '../../syntax/tree.ts'
+import type { MapTree, Tree } from '../../syntax/tree.ts'
 
 type Complain = (path: readonly string[], message: string, remedy: string) => void
 type CuratedTool = NonNullable<ServerEntry['tools']>[string]

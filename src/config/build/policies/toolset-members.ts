@@ -1,13 +1,13 @@
 /** Whether what a toolset names can exist: servers are known when a configuration is read, tools only as far as their prefix. */
-import { isWild } from '../../catalog/view/toolset.ts'
-import { matchesGlob } from '../../catalog/glob.ts'
-import type { ServerOptions } from '../../downstream/options.ts'
-import type { Gathered } from '../read/gather.ts'
-import { nearestKey } from '../syntax/nearest-key.ts'
-import type { ToolsetEntry } from '../schema/toolset-schema.ts'
+import { isWild } from '../../../catalog/view/toolset.ts'
+import { matchesGlob } from '../../../catalog/glob.ts'
+import type { ServerOptions } from '../../../downstream/options.ts'
+import type { Gathered } from '../../read/gather.ts'
+import { nearestKey } from '../../syntax/nearest-key.ts'
+import type { ToolsetEntry } from '../../schema/toolset-schema.ts'
 import type { Complain } from './toolsets.ts'
-import { child, plain } from '../syntax/tree.ts'
-import type { Tree } from '../syntax/tree.ts'
+import { child, plain } from '../../syntax/tree.ts'
+import type { Tree } from '../../syntax/tree.ts'
 
 /** Adds a problem for each name that nothing can bear; `warn` is told of what may be meant so. */
 export const checkMembers = (

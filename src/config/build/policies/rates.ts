@@ -1,8 +1,8 @@
 /** All rate limits of a configuration in one list, each under the path by which it was written. */
-import type { ToolsetOptions } from '../../catalog/view/toolset.ts'
-import type { ServerOptions } from '../../downstream/options.ts'
-import type { RateRule } from '../../gateway/limits/rates.ts'
-import type { Settings } from '../schema/file-schema.ts'
+import type { ToolsetOptions } from '../../../catalog/view/toolset.ts'
+import type { ServerOptions } from '../../../downstream/options.ts'
+import type { RateRule } from '../../../gateway/limits/rates.ts'
+import type { Settings } from '../../schema/file-schema.ts'
 
 export const collectRates = (
   { limits }: Settings,

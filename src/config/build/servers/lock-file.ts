@@ -4,17 +4,17 @@
  */
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, relative } from 'node:path'
-import { LockError, readLock } from '../../catalog/lock/lock-reader.ts'
-import { LOCK_KINDS } from '../../catalog/lock/lock.ts'
-import type { LockedServer } from '../../downstream/options.ts'
-import { operatorCommand } from '../../operator-command.ts'
-import type { LockFile } from '../options.ts'
-import type { Gathered } from '../read/gather.ts'
-import type { Problem } from '../syntax/problems.ts'
-import { isWritableByAll } from '../read/source.ts'
-import type { Context } from '../runtime-environment.ts'
-import { child } from '../syntax/tree.ts'
-import { absolutePath } from '../syntax/variables.ts'
+import { LockError, readLock } from '../../../catalog/lock/lock-reader.ts'
+import { LOCK_KINDS } from '../../../catalog/lock/lock.ts'
+import type { LockedServer } from '../../../downstream/options.ts'
+import { operatorCommand } from '../../../operator-command.ts'
+import type { LockFile } from '../../options.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import { isWritableByAll } from '../../read/source.ts'
+import type { Context } from '../../runtime-environment.ts'
+import { child } from '../../syntax/tree.ts'
+import { absolutePath } from '../../syntax/variables.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
 

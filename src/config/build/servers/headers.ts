@@ -1,5 +1,5 @@
 /** The static headers of one server: what may be configured, and credentials among them. */
-import type { ServerEntry } from '../schema/server-schema.ts'
+import type { ServerEntry } from '../../schema/server-schema.ts'
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** The transports set these for every request. */

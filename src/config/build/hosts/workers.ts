@@ -1,9 +1,9 @@
 /** `listen.workers`: how many processes serve hosts, and what cannot be had together with several. */
 import { availableParallelism } from 'node:os'
-import { MAX_WORKERS } from '../schema/kinds.ts'
-import type { Gathered } from '../read/gather.ts'
-import type { Problem } from '../syntax/problems.ts'
-import { nearest } from '../syntax/tree.ts'
+import { MAX_WORKERS } from '../../schema/kinds.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import { nearest } from '../../syntax/tree.ts'
 
 /** What belongs to one process: its YAML path, whether it is configured, and the remedy. */
 const OF_ONE_PROCESS = [

@@ -1,9 +1,9 @@
 /** The faults to inject, as rules. Refused unless the process was started with `--allow-faults`. */
-import type { FaultRule } from '../../gateway/faults.ts'
-import type { Gathered } from '../read/gather.ts'
-import type { Context } from '../runtime-environment.ts'
-import type { Problem } from '../syntax/problems.ts'
-import { nearest } from '../syntax/tree.ts'
+import type { FaultRule } from '../../../gateway/faults.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Context } from '../../runtime-environment.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import { nearest } from '../../syntax/tree.ts'
 
 /** Adds problems for rules about nothing, rules that do nothing, and any rule where none is allowed. */
 export const buildFaults = (

@@ -2,8 +2,8 @@
  * The proxies that the environment names: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in lower case first, as curl, Python and Node
  * read them. What `https_proxy` leaves out, `http_proxy` says, as undici has it.
  */
-import { NO_PROXIES } from '../../transport/http1/client/proxy-rules.ts'
-import type { ProxyRules } from '../../transport/http1/client/proxy-rules.ts'
+import { NO_PROXIES } from '../../../transport/http1/client/proxy-rules.ts'
+import type { ProxyRules } from '../../../transport/http1/client/proxy-rules.ts'
 
 interface EnvironmentProxies {
   readonly rules: ProxyRules

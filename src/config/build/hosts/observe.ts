@@ -1,12 +1,12 @@
 /** `admin`, `ui` and `telemetry.prometheus` of a configuration, complete. */
-import type { HostOptions } from '../../host/options.ts'
-import { isLoopbackHost } from '../../transport/loopback.ts'
-import { DEFAULT_OBSERVE } from '../../observe/options.ts'
-import type { ObserveOptions } from '../../observe/options.ts'
-import { fill } from './fill.ts'
-import type { Gathered } from '../read/gather.ts'
-import type { Problem } from '../syntax/problems.ts'
-import { nearest } from '../syntax/tree.ts'
+import type { HostOptions } from '../../../host/options.ts'
+import { isLoopbackHost } from '../../../transport/loopback.ts'
+import { DEFAULT_OBSERVE } from '../../../observe/options.ts'
+import type { ObserveOptions } from '../../../observe/options.ts'
+import { fill } from '../fill.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import { nearest } from '../../syntax/tree.ts'
 
 const ADMIN_NAMES = {
   bind: 'addresses',

@@ -1,13 +1,13 @@
 /** `auth` of a configuration, as the host room takes it: what contradicts itself is told with its place. */
-import type { AuthOptions, IssuerOptions, ResourceServerOptions } from '../../auth/inbound/inbound-options.ts'
-import { serverOfScope } from '../../auth/inbound/inbound-options.ts'
-import { SUBJECT } from '../../auth/inbound/principal.ts'
-import { operatorCommand } from '../../operator-command.ts'
-import { isSafe } from '../schema/auth-schema.ts'
-import type { AuthSection } from '../schema/auth-schema.ts'
-import type { Problem } from '../syntax/problems.ts'
-import { child, nearest, scalars } from '../syntax/tree.ts'
-import type { Tree } from '../syntax/tree.ts'
+import type { AuthOptions, IssuerOptions, ResourceServerOptions } from '../../../auth/inbound/inbound-options.ts'
+import { serverOfScope } from '../../../auth/inbound/inbound-options.ts'
+import { SUBJECT } from '../../../auth/inbound/principal.ts'
+import { operatorCommand } from '../../../operator-command.ts'
+import { isSafe } from '../../schema/auth-schema.ts'
+import type { AuthSection } from '../../schema/auth-schema.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import { child, nearest, scalars } from '../../syntax/tree.ts'
+import type { Tree } from '../../syntax/tree.ts'
 
 type Complain = (path: readonly PropertyKey[], message: string, remedy: string) => void
 

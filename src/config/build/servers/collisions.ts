@@ -1,9 +1,9 @@
 /** Two tools that the configuration itself gives one exposed name. What only servers can tell is left to `naming.collision`. */
-import type { CatalogServer } from '../../catalog/catalog.ts'
-import type { Placed } from '../../catalog/curation.ts'
-import { exposeNames } from '../../catalog/names/naming.ts'
-import type { NamingOptions } from '../../catalog/names/naming.ts'
-import type { Problem } from '../syntax/problems.ts'
+import type { CatalogServer } from '../../../catalog/catalog.ts'
+import type { Placed } from '../../../catalog/curation.ts'
+import { exposeNames } from '../../../catalog/names/naming.ts'
+import type { NamingOptions } from '../../../catalog/names/naming.ts'
+import type { Problem } from '../../syntax/problems.ts'
 
 interface Owner {
   readonly server: string

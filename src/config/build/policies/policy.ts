@@ -1,16 +1,16 @@
 /** The policy of a configuration; every mistake in an expression is told with its place. */
-import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../policy/options.ts'
-import type { Decision, PolicyOptions, PolicyRule, ServiceOptions } from '../../policy/options.ts'
-import type { PolicyTest } from '../../policy/policy-tests.ts'
-import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
-import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
-import type { ServerOptions } from '../../downstream/options.ts'
-import type { Settings } from '../schema/file-schema.ts'
-import type { Gathered } from '../read/gather.ts'
-import type { Problem } from '../syntax/problems.ts'
-import { child, nearest, scalars } from '../syntax/tree.ts'
-import type { Tree } from '../syntax/tree.ts'
-import { fill } from './fill.ts'
+import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../../policy/options.ts'
+import type { Decision, PolicyOptions, PolicyRule, ServiceOptions } from '../../../policy/options.ts'
+import type { PolicyTest } from '../../../policy/policy-tests.ts'
+import { SHARED_PRINCIPAL } from '../../../rpc/call.ts'
+import { LATEST_LEGACY } from '../../../wire/protocol/revisions.ts'
+import type { ServerOptions } from '../../../downstream/options.ts'
+import type { Settings } from '../../schema/file-schema.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import { child, nearest, scalars } from '../../syntax/tree.ts'
+import type { Tree } from '../../syntax/tree.ts'
+import { fill } from '../fill.ts'
 
 const MAX_RULES = 1_000
 
@@ -43,7 +43,7 @@ export const buildPolicy = async (
     return [{ id: name === undefined ? id : `${id} (${name})`, when, decision: decision ?? 'deny', reason }]
   })
   // The library is read where a policy needs it.
-  const { faultsOf } = await import('../../policy/policy.ts')
+  const { faultsOf } = await import('../../../policy/policy.ts')
   for (const [at, { fault, at: offset }] of faultsOf(rules.map(({ when }) => when)))
     complain(['rules', at, 'when'], `character ${offset + 1} of the expression: ${fault}`, remedyFor(fault))
   const policyOptions: PolicyOptions = {
@@ -92,8 +92,8 @@ const runTests = async (
     problems.push({ place: node.place, path: node.path, message, remedy })
   }
   const [{ Policy }, { verdictFor }] = await Promise.all([
-    import('../../policy/policy.ts'),
-    import('../../policy/policy-tests.ts'),
+    import('../../../policy/policy.ts'),
+    import('../../../policy/policy-tests.ts'),
   ])
   const policy = new Policy(options)
   for (const [at, given] of (settings.policy_tests ?? []).entries()) {

@@ -2,11 +2,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import type { UnixAddress } from '../../transport/http1/server/listen-address.ts'
-import type { ServerCertificate } from '../../transport/http1/server/secure-sockets.ts'
-import type { Gathered } from '../read/gather.ts'
-import type { Context } from '../runtime-environment.ts'
-import { absolutePath } from '../syntax/variables.ts'
+import type { UnixAddress } from '../../../transport/http1/server/listen-address.ts'
+import type { ServerCertificate } from '../../../transport/http1/server/secure-sockets.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Context } from '../../runtime-environment.ts'
+import { absolutePath } from '../../syntax/variables.ts'
 
 /** Adds a problem at a place below `listen`. */
 export type Complain = (path: readonly string[], message: string, remedy: string) => void

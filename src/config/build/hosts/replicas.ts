@@ -1,11 +1,11 @@
 /** What several replicas need of each other (`replicas`, `store`): the same key. */
-import type { Gathered } from '../read/gather.ts'
-import type { Problem } from '../syntax/problems.ts'
-import type { StoreOptions } from '../../store/store-options.ts'
-import type { Context } from '../runtime-environment.ts'
-import { child, scalars } from '../syntax/tree.ts'
-import type { Tree } from '../syntax/tree.ts'
-import { readTls } from './tls.ts'
+import type { Gathered } from '../../read/gather.ts'
+import type { Problem } from '../../syntax/problems.ts'
+import type { StoreOptions } from '../../../store/store-options.ts'
+import type { Context } from '../../runtime-environment.ts'
+import { child, scalars } from '../../syntax/tree.ts'
+import type { Tree } from '../../syntax/tree.ts'
+import { readTls } from '../tls.ts'
 
 /** Adds problems where replicas could not open what another one has sealed, or could not reach each other. */
 export const checkReplicas = ({ settings, sections }: Gathered, problems: Problem[]): void => {
