@@ -2,7 +2,7 @@
 import { encodeBridged, encodeLegacy } from '../era/host/legacy-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome } from '../rpc/call.ts'
-import type { Begun, Recording } from '../observe/recording.ts'
+import type { Begun, Recording } from '../observe/capture/recording.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'

@@ -11,7 +11,7 @@ import {
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, CallerFacts, Outcome, Scope } from '../rpc/call.ts'
-import type { Begun, Recording } from '../observe/recording.ts'
+import type { Begun, Recording } from '../observe/capture/recording.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'

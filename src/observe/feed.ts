@@ -2,7 +2,7 @@
  * Rows of calls for those who watch: gathered, and handed out ten times a second at most. A call is told when it begins and when it ends;
  * of one that ends meanwhile, once. The timer runs only while there is something to tell.
  */
-import type { Recording } from './recording.ts'
+import type { Recording } from './capture/recording.ts'
 
 export type Reader = (calls: readonly Recording[]) => void
 

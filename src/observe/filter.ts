@@ -2,7 +2,7 @@
  * The language in which calls are looked for: `tool:gh__* err >1s since:10m -host:cursor`. Terms with blanks between, all of which must
  * hold. One module for the API, the dashboard and `trunkline tail`; pure, so that a page may use it, too.
  */
-import type { CallRow } from './captured.ts'
+import type { CallRow } from './capture/captured.ts'
 
 /** A filter that can be asked of a row; `nowMs` is the wall clock, for what is counted from now. */
 export type Filter = (row: CallRow, nowMs: number) => boolean

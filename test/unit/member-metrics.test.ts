@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { joinFamilies } from '../../src/admin/state/member-metrics.ts'
-import { formatMetrics } from '../../src/observe/exposition.ts'
+import { formatMetrics } from '../../src/observe/metrics/exposition.ts'
 
 test('the series of several processes are one family, and a label says whose each is', () => {
   const family = (value: number) => ({

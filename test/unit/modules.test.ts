@@ -49,6 +49,7 @@ const MODULES = [
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   wire: ['kernel', 'protocol', 'json', 'message', 'framing', 'headers', 'result'],
   transport: ['http1/client', 'channel', 'http1/server', 'pipe', 'process'],
+  observe: ['capture', 'metrics', 'recorded'],
   auth: ['oauth', 'inbound'],
   era: ['server', 'host'],
   catalog: ['names', 'curate', 'view', 'lint', 'lock', 'search'],

@@ -1,7 +1,7 @@
 /** Captured calls as they are asked for: a page of them, one with all that is kept, and those that come. */
 import { parseFilter } from '../../observe/filter.ts'
 import type { Filter } from '../../observe/filter.ts'
-import type { CallDetail, CallRow } from '../../observe/captured.ts'
+import type { CallDetail, CallRow } from '../../observe/capture/captured.ts'
 import type { CallPage, Observer } from '../../observe/observer.ts'
 import { maySee } from '../../observe/viewer.ts'
 import type { Viewer } from '../../observe/viewer.ts'

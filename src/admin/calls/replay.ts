@@ -1,7 +1,7 @@
 /** A captured request sent again, as it was or edited: through the gateway like any other call, as the person at this machine. */
 import type { Running } from '../../app/running.ts'
 import { LOCAL } from '../../auth/identity.ts'
-import type { CallDetail } from '../../observe/captured.ts'
+import type { CallDetail } from '../../observe/capture/captured.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'

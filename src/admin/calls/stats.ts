@@ -1,6 +1,6 @@
 /** Calls of the last minutes by server and by tool: how many, how many went wrong, how long they took. Made of what is captured. */
 import type { Running } from '../../app/running.ts'
-import { totalMsOf } from '../../observe/call-facts.ts'
+import { totalMsOf } from '../../observe/capture/call-facts.ts'
 import { isErrorOutcome } from '../../observe/ends.ts'
 import { groupMemory } from '../../transport/process/group-memory.ts'
 

@@ -6,7 +6,7 @@
 import type { Identity } from '../../auth/identity.ts'
 import type { Log } from '../../downstream/environment.ts'
 import type { ListenerContext } from '../../host/listener-context.ts'
-import { OPEN_METRICS_TYPE, PROMETHEUS_TYPE } from '../../observe/exposition.ts'
+import { OPEN_METRICS_TYPE, PROMETHEUS_TYPE } from '../../observe/metrics/exposition.ts'
 import { DEFAULT_ADMIN_ADDRESS } from '../../observe/options.ts'
 import type { BindAddress, ObserveOptions } from '../../observe/options.ts'
 import type { Viewer } from '../../observe/viewer.ts'

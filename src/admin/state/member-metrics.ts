@@ -1,5 +1,5 @@
 /** The metrics of several processes as one (`listen.workers`): a label of each series says whose it is. */
-import type { Family } from '../../observe/exposition.ts'
+import type { Family } from '../../observe/metrics/exposition.ts'
 
 /** `worker`: the value of the label. */
 export interface MemberFamilies {

@@ -4,9 +4,9 @@
  */
 import type { Running } from '../../app/running.ts'
 import type { HealthState } from '../../downstream/health/health.ts'
-import { LIMIT_OPTIONS } from '../../observe/limit-options.ts'
-import { formatMetrics } from '../../observe/exposition.ts'
-import type { Family, Labels, Sample } from '../../observe/exposition.ts'
+import { LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
+import { formatMetrics } from '../../observe/metrics/exposition.ts'
+import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
 import { groupMemory } from '../../transport/process/group-memory.ts'
 import { VERSION } from '../../version.ts'
 

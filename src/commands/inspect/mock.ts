@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { Player } from '../../observe/player.ts'
-import { readRecording } from '../../observe/recorded-file.ts'
+import { Player } from '../../observe/recorded/player.ts'
+import { readRecording } from '../../observe/recorded/recorded-file.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printJsonText, remark } from '../terminal/print.ts'

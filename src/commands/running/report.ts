@@ -1,7 +1,7 @@
 /** `trunkline report`: what went wrong with one call, as text for the author of the server: without secrets, and to be reproduced. */
 import { running } from '../serve/inline.ts'
-import type { CallDetail, Lane } from '../../observe/captured.ts'
-import type { KeptBody } from '../../observe/body.ts'
+import type { CallDetail, Lane } from '../../observe/capture/captured.ts'
+import type { KeptBody } from '../../observe/capture/body.ts'
 import { VERSION } from '../../version.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'

@@ -2,7 +2,7 @@
  * The calls that the page holds: rows in the order of their ids, each replaced as its call goes on, with a mark where the feed has left
  * some out. Bounded: the oldest go first.
  */
-import type { CallRow } from '../../observe/captured.ts'
+import type { CallRow } from '../../observe/capture/captured.ts'
 
 export const MAX_CALLS = 10_000
 /** So many more are held before the oldest are removed together. */

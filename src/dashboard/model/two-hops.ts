@@ -1,5 +1,5 @@
 /** One message on both its sides, line beside line, with what was changed between them and by which rule. */
-import type { Change } from '../../observe/diff.ts'
+import type { Change } from '../../observe/capture/diff.ts'
 import { childrenOf, keyOf, linesOf, readJson, writeJson } from './json-tree.ts'
 import type { JsonLine, JsonNode } from './json-tree.ts'
 

@@ -1,6 +1,6 @@
 /** Why a call was slow, or wrong, in sentences: the first thing that its screen says. Pure; the figures are those of the call alone. */
-import type { CallDetail } from '../../observe/captured.ts'
-import type { Change } from '../../observe/diff.ts'
+import type { CallDetail } from '../../observe/capture/captured.ts'
+import type { Change } from '../../observe/capture/diff.ts'
 import { formatMs, formatPercent } from './format.ts'
 import { formatPath } from './two-hops.ts'
 

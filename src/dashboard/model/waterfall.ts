@@ -1,5 +1,5 @@
 /** One call as bars on a time axis: a lane for the gateway, one for each request to a server, one for each question, one for the host. */
-import type { CallDetail } from '../../observe/captured.ts'
+import type { CallDetail } from '../../observe/capture/captured.ts'
 
 /** What the time was spent on; `wait`: for the first byte of the server. */
 export type Phase = 'gateway' | 'queue' | 'connect' | 'wait' | 'receive' | 'host'

@@ -1,6 +1,6 @@
 /** The live feed: one stream of events into the list of calls, opened again where it breaks off, from the call after the last one known. */
 import { signal } from '@preact/signals'
-import type { CallRow } from '../../observe/captured.ts'
+import type { CallRow } from '../../observe/capture/captured.ts'
 import { CallList } from '../model/call-list.ts'
 import { readEvents } from '../model/event-lines.ts'
 import { ApiError, ask, send } from './api.ts'

@@ -5,7 +5,7 @@ import { formatMs, formatPercent } from '../model/format.ts'
 import { blockOf, lineOf } from '../model/text.ts'
 import { copy } from '../page/notices.ts'
 import type { ApiError } from '../page/api.ts'
-import type { TimeSplit } from '../../observe/captured.ts'
+import type { TimeSplit } from '../../observe/capture/captured.ts'
 
 /** A text of a server or a host on one line; its direction ends with it. */
 export const Line = ({ text, most }: { readonly text: string; readonly most?: number }): JSX.Element => (

@@ -1,8 +1,8 @@
 /** A message as it came and as it left, side by side; each change names the rule that made it. */
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { KeptBody } from '../../observe/body.ts'
-import type { Change } from '../../observe/diff.ts'
+import type { KeptBody } from '../../observe/capture/body.ts'
+import type { Change } from '../../observe/capture/diff.ts'
 import { formatBytes } from '../model/format.ts'
 import { indentJson } from '../model/json-tree.ts'
 import type { JsonLine } from '../model/json-tree.ts'

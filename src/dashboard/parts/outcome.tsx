@@ -1,6 +1,6 @@
 /** How a call ended: a word and a sign, so that colour is never alone. */
 import type { JSX } from 'preact'
-import type { CallRow } from '../../observe/captured.ts'
+import type { CallRow } from '../../observe/capture/captured.ts'
 
 const WORDS: Readonly<Record<string, string>> = {
   ok: 'ok',

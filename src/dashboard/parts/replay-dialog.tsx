@@ -1,7 +1,7 @@
 /** A captured call again, as it was or with other parameters; what does more than read is confirmed first. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { CallDetail } from '../../observe/captured.ts'
+import type { CallDetail } from '../../observe/capture/captured.ts'
 import { readJson, writeJson } from '../model/json-tree.ts'
 import { ApiError, askText } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { formatMs } from '../model/format.ts'
 import { layWaterfall } from '../model/waterfall.ts'
-import type { CallDetail } from '../../observe/captured.ts'
+import type { CallDetail } from '../../observe/capture/captured.ts'
 import { Line } from './basics.tsx'
 
 const ENDS: Readonly<Record<string, string>> = { error: 'error', lost: 'connection lost', open: 'under way' }

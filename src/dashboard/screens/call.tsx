@@ -1,7 +1,7 @@
 /** One call: why it was slow or wrong, where its time went, what was changed on both hops, and the call again with one field changed. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { CallDetail, CallRow } from '../../observe/captured.ts'
+import type { CallDetail, CallRow } from '../../observe/capture/captured.ts'
 import { isGap } from '../model/call-list.ts'
 import { formatBytes, formatCount, formatMs, formatTime } from '../model/format.ts'
 import { readJson, writeJson } from '../model/json-tree.ts'

@@ -1,7 +1,7 @@
 /** The first screen: every call as it comes, filtered by the language of `trunkline tail`. */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { CallRow } from '../../observe/captured.ts'
+import type { CallRow } from '../../observe/capture/captured.ts'
 import { parseFilter } from '../../observe/filter.ts'
 import { isGap } from '../model/call-list.ts'
 import type { ListItem } from '../model/call-list.ts'

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../../era/host/legacy-host.ts'
-import type { HostTransport } from '../../observe/captured.ts'
+import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import { isBridge } from '../../rpc/call.ts'

@@ -15,7 +15,7 @@ const shapes = files.filter((name) => /(^|-|\/)options\.ts$/.test(name))
 
 /** Options whose effect is in the file of their shape, or in loading itself. */
 const READ_THERE: Readonly<Record<string, string>> = {
-  allowUnauthenticatedNetwork: 'config/build/settings.ts refuses an open address without it',
+  allowUnauthenticatedNetwork: 'config/build/hosts/settings.ts refuses an open address without it',
   advertise: 'advertisedScopes() in auth/inbound/inbound-options.ts',
   perUser: 'isPersonal() in auth/oauth/options.ts',
 }

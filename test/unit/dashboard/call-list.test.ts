@@ -1,7 +1,7 @@
 /** The calls that the page of the dashboard holds. */
 import { expect, test } from 'vitest'
 import { CallList, isGap, MAX_CALLS } from '../../../src/dashboard/model/call-list.ts'
-import type { CallRow } from '../../../src/observe/captured.ts'
+import type { CallRow } from '../../../src/observe/capture/captured.ts'
 
 const row = (id: number, facts: Partial<CallRow> = {}): CallRow => ({ id, state: 'done', ...facts }) as CallRow
 const ids = (list: CallList, isWanted: (row: CallRow) => boolean = () => true, untilId?: number): (number | string)[] =>

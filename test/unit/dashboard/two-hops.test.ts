@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { indentJson, readJson, writeJson } from '../../../src/dashboard/model/json-tree.ts'
 import { compareHops, foldLines, formatPath } from '../../../src/dashboard/model/two-hops.ts'
-import { diffMessages } from '../../../src/observe/diff.ts'
+import { diffMessages } from '../../../src/observe/capture/diff.ts'
 
 const beside = (from: string, to: string): string[] =>
   (compareHops(from, to, diffMessages(from, to, 'down')) ?? []).map(

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { layWaterfall } from '../../../src/dashboard/model/waterfall.ts'
 import { explainCall } from '../../../src/dashboard/model/verdict.ts'
-import type { CallDetail } from '../../../src/observe/captured.ts'
+import type { CallDetail } from '../../../src/observe/capture/captured.ts'
 
 const CALL: CallDetail = {
   id: 1,

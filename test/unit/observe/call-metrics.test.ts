@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { CallMetrics } from '../../../src/observe/call-metrics.ts'
-import type { CountedCall } from '../../../src/observe/call-metrics.ts'
-import { formatMetrics } from '../../../src/observe/exposition.ts'
-import { LIMIT_OPTIONS } from '../../../src/observe/limit-options.ts'
+import { CallMetrics } from '../../../src/observe/metrics/call-metrics.ts'
+import type { CountedCall } from '../../../src/observe/metrics/call-metrics.ts'
+import { formatMetrics } from '../../../src/observe/metrics/exposition.ts'
+import { LIMIT_OPTIONS } from '../../../src/observe/metrics/limit-options.ts'
 
 const call = (facts: Partial<CountedCall> = {}): CountedCall => ({
   ref: 7,

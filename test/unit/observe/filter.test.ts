@@ -1,6 +1,6 @@
 /** The language in which calls are looked for. */
 import { describe, expect, test } from 'vitest'
-import type { CallRow } from '../../../src/observe/captured.ts'
+import type { CallRow } from '../../../src/observe/capture/captured.ts'
 import { parseFilter } from '../../../src/observe/filter.ts'
 
 const NOW = Date.parse('2026-11-22T20:00:00Z')

@@ -1,5 +1,5 @@
 /** Which rule changes what of a message on its way: a table of places, the first that matches (BRIDGING 2.5). */
-import { META } from '../wire/protocol/meta.ts'
+import { META } from '../../wire/protocol/meta.ts'
 
 /** `down`: a request on its way to the server; `up`: an answer on its way to the host. */
 export type Direction = 'down' | 'up'

@@ -4,13 +4,13 @@
  * The surprise: a call is kept as a row of numbers and references in blocks that are used again, not as an object. Tens of thousands of
  * objects that live for minutes cost the garbage collector, which moves them twice, more than all that is recorded of a call.
  */
-import type { Scope } from '../rpc/call.ts'
-import type { Deviation } from '../rpc/deviation.ts'
-import type { Hop } from '../rpc/record.ts'
+import type { Scope } from '../../rpc/call.ts'
+import type { Deviation } from '../../rpc/deviation.ts'
+import type { Hop } from '../../rpc/record.ts'
 import { messagesOf, NEVER } from './call-facts.ts'
 import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'
-import type { CallEnd } from './ends.ts'
+import type { CallEnd } from '../ends.ts'
 import type { CapturedMessage } from './message-memory.ts'
 
 export interface RingLimits {

@@ -2,21 +2,21 @@
  * One call while it is under way: what its parts write down of it (`CallRecord`), and when. Until it ends it refers to the messages
  * themselves; then what is to be kept of them is copied, and the rest is released.
  */
-import type { Call, HostSession, Outcome, Question, Scope } from '../rpc/call.ts'
-import type { Deviation } from '../rpc/deviation.ts'
-import type { CallRecord, Hop } from '../rpc/record.ts'
-import type { Envelope } from '../wire/message/envelope.ts'
-import { byteLength } from '../wire/message/payload.ts'
-import type { Parts } from '../wire/message/payload.ts'
-import { StreamedResult } from '../wire/result/streamed-result.ts'
+import type { Call, HostSession, Outcome, Question, Scope } from '../../rpc/call.ts'
+import type { Deviation } from '../../rpc/deviation.ts'
+import type { CallRecord, Hop } from '../../rpc/record.ts'
+import type { Envelope } from '../../wire/message/envelope.ts'
+import { byteLength } from '../../wire/message/payload.ts'
+import type { Parts } from '../../wire/message/payload.ts'
+import { StreamedResult } from '../../wire/result/streamed-result.ts'
 import { NEVER } from './call-facts.ts'
 import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'
-import { endOfError, endOfOutcome, endOfStream, GOOD_END, isErrorOutcome } from './ends.ts'
-import type { CallEnd } from './ends.ts'
+import { endOfError, endOfOutcome, endOfStream, GOOD_END, isErrorOutcome } from '../ends.ts'
+import type { CallEnd } from '../ends.ts'
 import { EndsCollector } from './message-memory.ts'
 import type { CapturedMessage, MessageMemory } from './message-memory.ts'
-import type { CapturedBodies } from './options.ts'
+import type { CapturedBodies } from '../options.ts'
 
 /** What is known of a call when it comes. */
 export interface Begun {

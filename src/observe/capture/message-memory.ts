@@ -6,8 +6,8 @@
  * moments, in short slices (`observer.ts`), and in any case before a message is shown; from then on the bytes that held a secret are
  * overwritten (0135).
  */
-import { byteLength } from '../wire/message/payload.ts'
-import type { Parts } from '../wire/message/payload.ts'
+import { byteLength } from '../../wire/message/payload.ts'
+import type { Parts } from '../../wire/message/payload.ts'
 import { withoutSecrets } from './body.ts'
 import type { Hide, KeptBody } from './body.ts'
 

@@ -1,13 +1,13 @@
 /** A call as it is shown: the row of lists, and all that is behind it. Made when it is read, not when the call ends. */
-import type { Scope } from '../rpc/call.ts'
-import { sessionLabel } from '../rpc/session-label.ts'
-import { isModernRevision } from '../wire/protocol/revisions.ts'
+import type { Scope } from '../../rpc/call.ts'
+import { sessionLabel } from '../../rpc/session-label.ts'
+import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Hide } from './body.ts'
 import { msOr, totalMsOf } from './call-facts.ts'
 import type { CallFacts } from './call-facts.ts'
 import type { Ask, CallDetail, CallRow, TimeSplit } from './captured.ts'
 import { diffMessages } from './diff.ts'
-import { isErrorOutcome } from './ends.ts'
+import { isErrorOutcome } from '../ends.ts'
 
 export interface CallViewOptions {
   readonly nowMs: () => number

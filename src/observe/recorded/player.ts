@@ -3,7 +3,7 @@
  * the latest one of the same tool. Strict: exactly the recorded calls, in their order.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN } from '../wire/protocol/revisions.ts'
+import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN } from '../../wire/protocol/revisions.ts'
 import type { Recorded, RecordedCall } from './recorded-file.ts'
 
 interface Request {

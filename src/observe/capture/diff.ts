@@ -2,9 +2,9 @@
  * What was changed of a message between its two sides, member by member and to the byte: a value that is spelled otherwise is a change,
  * one that merely stands elsewhere is none. Each change names the rule that explains it (`change-rules.ts`).
  */
-import { elementsAt, membersAt } from '../wire/message/members.ts'
-import { ScanError } from '../wire/json/scan-error.ts'
-import type { Span } from '../wire/json/scan.ts'
+import { elementsAt, membersAt } from '../../wire/message/members.ts'
+import { ScanError } from '../../wire/json/scan-error.ts'
+import type { Span } from '../../wire/json/scan.ts'
 import { ruleFor } from './change-rules.ts'
 import type { Direction } from './change-rules.ts'
 

@@ -2,7 +2,7 @@
  * A recording: captured calls in a file, one line of JSON each, behind one that says what it is and which tools there were. `tail
  * --record` writes it, `mock` serves it. What was hidden when the calls were captured is hidden in it.
  */
-import type { CallDetail } from './captured.ts'
+import type { CallDetail } from '../capture/captured.ts'
 
 /** Raised when a member changes its meaning. */
 const FORMAT = 1

@@ -3,9 +3,9 @@
  * configuration, methods and outcomes those of tables, and of tools and prompts at most `maxSeries` are told apart; all further ones are
  * `other`. Names that no server owns are never labels, so no host can make series.
  */
-import { METHODS } from '../wire/protocol/methods.ts'
-import type { Era } from '../wire/protocol/revisions.ts'
-import type { CallOutcome } from './ends.ts'
+import { METHODS } from '../../wire/protocol/methods.ts'
+import type { Era } from '../../wire/protocol/revisions.ts'
+import type { CallOutcome } from '../ends.ts'
 import type { Exemplar, Family } from './exposition.ts'
 
 export const OTHER = 'other'

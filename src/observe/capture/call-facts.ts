@@ -2,11 +2,11 @@
  * Everything that is known of one call: written while it is under way (`recording.ts`), kept once it has ended (`call-ring.ts`). Times are
  * monotonic milliseconds; `NaN`: it did not come to that.
  */
-import type { Scope } from '../rpc/call.ts'
-import type { Deviation } from '../rpc/deviation.ts'
-import type { Hop } from '../rpc/record.ts'
+import type { Scope } from '../../rpc/call.ts'
+import type { Deviation } from '../../rpc/deviation.ts'
+import type { Hop } from '../../rpc/record.ts'
 import type { HostTransport, Lane } from './captured.ts'
-import type { CallEnd } from './ends.ts'
+import type { CallEnd } from '../ends.ts'
 import type { CapturedMessage } from './message-memory.ts'
 
 export const NEVER = Number.NaN
