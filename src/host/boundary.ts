@@ -1,5 +1,5 @@
 /** Limits an unexpected error to the request, connection or line that caused it (F-31). */
-import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message/message.ts'
 import type { Parts } from '../wire/message/payload.ts'

@@ -3,7 +3,7 @@ import type { Scope } from '../rpc/call.ts'
 import type { DenialReason } from '../rpc/record.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { Failure } from '../wire/message/failure.ts'
-import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import type { ListenerContext } from './listener-context.ts'
 
 type Hearer = Pick<ListenerContext, 'denied'>

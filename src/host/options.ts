@@ -1,8 +1,8 @@
 /** Options of the listeners: addresses, checks, sessions, streams. */
 import type { AuthOptions } from '../auth/inbound/inbound-options.ts'
 import type { RevisionRange } from '../wire/protocol/revisions.ts'
-import type { TcpAddress, UnixAddress } from '../transport/http1/server/listen-address.ts'
-import type { ServerCertificate } from '../transport/http1/server/secure-sockets.ts'
+import type { TcpAddress, UnixAddress } from '../transport/http1/server/connection/listen-address.ts'
+import type { ServerCertificate } from '../transport/http1/server/connection/secure-sockets.ts'
 import type { HttpServerChoice } from '../transport/http1/server/http-server.ts'
 
 export type Address = TcpAddress

@@ -5,8 +5,8 @@
 import { Agent as HttpAgent, request as requestHttp } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { JOIN_BELOW_BYTES } from '../transport/http1/server/http-request.ts'
-import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import { JOIN_BELOW_BYTES } from '../transport/http1/server/request/http-request.ts'
+import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 
 /** Of one connection or one process; never passed on (RFC 9110 7.6.1). */
 const HOP_HEADERS = new Set([

@@ -11,7 +11,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
 import type { Store } from '../store/store.ts'
-import type { HttpRequest } from '../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import { PassOn } from './pass-on.ts'
 import type { PassedOn } from './pass-on.ts'
 

@@ -48,7 +48,17 @@ const MODULES = [
 /** The folders of a module, lowest first: a folder imports from its module only what comes before it, files beside the folders included. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   wire: ['kernel', 'protocol', 'json', 'message', 'framing', 'headers', 'result'],
-  transport: ['http1/client', 'channel', 'http1/server', 'pipe', 'process'],
+  transport: [
+    'http1/client',
+    'channel',
+    'http1/server/connection',
+    'http1/server/request',
+    'http1/server/fast',
+    'http1/server/node',
+    'http1/server',
+    'pipe',
+    'process',
+  ],
   observe: ['capture', 'metrics', 'recorded'],
   auth: ['oauth', 'inbound'],
   era: ['server', 'host'],

@@ -7,7 +7,7 @@ import { isAllowedHost } from '../../host/http/guard/origins.ts'
 import type { AdminOptions } from '../../observe/options.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import type { AdminCredentials } from './credentials.ts'
 
 const OPERATOR: Viewer = { principal: SHARED_PRINCIPAL, isOperator: true }

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { Address } from '../../host/options.ts'
-import { isProxyEntry } from '../../transport/http1/server/trusted-proxies.ts'
+import { isProxyEntry } from '../../transport/http1/server/connection/trusted-proxies.ts'
 import {
   DURATION_PATTERN,
   formatDuration,

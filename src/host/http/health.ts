@@ -1,5 +1,5 @@
 /** `/healthz` and `/readyz`, which need no credential and answer any `Host` (decision 0020). */
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import type { Readiness } from './readiness.ts'
 
 const PLAIN_TEXT = { 'Content-Type': 'text/plain' }

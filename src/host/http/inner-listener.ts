@@ -2,9 +2,9 @@
  * The listener of one process for the other processes of this machine (`listen.workers`): a port of the loopback address that the system
  * chooses. It serves what they pass on, which is marked with their key, and answers 404 to all else.
  */
-import { ConnectionCaps } from '../../transport/http1/server/connection-caps.ts'
+import { ConnectionCaps } from '../../transport/http1/server/connection/connection-caps.ts'
 import type { BodyPool } from '../../transport/body-pool.ts'
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import { listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { HostOptions } from '../options.ts'
 

@@ -4,8 +4,8 @@
  */
 import type { Flow } from '../../rpc/call.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
-import type { EventStream } from '../../transport/http1/server/event-stream.ts'
-import type { HttpRequest } from '../../transport/http1/server/http-request.ts'
+import type { EventStream } from '../../transport/http1/server/request/event-stream.ts'
+import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { CLOSE } from '../../wire/message/message.ts'
 import type { Parts } from '../../wire/message/payload.ts'

@@ -8,7 +8,7 @@ import { sweepStream } from '../response/exchange.ts'
 import type { PostExchange } from '../response/exchange.ts'
 import type { HostLimits } from '../options.ts'
 import type { Session } from './session.ts'
-import type { EventStream } from '../../transport/http1/server/event-stream.ts'
+import type { EventStream } from '../../transport/http1/server/request/event-stream.ts'
 
 /** A session and what of HTTP belongs to it. */
 export interface HttpSession {

@@ -7,7 +7,7 @@ import { toLine } from '../../wire/framing/lines.ts'
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { BodyPool } from '../body-pool.ts'
-import type { OnTaken } from '../http1/server/http-request.ts'
+import type { OnTaken } from '../http1/server/request/http-request.ts'
 
 export interface LineWriterOptions {
   /** A message is refused when what waits would grow over this; alone in the queue it may have any size. */

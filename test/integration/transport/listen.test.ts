@@ -13,7 +13,7 @@ import { commandLine } from '../../support/cli.ts'
 import { openDoor } from '../../support/http-door.ts'
 import { PROGRAM } from '../../support/program.ts'
 import { describeWith } from '../../support/programs.ts'
-import { trustedProxies } from '../../../src/transport/http1/server/trusted-proxies.ts'
+import { trustedProxies } from '../../../src/transport/http1/server/connection/trusted-proxies.ts'
 import { freePort } from '../../support/free-port.ts'
 
 const certificate = (): { readonly cert: string; readonly key: string; readonly ca: string } => {

@@ -1,7 +1,7 @@
 /** Plain requests of hosts, which we read ourselves: whatever is taken for one, node:http's own parser reads as the same. */
 import { HTTPParser, methods } from 'node:_http_common'
-import { FastHead } from '../../../src/transport/http1/server/fast-head.ts'
-import type { FastBody } from '../../../src/transport/http1/server/fast-head.ts'
+import { FastHead } from '../../../src/transport/http1/server/fast/fast-head.ts'
+import type { FastBody } from '../../../src/transport/http1/server/fast/fast-head.ts'
 import { must, same } from './target.ts'
 import type { Target } from './target.ts'
 

@@ -1,7 +1,7 @@
 /** When a listener closes while the event loop has no rest. What real connections see of it: plain-http.test.ts. */
 import { MessageChannel } from 'node:worker_threads'
 import { expect, test, vi } from 'vitest'
-import { onceAllAreAccepted } from '../../../src/transport/http1/server/accept-queue.ts'
+import { onceAllAreAccepted } from '../../../src/transport/http1/server/connection/accept-queue.ts'
 
 /** Something happens in every turn of the event loop. */
 const busyLoop = (): Disposable => {

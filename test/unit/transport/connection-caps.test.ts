@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { ConnectionCaps } from '../../../src/transport/http1/server/connection-caps.ts'
+import { ConnectionCaps } from '../../../src/transport/http1/server/connection/connection-caps.ts'
 
 const NO_LINGER = { maxUnreadBytes: 0, requestTimeoutMs: 0 }
 

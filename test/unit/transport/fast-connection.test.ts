@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { BodyPool } from '../../../src/transport/body-pool.ts'
-import type { HttpRequest } from '../../../src/transport/http1/server/http-request.ts'
-import { FastConnection } from '../../../src/transport/http1/server/fast-connection.ts'
-import type { FastShared } from '../../../src/transport/http1/server/fast-connection.ts'
+import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
+import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
+import type { FastShared } from '../../../src/transport/http1/server/fast/fast-connection.ts'
 import { WriteBatch } from '../../../src/transport/write-batch.ts'
-import { WriteBuffer } from '../../../src/transport/http1/server/write-buffer.ts'
+import { WriteBuffer } from '../../../src/transport/http1/server/fast/write-buffer.ts'
 
 /** The collector, which is hidden unless a flag asks for it. */
 const collector = (): (() => void) => {

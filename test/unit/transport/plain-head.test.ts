@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FastHead } from '../../../src/transport/http1/server/fast-head.ts'
+import { FastHead } from '../../../src/transport/http1/server/fast/fast-head.ts'
 
 const LINE = 'POST /mcp?x=y HTTP/1.1\r\n'
 const HOST = 'Host: localhost:8000\r\n'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { clientBehind } from '../../../src/transport/http1/server/forwarded.ts'
-import { readProxyHeader } from '../../../src/transport/http1/server/proxy-header.ts'
-import { isProxyEntry, trustedProxies } from '../../../src/transport/http1/server/trusted-proxies.ts'
+import { clientBehind } from '../../../src/transport/http1/server/connection/forwarded.ts'
+import { readProxyHeader } from '../../../src/transport/http1/server/connection/proxy-header.ts'
+import { isProxyEntry, trustedProxies } from '../../../src/transport/http1/server/connection/trusted-proxies.ts'
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a'
 /** Version and command, family, addresses and ports in hex, then more. */

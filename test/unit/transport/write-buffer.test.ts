@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, test } from 'vitest'
-import { WriteBuffer } from '../../../src/transport/http1/server/write-buffer.ts'
+import { WriteBuffer } from '../../../src/transport/http1/server/fast/write-buffer.ts'
 
 /** A socket that is written to and takes the bytes when it is told to; what it was given stays where it was until then. */
 const socket = () => {

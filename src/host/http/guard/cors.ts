@@ -1,5 +1,5 @@
 /** CORS for listed origins only (T-02). */
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 
 const ALLOWED_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name, ' +

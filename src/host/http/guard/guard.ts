@@ -17,7 +17,7 @@ import { ProtectedResource } from '../../../auth/inbound/protected-resource.ts'
 import type { Challenge } from '../../../auth/inbound/protected-resource.ts'
 import { serverKeyAt } from '../../../auth/inbound/server-endpoints.ts'
 import { digestOf } from '../../../auth/inbound/static-tokens.ts'
-import type { HeadNotes, HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HeadNotes, HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { TokenLog } from './token-log.ts'
 

@@ -5,7 +5,7 @@
  * The exception: `/healthz` and `/readyz` answer any `Host` (decision 0020), because health checks of proxies name none, or their own.
  */
 import { Throttle } from '../../../time/throttle.ts'
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'

@@ -1,6 +1,6 @@
 /** One HTTP request before its body is parsed: path, credential, content types, and refusals. */
 import type { CallerFacts, Scope } from '../../../rpc/call.ts'
-import type { HttpRequest, Unread } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest, Unread } from '../../../transport/http1/server/request/http-request.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import type { Failure } from '../../../wire/message/failure.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'

@@ -5,7 +5,7 @@
 import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { resultMessage } from '../../../wire/message/message.ts'

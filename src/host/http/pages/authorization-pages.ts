@@ -9,7 +9,7 @@
  *     POST /oauth/token         codes and refresh tokens of hosts
  */
 import type { AuthorizationProxy } from '../../../auth/inbound/authorization-proxy.ts'
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
 import type { ListenerContext, Log } from '../../listener-context.ts'

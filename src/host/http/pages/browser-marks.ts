@@ -3,7 +3,7 @@
  * form was opened in it. Both are worth nothing elsewhere (BRIDGING 6.3.5).
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 
 const BROWSER = /^[\w-]{43}$/
 

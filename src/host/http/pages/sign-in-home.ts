@@ -1,6 +1,6 @@
 /** Requests for sign-in pages, served by the replica at which the sign-in began. */
 import type { Replicas } from '../../../replicas/replicas.ts'
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { withinRequest } from '../../boundary.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { MAX_FORM_BYTES } from './sign-in-pages.ts'

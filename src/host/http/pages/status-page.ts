@@ -10,7 +10,7 @@ import { authMode, takesTokenByHand } from '../../../auth/inbound/inbound-option
 import type { HostClientId } from '../../../auth/inbound/inbound-options.ts'
 import { LOCAL } from '../../../auth/identity.ts'
 import type { Identity } from '../../../auth/identity.ts'
-import type { HttpRequest } from '../../../transport/http1/server/http-request.ts'
+import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
 import type { ServerCard } from '../../../catalog/server-card.ts'
 import type { ConnectGuide, ListenerContext } from '../../listener-context.ts'

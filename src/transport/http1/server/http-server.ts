@@ -6,34 +6,29 @@
  */
 import { Server as NetServer } from 'node:net'
 import type { Socket } from 'node:net'
-import { onceAllAreAccepted } from './accept-queue.ts'
+import { onceAllAreAccepted } from './connection/accept-queue.ts'
 import type { BodyPool } from '../../body-pool.ts'
-import { refuse } from './connection-caps.ts'
-import type { ConnectionCaps } from './connection-caps.ts'
-import { clientBehind } from './forwarded.ts'
-import type { ForwardedHeader } from './forwarded.ts'
-import { readBeginning } from './first-bytes.ts'
-import type { ListenerEvents, Shared } from './http-request.ts'
-import type { LingerLimits } from './lingering.ts'
-import { NodeServer, refuseLate } from './node-server.ts'
-import { FastConnections } from './fast-connections.ts'
-import { bind } from './listen-address.ts'
-import type { ListenAddress, TcpAddress } from './listen-address.ts'
-import { readProxyHeader } from './proxy-header.ts'
-import { isHandshake, SecureSockets } from './secure-sockets.ts'
-import type { ServerCertificate } from './secure-sockets.ts'
-import type { TrustedProxies } from './trusted-proxies.ts'
+import { refuse } from './connection/connection-caps.ts'
+import type { ConnectionCaps } from './connection/connection-caps.ts'
+import { clientBehind } from './connection/forwarded.ts'
+import type { ForwardedHeader } from './connection/forwarded.ts'
+import { readBeginning } from './connection/first-bytes.ts'
+import type { ListenerEvents, RequestLimits, Shared } from './request/http-request.ts'
+import { NodeServer, refuseLate } from './node/node-server.ts'
+import { FastConnections } from './fast/fast-connections.ts'
+import { bind } from './connection/listen-address.ts'
+import type { ListenAddress, TcpAddress } from './connection/listen-address.ts'
+import { readProxyHeader } from './connection/proxy-header.ts'
+import { isHandshake, SecureSockets } from './connection/secure-sockets.ts'
+import type { ServerCertificate } from './connection/secure-sockets.ts'
+import type { TrustedProxies } from './connection/trusted-proxies.ts'
 import { WriteBatch } from '../../write-batch.ts'
 
 /** Who reads plain requests. */
 export type HttpServerChoice = 'own' | 'node'
 
-export interface HttpServerOptions extends LingerLimits {
+export interface HttpServerOptions extends RequestLimits {
   readonly httpServer: HttpServerChoice
-  readonly maxHeaderBytes: number
-  readonly maxHeaderLines: number
-  readonly headersTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
   /** A host that takes nothing of an answer for so long loses its connection. */
   readonly writeStallMs: number
   /** TLS with this certificate; `undefined`: none. */

@@ -2,8 +2,8 @@
  * The body of a request that we read ourselves, of a stated length, of which not all has come with the head. Until it is asked for, little
  * of it is kept and no more read; while it is read it counts as held, as with node:http.
  */
-import type { HeldBytes } from '../../held-bytes.ts'
-import type { Unread } from './http-request.ts'
+import type { HeldBytes } from '../../../held-bytes.ts'
+import type { Unread } from '../request/http-request.ts'
 
 /** Kept of a body that has not been asked for yet. */
 const MAX_UNASKED_BYTES = 64 * 1024

@@ -3,13 +3,14 @@
  * become a stream of events. It knows HTTP only; the `host/` module interprets the bytes.
  */
 import type { Socket } from 'node:net'
-import type { Parts } from '../../../wire/message/payload.ts'
-import { byteLength } from '../../../wire/message/payload.ts'
-import type { BodyPool } from '../../body-pool.ts'
+import type { Parts } from '../../../../wire/message/payload.ts'
+import { byteLength } from '../../../../wire/message/payload.ts'
+import type { BodyPool } from '../../../body-pool.ts'
 import { BodyWriter } from './body-writer.ts'
-import type { ConnectionCaps } from './connection-caps.ts'
+import type { ConnectionCaps } from '../connection/connection-caps.ts'
 import { EventStream } from './event-stream.ts'
-import type { WriteBatch } from '../../write-batch.ts'
+import type { LingerLimits } from '../connection/lingering.ts'
+import type { WriteBatch } from '../../../write-batch.ts'
 
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
 export const JOIN_BELOW_BYTES = 64 * 1024
@@ -31,6 +32,14 @@ export interface ListenerEvents {
   trouble(error: Error): void
   /** A limit was reached, by the path of its option. */
   reached(option: string): void
+}
+
+/** How large the head of a request may be, and how slowly it may come. */
+export interface RequestLimits extends LingerLimits {
+  readonly headersTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaderLines: number
 }
 
 /** What all requests of one listener use. */

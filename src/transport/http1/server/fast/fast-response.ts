@@ -1,7 +1,7 @@
 /** The body of an answer on a connection that we read ourselves, in pieces: of a stated length, or in chunks (RFC 9112, 7.1). */
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import type { AnswerBody } from './http-request.ts'
+import type { AnswerBody } from '../request/http-request.ts'
 
 const LINE_END = Buffer.from('\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')

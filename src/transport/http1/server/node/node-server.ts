@@ -4,10 +4,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { refuse } from './connection-caps.ts'
-import type { ListenerEvents, Shared } from './http-request.ts'
-import type { HttpServerOptions } from './http-server.ts'
-import { closeGently } from './lingering.ts'
+import { refuse } from '../connection/connection-caps.ts'
+import type { ListenerEvents, RequestLimits, Shared } from '../request/http-request.ts'
+import { closeGently } from '../connection/lingering.ts'
 import { nodeHttp } from './node-http.ts'
 import { NodeRequest } from './node-request.ts'
 import type { NodeResponse } from './node-request.ts'
@@ -21,13 +20,13 @@ interface Native {
 }
 
 export class NodeServer {
-  readonly #options: HttpServerOptions
+  readonly #options: RequestLimits
   readonly #shared: Shared
   /** Connections on which a body is coming slowly. */
   readonly #reading = new Set<Socket>()
   #server: Native | undefined
 
-  constructor(options: HttpServerOptions, shared: Shared) {
+  constructor(options: RequestLimits, shared: Shared) {
     this.#options = options
     this.#shared = shared
   }
@@ -104,7 +103,7 @@ export class NodeServer {
 }
 
 /** Answers a request that took too long: its body, if `isReading`, else its head. */
-export const refuseLate = (socket: Socket, isReading: boolean, options: HttpServerOptions, events: ListenerEvents): void => {
+export const refuseLate = (socket: Socket, isReading: boolean, options: RequestLimits, events: ListenerEvents): void => {
   const { requestTimeoutMs, headersTimeoutMs } = options
   const [option, ms] = isReading
     ? ['listen.limits.request_timeout', requestTimeoutMs]

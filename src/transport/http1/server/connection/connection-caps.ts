@@ -2,7 +2,7 @@
  * Limits connections of hosts, in all and per address (T-23, F-29). At the limit a new connection replaces the oldest one without an
  * admitted request. If there is none, the new connection gets 503 and is closed.
  */
-import { isLoopbackHost } from '../../loopback.ts'
+import { isLoopbackHost } from '../../../loopback.ts'
 import type { Socket } from 'node:net'
 import { closeGently } from './lingering.ts'
 import type { LingerLimits } from './lingering.ts'

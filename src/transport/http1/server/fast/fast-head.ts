@@ -6,7 +6,7 @@
  * The next request on a connection mostly has the same head but for the length of its body: that is told by comparing bytes.
  */
 import { readChunks } from './chunked-body.ts'
-import type { HeadNotes } from './http-request.ts'
+import type { HeadNotes } from '../request/http-request.ts'
 
 /** Beyond this a head is nothing usual. */
 const MAX_HEAD_BYTES = 8 * 1024

@@ -1,13 +1,13 @@
 /** A plain request, whose body may still be coming, and its answer on the connection that it came by. */
 import type { Socket } from 'node:net'
-import type { Parts } from '../../../wire/message/payload.ts'
-import { HttpRequest } from './http-request.ts'
-import type { HeadNotes, Headers, AnswerBody, Unread } from './http-request.ts'
+import type { Parts } from '../../../../wire/message/payload.ts'
+import { HttpRequest } from '../request/http-request.ts'
+import type { HeadNotes, Headers, AnswerBody, Unread } from '../request/http-request.ts'
 import type { FastConnection, FastShared } from './fast-connection.ts'
 import type { FastHead } from './fast-head.ts'
 import { FastResponse } from './fast-response.ts'
 import type { RequestBody } from './request-body.ts'
-import { STATUS_TEXTS } from './status-texts.ts'
+import { STATUS_TEXTS } from '../request/status-texts.ts'
 
 /** What may be in a value, as node:http has it. */
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/

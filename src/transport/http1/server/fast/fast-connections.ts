@@ -1,7 +1,6 @@
 /** The fast-path connections of one listener, and their shared state. */
 import type { Socket } from 'node:net'
-import type { Shared } from './http-request.ts'
-import type { LingerLimits } from './lingering.ts'
+import type { RequestLimits, Shared } from '../request/http-request.ts'
 import { FastConnection } from './fast-connection.ts'
 import type { FastShared } from './fast-connection.ts'
 import { WriteBuffer } from './write-buffer.ts'
@@ -9,13 +8,6 @@ import { WriteBuffer } from './write-buffer.ts'
 const SWEEP_MS = 1_000
 /** More than a whole answer (`http-request.ts`) with its head. */
 const WRITE_BUFFER_BYTES = 72 * 1024
-
-export interface FastOptions extends LingerLimits {
-  readonly headersTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxHeaderLines: number
-}
 
 export class FastConnections implements FastShared {
   readonly caps: Shared['caps']
@@ -42,7 +34,7 @@ export class FastConnections implements FastShared {
 
   /** `isSecure`: what is written is encrypted later, so that no memory is free for the next answer at once. */
   constructor(
-    options: FastOptions,
+    options: RequestLimits,
     shared: Shared,
     accept: (socket: Socket) => void,
     refuseSlow: FastShared['refuseSlow'],

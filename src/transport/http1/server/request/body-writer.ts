@@ -2,7 +2,7 @@
  * Writes the body of an answer piece by piece. Small pieces are joined for up to a millisecond, in pooled memory. Backpressure of the host
  * is reported. The connection of a host that reads nothing for too long is closed.
  */
-import type { BodyPool } from '../../body-pool.ts'
+import type { BodyPool } from '../../../body-pool.ts'
 import type { AnswerBody } from './http-request.ts'
 
 export interface BodyFlow {

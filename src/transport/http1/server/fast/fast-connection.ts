@@ -6,11 +6,11 @@
  *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
  */
 import type { Socket } from 'node:net'
-import { refuse } from './connection-caps.ts'
-import { tellStalled } from './http-request.ts'
-import type { Shared } from './http-request.ts'
-import { closeGently } from './lingering.ts'
-import type { LingerLimits } from './lingering.ts'
+import { refuse } from '../connection/connection-caps.ts'
+import { tellStalled } from '../request/http-request.ts'
+import type { Shared } from '../request/http-request.ts'
+import { closeGently } from '../connection/lingering.ts'
+import type { LingerLimits } from '../connection/lingering.ts'
 import { FastHead } from './fast-head.ts'
 import type { BodyPart } from './fast-head.ts'
 import { FastRequest } from './fast-request.ts'

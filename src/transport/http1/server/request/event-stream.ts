@@ -1,10 +1,10 @@
 /** A stream of server-sent events to one host, as the body of an answer. */
-import { byteLength, join, toParts } from '../../../wire/message/payload.ts'
-import type { Parts } from '../../../wire/message/payload.ts'
-import { COMMENT, encodeEvent } from '../../../wire/framing/sse.ts'
-import { BIG_BYTES } from '../../body-pool.ts'
-import type { BodyPool } from '../../body-pool.ts'
-import type { HeldBytes } from '../../held-bytes.ts'
+import { byteLength, join, toParts } from '../../../../wire/message/payload.ts'
+import type { Parts } from '../../../../wire/message/payload.ts'
+import { COMMENT, encodeEvent } from '../../../../wire/framing/sse.ts'
+import { BIG_BYTES } from '../../../body-pool.ts'
+import type { BodyPool } from '../../../body-pool.ts'
+import type { HeldBytes } from '../../../held-bytes.ts'
 import type { AnswerBody, OnTaken } from './http-request.ts'
 
 /** Bytes that may wait for a host before a server that sends to this host alone is paused (backpressure). */

@@ -3,7 +3,7 @@
  * no buffer is made of its bytes.
  */
 import type { Socket } from 'node:net'
-import type { Parts } from '../../../wire/message/payload.ts'
+import type { Parts } from '../../../../wire/message/payload.ts'
 
 export class WriteBuffer {
   readonly #size: number

@@ -4,7 +4,6 @@
  * a host that writes all of its request before it reads then sees a broken pipe in place of the answer.
  */
 import type { Socket } from 'node:net'
-import type { ListenerEvents } from './http-request.ts'
 
 /** How long, and for how much, a connection is kept for a host that goes on sending. */
 export interface LingerLimits {
@@ -14,7 +13,9 @@ export interface LingerLimits {
   readonly requestTimeoutMs: number
 }
 
-type Reports = Pick<ListenerEvents, 'reached'>
+interface Reports {
+  reached(option: string): void
+}
 
 /** `events` are told of the option whose limit closed the connection before its host did. */
 export const closeGently = (socket: Socket, limits: LingerLimits, events: Reports): void => {

@@ -1,12 +1,12 @@
 /** A request as node:http has read it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { latin1Of } from '../../../wire/message/payload.ts'
-import type { Parts } from '../../../wire/message/payload.ts'
-import { HttpRequest } from './http-request.ts'
-import type { Headers, AnswerBody, Shared, Unread } from './http-request.ts'
-import { closeGently, dropAll } from './lingering.ts'
-import type { LingerLimits } from './lingering.ts'
+import { latin1Of } from '../../../../wire/message/payload.ts'
+import type { Parts } from '../../../../wire/message/payload.ts'
+import { HttpRequest } from '../request/http-request.ts'
+import type { Headers, AnswerBody, Shared, Unread } from '../request/http-request.ts'
+import { closeGently, dropAll } from '../connection/lingering.ts'
+import type { LingerLimits } from '../connection/lingering.ts'
 
 const statedLength = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
