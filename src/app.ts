@@ -188,19 +188,19 @@ export const startGateway = async (configuration: Configuration, environment: Ru
   const sharedRates = store && new SharedRates(store, gateway.rates)
   warnOfToolsets(gateway.feed, log, operatorCommand(configuration.named, 'tools'))
 
-  const { overload, maxDescriptors, exhausted } = watchOverload(() => hub.options.limits, log)
+  const { overload, maxDescriptors, exhausted } = watchOverload(() => context.options.limits, log)
   sweeper.watch(overload)
   const sightings = openSightings(stateDir, log)
   const sessionIds = new SessionIds({
     seal,
     folder: stateDir,
     member: member?.index,
-    maxMs: () => hub.options.limits.sessionMaxMs,
+    maxMs: () => context.options.limits.sessionMaxMs,
     home: replicas?.home,
     store,
     log,
   })
-  const hub: { -readonly [K in keyof ListenerContext]: ListenerContext[K] } = {
+  const context: { -readonly [K in keyof ListenerContext]: ListenerContext[K] } = {
     limits,
     unexpected: new UnexpectedErrors(log),
     get admission() {
@@ -233,7 +233,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     command: (...words) => operatorCommand(configuration.named, ...words),
     nextRef,
   }
-  const admission = new Admission(hub)
+  const admission = new Admission(context)
   const observer = new Observer({
     options: () => inForce.configuration.observe,
     // A secret can be spelled with escapes only where there are some; that takes parsing.
@@ -244,16 +244,16 @@ export const startGateway = async (configuration: Configuration, environment: Ru
   })
 
   holdAtMost(clients.bodies.held, hostOptions)
-  audit.record({ gateway, hub, hideJson: redactor.hideJson })
-  const traces = new TraceExport({ gateway, hub, redactor, log, instance })
+  audit.record({ gateway, context, hideJson: redactor.hideJson })
+  const traces = new TraceExport({ gateway, context, redactor, log, instance })
   await traces.apply(configuration.tracing)
   const policy = new PolicyInForce({ gateway, proxies: () => inForce.configuration.proxies, log })
   await policy.apply(configuration.policy)
 
   await memory.learn(configuration.servers)
-  const front: Front = new Front(hub, sweeper, oauth.fetch)
+  const front: Front = new Front(context, sweeper, oauth.fetch)
   inner?.serve((request) => front.receiveInner(request))
-  const pipes = new HostPipes(hub)
+  const pipes = new HostPipes(context)
   const closeShared = async (): Promise<void> => {
     await inner?.close()
     await clients.close()
@@ -284,7 +284,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     await closeShared()
   }
   const ending = {
-    hub,
+    context,
     front,
     pipes,
     replicas,
@@ -304,12 +304,12 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     }
   }
   const sole = pipe && (await serveSole(pipe))
-  const parts = { audit, credentials, faults, fleet, front, gateway, hub, inForce, logs, memory, policy, redactor, subjects, traces }
+  const parts = { audit, credentials, faults, fleet, front, gateway, context, inForce, logs, memory, policy, redactor, subjects, traces }
   return {
     gateway,
     fleet,
     front,
-    hub,
+    context,
     replicas,
     get store() {
       return store?.state
@@ -317,7 +317,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     limits,
     logs,
     observer,
-    watchCalls: watchedBy(observer, hub, gateway),
+    watchCalls: watchedBy(observer, context, gateway),
     get configuration() {
       return inForce.configuration
     },

@@ -213,12 +213,12 @@ export const localControl = (
       return scope && redactor.hideIn(await findTools(running.gateway, searches, query, scope))
     },
     guides: async (toolset) => {
-      const { hub, gateway, configuration } = running
+      const { context, gateway, configuration } = running
       const { auth } = configuration.host
       const url = auth?.oauth?.audience ?? urlsOf(running)[0]
       if (url === undefined || gateway.scopeFor(LOCAL, { toolset }) === undefined) return undefined
       const own = toolset === undefined ? url : `${url}/${encodeURIComponent(toolset)}`
-      return hub.guides(own, takesTokenByHand(auth))
+      return context.guides(own, takesTokenByHand(auth))
     },
     history: async () => redactor.hideIn(history()),
     offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
@@ -257,10 +257,10 @@ export const localControl = (
 const messagesOf = ({ problems }: Catalog, wanted: Catalog['problems'][number]['kind']): string[] =>
   problems.flatMap(({ kind, message }) => (kind === wanted ? [message] : []))
 
-const askedAt = async ({ fleet, hub }: Running, server: string) => {
+const askedAt = async ({ fleet, context }: Running, server: string) => {
   const downstream = fleet.for(server, SHARED_PRINCIPAL)
   const interactive = downstream?.credential?.interactive
-  return downstream && interactive && hub.signIns.ask(interactive, downstream.options.displayName)
+  return downstream && interactive && context.signIns.ask(interactive, downstream.options.displayName)
 }
 
 /** Why a configuration was refused, as problems: by its own words, or because an address it names cannot be bound. */

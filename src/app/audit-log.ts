@@ -10,7 +10,7 @@ import type { ListenerContext } from '../host/listener-context.ts'
 /** What is recorded: calls of the gateway, and requests that its listeners refuse. */
 export interface Recorded {
   readonly gateway: Gateway
-  readonly hub: { denied: ListenerContext['denied'] }
+  readonly context: { denied: ListenerContext['denied'] }
   readonly hideJson: (json: string) => string
 }
 
@@ -67,7 +67,7 @@ export class AuditLog implements AsyncDisposable {
 
   #attach(): void {
     if (this.#recorded === undefined) return
-    const { gateway, hub, hideJson } = this.#recorded
+    const { gateway, context, hideJson } = this.#recorded
     const toolsetOf = gateway.toolsetOf.bind(gateway)
     const hiddenBy = gateway.hiddenBy.bind(gateway)
     const audit =
@@ -75,7 +75,7 @@ export class AuditLog implements AsyncDisposable {
       this.#file &&
       new Audit({ sink: this.#file, bodies: this.#settings.bodies, hideJson, toolsetOf, hiddenBy })
     gateway.keepRecord(audit)
-    hub.denied = audit?.denied
+    context.denied = audit?.denied
   }
 
   /** Reopens the file, which rotation may have renamed. Rejects with `ConfigError` and keeps the old one. */

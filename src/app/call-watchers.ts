@@ -6,14 +6,14 @@ import type { Observer } from '../observe/observer.ts'
 /** Returns what starts to watch, which returns what stops it again. */
 export const watchedBy = (
   observer: Observer,
-  hub: { observer: ListenerContext['observer'] },
+  context: { observer: ListenerContext['observer'] },
   gateway: Gateway,
 ): (() => () => void) => {
   let watchers = 0
   const observe = (count: number): void => {
     watchers += count
-    hub.observer = watchers === 0 ? undefined : observer
-    if (watchers < 2) gateway.observe(hub.observer)
+    context.observer = watchers === 0 ? undefined : observer
+    if (watchers < 2) gateway.observe(context.observer)
   }
   return () => {
     observe(1)

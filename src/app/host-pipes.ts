@@ -21,11 +21,11 @@ export interface ServedPipe {
 }
 
 export class HostPipes {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #served = new Set<ServedPipe>()
 
-  constructor(hub: ListenerContext) {
-    this.#hub = hub
+  constructor(context: ListenerContext) {
+    this.#context = context
   }
 
   /** Requests that have not been answered. */
@@ -35,15 +35,15 @@ export class HostPipes {
 
   /** Throws `NoEndpoint` where the path names nothing. */
   serve(streams: HostStreams, path: EndpointPath, options: Pick<StdioOptions, 'introduced' | 'isRelay'>): ServedPipe {
-    const hub = this.#hub
-    const scope = hub.core.scopeFor(LOCAL, path)
+    const context = this.#context
+    const scope = context.core.scopeFor(LOCAL, path)
     if (scope === undefined) throw new NoEndpoint(path)
     const pipe = new HostPipe(streams.input, streams.output, {
-      maxLineBytes: hub.options.limits.maxBodyBytes,
-      stallMs: hub.options.limits.writeStallMs,
-      bodies: hub.bodies,
+      maxLineBytes: context.options.limits.maxBodyBytes,
+      stallMs: context.options.limits.writeStallMs,
+      bodies: context.bodies,
     })
-    const listener = new StdioListener(pipe, { ...options, scope, principal: LOCAL.principal }, hub)
+    const listener = new StdioListener(pipe, { ...options, scope, principal: LOCAL.principal }, context)
     const hostLeft = new Promise<void>((resolve) => {
       pipe.open({
         line: (line) => listener.receive(line),
@@ -60,7 +60,7 @@ export class HostPipes {
   async attach(streams: HostStreams, path: EndpointPath, isRelay: boolean): Promise<void> {
     const served = this.serve(streams, path, { introduced: () => undefined, isRelay })
     await served.hostLeft
-    await untilAnswered(() => served.listener.inFlight, this.#hub.options.drainMs)
+    await untilAnswered(() => served.listener.inFlight, this.#context.options.drainMs)
     await this.#release(served)
   }
 

@@ -34,7 +34,7 @@ export interface Reloadable {
   /** Its addresses are not bound where the gateway serves one host on a pipe. */
   readonly front: Front
   readonly isBound: boolean
-  readonly hub: { options: HostOptions } & Pick<ListenerContext, 'bodies'>
+  readonly context: { options: HostOptions } & Pick<ListenerContext, 'bodies'>
   readonly subjects: SubjectTokens
   readonly faults: Faults | undefined
   readonly fleet: Fleet
@@ -48,7 +48,7 @@ export const applyConfiguration = async (
   next: Configuration,
   restart: ReadonlySet<string>,
 ): Promise<void> => {
-  const { inForce, hub, fleet, gateway } = parts
+  const { inForce, context, fleet, gateway } = parts
   learnSecrets(parts, next)
   await parts.memory.learn(next.servers)
   const before = inForce.configuration
@@ -62,9 +62,9 @@ export const applyConfiguration = async (
   // Before anything of the next configuration is seen: what it forbids is not open for a moment.
   if (!isDeepStrictEqual(before.policy, next.policy)) await parts.policy.apply(next.policy)
   if (!isDeepStrictEqual(before.tracing, next.tracing)) await parts.traces.apply(next.tracing)
-  hub.options = next.host
+  context.options = next.host
   parts.subjects.want(exchangesTokens(next))
-  holdAtMost(hub.bodies.held, next.host)
+  holdAtMost(context.bodies.held, next.host)
   if (!isDeepStrictEqual(before.faults, next.faults)) parts.faults?.apply(next.faults)
   inForce.configuration = next
   fleet.apply(next.servers, restart, next.host.drainMs)

@@ -19,7 +19,7 @@ export interface Running extends AsyncDisposable {
   readonly gateway: Gateway
   readonly fleet: Fleet
   readonly front: Front
-  readonly hub: ListenerContext
+  readonly context: ListenerContext
   /** What was passed on to other replicas; `undefined`: there are none. */
   readonly replicas: Replicas | undefined
   /** How the store is; `undefined`: none is configured. */

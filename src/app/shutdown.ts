@@ -8,7 +8,7 @@ import { CHILDREN_STOP_MS, untilAnswered } from './drain.ts'
 import type { HostPipes } from './host-pipes.ts'
 
 export interface Ending {
-  readonly hub: Pick<ListenerContext, 'options'>
+  readonly context: Pick<ListenerContext, 'options'>
   readonly front: Front
   readonly pipes: HostPipes
   readonly replicas: Replicas | undefined
@@ -22,10 +22,10 @@ export interface Ending {
 
 /** `withinMs`: the process ends because of its own fault. */
 export const shutDown = async (ending: Ending, withinMs: number | undefined): Promise<void> => {
-  const { hub, front, pipes, replicas, gateway, fleet } = ending
+  const { context, front, pipes, replicas, gateway, fleet } = ending
   const startMs = performance.now()
   // With a fault it does not wait until proxies notice it.
-  await front.announceEnd(withinMs === undefined ? Math.max(0, hub.options.drainMs - CHILDREN_STOP_MS) : 0)
+  await front.announceEnd(withinMs === undefined ? Math.max(0, context.options.drainMs - CHILDREN_STOP_MS) : 0)
   await replicas?.handOver()
   // Nothing is parked any more: the answer could not come back.
   gateway.parking.close()
@@ -33,7 +33,7 @@ export const shutDown = async (ending: Ending, withinMs: number | undefined): Pr
   front.drain()
   gateway.stop()
   const spentMs = performance.now() - startMs
-  await untilAnswered(() => front.inFlight + pipes.inFlight, Math.min(hub.options.drainMs - spentMs, withinMs ?? Infinity))
+  await untilAnswered(() => front.inFlight + pipes.inFlight, Math.min(context.options.drainMs - spentMs, withinMs ?? Infinity))
   const servers = fleet.stop()
   // A host that left without a word leaves servers waiting for what it can do.
   ending.giveUpSoleHost()

@@ -12,7 +12,7 @@ import { VERSION } from '../version.ts'
 /** What is traced, and in whose name. */
 export interface Traced {
   readonly gateway: Gateway
-  readonly hub: { sessionOpened: ListenerContext['sessionOpened'] }
+  readonly context: { sessionOpened: ListenerContext['sessionOpened'] }
   readonly redactor: Redactor
   readonly log: Log
   readonly instance: string
@@ -32,11 +32,11 @@ export class TraceExport implements AsyncDisposable {
 
   /** Traces from now on as these options say, or not any more; what is left of the ones before is sent first. */
   async apply(options: TracingOptions | undefined): Promise<void> {
-    const { gateway, hub } = this.#traced
+    const { gateway, context } = this.#traced
     const before = this.#tracing
     this.#tracing = options && (await openTracing(options, this.#traced))
     gateway.trace(this.#tracing?.layer)
-    hub.sessionOpened = this.#tracing?.sessionOpened
+    context.sessionOpened = this.#tracing?.sessionOpened
     await before?.[Symbol.asyncDispose]()
   }
 

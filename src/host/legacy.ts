@@ -30,9 +30,9 @@ const EMPTY = Payload.of({}).parts()
 const sameResult = (result: Outcome['result']): Outcome['result'] => result
 
 /** Serves one request of a session; the answer is sent on `way`. */
-export const serveLegacy = (message: Envelope, session: Session, way: Exchange, hub: ListenerContext): void => {
+export const serveLegacy = (message: Envelope, session: Session, way: Exchange, context: ListenerContext): void => {
   const id = message.id ?? 'null'
-  const ref = hub.nextRef()
+  const ref = context.nextRef()
   const progressToken = progressTokenOf(message.params)
   const exchange = new ProgressExchange(way, progressToken, message.id)
   const running: Running = {
@@ -48,7 +48,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
   }
   const { signal } = running.abort
   const isAtBridge = isBridge(session.scope)
-  const recording = message.method === 'ping' ? undefined : hub.observer?.begin(begunOf(message, session, ref))
+  const recording = message.method === 'ping' ? undefined : context.observer?.begin(begunOf(message, session, ref))
   const answer = (outcome: Outcome): void => {
     session.finish(running)
     try {
@@ -73,64 +73,64 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     recording?.rejected(error, signal.aborted)
     if (signal.aborted) return recording?.answered(undefined)
     const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, encode: sameResult }
-    hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
-    const { status, message: parts, scopes } = errorReply(error, failed, hub)
+    context.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
+    const { status, message: parts, scopes } = errorReply(error, failed, context)
     recording?.answered(parts)
     exchange.answer(parts, status, scopes)
   }
-  if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, hub)), 200)
-  const refusal = hub.admission.refuse(session.principal)
+  if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, context)), 200)
+  const refusal = context.admission.refuse(session.principal)
   session.begin(running)
   try {
     if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
     if (methodRow(message.method, 'legacy') === undefined && !isAtBridge)
       throw new Refusal(-32601, `Method not found: ${message.method}`)
-    const { maxInFlightPerSession } = hub.options.limits
+    const { maxInFlightPerSession } = context.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)
-    if (message.method === 'logging/setLevel' && !isAtBridge) return answer(setLevel(message, session, hub))
+    if (message.method === 'logging/setLevel' && !isAtBridge) return answer(setLevel(message, session, context))
     const call = makeCall(message, session, exchange, progressToken, running, ref, recording)
     const then =
       message.method === 'tools/list'
         ? (outcome: Outcome): void => {
-            hub.sighted?.(session, session.caller)
+            context.sighted?.(session, session.caller)
             answer(outcome)
           }
         : SETTINGS.has(message.method)
           ? keepSetting
           : answer
-    hub.core.handle(call).then(then, fail)
+    context.core.handle(call).then(then, fail)
   } catch (error) {
-    noteError(hub, error, { ...session.caller, session }, message.method)
+    noteError(context, error, { ...session.caller, session }, message.method)
     fail(error)
   }
 }
 
 /** Handles a notification or a response of a session; neither is answered. */
-export const hearLegacy = (message: Envelope, session: Session, hub: ListenerContext): void => {
+export const hearLegacy = (message: Envelope, session: Session, context: ListenerContext): void => {
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
   else if (message.method === 'notifications/initialized') session.initialized()
   else if (message.method === 'notifications/cancelled') session.cancel(message.params)
   else if (message.method === 'notifications/progress') session.progress(message.params)
-  else if (isBridge(session.scope)) hub.core.notified(session.caller, message.method, message.params)
-  else if (message.method === 'notifications/roots/list_changed') hub.core.rootsChanged(session.caller)
+  else if (isBridge(session.scope)) context.core.notified(session.caller, message.method, message.params)
+  else if (message.method === 'notifications/roots/list_changed') context.core.rootsChanged(session.caller)
 }
 
 /** Notifies a session of changed lists until it ends. */
-export const announceChanges = (session: Session, hub: ListenerContext): void => {
-  hub.sessionOpened?.(session)
-  hub.sighted?.(session, undefined)
+export const announceChanges = (session: Session, context: ListenerContext): void => {
+  context.sessionOpened?.(session)
+  context.sighted?.(session, undefined)
   const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
-  let changes = hub.core.changes(session.caller).subscribe(tell)
+  let changes = context.core.changes(session.caller).subscribe(tell)
   session.onSee = () => {
     changes.unsubscribe()
-    changes = hub.core.changes(session.caller).subscribe(tell)
+    changes = context.core.changes(session.caller).subscribe(tell)
     for (const list of LISTS) tell(list)
   }
   session.onEnd(() => {
     changes.unsubscribe()
-    hub.core.unsubscribe(session)
+    context.core.unsubscribe(session)
   })
 }
 
@@ -157,11 +157,11 @@ export const restoreSettings = (session: Session, settings: SessionSettings, { c
 const pong = ({ params }: Envelope, { core }: ListenerContext): Parts =>
   params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
 
-const setLevel = (message: Envelope, session: Session, hub: ListenerContext): Outcome => {
+const setLevel = (message: Envelope, session: Session, context: ListenerContext): Outcome => {
   const level = message.params?.text('level')
   if (!isLogLevel(level)) throw new Refusal(-32602, `unknown log level ${JSON.stringify(level)}`)
   session.accepted(message.method, message.params)
-  hub.core.levelChanged(session.caller, level)
+  context.core.levelChanged(session.caller, level)
   return complete(Payload.of({}))
 }
 

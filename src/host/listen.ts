@@ -32,14 +32,14 @@ export const listen = (
   exchange: Exchange,
   signal: CancelSignal,
   pipe: PipeEnd | undefined,
-  hub: ListenerContext,
+  context: ListenerContext,
 ): void => {
   const id = message.id ?? 'null'
   const filter = message.params?.object('notifications')
   if (filter === undefined) throw new Refusal(-32602, 'subscriptions/listen needs params.notifications')
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
-  const uris = subscribable(filter, caller, hub)
-  const tasks = followable(filter, caller, hub)
+  const uris = subscribable(filter, caller, context)
+  const tasks = followable(filter, caller, context)
   /** Notifications that wait for the acknowledgement. */
   let early: (() => void)[] | undefined = []
   const say = (method: string, params: Payload): void => {
@@ -52,14 +52,14 @@ export const listen = (
     updated: (params) => say('notifications/resources/updated', params),
     task: (params) => say('notifications/tasks', params),
   }
-  const changes = hub.core.changes(caller).subscribe({
+  const changes = context.core.changes(caller).subscribe({
     next: (list) => {
       if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}))
     },
     // Within `subscribe` where the gateway stops already.
     complete: () => queueMicrotask(finish),
   })
-  for (const id of tasks ?? []) hub.core.followTask(subscriber, caller, id)
+  for (const id of tasks ?? []) context.core.followTask(subscriber, caller, id)
   const acknowledge = (watched: readonly string[] | undefined): void => {
     const told = early
     early = undefined
@@ -73,18 +73,18 @@ export const listen = (
     for (const tell of told ?? []) tell()
   }
   if (uris === undefined || uris.length === 0) acknowledge(uris)
-  else void watch(uris, subscriber, caller, hub).then(acknowledge)
+  else void watch(uris, subscriber, caller, context).then(acknowledge)
 
   const release = (): void => {
     changes.unsubscribe()
-    hub.core.unsubscribe(subscriber)
+    context.core.unsubscribe(subscriber)
   }
   /** The gateway ends the stream: the tagged empty result, and on a pipe the cancellation beside it (B125, B126). */
   const finish = (): void => {
     release()
     // The relay opens it again at the next process, so its host must see no end.
     if (pipe === 'relay') return exchange.end()
-    const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: hub.identities.of(caller.scope).info } })
+    const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: context.identities.of(caller.scope).info } })
     result.setIn('_meta', META.subscriptionId, id)
     exchange.answer(resultMessage(id, result.parts()), 200)
     if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
@@ -103,11 +103,11 @@ const watch = async (
   uris: readonly string[],
   subscriber: Subscriber,
   caller: Caller,
-  hub: ListenerContext,
+  context: ListenerContext,
 ): Promise<readonly string[]> => {
-  const watched = new Set(uris.filter((uri) => hub.core.maySubscribe(caller, uri) === true))
+  const watched = new Set(uris.filter((uri) => context.core.maySubscribe(caller, uri) === true))
   const asked = uris.map(async (uri) => {
-    const isTaken = await hub.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
+    const isTaken = await context.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
     if (isTaken) watched.add(uri)
     else watched.delete(uri)
   })
@@ -119,21 +119,21 @@ const watch = async (
 }
 
 /** Only the caller's own tasks are acknowledged; naming tasks requires that the host declares them (B172). */
-const followable = (filter: Payload, caller: Caller, hub: ListenerContext): string[] | undefined => {
+const followable = (filter: Payload, caller: Caller, context: ListenerContext): string[] | undefined => {
   const asked = filter.value('taskIds')
-  if (asked === undefined || !hub.core.offersTasks) return undefined
+  if (asked === undefined || !context.core.offersTasks) return undefined
   if (!declaresTasks(caller.capabilities)) throw tasksNotDeclared()
   if (!Array.isArray(asked) || !asked.every((id) => typeof id === 'string')) throw new Refusal(-32602, 'taskIds must be task ids')
-  return hub.core.ownTasks(caller, asked)
+  return context.core.ownTasks(caller, asked)
 }
 
 /** B124: only URIs whose owner offers subscriptions are acknowledged; where it declares none, it is asked. */
-const subscribable = (filter: Payload, caller: Caller, hub: ListenerContext): string[] | undefined => {
+const subscribable = (filter: Payload, caller: Caller, context: ListenerContext): string[] | undefined => {
   const asked = filter.value('resourceSubscriptions')
   if (asked === undefined) return undefined
   if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string'))
     throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
-  const max = hub.core.maxSubscriptions
+  const max = context.core.maxSubscriptions
   if (new Set(asked).size > max) throw reached('limits.subscriptions', max)
-  return asked.filter((uri) => hub.core.maySubscribe(caller, uri) !== false)
+  return asked.filter((uri) => context.core.maySubscribe(caller, uri) !== false)
 }

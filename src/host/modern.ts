@@ -50,18 +50,18 @@ export const serveModern = (
   origin: ModernOrigin,
   way: Exchange,
   abort: Cancel,
-  hub: ListenerContext,
+  context: ListenerContext,
 ): void => {
   const id = message.id ?? 'null'
-  const ref = hub.nextRef()
+  const ref = context.nextRef()
   const exchange = new ProgressExchange(way, progressTokenOf(message.params), message.id)
   /** Where calls are captured: what is written down of this one. */
   let recording: Recording | undefined
   /** The bytes that admission counts for its call. */
   let held = NOTHING
-  const encode = (outcome: Outcome): Outcome['result'] => encodeModern(outcome, message.method, resultIdentity(origin, hub))
+  const encode = (outcome: Outcome): Outcome['result'] => encodeModern(outcome, message.method, resultIdentity(origin, context))
   const fail = (error: unknown): void => {
-    if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
+    if (held !== NOTHING) held = context.admission.end(origin.principal, held)
     recording?.rejected(error, abort.signal.aborted)
     if (abort.signal.aborted) {
       recording?.answered(undefined)
@@ -75,13 +75,13 @@ export const serveModern = (
       isBridge: isBridge(origin.scope),
       encode: (result: Outcome['result']) => encode(complete(result)),
     }
-    const { status, message: parts, scopes } = errorReply(error, failed, hub)
+    const { status, message: parts, scopes } = errorReply(error, failed, context)
     recording?.answered(parts)
-    hub.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
+    context.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     exchange.answer(parts, status, scopes)
   }
   try {
-    const request = check(message, origin, hub)
+    const request = check(message, origin, context)
     const caller: Caller = {
       principal: origin.principal,
       revision: request.revision,
@@ -91,9 +91,9 @@ export const serveModern = (
       ...(isBridge(origin.scope) && { clientInfo: request.clientInfo }),
       ...(origin.facts && { facts: withHost(origin.facts, request.clientInfo) }),
     }
-    if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.pipe, hub)
+    if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.pipe, context)
     const answer = (outcome: Outcome): void => {
-      if (held !== NOTHING) held = hub.admission.end(origin.principal, held)
+      if (held !== NOTHING) held = context.admission.end(origin.principal, held)
       try {
         recording?.returned({ method: message.method, signal: abort.signal }, outcome)
         const result = encode(outcome)
@@ -107,27 +107,27 @@ export const serveModern = (
         fail(error)
       }
     }
-    recording = hub.observer?.begin(begunOf(message, ref, request, origin))
+    recording = context.observer?.begin(begunOf(message, ref, request, origin))
     if (message.method === 'server/discover') {
-      hub.sighted?.(sightedOf(request, origin), undefined)
-      const found = discoverAnswer(caller, hub, origin.pipe !== undefined)
+      context.sighted?.(sightedOf(request, origin), undefined)
+      const found = discoverAnswer(caller, context, origin.pipe !== undefined)
       return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
     }
-    const refusal = hub.admission.refuse(origin.principal)
+    const refusal = context.admission.refuse(origin.principal)
     if (refusal !== undefined) throw refusal
-    const call = makeCall(message, request, caller, origin, exchange, abort, ref, recording, hub)
+    const call = makeCall(message, request, caller, origin, exchange, abort, ref, recording, context)
     held = message.bytes.length
-    hub.admission.begin(origin.principal, held)
+    context.admission.begin(origin.principal, held)
     const then =
       message.method === 'tools/list'
         ? (outcome: Outcome): void => {
-            hub.sighted?.(sightedOf(request, origin), caller)
+            context.sighted?.(sightedOf(request, origin), caller)
             answer(outcome)
           }
         : answer
-    hub.core.handle(call).then(then, fail)
+    context.core.handle(call).then(then, fail)
   } catch (error) {
-    noteError(hub, error, origin, message.method)
+    noteError(context, error, origin, message.method)
     fail(error)
   }
 }
@@ -159,7 +159,7 @@ const makeCall = (
   abort: Cancel,
   ref: number,
   record: Recording | undefined,
-  hub: ListenerContext,
+  context: ListenerContext,
 ): Call => {
   const params = message.params ?? Payload.of({})
   const row = methodRow(message.method, 'modern')
@@ -175,7 +175,7 @@ const makeCall = (
     progressToken: request.progressToken,
     logLevel: request.logLevel,
     paramHeaders: [],
-    unknownHeaders: paramHeaders(message, caller, target, origin, hub),
+    unknownHeaders: paramHeaders(message, caller, target, origin, context),
     takesStreams: exchange.takesStreams,
     responseChannel: exchange,
     notify: relay(request, exchange),
@@ -205,10 +205,10 @@ const paramHeaders = (
   caller: Caller,
   target: string | undefined,
   { headers }: ModernOrigin,
-  hub: ListenerContext,
+  context: ListenerContext,
 ): Readonly<Record<string, string>> => {
   if (headers === undefined || message.method !== 'tools/call' || target === undefined) return NO_HEADERS
-  const known = hub.core.paramHeaders(caller, target)
+  const known = context.core.paramHeaders(caller, target)
   const problem = checkParamHeaders(known, message.params?.raw('arguments'), headers)
   if (problem !== undefined) throw mismatch(problem)
   let unknown: Record<string, string> | undefined

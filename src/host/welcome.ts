@@ -21,9 +21,9 @@ const DISCOVER_TTL_MS = 60_000
  * The result of `initialize`; a promise only while a server at a bridge is not known yet, or for a pipe (`isPipe`): its host often
  * starts the process and initializes at once, before any server is known. Never rejects.
  */
-export const initializeAnswer = (caller: Caller, hub: ListenerContext, isPipe = false): Parts | Promise<Parts> =>
-  whenKnown(caller, hub, isPipe, (server) => {
-    const { core, identities } = hub
+export const initializeAnswer = (caller: Caller, context: ListenerContext, isPipe = false): Parts | Promise<Parts> =>
+  whenKnown(caller, context, isPipe, (server) => {
+    const { core, identities } = context
     const { scope, revision } = caller
     const own = initializeResult(
       revision as LegacyRevision,
@@ -32,7 +32,7 @@ export const initializeAnswer = (caller: Caller, hub: ListenerContext, isPipe = 
       core.offers(scope),
       core.gateways,
     )
-    const result = server === undefined ? own : { ...own, ...faceOf(server, caller, hub) }
+    const result = server === undefined ? own : { ...own, ...faceOf(server, caller, context) }
     return toParts(JSON.stringify(result))
   })
 
@@ -43,11 +43,11 @@ export const whenReady = <T>(answer: T | Promise<T>, use: (answer: T) => void): 
 }
 
 /** The result of `server/discover`, likewise. */
-export const discoverAnswer = (caller: Caller, hub: ListenerContext, isPipe = false): Draft | Promise<Draft> =>
-  whenKnown(caller, hub, isPipe, (server) => {
-    const { core } = hub
+export const discoverAnswer = (caller: Caller, context: ListenerContext, isPipe = false): Draft | Promise<Draft> =>
+  whenKnown(caller, context, isPipe, (server) => {
+    const { core } = context
     const { scope } = caller
-    const face = server && faceOf(server, caller, hub)
+    const face = server && faceOf(server, caller, context)
     const instructions = core.instructions(caller)
     const result = new Draft()
     result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
@@ -63,11 +63,11 @@ export const discoverAnswer = (caller: Caller, hub: ListenerContext, isPipe = fa
 /**
  * The `serverInfo` that is written into every modern result; `undefined`: none, because a modern server at a bridge writes its own.
  */
-export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, hub: ListenerContext): Uint8Array | undefined => {
-  const server = isBridge(origin.scope) ? hub.core.bridged({ ...origin, session: undefined }) : undefined
-  if (server === undefined) return hub.identities.of(origin.scope).json
+export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, context: ListenerContext): Uint8Array | undefined => {
+  const server = isBridge(origin.scope) ? context.core.bridged({ ...origin, session: undefined }) : undefined
+  if (server === undefined) return context.identities.of(origin.scope).json
   if (isModernRevision(server.revision)) return undefined
-  return server.serverInfo === undefined ? hub.identities.of(origin.scope).json : Buffer.from(JSON.stringify(server.serverInfo))
+  return server.serverInfo === undefined ? context.identities.of(origin.scope).json : Buffer.from(JSON.stringify(server.serverInfo))
 }
 
 const faceOf = (

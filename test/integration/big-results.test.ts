@@ -54,7 +54,7 @@ test.each(['legacy http', 'modern http'] as const)(
     }
     for (let round = 0; round < 15; round++) await Promise.all([...hosts, ...hosts].map((host) => call(host, round)))
     expect(wrong).toBe(0)
-    expect(gateway.running.hub.bodies.freeBytes).toBeGreaterThan(0)
+    expect(gateway.running.context.bodies.freeBytes).toBeGreaterThan(0)
   },
 )
 
@@ -85,5 +85,5 @@ test('several answers in one body of a server are not taken for one', async () =
   const calls = ['one', 'two'].map((nonce) => host.begin('tools/call', { name: 'a__x', arguments: { nonce } }))
   const texts = await Promise.all(calls.map(async ({ response }) => textIn((await response).result)))
   expect(texts).toEqual(['one', 'two'].map((nonce) => textOf(nonce, 100 * KIB)))
-  expect(gateway.running.hub.bodies.freeBytes).toBe(0)
+  expect(gateway.running.context.bodies.freeBytes).toBe(0)
 })

@@ -299,7 +299,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
   'listen.limits.max_queued': deaf({ maxQueuedBytes: 1_000 }, 'listen.limits.max_queued'),
   'listen.limits.loop_lag': over({ servers: { a: server() } }, async (host, { running }) => {
     const reason = 'the event loop is late (listen.limits.loop_lag, 200 ms)'
-    Object.assign(running.hub, { overload: { shedding: 2, reason, limit: 'listen.limits.loop_lag' } })
+    Object.assign(running.context, { overload: { shedding: 2, reason, limit: 'listen.limits.loop_lag' } })
     return answer(host)
   }),
   'limits.park_ttl': over(parked({ ttlMs: 100 }), async (_, gateway) => {
@@ -532,11 +532,11 @@ describe('listen.limits.in_flight counts the calls of every way in', () => {
     const a = gateway.fake('a')
     const pending = [first.begin('tools/call', CALL), other.begin('tools/call', CALL)]
     await a.journal.when(() => (a.all('tools/call').length === 2 ? true : undefined))
-    expect(gateway.running.hub.admission.inFlight).toBe(2)
+    expect(gateway.running.context.admission.inFlight).toBe(2)
     expect(await answer(other)).toContain('listen.limits.in_flight (2) reached')
     for (const call of pending) call.cancel()
-    while (gateway.running.hub.admission.inFlight > 0) await new Promise((resolve) => setImmediate(resolve))
-    expect(gateway.running.hub.bodies.held.bytes).toBe(0)
+    while (gateway.running.context.admission.inFlight > 0) await new Promise((resolve) => setImmediate(resolve))
+    expect(gateway.running.context.bodies.held.bytes).toBe(0)
   })
 })
 
@@ -553,6 +553,6 @@ test('a large answer for which there is no room ends as overloaded, small ones g
   expect(await sized(300_000)).toContain('limits.in_flight_bytes (100000) reached')
   expect((await sized(90_000)).length).toBeGreaterThan(90_000)
   expect((await sized(10)).length).toBeLessThan(1_000)
-  while (gateway.running.hub.bodies.held.bytes > 0) await new Promise((resolve) => setImmediate(resolve))
-  expect(gateway.running.hub.admission.inFlight).toBe(0)
+  while (gateway.running.context.bodies.held.bytes > 0) await new Promise((resolve) => setImmediate(resolve))
+  expect(gateway.running.context.admission.inFlight).toBe(0)
 })

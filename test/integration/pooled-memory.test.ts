@@ -146,7 +146,7 @@ test.each(ROWS)(
     }
     await isOver
     expect({ wrong, right }).toEqual({ wrong: 0, right: 6 + 64 })
-    expect(gateway.running.hub.bodies.freeBytes).toBeGreaterThan(0)
+    expect(gateway.running.context.bodies.freeBytes).toBeGreaterThan(0)
   },
   60_000,
 )

@@ -89,5 +89,5 @@ test('an HTTP+SSE session ends after listen.limits.session_max, used or not', as
   await using host = await legacySse.connect(gateway)
   expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__echo' }] })
   await expect.poll(() => gateway.running.front.sessionCount).toBe(0)
-  expect(gateway.running.hub.limits.all).toEqual([{ option: 'listen.limits.session_max', server: undefined, count: 1 }])
+  expect(gateway.running.context.limits.all).toEqual([{ option: 'listen.limits.session_max', server: undefined, count: 1 }])
 })

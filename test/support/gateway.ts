@@ -228,15 +228,15 @@ const attachPipe = (running: Running, identity: Identity, path: EndpointPath): H
 }
 
 const attach = (
-  { hub }: Running,
+  { context }: Running,
   { input, output }: { readonly input: Readable; readonly output: Writable },
   identity: Identity,
   { server, toolset }: EndpointPath,
 ): void => {
-  const scope = hub.core.scopeFor(identity, { server, toolset })
+  const scope = context.core.scopeFor(identity, { server, toolset })
   if (scope === undefined) throw new Error('no such endpoint')
-  const pipe = new HostPipe(input, output, { maxLineBytes: hub.options.limits.maxBodyBytes, bodies: hub.bodies })
-  const listener = new StdioListener(pipe, { principal: identity.principal, scope, introduced: () => undefined }, hub)
+  const pipe = new HostPipe(input, output, { maxLineBytes: context.options.limits.maxBodyBytes, bodies: context.bodies })
+  const listener = new StdioListener(pipe, { principal: identity.principal, scope, introduced: () => undefined }, context)
   pipe.open({
     line: (line) => listener.receive(line),
     overflow: () => listener.overflow(undefined),

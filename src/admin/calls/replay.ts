@@ -31,7 +31,7 @@ const FIELDS: Readonly<Record<string, 'name' | 'uri'>> = {
 
 /** Rejects with `AdminRefusal` for what cannot be sent, or must be confirmed. */
 export const replay = async (
-  running: Pick<Running, 'gateway' | 'hub' | 'observer'>,
+  running: Pick<Running, 'gateway' | 'context' | 'observer'>,
   viewer: Viewer,
   { id, params: edited, isConfirmed }: ReplayRequest,
   signal: AbortSignal,
@@ -41,7 +41,7 @@ export const replay = async (
   const field = Object.hasOwn(FIELDS, method) ? FIELDS[method] : undefined
   if (field === undefined)
     throw new AdminRefusal(400, 'body', `${method} cannot be replayed: only ${Object.keys(FIELDS).join(', ')}`)
-  const { gateway, hub } = running
+  const { gateway, context } = running
   const scope = gateway.scopeFor(LOCAL, { server: captured.endpoint ?? undefined, toolset: captured.toolset ?? undefined })
   if (scope === undefined) throw new AdminRefusal(404, 'gone', 'its toolset or server is not configured any more')
   const params = objectOf(edited ?? paramsOf(captured))
@@ -51,9 +51,9 @@ export const replay = async (
   const isWrite = method === 'tools/call' && gateway.feed.viewOf({ scope, revision: MODERN }).isWrite(target)
   if (isWrite && !isConfirmed)
     throw new AdminRefusal(409, 'confirm', `${target} may do more than read: confirm that it is to be called again`)
-  const call = hub.nextRef()
+  const call = context.nextRef()
   const end = await callMethod(
-    { gateway, observer: hub.observer, ref: call, replayOf: id },
+    { gateway, observer: context.observer, ref: call, replayOf: id },
     { method, target, params, scope },
     signal,
   )

@@ -30,7 +30,7 @@ import { PAGE_HEADERS } from './page-headers.ts'
 
 export interface AdminListenerOptions {
   readonly control: Control
-  readonly hub: Pick<ListenerContext, 'bodies' | 'limits' | 'options' | 'hideJson'>
+  readonly context: Pick<ListenerContext, 'bodies' | 'limits' | 'options' | 'hideJson'>
   readonly credentials: AdminCredentials
   /** The file that holds a token for programs; `undefined`: there is none. */
   readonly tokenFile: string | undefined
@@ -79,7 +79,7 @@ export class AdminListener implements AsyncDisposable {
     this.#options = options
     const limits = () => {
       const { maxConnections } = this.#observe.admin
-      const { maxUnreadBytes, requestTimeoutMs } = options.hub.options.limits
+      const { maxUnreadBytes, requestTimeoutMs } = options.context.options.limits
       return {
         maxConnections,
         maxConnectionsPerAddress: maxConnections,
@@ -89,7 +89,7 @@ export class AdminListener implements AsyncDisposable {
       }
     }
     const names = { all: 'admin.connections', perAddress: 'admin.connections' }
-    this.#caps = new ConnectionCaps(limits, options.hub.limits.hit, names)
+    this.#caps = new ConnectionCaps(limits, options.context.limits.hit, names)
   }
 
   /** The origin of the first address; `undefined`: it is closed. */
@@ -145,13 +145,13 @@ export class AdminListener implements AsyncDisposable {
   }
 
   async #bind(address: BindAddress): Promise<Listening> {
-    const { hub, log } = this.#options
-    const { limits, httpServer } = hub.options
+    const { context, log } = this.#options
+    const { limits, httpServer } = context.options
     try {
-      return await listenHttp(address, { ...limits, httpServer }, hub.bodies, this.#caps, {
+      return await listenHttp(address, { ...limits, httpServer }, context.bodies, this.#caps, {
         request: (request) => void this.#answer(request),
         trouble: (error) => log.warn({ error: error.message }, 'trouble with connections of the admin listener'),
-        reached: hub.limits.hit,
+        reached: context.limits.hit,
       })
     } catch (error) {
       throw Object.assign(error as Error, {
@@ -236,7 +236,7 @@ export class AdminListener implements AsyncDisposable {
   /** Rows as events, until the reader leaves, or has taken nothing for too long. */
   async #feed(request: HttpRequest, viewer: Viewer): Promise<void> {
     if (!this.#observe.admin.hasUi) return refuse(request, { status: 404, code: 'path', message: 'ui.enabled is off' })
-    const { control, hub } = this.#options
+    const { control, context } = this.#options
     const query = new URLSearchParams(request.query)
     const over = new AbortController()
     const options = { viewer, filter: query.get('filter') ?? '', after: countOf(query, 'after'), isWhole: false }
@@ -257,7 +257,7 @@ export class AdminListener implements AsyncDisposable {
       },
       send: (message: FeedMessage) => {
         stream ??= open()
-        stream.message([Buffer.from(hub.hideJson(JSON.stringify(message)))])
+        stream.message([Buffer.from(context.hideJson(JSON.stringify(message)))])
       },
     }
     request.onDisconnect(() => over.abort())
@@ -267,7 +267,7 @@ export class AdminListener implements AsyncDisposable {
 
   /** Keeps feeds alive that are quiet, and ends those of readers that take nothing. */
   #sweep(): void {
-    const { limits, options } = this.#options.hub
+    const { limits, options } = this.#options.context
     const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = options.limits
     for (const stream of this.#streams) {
       const limit = stream.sweep({ keepAliveMs, stallMs, maxQueuedBytes })

@@ -10,7 +10,7 @@ import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts
 import { groupMemory } from '../../transport/process/group-memory.ts'
 import { VERSION } from '../../version.ts'
 
-type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'hub' | 'replicas' | 'store'>
+type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'>
 
 const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down', 'failed', 'draining']
 
@@ -27,7 +27,7 @@ const gauge = (name: string, help: string, samples: readonly Sample[]): Family =
 const counter = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'counter', name, help, samples })
 const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels, value }]
 
-const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub, replicas, store }: Measured): readonly Family[] => {
+const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, context, replicas, store }: Measured): readonly Family[] => {
   const servers = fleet.downstreams$.value.map((downstream) => ({
     server: downstream.options.key,
     downstream,
@@ -77,12 +77,12 @@ const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, hub, re
     gauge(
       'trunkline_held_bytes',
       'Messages held, of hosts and servers together (limits.in_flight_bytes).',
-      one(hub.bodies.held.bytes),
+      one(context.bodies.held.bytes),
     ),
     gauge(
       'trunkline_shedding',
       '0: nothing is refused for overload, 1: new sessions, 2: new calls, too.',
-      one(hub.overload.shedding),
+      one(context.overload.shedding),
     ),
     counter(
       'trunkline_limit_reached',

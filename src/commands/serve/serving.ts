@@ -90,13 +90,13 @@ const makeListener = async (
   history: HistoryKeeper,
   log: Voice['log'],
 ): Promise<AdminListener> => {
-  const { hub, front, configuration } = running
+  const { context, front, configuration } = running
   const file = configuration.stateDir === undefined ? undefined : join(configuration.stateDir, 'admin-token')
   const fileToken = file === undefined ? undefined : await readTokenFile(file).catch(warnOf(log, file))
   let stop: (() => void) | undefined
   return new AdminListener(configuration.observe, {
     control,
-    hub,
+    context,
     credentials: new AdminCredentials(fileToken),
     tokenFile: fileToken === undefined ? undefined : file,
     named: () => running.configuration.named,

@@ -26,7 +26,7 @@ export interface AddressEvents {
 }
 
 export class Addresses {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #events: AddressEvents
   readonly #caps: ConnectionCaps
   readonly #troubles = new Throttle(1_000)
@@ -37,11 +37,11 @@ export class Addresses {
   /** A loopback listener for sign-in pages only. */
   #signInListener: Promise<Listening> | undefined
 
-  constructor(hub: ListenerContext, events: AddressEvents) {
-    this.#hub = hub
+  constructor(context: ListenerContext, events: AddressEvents) {
+    this.#context = context
     this.#events = events
-    this.#caps = new ConnectionCaps(() => connectionLimits(hub), hub.limits.hit)
-    this.#trusted = trustedProxies(hub.options.trustedProxies)
+    this.#caps = new ConnectionCaps(() => connectionLimits(context), context.limits.hit)
+    this.#trusted = trustedProxies(context.options.trustedProxies)
   }
 
   /** The TCP addresses bound, with the ports the system gave; or those at which other processes serve hosts for this one. */
@@ -56,7 +56,7 @@ export class Addresses {
 
   get #bound(): readonly Pick<Listening, 'tcp' | 'path' | 'isSecure'>[] {
     if (this.#servedElsewhere === undefined) return [...this.#listening.values()]
-    const isSecure = this.#hub.options.tls !== undefined
+    const isSecure = this.#context.options.tls !== undefined
     return this.#servedElsewhere.map((tcp) => ({ tcp, path: undefined, isSecure }))
   }
 
@@ -74,14 +74,14 @@ export class Addresses {
    * loopback address for sign-in pages only.
    */
   async origin(): Promise<string> {
-    const publicUrl = publicUrlOf(this.#hub.options)
+    const publicUrl = publicUrlOf(this.#context.options)
     const first = this.#bound.find(({ tcp }) => tcp !== undefined)
     if (publicUrl !== undefined) return publicUrl
     if (first !== undefined) return originOf(first)
     this.#signInListener ??= listenHttp(
       ANY_LOOPBACK_PORT,
-      serverOptions(this.#hub.options),
-      this.#hub.bodies,
+      serverOptions(this.#context.options),
+      this.#context.bodies,
       this.#caps,
       this.#listenerEvents((request) => this.#events.signInRequest(request)),
     )
@@ -128,7 +128,7 @@ export class Addresses {
       const listening = await listenHttp(
         address,
         this.#serverOptions(options),
-        this.#hub.bodies,
+        this.#context.bodies,
         this.#caps,
         this.#listenerEvents((request) => this.#events.request(request, isLoopback)),
       )
@@ -162,17 +162,17 @@ export class Addresses {
       tls,
       takesProxyHeader,
       trusted: (address) => this.#trusted?.(address) === true,
-      forwarded: () => this.#hub.options.forwarded,
+      forwarded: () => this.#context.options.forwarded,
     }
   }
 
   #listenerEvents(request: (request: HttpRequest) => void): ListenerEvents {
-    return { request, trouble: (error) => this.#troubled(error), reached: this.#hub.limits.hit }
+    return { request, trouble: (error) => this.#troubled(error), reached: this.#context.limits.hit }
   }
 
   /** Logs one line per second for all connections. */
   #troubled(error: Error): void {
-    if (this.#troubles.due() !== undefined) this.#hub.log.warn({ error: error.message }, 'trouble with connections of hosts')
+    if (this.#troubles.due() !== undefined) this.#context.log.warn({ error: error.message }, 'trouble with connections of hosts')
   }
 
   /** Each answer closes its connection, so that no proxy keeps a connection that is about to close. */

@@ -38,7 +38,7 @@ import { asksForPage, StatusPage } from './pages/status-page.ts'
 const LOOK_MS = 10
 
 export class Front {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #addresses: Addresses
   readonly #mcp: HttpListener
   readonly #sse: SseListener
@@ -55,35 +55,35 @@ export class Front {
   readonly #readiness = new Readiness()
 
   /** `fetch`: how authorization servers are asked. */
-  constructor(hub: ListenerContext, sweeper: Sweeper, fetch: Fetch) {
-    this.#hub = hub
-    this.#addresses = new Addresses(hub, {
-      request: (request, isLoopback) => withinRequest(request, hub, () => this.#handle(request, isLoopback)),
+  constructor(context: ListenerContext, sweeper: Sweeper, fetch: Fetch) {
+    this.#context = context
+    this.#addresses = new Addresses(context, {
+      request: (request, isLoopback) => withinRequest(request, context, () => this.#handle(request, isLoopback)),
       signInRequest: (request) => this.#handleSignIn(request),
     })
-    this.#origins = new OriginGuard(hub)
-    this.#mcp = new HttpListener(hub, sweeper)
-    this.#sse = new SseListener(hub)
+    this.#origins = new OriginGuard(context)
+    this.#mcp = new HttpListener(context, sweeper)
+    this.#sse = new SseListener(context)
     this.#connect = new ConnectPages({
-      signIns: hub.signIns,
-      publicUrl: () => publicUrlOf(hub.options),
+      signIns: context.signIns,
+      publicUrl: () => publicUrlOf(context.options),
       origin: () => this.origin(),
       whose: () => this.#guard?.whose,
       signInOf: async (principal) => this.#guard?.signInOf(principal),
-      log: hub.log,
-      denied: () => hub.denied,
+      log: context.log,
+      denied: () => context.denied,
     })
-    this.#signIns = new SignInHome(hub, this.#connect)
+    this.#signIns = new SignInHome(context, this.#connect)
     this.#authorization = new AuthorizationPages({
       proxy: () => this.#guard?.proxy?.(),
       issuer: () => this.#guard?.resource?.base ?? '',
-      log: hub.log,
-      denied: () => hub.denied,
+      log: context.log,
+      denied: () => context.denied,
     })
     this.#status = new StatusPage({
-      hub,
+      context,
       origin: () => this.origin(),
-      publicUrl: () => publicUrlOf(hub.options),
+      publicUrl: () => publicUrlOf(context.options),
       identityOf: () => {
         const guard = this.#guard
         return guard && ((token) => guard.identityOf(token))
@@ -91,9 +91,9 @@ export class Front {
     })
     this.#sweeper = sweeper
     this.#fetch = fetch
-    this.#guard = this.#guardOf(hub.options)
-    this.#rules = originRulesOf(hub.options)
-    this.#prefix = prefixOf(hub.options)
+    this.#guard = this.#guardOf(context.options)
+    this.#rules = originRulesOf(context.options)
+    this.#prefix = prefixOf(context.options)
     sweeper.watch(this)
   }
 
@@ -130,7 +130,7 @@ export class Front {
 
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
   listen(): Promise<void> {
-    return this.rebind(this.#hub.options)
+    return this.rebind(this.#context.options)
   }
 
   /** Serves hosts as `options` say from now on. Rejects with the system's error, and changes nothing, where an address cannot be bound. */
@@ -138,7 +138,7 @@ export class Front {
     await this.#addresses.rebind(options)
     this.#rules = originRulesOf(options)
     this.#prefix = prefixOf(options)
-    this.#authorize(this.#hub.options, options)
+    this.#authorize(this.#context.options, options)
   }
 
   /** Ends sessions and streams of principals whose credentials were revoked. */
@@ -151,13 +151,13 @@ export class Front {
   }
 
   #guardOf({ auth, path }: HostOptions): Guard | undefined {
-    return auth && new Guard(auth, path, this.#fetch, this.#hub.seal, this.#hub)
+    return auth && new Guard(auth, path, this.#fetch, this.#context.seal, this.#context)
   }
 
   /** A request at the listener for other processes of this machine: what they pass on is served, and nothing else. */
   receiveInner(request: HttpRequest): void {
-    withinRequest(request, this.#hub, () => {
-      const { replicas } = this.#hub
+    withinRequest(request, this.#context, () => {
+      const { replicas } = this.#context
       if (replicas?.receives(request) === true) return
       if (replicas?.isPassedOn(request) !== true) return request.reply(404, {})
       this.#guarded(request, false)
@@ -165,15 +165,15 @@ export class Front {
   }
 
   #handleSignIn(request: HttpRequest): void {
-    withinRequest(request, this.#hub, () => {
-      if (this.#origins.refuses(request, this.#rules, true) || refuseEncoded(this.#hub, request)) return
+    withinRequest(request, this.#context, () => {
+      if (this.#origins.refuses(request, this.#rules, true) || refuseEncoded(this.#context, request)) return
       this.#connect.handle(request)
     })
   }
 
   #handle(request: HttpRequest, isLoopback: boolean): void {
     if (this.#prefix !== '') request.cutPrefix(this.#prefix)
-    if (this.#hub.replicas?.receives(request) !== true) this.#guarded(request, isLoopback)
+    if (this.#context.replicas?.receives(request) !== true) this.#guarded(request, isLoopback)
   }
 
   #guarded(request: HttpRequest, isLoopback: boolean): void {
@@ -183,11 +183,11 @@ export class Front {
     if (origin !== undefined && this.#rules.allowedOrigins.has(origin)) allowOrigin(request, origin)
     if (isHealth) return answerHealth(request, this.#readiness)
     if (request.method === 'OPTIONS') return request.reply(204, {})
-    if (refuseEncoded(this.#hub, request)) return
+    if (refuseEncoded(this.#context, request)) return
     const guard = this.#guard
     // Sign-in pages: people have no credential in the request and prove their identity on the page.
     if (request.path.startsWith('/connect/')) return this.#signIns.handle(request)
-    if (asksForPage(request, this.#hub.options.path)) return this.#status.handle(request)
+    if (asksForPage(request, this.#context.options.path)) return this.#status.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
     if (guard.proxy !== undefined && this.#authorization.serves(request)) return
     if (guard.serves(request)) return
@@ -198,12 +198,12 @@ export class Front {
 
   async #routeLater(request: HttpRequest, verified: Promise<Admitted | undefined>): Promise<void> {
     const admitted = await verified
-    if (admitted !== undefined) withinRequest(request, this.#hub, () => this.#route(request, admitted))
+    if (admitted !== undefined) withinRequest(request, this.#context, () => this.#route(request, admitted))
   }
 
   #route(request: HttpRequest, admitted: Admitted): void {
-    const { path, revisions } = this.#hub.options
-    const sse = this.#hub.options.sse && latestLegacyWithin(revisions) !== undefined
+    const { path, revisions } = this.#context.options
+    const sse = this.#context.options.sse && latestLegacyWithin(revisions) !== undefined
     const { identity } = admitted
     request.admitted()
     const mcp = this.#scope(identity, endpointAt('mcp', path, request.path))
@@ -213,24 +213,24 @@ export class Front {
       const entrance = this.#entrance(request, admitted, stream)
       return request.method === 'GET'
         ? this.#sse.open(entrance, this.#prefix)
-        : turnAway(this.#hub, entrance, 405, { Allow: 'GET' })
+        : turnAway(this.#context, entrance, 405, { Allow: 'GET' })
     }
     const messages = sse ? this.#scope(identity, endpointAt('messages', '/messages', request.path)) : undefined
     if (messages !== undefined) {
       const entrance = this.#entrance(request, admitted, messages)
-      return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+      return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#context, entrance, 405, { Allow: 'POST' })
     }
-    this.#hub.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path, client: request.client })
+    this.#context.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path, client: request.client })
     // The same answer for an unknown toolset, a toolset of other callers, and any other path (T-03).
     request.reply(404, {})
   }
 
   #scope(identity: Identity, path: EndpointPath | undefined): Scope | undefined {
-    return path && this.#hub.core.scopeFor(identity, path)
+    return path && this.#context.core.scopeFor(identity, path)
   }
 
   #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): RoutedRequest {
-    const facts = this.#hub.core.wantsFacts ? factsOf(identity, request.client ?? '') : undefined
+    const facts = this.#context.core.wantsFacts ? factsOf(identity, request.client ?? '') : undefined
     return { request, principal: identity.principal, scope, facts, untilMs, challenge: this.#guard?.challenge }
   }
 
@@ -243,12 +243,12 @@ export class Front {
    * its connection.
    */
   async announceEnd(maxMs: number): Promise<void> {
-    const { lameDuckMs } = this.#hub.options
+    const { lameDuckMs } = this.#context.options
     const startMs = performance.now()
     this.#readiness.end()
     this.#addresses.endConnections()
     const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
-    if (!isOver()) this.#hub.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
+    if (!isOver()) this.#context.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
     while (!isOver()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 

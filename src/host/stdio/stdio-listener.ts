@@ -57,7 +57,7 @@ export interface IntroducedHost {
 }
 
 export class StdioListener {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #pipe: Pipe
   readonly #options: StdioOptions
   /** Modern requests under way, and how to give them up. */
@@ -67,10 +67,10 @@ export class StdioListener {
   #isIntroduced = false
   readonly #holding = Promise.withResolvers<void>()
 
-  constructor(pipe: Pipe, options: StdioOptions, hub: ListenerContext) {
+  constructor(pipe: Pipe, options: StdioOptions, context: ListenerContext) {
     this.#pipe = pipe
     this.#options = options
-    this.#hub = hub
+    this.#context = context
   }
 
   /** Requests that have not been answered. */
@@ -81,7 +81,7 @@ export class StdioListener {
   /** One line of the host. */
   receive(line: Buffer): void {
     withinMessage(
-      this.#hub,
+      this.#context,
       UNREAD,
       () => this.#line(line),
       (parts) => this.#pipe.write(parts),
@@ -90,8 +90,8 @@ export class StdioListener {
 
   /** A line over the limit was dropped; the host gets an error, with the id where it could be read. */
   overflow(id: Id | undefined): void {
-    const { maxBodyBytes } = this.#hub.options.limits
-    this.#hub.limits.hit('listen.limits.max_body')
+    const { maxBodyBytes } = this.#context.options.limits
+    this.#context.limits.hit('listen.limits.max_body')
     const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
     this.#note(new Error(text))
     this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
@@ -113,23 +113,23 @@ export class StdioListener {
     let message: Envelope
     try {
       if (this.#batch(line)) return
-      message = readHostMessage(line, this.#hub.options.limits)
+      message = readHostMessage(line, this.#context.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
-      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
+      if (error.limit !== undefined) this.#context.limits.hit(error.limit)
       this.#note(error)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
-    withinMessage(this.#hub, message, serve, (parts) => this.#pipe.write(parts))
+    withinMessage(this.#context, message, serve, (parts) => this.#pipe.write(parts))
   }
 
   /** False: this line is no array. */
   #batch(line: Buffer): boolean {
     const session = this.#session
-    const elements = readBatch(line, session, this.#hub.options.limits)
+    const elements = readBatch(line, session, this.#context.options.limits)
     if (elements === undefined || session === undefined) return false
-    serveBatch(elements, session, { ...this.#exchange(), isStream: false }, this.#hub, true)
+    serveBatch(elements, session, { ...this.#exchange(), isStream: false }, this.#context, true)
     return true
   }
 
@@ -139,7 +139,7 @@ export class StdioListener {
       return this.#refuse(message, id, -32600, `a request with id ${id} is under way`)
     if (isModern(message)) return this.#serveModern(message, id)
     if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
-    if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#hub)
+    if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#context)
     const meta = message.params?.object('_meta')
     if (PER_EXCHANGE.some((key) => meta?.has(key) === true))
       return this.#refuse(message, id, -32602, `params._meta["${META.version}"] is missing`)
@@ -170,22 +170,22 @@ export class StdioListener {
       { principal, scope, facts: PIPE_FACTS, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
       exchange,
       abort,
-      this.#hub,
+      this.#context,
     )
   }
 
   #initialize(message: Envelope, id: Id): void {
     const { principal, scope } = this.#options
     try {
-      const introduction = readInitialize(message, this.#hub.options.revisions)
-      const session = new Session(introduction, principal, scope, this.#hub.admission)
+      const introduction = readInitialize(message, this.#context.options.revisions)
+      const session = new Session(introduction, principal, scope, this.#context.admission)
       session.see(scope, PIPE_FACTS)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
       this.#introduce(session.capabilities, session, introduction.hops, introduction.clientInfo)
-      whenReady(initializeAnswer(session.caller, this.#hub, true), (result) => {
+      whenReady(initializeAnswer(session.caller, this.#context, true), (result) => {
         this.#pipe.write(resultMessage(id, result))
-        announceChanges(session, this.#hub)
+        announceChanges(session, this.#context)
       })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
@@ -196,10 +196,10 @@ export class StdioListener {
           id,
           era: 'legacy',
           method: message.method,
-          ref: this.#hub.nextRef(),
+          ref: this.#context.nextRef(),
           encode: (result) => result,
         },
-        this.#hub,
+        this.#context,
       )
       this.#pipe.write(reply.message)
     }
@@ -214,7 +214,7 @@ export class StdioListener {
     if (abort !== undefined && key !== undefined) {
       this.#modern.delete(key)
       abort.abort(message.params)
-    } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#hub)
+    } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#context)
   }
 
   #introduce(capabilities: Capabilities, session: Session | undefined, hops: number, clientInfo: unknown): void {
@@ -238,6 +238,6 @@ export class StdioListener {
 
   #note(error: Error, method?: string): void {
     const { principal, scope } = this.#options
-    noteError(this.#hub, error, { principal, scope, ...(this.#session !== undefined && { session: this.#session }) }, method)
+    noteError(this.#context, error, { principal, scope, ...(this.#session !== undefined && { session: this.#session }) }, method)
   }
 }

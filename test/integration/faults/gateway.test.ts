@@ -220,7 +220,7 @@ describe('F-31 what throws where nobody foresaw it', () => {
       await using beside = await legacyHttp.connect(gateway)
       const under = play(beside, referee, 'held__t')
       await gateway.fake('held').until('tools/call')
-      const { core } = gateway.running.hub
+      const { core } = gateway.running.context
       for (const point of POINTS) {
         const before = Object.getOwnPropertyDescriptor(core, point)
         Object.defineProperty(core, point, {

@@ -7,7 +7,7 @@ import { startGateway } from '../../support/gateway.ts'
 import { send } from '../../support/fakes/raw-http.ts'
 
 const shed = ({ running }: TestGateway, shedding: number): void => {
-  Object.assign(running.hub, { overload: { shedding, reason: 'a test' } })
+  Object.assign(running.context, { overload: { shedding, reason: 'a test' } })
 }
 const answering = fake.of({ kind: 'modern http', tools: ['echo'] })
 const call = { name: 'a__echo', arguments: {} }

@@ -143,7 +143,7 @@ describe('OAuth scopes', () => {
     await using gateway = await start()
     await using host = await modernPipe.connect(gateway, { identity: identityOf('bob') })
     expect(await names(host)).toHaveLength(4)
-    const { core } = gateway.running.hub
+    const { core } = gateway.running.context
     const scopeOf = (...scopes: string[]) => core.scopeFor(identityOf('ana', { scopes }), {})
     expect(scopeOf('mcp:a', 'openid')).toBe(scopeOf('email', 'mcp:connect', 'mcp:a'))
     expect(scopeOf('mcp:a')).not.toBe(scopeOf('mcp:a:write'))
@@ -151,7 +151,7 @@ describe('OAuth scopes', () => {
 
   test('B260 a server that the scopes hide is no endpoint of its own', async () => {
     await using gateway = await start()
-    const { core } = gateway.running.hub
+    const { core } = gateway.running.context
     const at = (server: string, ...scopes: string[]) => core.scopeFor(identityOf('ana', { scopes }), { server })
     expect(at('a', 'mcp:connect')).toBeUndefined()
     expect(at('a', 'mcp:a')).toEqual({ server: 'a', granted: 'mcp:a' })

@@ -235,14 +235,14 @@ describe('by credential', () => {
     const identity = identityOf('ana', { toolsets: ['review', 'ops'] })
     expect(await toolsOf(gateway, { identity })).toEqual(['a__read_file', 'b__search'])
     expect(await toolsOf(gateway, { identity, toolset: 'ops' })).toHaveLength(4)
-    const scope = (path: EndpointPath) => gateway.running.hub.core.scopeFor(identity, path)
+    const scope = (path: EndpointPath) => gateway.running.context.core.scopeFor(identity, path)
     for (const path of [{ toolset: 'default' }, { toolset: 'nope' }, { server: 'nope' }]) expect(scope(path)).toBeUndefined()
     expect(scope({})).toBe(scope({ toolset: 'review' }))
   })
 
   test('a credential without toolsets of the configuration gets nothing, never everything', async () => {
     await using gateway = await start()
-    const { core } = gateway.running.hub
+    const { core } = gateway.running.context
     for (const toolsets of [[], ['gone'], ['gone', 'review']]) {
       expect(core.scopeFor(identityOf('ana', { toolsets }), {})).toBeUndefined()
     }
@@ -254,7 +254,7 @@ describe('by credential', () => {
     const two = toolsetOf({ tools: ['a__delete*', 'c__*'] }, { name: 'two' })
     await using gateway = await start([one, two, OPS])
     const path = { server: 'a' }
-    const { core } = gateway.running.hub
+    const { core } = gateway.running.context
     for (const [toolsets, names] of [
       [['one'], ['read_file']],
       [

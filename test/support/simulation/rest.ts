@@ -12,12 +12,12 @@ import type { Machine } from './builtins.ts'
 const GONE = [Session, EventLog, PostExchange, ParkedCall, PendingCall] as const
 
 /** In words; `isDeep`: also looks for objects that something still refers to, which takes a whole garbage collection. */
-export const leftOver = ({ front, gateway, hub }: Running, { network }: Machine, isDeep: boolean): readonly string[] => {
+export const leftOver = ({ front, gateway, context }: Running, { network }: Machine, isDeep: boolean): readonly string[] => {
   const counts: Readonly<Record<string, number>> = {
     sessions: front.sessionCount,
     'calls in flight': front.inFlight,
     'parked calls': gateway.parking.size,
-    'bytes of messages': hub.bodies.held.bytes,
+    'bytes of messages': context.bodies.held.bytes,
     'connections of hosts': front.addresses.flatMap(({ port }) => network.at(port)).length,
   }
   const found = Object.entries(counts).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]))

@@ -44,7 +44,7 @@ const UNMAPPED = JSON.stringify({
 export class Guard {
   readonly resource: ProtectedResource | undefined
   readonly #verifier: CredentialVerifier
-  readonly #hub: Pick<ListenerContext, 'log' | 'denied'>
+  readonly #context: Pick<ListenerContext, 'log' | 'denied'>
   readonly #entrance: readonly string[]
   /** All that hosts are asked for. */
   readonly #asked: ReadonlySet<string>
@@ -63,12 +63,12 @@ export class Guard {
     path: string,
     fetch: Fetch,
     seal: Seal,
-    hub: Pick<ListenerContext, 'log' | 'denied' | 'subjects'>,
+    context: Pick<ListenerContext, 'log' | 'denied' | 'subjects'>,
   ) {
-    this.#subjects = hub.subjects
+    this.#subjects = context.subjects
     const { oauth } = auth
     this.resource = oauth && new ProtectedResource(oauth, path)
-    const log = new TokenLog(hub.log)
+    const log = new TokenLog(context.log)
     this.#log = log
     const { client, proxiesRegistration = false } = oauth ?? {}
     if (oauth !== undefined && client !== undefined && proxiesRegistration) {
@@ -88,7 +88,7 @@ export class Guard {
     }
     this.#origin = oauth === undefined ? '' : originOf(oauth)
     this.#verifier = new CredentialVerifier(auth, fetch, (why) => log.refused(why))
-    this.#hub = hub
+    this.#context = context
     this.#path = path
     this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
     this.#asked = new Set(oauth?.scopes)
@@ -123,7 +123,7 @@ export class Guard {
     const document = this.resource?.documentAt(path)
     const isRelayed = this.#relaysMetadata && path === ISSUER_METADATA
     if (document === undefined && !isRelayed) {
-      this.#hub.denied?.({ reason: 'path', status: 404, path, client: request.client })
+      this.#context.denied?.({ reason: 'path', status: 404, path, client: request.client })
       request.reply(404, {})
     } else if (request.method !== 'GET') request.reply(405, { Allow: 'GET' })
     else if (document === undefined) this.#relayMetadata(request)
@@ -151,7 +151,7 @@ export class Guard {
     } catch (error) {
       const status = error instanceof VerifierBusy ? 429 : 503
       this.#log.unverified(error as Error)
-      this.#hub.denied?.({
+      this.#context.denied?.({
         reason: 'overloaded',
         status,
         path: request.path,
@@ -209,8 +209,8 @@ export class Guard {
     principal?: string,
   ): undefined {
     const { path } = request
-    this.#hub.log.debug({ path, status, error, client: request.client }, 'a request was refused')
-    this.#hub.denied?.({
+    this.#context.log.debug({ path, status, error, client: request.client }, 'a request was refused')
+    this.#context.denied?.({
       reason: REASONS[status],
       status,
       path,
@@ -226,7 +226,7 @@ export class Guard {
 
   /** Without a challenge: a host would sign in again, with the same result. */
   #refuseUnmapped(request: HttpRequest, principal: string): undefined {
-    this.#hub.denied?.({
+    this.#context.denied?.({
       reason: 'forbidden',
       status: 403,
       principal,
@@ -242,7 +242,7 @@ export class Guard {
     this.#verifier.issuerMetadata().then(
       (text = '') => request.reply(200, JSON_DOCUMENT, [Buffer.from(text)]),
       (error: unknown) => {
-        this.#hub.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
+        this.#context.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
         request.reply(503, SOON)
       },
     )

@@ -24,11 +24,11 @@ interface Refused {
 }
 
 export class OriginGuard {
-  readonly #hub: Pick<ListenerContext, 'log' | 'denied'>
+  readonly #context: Pick<ListenerContext, 'log' | 'denied'>
   readonly #throttle: Throttle
 
-  constructor(hub: Pick<ListenerContext, 'log' | 'denied'>, clock?: () => number) {
-    this.#hub = hub
+  constructor(context: Pick<ListenerContext, 'log' | 'denied'>, clock?: () => number) {
+    this.#context = context
     this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }
 
@@ -37,14 +37,14 @@ export class OriginGuard {
     const refused = findRefused(request, rules, checksHost)
     if (refused === undefined) return false
     this.#log(refused, request.path)
-    this.#hub.denied?.({ reason: 'origin', status: 403, path: request.path, client: request.client, detail: refused.text })
+    this.#context.denied?.({ reason: 'origin', status: 403, path: request.path, client: request.client, detail: refused.text })
     request.reply(403, JSON_TYPE, errorMessage(undefined, errorObject(-32600, refused.text)))
     return true
   }
 
   #log({ header, value, text }: Refused, path: string): void {
     const count = this.#throttle.due()
-    if (count !== undefined) this.#hub.log.warn({ [header.toLowerCase()]: value, path, count }, `refused with 403: ${text}`)
+    if (count !== undefined) this.#context.log.warn({ [header.toLowerCase()]: value, path, count }, `refused with 403: ${text}`)
   }
 }
 

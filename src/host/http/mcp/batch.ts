@@ -68,22 +68,22 @@ export const serveBatch = (
   elements: readonly BatchElement[],
   session: Session,
   outlet: BatchOutlet,
-  hub: ListenerContext,
+  context: ListenerContext,
   onePerId: boolean,
 ): void => {
   const answered = elements.filter((element) => element instanceof EnvelopeError || element.kind === 'request')
   const answers = new Answers(outlet, answered.length)
   const refuse = (error: EnvelopeError): void => {
-    noteError(hub, error, { ...session.caller, session })
+    noteError(context, error, { ...session.caller, session })
     answers.refuse(error)
   }
   for (const element of elements) {
     if (element instanceof EnvelopeError) refuse(element)
-    else if (element.kind !== 'request') withinMessage(hub, element, () => hearLegacy(element, session, hub))
+    else if (element.kind !== 'request') withinMessage(context, element, () => hearLegacy(element, session, context))
     else if (isModern(element)) refuse(new EnvelopeError(-32600, MODERN_ELEMENT, element.id))
     else if (onePerId && session.isRunning(element.id ?? ''))
       refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
-    else serveLegacy(element, session, answers.exchange(), hub)
+    else serveLegacy(element, session, answers.exchange(), context)
   }
 }
 

@@ -34,19 +34,19 @@ interface Named {
 }
 
 export class Elsewhere {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #replicas: Replicas
 
-  constructor(hub: ListenerContext, replicas: Replicas) {
-    this.#hub = hub
+  constructor(context: ListenerContext, replicas: Replicas) {
+    this.#context = context
     this.#replicas = replicas
   }
 
   /** Serves the request here or at the replica it belongs to. `id`: the session it names, if this process does not have it. */
   route(entrance: RoutedRequest, body: Buffer | undefined, id: string | undefined, serve: () => void): void {
     if (this.#replicas.isPassedOn(entrance.request)) return serve()
-    const home = id === undefined ? this.#homeOfState(body) : this.#hub.sessionIds.homeOf(id)
-    if (home === undefined || (id !== undefined && this.#hub.sessionIds.hasEnded(id))) return serve()
+    const home = id === undefined ? this.#homeOfState(body) : this.#context.sessionIds.homeOf(id)
+    if (home === undefined || (id !== undefined && this.#context.sessionIds.hasEnded(id))) return serve()
     void this.#send(entrance, body, { home, id }, serve)
   }
 
@@ -56,7 +56,7 @@ export class Elsewhere {
 
   /** The same for a message to an HTTP+SSE stream, which ends with its replica. */
   routeStream(entrance: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
-    const home = this.#hub.sessionIds.homeOf(id)
+    const home = this.#context.sessionIds.homeOf(id)
     if (home === undefined) return refuse()
     void this.#send(entrance, body, { home, id: undefined }, refuse)
   }
@@ -64,7 +64,7 @@ export class Elsewhere {
   #homeOfState(body: Buffer | undefined): string | undefined {
     if (body === undefined || !body.includes(REQUEST_STATE)) return undefined
     const state = this.#read(body)?.params?.text('requestState')
-    return state === undefined ? undefined : this.#hub.core.homeOf(state)
+    return state === undefined ? undefined : this.#context.core.homeOf(state)
   }
 
   async #send(entrance: RoutedRequest, body: Buffer | undefined, { home, id }: Named, serve: () => void): Promise<void> {
@@ -75,16 +75,16 @@ export class Elsewhere {
         let to: Home | undefined
         try {
           to = await this.#replicas.locate(home, id)
-          if (to === undefined && id !== undefined) await this.#hub.sessionIds.learn(id)
+          if (to === undefined && id !== undefined) await this.#context.sessionIds.learn(id)
         } catch (error) {
           // One slow answer of the store is no outage. In an outage the next try fails at once (F-28).
           if (error instanceof StoreDown && tries + 1 < MAX_TRIES && performance.now() < retryUntilMs) continue
           throw error
         }
         if (to === undefined) {
-          withinRequest(request, this.#hub, serve)
+          withinRequest(request, this.#context, serve)
           // Of another principal, or refused: what was read is not needed.
-          if (id !== undefined) this.#hub.sessionIds.restored(id)
+          if (id !== undefined) this.#context.sessionIds.restored(id)
           return
         }
         const end = await this.#replicas.passOn(request, body, to)
@@ -94,8 +94,8 @@ export class Elsewhere {
       throw new Failure('store_unavailable', 'no replica takes the request', RETRY)
     } catch (error) {
       const failure = failureOf(error)
-      if (failure !== undefined) return refuseBusy(this.#hub, entrance, failure, body && this.#read(body))
-      withinRequest(request, this.#hub, () => {
+      if (failure !== undefined) return refuseBusy(this.#context, entrance, failure, body && this.#read(body))
+      withinRequest(request, this.#context, () => {
         throw error
       })
     }
@@ -114,13 +114,13 @@ export class Elsewhere {
         id: message.id,
         era,
         method: message.method,
-        ref: this.#hub.nextRef(),
+        ref: this.#context.nextRef(),
         encode: (result) =>
           era === 'legacy'
             ? result
-            : encodeModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#hub)),
+            : encodeModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#context)),
       },
-      this.#hub,
+      this.#context,
     )
     request.reply(reply.status, JSON_TYPE, reply.message)
   }
@@ -128,7 +128,7 @@ export class Elsewhere {
   /** `undefined`: no message, or a batch. */
   #read(body: Buffer): Envelope | undefined {
     try {
-      return readHostMessage(body, this.#hub.options.limits)
+      return readHostMessage(body, this.#context.options.limits)
     } catch (error) {
       if (error instanceof EnvelopeError) return undefined
       throw error

@@ -31,7 +31,7 @@ import { Elsewhere } from './elsewhere.ts'
 import { SessionRequests } from './session-requests.ts'
 
 export class HttpListener {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #sessions: SessionRequests
   readonly #sweeper: Sweeper
   /** What lives at other replicas; `undefined`: there are none. */
@@ -41,11 +41,11 @@ export class HttpListener {
   #nextPost = 0
   #isDraining = false
 
-  constructor(hub: ListenerContext, sweeper: Sweeper) {
-    this.#hub = hub
-    this.#sessions = new SessionRequests(hub)
+  constructor(context: ListenerContext, sweeper: Sweeper) {
+    this.#context = context
+    this.#sessions = new SessionRequests(context)
     this.#sweeper = sweeper
-    this.#elsewhere = hub.replicas && new Elsewhere(hub, hub.replicas)
+    this.#elsewhere = context.replicas && new Elsewhere(context, context.replicas)
     sweeper.watch(this)
   }
 
@@ -81,29 +81,29 @@ export class HttpListener {
 
   sweep(): void {
     const nowMs = performance.now()
-    for (const post of this.#posts.values()) post.sweep(nowMs, this.#hub.options.limits, this.#hub.limits)
+    for (const post of this.#posts.values()) post.sweep(nowMs, this.#context.options.limits, this.#context.limits)
     this.#sessions.sweep(nowMs)
   }
 
   handle(entrance: RoutedRequest): void {
     const { request } = entrance
     if (request.method === 'POST') this.#post(entrance)
-    else if (latestLegacyWithin(this.#hub.options.revisions) === undefined) turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+    else if (latestLegacyWithin(this.#context.options.revisions) === undefined) turnAway(this.#context, entrance, 405, { Allow: 'POST' })
     else if (request.method === 'GET') this.#routed(entrance, undefined, () => this.#sessions.get(entrance))
     else if (request.method === 'DELETE') this.#routed(entrance, undefined, () => this.#sessions.delete(entrance))
-    else turnAway(this.#hub, entrance, 405, { Allow: 'GET, POST, DELETE' })
+    else turnAway(this.#context, entrance, 405, { Allow: 'GET, POST, DELETE' })
   }
 
   #post(entrance: RoutedRequest): void {
     const { request } = entrance
-    const { limits } = this.#hub.options
-    if (!carriesJson(request)) return refuse(this.#hub, entrance, 415, -32600, 'Content-Type must be application/json')
+    const { limits } = this.#context.options
+    if (!carriesJson(request)) return refuse(this.#context, entrance, 415, -32600, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
-      return refuse(this.#hub, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
-    if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
+      return refuse(this.#context, entrance, 406, -32600, 'Accept must list application/json and text/event-stream')
+    if (this.#isDraining) return turnAway(this.#context, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
-      withinRequest(request, this.#hub, () => {
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, entrance, body)
+      withinRequest(request, this.#context, () => {
         if (this.#elsewhere === undefined) this.#message(entrance, body)
         else this.#routed(entrance, body, () => this.#message(entrance, body))
       })
@@ -123,18 +123,18 @@ export class HttpListener {
     let message: Envelope
     try {
       if (this.#sessions.batch(entrance, body)) return
-      message = readHostMessage(body, this.#hub.options.limits)
+      message = readHostMessage(body, this.#context.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
-      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
-      note(this.#hub, entrance, 400, error.message, undefined)
+      if (error.limit !== undefined) this.#context.limits.hit(error.limit)
+      note(this.#context, entrance, 400, error.message, undefined)
       return request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
     }
     const version = request.header('mcp-protocol-version')
     const namesModern = version !== undefined && isModernRevision(version)
     // Row 9 comes before row 10: a request that names or opens a session is legacy, for any value of the header.
     const isLegacy = message.method === 'initialize' || request.header('mcp-session-id') !== undefined
-    const { revisions } = this.#hub.options
+    const { revisions } = this.#context.options
     const isLegacySpoken = latestLegacyWithin(revisions) !== undefined
     if (isModern(message) || (namesModern && !isLegacy) || (!isLegacySpoken && message.method !== 'initialize'))
       this.#modern(message, entrance)
@@ -146,11 +146,11 @@ export class HttpListener {
 
   #modern(message: Envelope, entrance: RoutedRequest): void {
     const { request, principal, scope, facts, untilMs, challenge } = entrance
-    if (message.kind === 'response') return refuse(this.#hub, entrance, 400, -32600, 'a modern host sends no responses')
+    if (message.kind === 'response') return refuse(this.#context, entrance, 400, -32600, 'a modern host sends no responses')
     if (message.kind === 'notification') return request.reply(202, {})
-    const refusal = this.#hub.admission.refuse(principal)
-    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
-    const { streamAfterMs } = this.#hub.options
+    const refusal = this.#context.admission.refuse(principal)
+    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal, message)
+    const { streamAfterMs } = this.#context.options
     const abort = new Cancellation()
     const exchange = new PostExchange(this.#nextPost++, {
       request,
@@ -168,6 +168,6 @@ export class HttpListener {
       onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
-    serveModern(message, { principal, scope, facts, headers: request.headers(), pipe: undefined }, exchange, abort, this.#hub)
+    serveModern(message, { principal, scope, facts, headers: request.headers(), pipe: undefined }, exchange, abort, this.#context)
   }
 }

@@ -41,11 +41,11 @@ export const carriesJson = (request: HttpRequest): boolean => mediaType(request.
  * Refuses an encoded body before it is read. Bodies are not decoded here, and a body that one parser decodes and another does not would
  * be two different requests. True: it was refused and answered.
  */
-export const refuseEncoded = (hub: Pick<ListenerContext, 'denied'>, request: HttpRequest): boolean => {
+export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request: HttpRequest): boolean => {
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false
   const text = 'a body with Content-Encoding is not taken: send it as it is'
-  hub.denied?.({ reason: 'invalid', status: 415, path: request.path, client: request.client, detail: text })
+  context.denied?.({ reason: 'invalid', status: 415, path: request.path, client: request.client, detail: text })
   request.reply(415, { ...JSON_TYPE, 'Accept-Encoding': 'identity' }, errorMessage(undefined, errorObject(-32600, text)))
   return true
 }
@@ -66,29 +66,29 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
 }
 
 /** Refuses a request over a limit, with the reason and `Retry-After`: 429 for a limit per principal (T-32), else 503. */
-export const refuseBusy = (hub: Busy, entrance: RoutedRequest, failure: Failure, message?: Envelope): void => {
+export const refuseBusy = (context: Busy, entrance: RoutedRequest, failure: Failure, message?: Envelope): void => {
   const { limit = '', retryAfterMs = 1_000 } = failure.facts
   const id = message?.kind === 'request' ? message.id : undefined
   const status = limit.endsWith('_per_principal') ? 429 : 503
-  const failed: Failed = { id, era: 'legacy', method: '', ref: hub.nextRef(), encode: (result) => result }
-  note(hub, entrance, status, failure.message, message)
+  const failed: Failed = { id, era: 'legacy', method: '', ref: context.nextRef(), encode: (result) => result }
+  note(context, entrance, status, failure.message, message)
   const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
-  entrance.request.reply(status, headers, errorReply(failure, failed, hub).message)
+  entrance.request.reply(status, headers, errorReply(failure, failed, context).message)
 }
 
 type Busy = Pick<ListenerContext, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
 
 /** Why the body of a request was not read. */
-export const refuseBody = (hub: ListenerContext, entrance: RoutedRequest, why: Unread): void => {
-  const { maxBodyBytes } = hub.options.limits
-  if (why === 'overloaded') return refuseBusy(hub, entrance, reached('limits.in_flight_bytes', hub.bodies.held.max))
-  hub.limits.hit('listen.limits.max_body')
-  refuse(hub, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
+export const refuseBody = (context: ListenerContext, entrance: RoutedRequest, why: Unread): void => {
+  const { maxBodyBytes } = context.options.limits
+  if (why === 'overloaded') return refuseBusy(context, entrance, reached('limits.in_flight_bytes', context.bodies.held.max))
+  context.limits.hit('listen.limits.max_body')
+  refuse(context, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
 }
 
 /** Answers with a JSON-RPC error and reports the denial. */
 export const refuse = (
-  hub: Pick<ListenerContext, 'denied'>,
+  context: Pick<ListenerContext, 'denied'>,
   entrance: RoutedRequest,
   status: number,
   code: number,
@@ -96,18 +96,18 @@ export const refuse = (
   message?: Envelope,
 ): void => {
   const id = message?.kind === 'request' ? message.id : undefined
-  note(hub, entrance, status, text, message)
+  note(context, entrance, status, text, message)
   entrance.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
 }
 
 /** The same without a body. */
 export const turnAway = (
-  hub: Pick<ListenerContext, 'denied'>,
+  context: Pick<ListenerContext, 'denied'>,
   entrance: RoutedRequest,
   status: number,
   headers: Readonly<Record<string, string>>,
   message?: Envelope,
 ): void => {
-  note(hub, entrance, status, undefined, message)
+  note(context, entrance, status, undefined, message)
   entrance.request.reply(status, headers)
 }

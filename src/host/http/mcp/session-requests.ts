@@ -43,20 +43,20 @@ const YIELD_AT_ONCE = 500
 const sameResult = (result: JsonObject): JsonObject => result
 
 export class SessionRequests {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #sessions: Sessions
   /** What can be resumed, of all sessions. */
   readonly #budget: EventBudget
   #nextPost = 0
 
-  constructor(hub: ListenerContext) {
-    this.#hub = hub
+  constructor(context: ListenerContext) {
+    this.#context = context
     this.#sessions = new Sessions(
-      () => hub.options.limits,
-      hub.limits,
-      ({ id }) => hub.sessionIds.end(id),
+      () => context.options.limits,
+      context.limits,
+      ({ id }) => context.sessionIds.end(id),
     )
-    this.#budget = new EventBudget(() => hub.options.limits.maxTotalEventBytes, hub.limits)
+    this.#budget = new EventBudget(() => context.options.limits.maxTotalEventBytes, context.limits)
   }
 
   get size(): number {
@@ -77,7 +77,7 @@ export class SessionRequests {
     const ids = this.#sessions.ids
     for (let at = 0; at < ids.length; at += YIELD_AT_ONCE) {
       const some = ids.slice(at, at + YIELD_AT_ONCE)
-      const taken = await this.#hub.replicas?.areTakenOver(some)
+      const taken = await this.#context.replicas?.areTakenOver(some)
       for (const [index, id] of some.entries()) if (taken?.[index] === true) this.#sessions.yield(id)
     }
   }
@@ -99,20 +99,20 @@ export class SessionRequests {
   initialize(message: Envelope, entrance: RoutedRequest): void {
     const { request, principal, scope } = entrance
     const id = message.id ?? 'null'
-    const refusal = this.#hub.admission.refuseSession()
-    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
+    const refusal = this.#context.admission.refuseSession()
+    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal, message)
     try {
-      const introduction = readInitialize(message, this.#hub.options.revisions)
-      const { session } = this.#add(introduction, entrance, this.#hub.sessionIds.mint(introduction, principal, scope))
-      whenReady(initializeAnswer(session.caller, this.#hub), (result) =>
+      const introduction = readInitialize(message, this.#context.options.revisions)
+      const { session } = this.#add(introduction, entrance, this.#context.sessionIds.mint(introduction, principal, scope))
+      whenReady(initializeAnswer(session.caller, this.#context), (result) =>
         request.reply(200, { ...JSON_TYPE, 'Mcp-Session-Id': session.id }, resultMessage(id, result)),
       )
     } catch (error) {
-      if (error instanceof Failure) return refuseBusy(this.#hub, entrance, error, message)
-      const ref = this.#hub.nextRef()
-      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, encode: (result) => result }, this.#hub)
+      if (error instanceof Failure) return refuseBusy(this.#context, entrance, error, message)
+      const ref = this.#context.nextRef()
+      const reply = errorReply(error, { id, era: 'legacy', method: 'initialize', ref, encode: (result) => result }, this.#context)
       const status = error instanceof Refusal ? error.status : 503
-      note(this.#hub, entrance, status, String(error), message)
+      note(this.#context, entrance, status, String(error), message)
       request.reply(status, JSON_TYPE, reply.message)
     }
   }
@@ -122,25 +122,25 @@ export class SessionRequests {
     const { request } = entrance
     const held = this.#session(entrance, message)
     if (held === undefined) return
-    if (version !== undefined && !(isRevision(version) && isWithin(version, this.#hub.options.revisions)))
-      return refuse(this.#hub, entrance, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    if (version !== undefined && !(isRevision(version) && isWithin(version, this.#context.options.revisions)))
+      return refuse(this.#context, entrance, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     if (message.kind !== 'request') {
-      hearLegacy(message, held.session, this.#hub)
+      hearLegacy(message, held.session, this.#context)
       return request.reply(202, {})
     }
-    const refusal = this.#hub.admission.refuse(held.session.principal)
-    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
-    serveLegacy(message, held.session, this.#exchange(held, entrance, message), this.#hub)
+    const refusal = this.#context.admission.refuse(held.session.principal)
+    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal, message)
+    serveLegacy(message, held.session, this.#exchange(held, entrance, message), this.#context)
   }
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
   batch(entrance: RoutedRequest, body: Buffer): boolean {
     const { request } = entrance
     const held = this.#find(entrance)
-    const elements = readBatch(body, held?.session, this.#hub.options.limits)
+    const elements = readBatch(body, held?.session, this.#context.options.limits)
     if (elements === undefined || held === undefined) return false
     const exchange = isAnswered(elements) ? this.#exchange(held, entrance) : TAKEN
-    serveBatch(elements, held.session, exchange, this.#hub, false)
+    serveBatch(elements, held.session, exchange, this.#context, false)
     if (exchange === TAKEN) request.reply(202, {})
     return true
   }
@@ -148,9 +148,9 @@ export class SessionRequests {
   /** Opens the standalone stream, or resumes one. */
   get(entrance: RoutedRequest): void {
     const { request } = entrance
-    if (!accepts(request, EVENTS)) return refuse(this.#hub, entrance, 406, -32600, 'Accept must list text/event-stream')
+    if (!accepts(request, EVENTS)) return refuse(this.#context, entrance, 406, -32600, 'Accept must list text/event-stream')
     if (request.header('mcp-session-id') === undefined && isModernVersion(request))
-      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+      return turnAway(this.#context, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
     if (held === undefined) return
     const lastEventId = request.header('last-event-id')
@@ -163,7 +163,7 @@ export class SessionRequests {
   /** Ends a session. */
   delete(entrance: RoutedRequest): void {
     if (entrance.request.header('mcp-session-id') === undefined && isModernVersion(entrance.request))
-      return turnAway(this.#hub, entrance, 405, { Allow: 'POST' })
+      return turnAway(this.#context, entrance, 405, { Allow: 'POST' })
     const held = this.#session(entrance)
     if (held === undefined) return
     this.#sessions.end(held)
@@ -171,7 +171,7 @@ export class SessionRequests {
   }
 
   #exchange(held: HttpSession, { request, challenge }: RoutedRequest, message?: Envelope): PostExchange {
-    const { options, store } = this.#hub
+    const { options, store } = this.#context
     const { elicitation, sampling, roots } = held.session.capabilities
     const mayBeAsked = elicitation !== undefined || sampling !== undefined || roots !== undefined
     const exchange = new PostExchange(this.#nextPost++, {
@@ -196,7 +196,7 @@ export class SessionRequests {
     const { request } = entrance
     if (request.header('mcp-session-id') === undefined) {
       refuse(
-        this.#hub,
+        this.#context,
         entrance,
         400,
         -32600,
@@ -206,7 +206,7 @@ export class SessionRequests {
       return undefined
     }
     const held = this.#find(entrance)
-    if (held === undefined) refuse(this.#hub, entrance, 404, -32600, GONE, message)
+    if (held === undefined) refuse(this.#context, entrance, 404, -32600, GONE, message)
     return held
   }
 
@@ -222,22 +222,22 @@ export class SessionRequests {
   }
 
   #add(introduction: Introduction, { principal, scope, facts, untilMs }: RoutedRequest, id: string): HttpSession {
-    const session = new Session(introduction, principal, scope, this.#hub.admission, id, 'http')
+    const session = new Session(introduction, principal, scope, this.#context.admission, id, 'http')
     session.see(scope, facts)
-    const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#hub.options.limits
+    const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#context.options.limits
     const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
-    const { store } = this.#hub
+    const { store } = this.#context
     const stored = store && new StoredEvents(store, digestOf(id), { maxEvents, ttlMs: maxEventAgeMs })
-    session.log = new EventLog(limits, this.#budget, this.#hub.limits, stored)
+    session.log = new EventLog(limits, this.#budget, this.#context.limits, stored)
     const held = this.#sessions.add(session, untilMs)
-    session.onSet = (settings) => this.#hub.sessionIds.keep(id, settings)
-    announceChanges(session, this.#hub)
+    session.onSet = (settings) => this.#context.sessionIds.keep(id, settings)
+    announceChanges(session, this.#context)
     return held
   }
 
   /** Takes up a session of an earlier process (B276). Its links are opened when it calls; what is listed may be another. */
   #reopen(id: string, entrance: RoutedRequest): HttpSession | undefined {
-    const { sessionIds, options, log } = this.#hub
+    const { sessionIds, options, log } = this.#context
     const reopened = sessionIds.reopen(id, entrance.principal, entrance.scope)
     if (reopened === undefined || !isWithin(reopened.introduction.revision, options.revisions)) return undefined
     let held: HttpSession
@@ -254,17 +254,17 @@ export class SessionRequests {
     held.isReopened = true
     this.#restore(session, id)
     announceAll(session)
-    restoreSettings(session, reopened.settings, this.#hub)
+    restoreSettings(session, reopened.settings, this.#context)
     return held
   }
 
   /** Streams that its replica had: a request without an answer ends here, since its server may have acted. */
   #restore(session: Session, id: string): void {
-    const streams = this.#hub.sessionIds.restored(id)
+    const streams = this.#context.sessionIds.restored(id)
     for (const { name, of } of (streams && session.log?.restore(streams)) ?? []) {
       const failure = new Failure('lost', 'the replica that ran the call has ended')
-      const failed = { ...of, era: 'legacy', ref: this.#hub.nextRef(), encode: sameResult } as const
-      session.log?.append(name, errorReply(failure, failed, this.#hub).message)
+      const failed = { ...of, era: 'legacy', ref: this.#context.nextRef(), encode: sameResult } as const
+      session.log?.append(name, errorReply(failure, failed, this.#context).message)
       session.log?.end(name)
     }
   }
@@ -294,7 +294,7 @@ export class SessionRequests {
     const missed = log?.after(lastEventId)
     if (log === undefined || missed === undefined)
       return refuse(
-        this.#hub,
+        this.#context,
         entrance,
         400,
         -32600,

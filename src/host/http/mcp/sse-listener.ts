@@ -45,15 +45,15 @@ interface Connected {
 }
 
 export class SseListener {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #connected = new Map<string, Connected>()
   /** What lives at other replicas; `undefined`: there are none. */
   readonly #elsewhere: Elsewhere | undefined
   #isDraining = false
 
-  constructor(hub: ListenerContext) {
-    this.#hub = hub
-    this.#elsewhere = hub.replicas && new Elsewhere(hub, hub.replicas)
+  constructor(context: ListenerContext) {
+    this.#context = context
+    this.#elsewhere = context.replicas && new Elsewhere(context, context.replicas)
   }
 
   get sessionCount(): number {
@@ -70,17 +70,17 @@ export class SseListener {
   open(entrance: RoutedRequest, prefix: string): void {
     const { request } = entrance
     const last = request.header('last-event-id')
-    if (last === undefined || this.#hub.store === undefined) return this.#open(entrance, prefix)
+    if (last === undefined || this.#context.store === undefined) return this.#open(entrance, prefix)
     // Without the store the session goes on with what is known here.
-    const open = (): void => withinRequest(request, this.#hub, () => this.#open(entrance, prefix))
-    this.#hub.sessionIds.learn(last).then(open, open)
+    const open = (): void => withinRequest(request, this.#context, () => this.#open(entrance, prefix))
+    this.#context.sessionIds.learn(last).then(open, open)
   }
 
   #open(entrance: RoutedRequest, prefix: string): void {
     const { request } = entrance
     const refusal = this.#refuse(entrance.principal)
-    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal)
-    const id = this.#hub.sessionIds.mintStream()
+    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal)
+    const id = this.#context.sessionIds.mintStream()
     const events = request.openEvents({})
     const connected: Connected = {
       events,
@@ -108,19 +108,19 @@ export class SseListener {
     const { request, principal, scope } = connected.entrance
     const id = request.header('last-event-id')
     if (id === undefined) return
-    const reopened = this.#hub.sessionIds.reopen(id, principal, scope)
-    if (reopened === undefined || !isWithin(reopened.introduction.revision, this.#hub.options.revisions)) return
+    const reopened = this.#context.sessionIds.reopen(id, principal, scope)
+    if (reopened === undefined || !isWithin(reopened.introduction.revision, this.#context.options.revisions)) return
     const session = this.#begin(connected, reopened.introduction)
     connected.startedMs -= Date.now() - reopened.issuedMs
     this.#keepSettings(session, id)
     session.initialized()
     announceAll(session)
-    restoreSettings(session, reopened.settings, this.#hub)
+    restoreSettings(session, reopened.settings, this.#context)
   }
 
   /** The same of a host that does not say which session it had: what its header says, and nothing that it could be asked. */
   #goOnUnknown(connected: Connected, version: string | undefined): Session | undefined {
-    const { revisions } = this.#hub.options
+    const { revisions } = this.#context.options
     const said = version !== undefined && isLegacyRevision(version) ? version : OLDEST_LEGACY
     const revision = isWithin(said, revisions) ? said : latestLegacyWithin(revisions)
     if (revision === undefined) return undefined
@@ -131,17 +131,17 @@ export class SseListener {
 
   /** `id`: what its host names when it opens its stream again. */
   #keepSettings(session: Session, id: string): void {
-    session.onSet = (settings) => this.#hub.sessionIds.keep(id, settings)
+    session.onSet = (settings) => this.#context.sessionIds.keep(id, settings)
   }
 
   #begin(connected: Connected, introduction: Introduction): Session {
     const { events, entrance } = connected
-    const session = new Session(introduction, entrance.principal, entrance.scope, this.#hub.admission, undefined, 'sse')
+    const session = new Session(introduction, entrance.principal, entrance.scope, this.#context.admission, undefined, 'sse')
     session.see(entrance.scope, entrance.facts)
     connected.session = session
     connected.isTakenUp = true
     session.attach({ send: (parts) => events.message(parts), flow: events })
-    announceChanges(session, this.#hub)
+    announceChanges(session, this.#context)
     return session
   }
 
@@ -153,35 +153,35 @@ export class SseListener {
     if (connected === undefined && this.#elsewhere !== undefined && !this.#elsewhere.isPassedOn(request))
       return this.#passOn(entrance, id, this.#elsewhere)
     if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
-      return turnAway(this.#hub, entrance, 404, {})
+      return turnAway(this.#context, entrance, 404, {})
     connected.untilMs = Math.max(connected.untilMs, untilMs)
     connected.session?.see(scope, facts)
-    if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
-    if (this.#isDraining) return turnAway(this.#hub, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
-    const { limits } = this.#hub.options
+    if (!carriesJson(request)) return turnAway(this.#context, entrance, 415, {})
+    if (this.#isDraining) return turnAway(this.#context, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
+    const { limits } = this.#context.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
-      withinRequest(request, this.#hub, () => this.#received(body, entrance, connected))
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, entrance, body)
+      withinRequest(request, this.#context, () => this.#received(body, entrance, connected))
     })
   }
 
   /** The stream is at another replica, or was lost with it. */
   #passOn(entrance: RoutedRequest, id: string, elsewhere: Elsewhere): void {
     const { request } = entrance
-    if (!carriesJson(request)) return turnAway(this.#hub, entrance, 415, {})
-    request.readBody(this.#hub.options.limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#hub, entrance, body)
-      elsewhere.routeStream(entrance, body, id, () => turnAway(this.#hub, entrance, 404, {}))
+    if (!carriesJson(request)) return turnAway(this.#context, entrance, 415, {})
+    request.readBody(this.#context.options.limits.maxBodyBytes, (body) => {
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, entrance, body)
+      elsewhere.routeStream(entrance, body, id, () => turnAway(this.#context, entrance, 404, {}))
     })
   }
 
   /** Every session here is in use, for its stream is open: no other is ended for a new one. */
   #refuse(principal: string): Failure | undefined {
-    const { maxSessions, maxSessionsPerPrincipal } = this.#hub.options.limits
+    const { maxSessions, maxSessionsPerPrincipal } = this.#context.options.limits
     if (this.#connected.size >= maxSessions) return reached('listen.limits.sessions', maxSessions)
-    if (principal === SHARED_PRINCIPAL) return this.#hub.admission.refuseSession()
+    if (principal === SHARED_PRINCIPAL) return this.#context.admission.refuseSession()
     const own = [...this.#connected.values()].filter(({ entrance }) => entrance.principal === principal)
-    if (own.length < maxSessionsPerPrincipal) return this.#hub.admission.refuseSession()
+    if (own.length < maxSessionsPerPrincipal) return this.#context.admission.refuseSession()
     return reached('listen.limits.sessions_per_principal', maxSessionsPerPrincipal)
   }
 
@@ -190,22 +190,22 @@ export class SseListener {
     let message: Envelope
     try {
       if (this.#batch(body, connected)) return request.reply(202, {})
-      message = readHostMessage(body, this.#hub.options.limits)
+      message = readHostMessage(body, this.#context.options.limits)
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
-      if (error.limit !== undefined) this.#hub.limits.hit(error.limit)
-      note(this.#hub, entrance, 400, error.message, undefined)
+      if (error.limit !== undefined) this.#context.limits.hit(error.limit)
+      note(this.#context, entrance, 400, error.message, undefined)
       return request.reply(
         400,
         { 'Content-Type': 'application/json' },
         errorMessage(error.id, errorObject(error.code, error.message)),
       )
     }
-    const refusal = message.kind === 'request' ? this.#hub.admission.refuse(principal) : undefined
-    if (refusal !== undefined) return refuseBusy(this.#hub, entrance, refusal, message)
+    const refusal = message.kind === 'request' ? this.#context.admission.refuse(principal) : undefined
+    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal, message)
     request.reply(202, {})
     withinMessage(
-      this.#hub,
+      this.#context,
       message,
       () => this.#message(message, connected, request.header('mcp-protocol-version')),
       (parts) => connected.events.message(parts),
@@ -215,15 +215,15 @@ export class SseListener {
   sweep(): void {
     const wallMs = Date.now()
     const nowMs = performance.now()
-    const { sessionMaxMs } = this.#hub.options.limits
+    const { sessionMaxMs } = this.#context.options.limits
     for (const { events, session, startedMs, untilMs } of this.#connected.values()) {
       const isTooOld = nowMs - startedMs >= sessionMaxMs
       if (isTooOld) {
-        this.#hub.limits.passed('listen.limits.session_max')
+        this.#context.limits.passed('listen.limits.session_max')
         session?.end(sessionOver('listen.limits.session_max'))
       }
       if (isTooOld || wallMs >= untilMs) events.breakOff()
-      sweepStream(events, this.#hub.options.limits, this.#hub.limits)
+      sweepStream(events, this.#context.options.limits, this.#context.limits)
     }
   }
 
@@ -250,14 +250,14 @@ export class SseListener {
 
   /** False: this is no array. */
   #batch(body: Buffer, { events, session }: Connected): boolean {
-    const elements = readBatch(body, session, this.#hub.options.limits)
+    const elements = readBatch(body, session, this.#context.options.limits)
     if (elements === undefined || session === undefined) return false
     const send = (parts: Parts): void => events.message(parts)
     serveBatch(
       elements,
       session,
       { isStream: false, message: send, answer: send, end: () => undefined, transport: 'tcp' },
-      this.#hub,
+      this.#context,
       true,
     )
     return true
@@ -268,44 +268,44 @@ export class SseListener {
     const { events } = connected
     let { session } = connected
     const send = (parts: Parts): void => events.message(parts)
-    if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#hub)
+    if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#context)
     const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events, transport: 'tcp' }
     const refuse = (text: string): void => {
-      note(this.#hub, connected.entrance, 200, text, message)
+      note(this.#context, connected.entrance, 200, text, message)
       send(errorMessage(message.id, errorObject(-32600, text)))
     }
     const isFirst = session === undefined || connected.isTakenUp
     if (isFirst && message.method === 'initialize') this.#initialize(message, connected, send)
     else if ((session ??= this.#goOnUnknown(connected, version)) === undefined) refuse('send initialize first')
     else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
-    else serveLegacy(message, session, exchange, this.#hub)
+    else serveLegacy(message, session, exchange, this.#context)
   }
 
   #initialize(message: Envelope, connected: Connected, send: (parts: Parts) => void): void {
     const id = message.id ?? 'null'
     const { principal, scope, facts } = connected.entrance
     try {
-      const introduction = readInitialize(message, this.#hub.options.revisions)
-      const session = new Session(introduction, principal, scope, this.#hub.admission, undefined, 'sse')
+      const introduction = readInitialize(message, this.#context.options.revisions)
+      const session = new Session(introduction, principal, scope, this.#context.admission, undefined, 'sse')
       session.see(scope, facts)
       connected.session?.end()
       connected.isTakenUp = false
       connected.session = session
       session.attach({ send, flow: connected.events })
-      const sessionId = this.#hub.sessionIds.mint(introduction, principal, scope)
+      const sessionId = this.#context.sessionIds.mint(introduction, principal, scope)
       this.#keepSettings(session, sessionId)
-      whenReady(initializeAnswer(session.caller, this.#hub), (result) => {
+      whenReady(initializeAnswer(session.caller, this.#context), (result) => {
         connected.events.message(resultMessage(id, result), sessionId)
-        announceChanges(session, this.#hub)
+        announceChanges(session, this.#context)
       })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      note(this.#hub, connected.entrance, 200, error.message, message)
+      note(this.#context, connected.entrance, 200, error.message, message)
       send(
         errorReply(
           error,
-          { id, era: 'legacy', method: message.method, ref: this.#hub.nextRef(), encode: (result) => result },
-          this.#hub,
+          { id, era: 'legacy', method: message.method, ref: this.#context.nextRef(), encode: (result) => result },
+          this.#context,
         ).message,
       )
     }

@@ -7,17 +7,17 @@ import { MAX_FORM_BYTES } from './sign-in-pages.ts'
 import type { ConnectPages } from './sign-in-pages.ts'
 
 export class SignInHome {
-  readonly #hub: ListenerContext
+  readonly #context: ListenerContext
   readonly #pages: ConnectPages
 
-  constructor(hub: ListenerContext, pages: ConnectPages) {
-    this.#hub = hub
+  constructor(context: ListenerContext, pages: ConnectPages) {
+    this.#context = context
     this.#pages = pages
   }
 
   /** A sign-in that began at another replica goes on there. */
   handle(request: HttpRequest): void {
-    const { replicas, signIns } = this.#hub
+    const { replicas, signIns } = this.#context
     const [, id = ''] = /^\/connect\/([\w-]{22,64})$/.exec(request.path) ?? []
     // The `state` at the issuer of callers begins with the id of the link.
     const [state = ''] = (new URLSearchParams(request.query).get('state') ?? '').split('.')
@@ -34,6 +34,6 @@ export class SignInHome {
   async #passOn(request: HttpRequest, body: Buffer | undefined, name: string, replicas: Replicas): Promise<void> {
     const home = await replicas.findHome(name).catch(() => undefined)
     if (home !== undefined && (await replicas.passOn(request, body, home)) === 'answered') return
-    withinRequest(request, this.#hub, () => this.#pages.gone(request))
+    withinRequest(request, this.#context, () => this.#pages.gone(request))
   }
 }

@@ -21,7 +21,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i
 
 export interface StatusSource {
-  readonly hub: Pick<ListenerContext, 'core' | 'guides' | 'options' | 'denied' | 'log'>
+  readonly context: Pick<ListenerContext, 'core' | 'guides' | 'options' | 'denied' | 'log'>
   /** Origin, and path before ours, under which a browser reaches us (front). */
   readonly origin: () => Promise<string>
   /** Whether browsers reach us by another name than they were given (`listen.http.public_url`). */
@@ -78,7 +78,7 @@ export class StatusPage {
     try {
       const identity = token === '' ? undefined : await identityOf(token)
       if (identity !== undefined) return await this.#show(request, identity)
-      this.#source.hub.denied?.({
+      this.#source.context.denied?.({
         reason: 'unauthorized',
         status: 403,
         path: request.path,
@@ -87,22 +87,22 @@ export class StatusPage {
       })
       await this.#show(request, undefined, 403, 'This token is not good here.')
     } catch (error) {
-      this.#source.hub.log.warn({ error: String(error) }, 'a token could not be verified')
+      this.#source.context.log.warn({ error: String(error) }, 'a token could not be verified')
       await this.#show(request, undefined, 503, 'The token cannot be verified now. Try again in a moment.')
     }
   }
 
   async #show(request: HttpRequest, identity: Identity | undefined, status = 200, problem?: string): Promise<void> {
     try {
-      const { hub } = this.#source
-      const { auth } = hub.options
+      const { context } = this.#source
+      const { auth } = context.options
       const own = await this.#source.origin()
       const host = request.header('host') ?? ''
       // As the person typed it; what is no name of a host was typed by none.
       const base = this.#source.publicUrl() ?? (HOST.test(host) ? `http://${host}` : own)
-      const url = base + hub.options.path
+      const url = base + context.options.path
       const servers = identity === undefined ? [] : await this.#serversOf(identity)
-      const guides = await hub.guides(url, takesTokenByHand(auth))
+      const guides = await context.guides(url, takesTokenByHand(auth))
       const action = `${new URL(base).pathname.replace(/\/$/, '')}/`
       const clients = auth?.oauth?.hostClients ?? []
       const text = statusPage({
@@ -117,13 +117,13 @@ export class StatusPage {
       })
       request.reply(status, pageHeaders(''), [Buffer.from(text)])
     } catch (error) {
-      this.#source.hub.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'the page could not be made')
+      this.#source.context.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'the page could not be made')
       request.reply(500, {})
     }
   }
 
   async #serversOf(identity: Identity): Promise<Shown['servers']> {
-    const { core } = this.#source.hub
+    const { core } = this.#source.context
     const cards = await core.servers(identity)
     return Promise.all(
       cards.map(async (card) => ({
