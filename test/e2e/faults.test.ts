@@ -95,12 +95,13 @@ test('F-27 after SIGSTOP and SIGCONT nothing has expired: calls under way are an
   const nonces = seats.map(({ key }) => [key, referee.begin()] as const)
   const hosts = await Promise.all(nonces.map(() => openCaller('modern', arena.url, 1)))
   const ends = nonces.map(async ([key, nonce], at) => {
-    for (const end of await hosts[at].call(0, `${key}__echo`, { nonce, delayMs: 3_000 })) referee.ended(nonce, end)
+    for (const end of await hosts[at].call(0, `${key}__echo`, { nonce, delayMs: 7_000 })) referee.ended(nonce, end)
   })
   await Promise.all(seats.map(({ fake }) => fake.until('tools/call')))
   const children = arena.children()
   arena.signal('SIGSTOP')
-  await new Promise((resolve) => setTimeout(resolve, 7_000))
+  // Servers take longer than any limit of the gateway that is stopped meanwhile.
+  await Promise.all(nonces.map(([, nonce], at) => seats[at].answered.until((one) => one === nonce)))
   arena.signal('SIGCONT')
   await Promise.all(ends)
   const last = referee.begin()

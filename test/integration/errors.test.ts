@@ -11,6 +11,7 @@ import type { GatewaySetup } from '../support/gateway.ts'
 
 const HOSTS = [legacyHttp, modernHttp] as const
 const SECOND_MS = 1_000
+const HOUR_MS = 3_600_000
 
 interface Wanted {
   readonly kind: string
@@ -210,13 +211,12 @@ describe.concurrent.each(HOSTS)('to a host over $name', ({ connect }) => {
   })
 
   describe.each(['legacy stdio', 'modern stdio'] as const)('a %s server', (kind) => {
-    test('B255 that exits answers every call in flight within a second, and the others go on', async () => {
-      await using gateway = await startGateway(serve(kind))
+    test('B255 that exits answers every call in flight without waiting for its restart, and the others go on', async () => {
+      await using gateway = await startGateway(serve(kind, { backoff: { firstMs: HOUR_MS, maxMs: HOUR_MS } }))
       await using host = await connect(gateway)
       const a = gateway.fake('a').on('tools/call', fake.never)
       const calls = [1, 2, 3].map((n) => host.call('tools/call', { name: 'a__t', arguments: { n } }))
       const turns = await a.journal.when(() => (a.all('tools/call').length === 3 ? a.all('tools/call') : undefined))
-      const startedMs = performance.now()
       for (const connection of new Set(turns.map(({ connection }) => connection))) connection.drop()
       for (const result of await Promise.all(calls))
         expect(result).toMatchObject({
@@ -224,7 +224,6 @@ describe.concurrent.each(HOSTS)('to a host over $name', ({ connect }) => {
           content: [{ text: 'A stopped while working; the action may or may not have happened' }],
           _meta: { [KEY.gateway]: { kind: 'exited', executed: 'unknown' } },
         })
-      expect(performance.now() - startedMs).toBeLessThan(SECOND_MS)
       expect(await host.call('tools/call', { name: 'b__t' })).not.toHaveProperty('isError')
     })
   })
@@ -391,14 +390,18 @@ describe.concurrent('stdio', () => {
   test('B256 a server that floods or hangs costs the others nothing', async () => {
     await using gateway = await startGateway(serve('modern stdio'))
     await using host = await modernHttp.connect(gateway)
-    const a = gateway.fake('a').on('tools/call', (turn) => {
-      for (let n = 0; n < 20_000; n++) turn.progress(n, { message: 'x'.repeat(200) })
+    let isFlooding = true
+    const a = gateway.fake('a').on('tools/call', async (turn) => {
+      for (let n = 0; isFlooding; n++) {
+        turn.progress(n, { message: 'x'.repeat(200) })
+        if (n % 100 === 0) await new Promise(setImmediate)
+      }
+      return { content: [] }
     })
     const flooded = host.begin('tools/call', { name: 'a__t', _meta: { progressToken: 'p' } })
     await a.until('tools/call')
-    const startedMs = performance.now()
     for (let n = 0; n < 20; n++) await host.call('tools/call', { name: 'b__t' })
-    expect(performance.now() - startedMs).toBeLessThan(5 * SECOND_MS)
+    isFlooding = false
     flooded.cancel()
   })
 })

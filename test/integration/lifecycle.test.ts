@@ -351,9 +351,8 @@ test.each([legacyHttp, legacyPipe, modernHttp])(
       servers: Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`h${n}`, hanging])),
       early: true,
     })
-    const startedMs = performance.now()
     await using host = await connect(gateway)
-    expect(performance.now() - startedMs).toBeLessThan(1_000)
+    expect(gateway.running.fleet.downstreams$.value.map(({ health$ }) => health$.value.state)).toEqual(Array(10).fill('starting'))
     expect(host.welcome).toHaveProperty('capabilities')
   },
 )

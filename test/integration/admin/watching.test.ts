@@ -93,24 +93,16 @@ describe('the feed', () => {
   })
 })
 
-/** `tail`, until it has shown so many rows. */
+/** The first rows that `tail` shows. */
 const tailing = async (cli: Cli, rows: number, make: () => Promise<unknown>, ...args: string[]) => {
   const tail = cli.spawn(['tail', '--json', ...args])
   const lines: Record<string, unknown>[] = []
-  const enough = new Promise<void>((resolve) => {
-    createInterface({ input: tail.child.stdout! }).on('line', (line) => {
-      lines.push(JSON.parse(line) as Record<string, unknown>)
-      if (lines.length === rows) resolve()
-    })
-  })
+  createInterface({ input: tail.child.stdout! }).on('line', (line) => lines.push(JSON.parse(line) as Record<string, unknown>))
   // Calls are captured from the moment in which the process is asked; until then they leave no row.
-  while (lines.length < rows) {
-    await make()
-    await Promise.race([enough, new Promise((resolve) => setTimeout(resolve, 300))])
-  }
+  while (lines.length < rows) await make()
   tail.signal('SIGINT')
   expect(await tail.ended).toBe(0)
-  return lines
+  return lines.slice(0, rows)
 }
 
 describe('the commands', () => {

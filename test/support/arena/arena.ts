@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { everyFakeKind, FakeDownstream } from '../fake-downstream.ts'
 import type { FakeKind } from '../fake-downstream.ts'
+import { Journal } from '../fakes/journal.ts'
 import type { Turn } from '../fakes/turn.ts'
 import { openFaultProxy } from '../fault-proxy.ts'
 import type { FaultProxy } from '../fault-proxy.ts'
@@ -25,6 +26,8 @@ export interface Seat {
   readonly fake: FakeDownstream
   /** Between gateway and server; none for one on pipes. */
   readonly proxy: FaultProxy | undefined
+  /** Nonces that the server has answered after a delay. */
+  readonly answered: Journal<number>
 }
 
 export interface ArenaOptions {
@@ -138,8 +141,9 @@ export const openArena = async ({ perKind, isFaulty, config = {}, nodeArgs = [] 
     children: () =>
       seats.flatMap(({ fake }) => fake.connections.flatMap(({ pid }) => (pid !== undefined && isAlive(pid) ? [pid] : []))),
     tidy: () => {
-      for (const { fake } of seats) {
+      for (const { fake, answered } of seats) {
         fake.forget()
+        answered.clear()
         const { connections } = fake
         const kept = connections.filter(({ isOpen, pid }) => isOpen || (pid !== undefined && isAlive(pid)))
         connections.splice(0, connections.length, ...kept)
@@ -159,12 +163,13 @@ const takeSeat = async (
   isFaulty: boolean,
   referee: Referee,
 ): Promise<Seat> => {
+  const answered = new Journal<number>()
   const fake = stack.use(
-    await FakeDownstream.start({ kind, tools: ['echo'], on: { 'tools/call': (turn) => echo(turn, referee) } }),
+    await FakeDownstream.start({ kind, tools: ['echo'], on: { 'tools/call': (turn) => echo(turn, referee, answered) } }),
   )
   const { address } = fake
   const proxy = isFaulty && 'url' in address ? stack.use(await openFaultProxy(Number(address.url.port))) : undefined
-  return { key, kind, fake, proxy }
+  return { key, kind, fake, proxy, answered }
 }
 
 const serversOf = (seats: readonly Seat[]): Record<string, object> =>
@@ -190,11 +195,18 @@ export interface Wish {
   readonly delayMs?: number
 }
 
-const echo = async (turn: Turn, referee: Referee): Promise<Record<string, unknown> | undefined> => {
+const echo = async (
+  turn: Turn,
+  referee: Referee,
+  answered: Journal<number>,
+): Promise<Record<string, unknown> | undefined> => {
   const { nonce, size = 0, progress = 0, delayMs = 0 } = turn.params['arguments'] as Wish
   referee.executed(nonce)
   for (let step = 1; step <= progress; step++) turn.progress(step)
-  if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
+  if (delayMs > 0) {
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
+    answered.push(nonce)
+  }
   return { content: [{ type: 'text', text: `${nonce}:${'x'.repeat(size)}` }] }
 }
 
