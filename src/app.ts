@@ -26,7 +26,6 @@ import { shutDown } from './app/shutdown.ts'
 import { makeStateDir, openJournal, openSightings } from './app/state-folder.ts'
 import { TraceExport } from './app/trace-export.ts'
 import { watchOverload } from './app/watched-overload.ts'
-import { LOCAL } from './auth/identity.ts'
 import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
 import { SafeFetch } from './auth/oauth/safe-fetch.ts'
@@ -304,7 +303,22 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     }
   }
   const sole = pipe && (await serveSole(pipe))
-  const parts = { audit, credentials, faults, fleet, front, gateway, context, inForce, logs, memory, policy, redactor, subjects, traces }
+  const parts = {
+    audit,
+    credentials,
+    faults,
+    fleet,
+    front,
+    gateway,
+    context,
+    inForce,
+    logs,
+    memory,
+    policy,
+    redactor,
+    subjects,
+    traces,
+  }
   return {
     gateway,
     fleet,

@@ -32,7 +32,10 @@ export class PolicyInForce implements AsyncDisposable {
     const service = options?.service
     this.#poster = service && new JsonPoster(service, proxies)
     const decisions =
-      service && this.#poster && opened && new opened.DecisionService(service, this.#poster, { failed: (error) => this.#warn(error) })
+      service &&
+      this.#poster &&
+      opened &&
+      new opened.DecisionService(service, this.#poster, { failed: (error) => this.#warn(error) })
     gateway.judgeBy(opened?.policy, decisions)
     await before?.[Symbol.asyncDispose]()
   }

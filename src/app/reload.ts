@@ -43,11 +43,7 @@ export interface Reloadable {
 }
 
 /** Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened. */
-export const applyConfiguration = async (
-  parts: Reloadable,
-  next: Configuration,
-  restart: ReadonlySet<string>,
-): Promise<void> => {
+export const applyConfiguration = async (parts: Reloadable, next: Configuration, restart: ReadonlySet<string>): Promise<void> => {
   const { inForce, context, fleet, gateway } = parts
   learnSecrets(parts, next)
   await parts.memory.learn(next.servers)

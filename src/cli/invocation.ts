@@ -32,12 +32,7 @@ export interface Invocations {
 }
 
 /** `program`: has read the options before the command. `around`: what is known of the process. */
-export const makeInvocations = (
-  program: Command,
-  io: Io,
-  json: boolean,
-  around: typeof readRuntimeEnvironment,
-): Invocations => {
+export const makeInvocations = (program: Command, io: Io, json: boolean, around: typeof readRuntimeEnvironment): Invocations => {
   /** What a command is given; its own options win over those before it. */
   const invoked = async (
     own: CommonOptions,

@@ -1,13 +1,6 @@
 /** Requests of modern hosts, for all listeners: checks them, makes a `Call`, answers in the form of their era. */
-import {
-  checkMirrors,
-  checkRound,
-  checkRange,
-  checkVersionHeader,
-  mismatch,
-  readModern,
-  encodeModern,
-} from '../era/host/modern-host.ts'
+import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/mirrored-headers.ts'
+import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, CallerFacts, Outcome, Scope } from '../rpc/call.ts'

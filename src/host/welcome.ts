@@ -67,7 +67,9 @@ export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, cont
   const server = isBridge(origin.scope) ? context.core.bridged({ ...origin, session: undefined }) : undefined
   if (server === undefined) return context.identities.of(origin.scope).json
   if (isModernRevision(server.revision)) return undefined
-  return server.serverInfo === undefined ? context.identities.of(origin.scope).json : Buffer.from(JSON.stringify(server.serverInfo))
+  return server.serverInfo === undefined
+    ? context.identities.of(origin.scope).json
+    : Buffer.from(JSON.stringify(server.serverInfo))
 }
 
 const faceOf = (

@@ -27,7 +27,17 @@ const gauge = (name: string, help: string, samples: readonly Sample[]): Family =
 const counter = (name: string, help: string, samples: readonly Sample[]): Family => ({ type: 'counter', name, help, samples })
 const one = (value: number, labels: Labels = {}): readonly Sample[] => [{ labels, value }]
 
-const stateFamilies = ({ observer, fleet, front, gateway, limits, audit, context, replicas, store }: Measured): readonly Family[] => {
+const stateFamilies = ({
+  observer,
+  fleet,
+  front,
+  gateway,
+  limits,
+  audit,
+  context,
+  replicas,
+  store,
+}: Measured): readonly Family[] => {
   const servers = fleet.downstreams$.value.map((downstream) => ({
     server: downstream.options.key,
     downstream,

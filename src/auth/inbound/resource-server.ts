@@ -3,24 +3,16 @@
  * configured ([RFC 9068] 4, [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the host gets the same answer; what
  * is wrong is reported check by check, for the log and `trunkline token explain`.
  */
-import { compactVerify, decodeProtectedHeader, errors } from 'jose'
-import type { ProtectedHeaderParameters } from 'jose'
 import type { Admitted } from '../identity.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
-import type { Claims } from './claim-value.ts'
 import { failed, judgeClaims, passed } from './claims.ts'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
 import { Issuer, IssuerUnreachable } from './issuer.ts'
 import { issuersOf } from './issuers.ts'
+import { hasJwtForm, parsedObject, unverifiedIssuer, verifyJwt } from './jwt.ts'
 import { KeySet } from './key-set.ts'
 import { shownValue } from '../refusal.ts'
 import type { Check, Refusal } from '../refusal.ts'
-
-/** Signatures with a public key. None with a shared secret: an attacker could sign with the public key as the secret. */
-export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** Of access tokens; issuers before [RFC 9068] say `JWT` or nothing. */
-const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
-const JWT_FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
 export interface Clock {
   /** Wall clock in milliseconds: what tokens speak of. */
@@ -107,7 +99,7 @@ export class ResourceServer {
         got: `${token.length} characters`,
         remedy: 'leave claims out of access tokens at the issuer, such as long lists of groups, or raise the limit',
       })
-    const isJwt = JWT_FORM.test(token)
+    const isJwt = hasJwtForm(token)
     const named = isJwt ? unverifiedIssuer(token) : undefined
     const own = isJwt ? this.#known.find(({ options }) => options.issuer === named) : undefined
     if (own !== undefined && !own.options.introspectsAll) return this.#examineJwt(token, own)
@@ -120,24 +112,10 @@ export class ResourceServer {
   }
 
   async #examineJwt(token: string, { options, keys }: Known): Promise<Examination> {
-    const issuer = passed('issuer', options.issuer)
-    const header = headerOf(token)
-    if (header === undefined) return refuse(UNREADABLE)
-    const checks = [issuer, algorithmCheck(header.alg), typeCheck(header.typ)]
-    if (checks.some(({ refusal }) => refusal !== undefined)) return { checks, admitted: undefined }
-    let claims: Claims | undefined
-    try {
-      const { payload } = await compactVerify(token, keys.find, { algorithms: ALGORITHMS })
-      claims = parsed(Buffer.from(payload).toString())
-    } catch (error) {
-      return { checks: [...checks, failed(signatureRefusal(error, header, options.issuer))], admitted: undefined }
-    }
-    if (claims === undefined) return refuse(UNREADABLE)
+    const { checks, claims } = await verifyJwt(token, keys.find, options.issuer)
+    if (claims === undefined) return { checks, admitted: undefined }
     const verdict = judgeClaims(claims, this.#reading(options, 'jwt'))
-    return {
-      ...verdict,
-      checks: [...checks, passed('signature', `${header.alg} by key ${shownValue(header.kid)}`), ...verdict.checks],
-    }
+    return { ...verdict, checks: [...checks, ...verdict.checks] }
   }
 
   /** The first issuer that says a token is active decides. One that cannot be asked counts only where no other accepts the token. */
@@ -169,7 +147,7 @@ export class ResourceServer {
       'content-type': 'application/x-www-form-urlencoded',
       authorization: `Basic ${basic}`,
     })
-    const claims = parsed(text)
+    const claims = parsedObject(text)
     if (claims?.['active'] !== true) return refuse(inactiveAt(options.issuer, claims?.['active']))
     if ((claims['iss'] ?? options.issuer) !== options.issuer) return refuse(this.#strangeIssuer(claims['iss']))
     const verdict = judgeClaims(claims, this.#reading(options, 'introspection'))
@@ -207,7 +185,7 @@ const reportOf = async ({ options, issuer }: Known): Promise<IssuerReport> => {
     if (introspection !== undefined && (introspection.endpoint ?? metadata?.introspectionEndpoint) === undefined)
       throw new IssuerUnreachable(`${name} names no introspection_endpoint; set auth.oauth.introspection.endpoint`)
     if (introspectsAll) return { issuer: name, keys: undefined, error: undefined }
-    const keys = parsed(await readKeys(options, issuer))?.['keys']
+    const keys = parsedObject(await readKeys(options, issuer))?.['keys']
     if (!Array.isArray(keys) || keys.length === 0) throw new IssuerUnreachable(`${name} publishes no keys`)
     return { issuer: name, keys: keys.length, error: undefined }
   } catch (error) {
@@ -216,14 +194,6 @@ const reportOf = async ({ options, issuer }: Known): Promise<IssuerReport> => {
 }
 
 const refuse = (refusal: Refusal): Examination => ({ checks: [failed(refusal)], admitted: undefined })
-
-const UNREADABLE: Refusal = {
-  cause: 'form',
-  claim: 'token',
-  expected: 'a JWT with a header and claims as JSON objects',
-  got: 'another text',
-  remedy: 'have the host send the access token of the issuer as it received it',
-}
 
 const NOT_A_JWT: Refusal = {
   cause: 'form',
@@ -252,68 +222,3 @@ const issuerRemedy = (named: unknown, own: readonly string[]): string => {
 }
 
 const trimmed = (issuer: string): string => issuer.replace(/\/$/, '').toLowerCase()
-
-const algorithmCheck = (alg: unknown): Check =>
-  typeof alg === 'string' && ALGORITHMS.includes(alg)
-    ? passed('algorithm', alg)
-    : failed({
-        cause: 'algorithm',
-        claim: 'alg',
-        expected: 'RS256 or another signature with a public key',
-        got: shownValue(alg),
-        remedy: 'choose such a signature for access tokens at the issuer',
-      })
-
-const typeCheck = (typ: unknown): Check =>
-  (typ === undefined || typeof typ === 'string') && TYPES.has(typ?.toLowerCase())
-    ? passed('type', typ ?? 'no typ')
-    : failed({
-        cause: 'type',
-        claim: 'typ',
-        expected: '"at+jwt" or "JWT"',
-        got: shownValue(typ),
-        remedy: 'have the host send its access token, not another kind of token',
-      })
-
-/** Rethrows what is no verdict about the token. */
-const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): Refusal => {
-  if (error instanceof IssuerUnreachable) throw error
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-    return {
-      cause: 'key',
-      claim: 'kid',
-      expected: `a key for ${shownValue(alg)} that ${issuer} publishes`,
-      got: shownValue(kid),
-      remedy: 'the key is withdrawn, or the token is of another issuer; check jwks_uri in its metadata',
-    }
-  // A key that is too short, or of another kind than its header says, is a TypeError of jose.
-  if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
-  return {
-    cause: 'signature',
-    claim: 'signature',
-    expected: `one by key ${shownValue(kid)} of ${issuer}`,
-    got: error instanceof errors.JWSSignatureVerificationFailed ? 'another' : `unusable (${error.message.slice(0, 100)})`,
-    remedy: 'the token was altered or forged; if not, the issuer publishes another key under this name',
-  }
-}
-
-const headerOf = (token: string): ProtectedHeaderParameters | undefined => {
-  try {
-    return decodeProtectedHeader(token)
-  } catch {
-    return undefined
-  }
-}
-
-/** Chooses the keys; the signature then proves the same text. */
-const unverifiedIssuer = (token: string): unknown =>
-  parsed(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())?.['iss']
-
-const parsed = (text: string): Claims | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -6,7 +6,6 @@ import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
 import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
-import { decodeHeaderValue } from '../../wire/headers/header-value.ts'
 import { progressTokenOf } from '../../wire/message/progress-token.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import { isLogLevel, METHODS } from '../../wire/protocol/methods.ts'
@@ -79,28 +78,6 @@ const isAbsent = (params: Payload, key: string): boolean => {
   return raw === undefined || raw.toString('latin1', 0, 4) === 'null'
 }
 
-/** Row 10: the header has the version of the body (B190). */
-export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
-  if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
-  const said = message.params?.object('_meta')?.text(META.version)
-  if (said !== undefined && said !== sent) throw mismatch(`the MCP-Protocol-Version header says "${sent}", the body "${said}"`)
-  if (!isModernRevision(sent)) throw unsupportedVersion(sent)
-}
-
-/** Row 12: `Mcp-Method` and `Mcp-Name` mirror the body (B190, B191). */
-export const checkMirrors = (message: Envelope, header: (name: string) => string | undefined): void => {
-  const method = header('mcp-method')
-  if (method === undefined) throw mismatch('the Mcp-Method header is missing')
-  if (method !== message.method) throw mismatch(`the Mcp-Method header says "${method}", the body "${message.method}"`)
-  const row = METHODS[message.method]
-  if (row?.named !== true || row.field === undefined) return
-  const sent = header('mcp-name')
-  if (sent === undefined) throw mismatch('the Mcp-Name header is missing')
-  const name = decodeHeaderValue(sent)
-  if (name === undefined) throw mismatch('the Mcp-Name header cannot be decoded')
-  if (name !== message.params?.text(row.field)) throw mismatch(`the Mcp-Name header says "${name}", the body differs`)
-}
-
 /** The request needs the extension, and only the host can declare it (B172). */
 export const tasksNotDeclared = (): Refusal =>
   new Refusal(-32021, 'Missing required client capability', {
@@ -108,9 +85,7 @@ export const tasksNotDeclared = (): Refusal =>
     data: { requiredCapabilities: { extensions: { [TASKS]: {} } } },
   })
 
-export const mismatch = (what: string): Refusal => new Refusal(-32020, `Header mismatch: ${what}`, { status: 400 })
-
-const unsupportedVersion = (requested: string): Refusal =>
+export const unsupportedVersion = (requested: string): Refusal =>
   new Refusal(-32022, `Unsupported protocol version: ${requested}`, {
     status: 400,
     data: { supported: MODERN_REVISIONS, requested },

@@ -220,7 +220,13 @@ export class Front {
       const entrance = this.#entrance(request, admitted, messages)
       return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#context, entrance, 405, { Allow: 'POST' })
     }
-    this.#context.denied?.({ reason: 'path', status: 404, principal: identity.principal, path: request.path, client: request.client })
+    this.#context.denied?.({
+      reason: 'path',
+      status: 404,
+      principal: identity.principal,
+      path: request.path,
+      client: request.client,
+    })
     // The same answer for an unknown toolset, a toolset of other callers, and any other path (T-03).
     request.reply(404, {})
   }
@@ -248,7 +254,8 @@ export class Front {
     this.#readiness.end()
     this.#addresses.endConnections()
     const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
-    if (!isOver()) this.#context.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
+    if (!isOver())
+      this.#context.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
     while (!isOver()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 

@@ -195,11 +195,7 @@ export interface Wish {
   readonly delayMs?: number
 }
 
-const echo = async (
-  turn: Turn,
-  referee: Referee,
-  answered: Journal<number>,
-): Promise<Record<string, unknown> | undefined> => {
+const echo = async (turn: Turn, referee: Referee, answered: Journal<number>): Promise<Record<string, unknown> | undefined> => {
   const { nonce, size = 0, progress = 0, delayMs = 0 } = turn.params['arguments'] as Wish
   referee.executed(nonce)
   for (let step = 1; step <= progress; step++) turn.progress(step)

@@ -88,7 +88,8 @@ export class HttpListener {
   handle(entrance: RoutedRequest): void {
     const { request } = entrance
     if (request.method === 'POST') this.#post(entrance)
-    else if (latestLegacyWithin(this.#context.options.revisions) === undefined) turnAway(this.#context, entrance, 405, { Allow: 'POST' })
+    else if (latestLegacyWithin(this.#context.options.revisions) === undefined)
+      turnAway(this.#context, entrance, 405, { Allow: 'POST' })
     else if (request.method === 'GET') this.#routed(entrance, undefined, () => this.#sessions.get(entrance))
     else if (request.method === 'DELETE') this.#routed(entrance, undefined, () => this.#sessions.delete(entrance))
     else turnAway(this.#context, entrance, 405, { Allow: 'GET, POST, DELETE' })

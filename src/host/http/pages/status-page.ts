@@ -117,7 +117,10 @@ export class StatusPage {
       })
       request.reply(status, pageHeaders(''), [Buffer.from(text)])
     } catch (error) {
-      this.#source.context.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'the page could not be made')
+      this.#source.context.log.error(
+        { error: error instanceof Error ? error.stack : String(error) },
+        'the page could not be made',
+      )
       request.reply(500, {})
     }
   }

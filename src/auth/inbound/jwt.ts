@@ -1,0 +1,114 @@
+/** JWT access tokens: form, algorithm, type and signature ([RFC 7515], [RFC 9068] 4; T-07). What the claims say is judged in `claims.ts`. */
+import { compactVerify, decodeProtectedHeader, errors } from 'jose'
+import type { JWTVerifyGetKey, ProtectedHeaderParameters } from 'jose'
+import { shownValue } from '../refusal.ts'
+import type { Check, Refusal } from '../refusal.ts'
+import type { Claims } from './claim-value.ts'
+import { failed, passed } from './claims.ts'
+import { IssuerUnreachable } from './issuer.ts'
+
+/** Signatures with a public key. None with a shared secret: an attacker could sign with the public key as the secret. */
+export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+/** Of access tokens; issuers before [RFC 9068] say `JWT` or nothing. */
+const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
+const JWT_FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/
+
+export interface VerifiedJwt {
+  readonly checks: readonly Check[]
+  /** `undefined`: a check failed. */
+  readonly claims: Claims | undefined
+}
+
+/** Whether a token may be a JWT: three parts of base64url. */
+export const hasJwtForm = (token: string): boolean => JWT_FORM.test(token)
+
+/** `findKey`: of the issuer, which the token names. Rejects with `IssuerUnreachable` where its keys cannot be read now. */
+export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer: string): Promise<VerifiedJwt> => {
+  const header = headerOf(token)
+  if (header === undefined) return { checks: [failed(UNREADABLE)], claims: undefined }
+  const checks = [passed('issuer', issuer), algorithmCheck(header.alg), typeCheck(header.typ)]
+  if (checks.some(({ refusal }) => refusal !== undefined)) return { checks, claims: undefined }
+  let claims: Claims | undefined
+  try {
+    const { payload } = await compactVerify(token, findKey, { algorithms: ALGORITHMS })
+    claims = parsedObject(Buffer.from(payload).toString())
+  } catch (error) {
+    return { checks: [...checks, failed(signatureRefusal(error, header, issuer))], claims: undefined }
+  }
+  if (claims === undefined) return { checks: [failed(UNREADABLE)], claims: undefined }
+  return { checks: [...checks, passed('signature', `${header.alg} by key ${shownValue(header.kid)}`)], claims }
+}
+
+const UNREADABLE: Refusal = {
+  cause: 'form',
+  claim: 'token',
+  expected: 'a JWT with a header and claims as JSON objects',
+  got: 'another text',
+  remedy: 'have the host send the access token of the issuer as it received it',
+}
+
+const algorithmCheck = (alg: unknown): Check =>
+  typeof alg === 'string' && ALGORITHMS.includes(alg)
+    ? passed('algorithm', alg)
+    : failed({
+        cause: 'algorithm',
+        claim: 'alg',
+        expected: 'RS256 or another signature with a public key',
+        got: shownValue(alg),
+        remedy: 'choose such a signature for access tokens at the issuer',
+      })
+
+const typeCheck = (typ: unknown): Check =>
+  (typ === undefined || typeof typ === 'string') && TYPES.has(typ?.toLowerCase())
+    ? passed('type', typ ?? 'no typ')
+    : failed({
+        cause: 'type',
+        claim: 'typ',
+        expected: '"at+jwt" or "JWT"',
+        got: shownValue(typ),
+        remedy: 'have the host send its access token, not another kind of token',
+      })
+
+/** Rethrows what is no verdict about the token. */
+const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): Refusal => {
+  if (error instanceof IssuerUnreachable) throw error
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return {
+      cause: 'key',
+      claim: 'kid',
+      expected: `a key for ${shownValue(alg)} that ${issuer} publishes`,
+      got: shownValue(kid),
+      remedy: 'the key is withdrawn, or the token is of another issuer; check jwks_uri in its metadata',
+    }
+  // A key that is too short, or of another kind than its header says, is a TypeError of jose.
+  if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
+  return {
+    cause: 'signature',
+    claim: 'signature',
+    expected: `one by key ${shownValue(kid)} of ${issuer}`,
+    got: error instanceof errors.JWSSignatureVerificationFailed ? 'another' : `unusable (${error.message.slice(0, 100)})`,
+    remedy: 'the token was altered or forged; if not, the issuer publishes another key under this name',
+  }
+}
+
+const headerOf = (token: string): ProtectedHeaderParameters | undefined => {
+  try {
+    return decodeProtectedHeader(token)
+  } catch {
+    return undefined
+  }
+}
+
+/** Chooses the keys; the signature then proves the same text. */
+export const unverifiedIssuer = (token: string): unknown =>
+  parsedObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())?.['iss']
+
+/** A JSON object; `undefined`: the text is another value, or no JSON. */
+export const parsedObject = (text: string): Claims | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : undefined
+  } catch {
+    return undefined
+  }
+}
