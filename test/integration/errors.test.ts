@@ -390,9 +390,9 @@ describe.concurrent('stdio', () => {
   test('B256 a server that floods or hangs costs the others nothing', async () => {
     await using gateway = await startGateway(serve('modern stdio'))
     await using host = await modernHttp.connect(gateway)
-    let isFlooding = true
+    const flood = new AbortController()
     const a = gateway.fake('a').on('tools/call', async (turn) => {
-      for (let n = 0; isFlooding; n++) {
+      for (let n = 0; !flood.signal.aborted; n++) {
         turn.progress(n, { message: 'x'.repeat(200) })
         if (n % 100 === 0) await new Promise(setImmediate)
       }
@@ -401,7 +401,7 @@ describe.concurrent('stdio', () => {
     const flooded = host.begin('tools/call', { name: 'a__t', _meta: { progressToken: 'p' } })
     await a.until('tools/call')
     for (let n = 0; n < 20; n++) await host.call('tools/call', { name: 'b__t' })
-    isFlooding = false
+    flood.abort()
     flooded.cancel()
   })
 })
