@@ -29,9 +29,30 @@ const SHOTS: readonly Shot[] = [
   { name: 'slow', path: (ids) => `/calls/${ids['code__create_issue'] ?? 1}`, height: 900 },
   { name: 'catalog', path: () => '/catalog' },
   { name: 'tool', path: () => '/tools/code__search_code', height: 1100 },
+  {
+    name: 'marked',
+    path: () => '/catalog?sort=server',
+    prepare: async (page) => {
+      const boxes = page.locator('.vl-row input[type=checkbox]')
+      for (const at of [1, 2, 5]) await boxes.nth(at).click()
+    },
+  },
   { name: 'servers', path: () => '/servers' },
   { name: 'server', path: () => '/servers/code' },
   { name: 'toolsets', path: () => '/toolsets', height: 1100 },
+  {
+    name: 'toolset',
+    path: () => '/toolsets?new=1&q=read+files+and+notes',
+    height: 1000,
+    prepare: async (page) => {
+      await page.getByLabel('Name').fill('reading')
+      await page.getByLabel('What it is for').fill('Reading notes and files')
+      await page.getByLabel('At most so many tokens').fill('900')
+      const add = page.getByRole('button', { name: /^Add / })
+      await add.first().waitFor()
+      for (let count = 0; count < 4; count++) await add.first().click()
+    },
+  },
   { name: 'changes', path: () => '/changes', height: 1000 },
   { name: 'health', path: () => '/health', height: 1000 },
   { name: 'narrow', path: () => '/traffic', width: 360, height: 740 },

@@ -25,17 +25,22 @@ import { canCall, readQuestion } from './explain/can.ts'
 import type { CanEnd } from './explain/can.ts'
 import { callTool } from './calls/call-tool.ts'
 import type { CallEnd, CallRequest } from './calls/call-tool.ts'
-import { editConfiguration, readEdit } from './change/edit.ts'
+import { editConfiguration } from './change/edit.ts'
 import type { EditEnd } from './change/edit.ts'
+import { readEdit } from './change/edit-request.ts'
+import { listHiddenTools } from './catalog/hidden-tools.ts'
+import type { HiddenTool } from './catalog/hidden-tools.ts'
 import { lintCatalog } from './catalog/lint.ts'
-import type { CatalogHistory } from './catalog/history.ts'
+import type { CatalogHistory, History } from './catalog/history.ts'
 import type { Lint } from './catalog/lint.ts'
 import { readChanges, readOffered } from './catalog/offered.ts'
 import type { Deviating, OfferedServer } from './catalog/offered.ts'
 import { metricsText } from './state/metrics.ts'
 import { replay } from './calls/replay.ts'
 import type { ReplayEnd, ReplayRequest } from './calls/replay.ts'
-import type { PlanEnd, ReloadEnd } from './change/reload-ends.ts'
+import type { PastReload, PlanEnd, ReloadEnd } from './change/reload-ends.ts'
+import { readSettings } from './state/settings.ts'
+import type { Settings } from './state/settings.ts'
 import { statsOf, timedCalls } from './calls/stats.ts'
 import type { Stats } from './calls/stats.ts'
 import { serverStatuses, urlsOf } from './state/status.ts'
@@ -71,6 +76,8 @@ export interface Control {
   open(): Promise<OpenEnd>
   /** What hosts see at `/mcp`, or at a toolset; `undefined`: there is no such toolset. */
   tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
+  /** Tools that servers offer and the configuration keeps from hosts. */
+  hiddenTools(): Promise<readonly HiddenTool[]>
   /** `signal` gives the call up. A toolset that does not exist refuses it. */
   call(request: CallRequest, signal: AbortSignal): Promise<CallEnd>
   /** What these servers, or all, say of themselves now, before any policy; `apps`: to hosts that run MCP Apps, too. */
@@ -87,12 +94,14 @@ export interface Control {
   search(query: string, toolset: string | undefined): Promise<readonly FoundTool[] | undefined>
   /** How hosts are connected by hand, to everything or to a toolset; `undefined`: there is no such toolset, or no address. */
   guides(toolset: string | undefined): Promise<readonly ConnectGuide[] | undefined>
-  /** What changed in the catalog while the admin listener is open. */
-  history(): Promise<CatalogHistory>
+  /** What changed in the catalog while the admin listener is open, and what was reloaded. */
+  history(): Promise<History>
   /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
   why(name: string, toolset: string | undefined): Promise<WhyEnd>
   /** Whether a caller may make a call; `question`: JSON, see `readQuestion`. Rejects with `AdminRefusal`. */
   can(question: string): Promise<CanEnd>
+  /** The configuration as its files say it, each value with its place. */
+  settings(): Promise<Settings>
   /** What a reload would change; nothing is applied. */
   plan(): Promise<PlanEnd>
   /** Plans an edit of the configuration, or writes it and reloads; `body`: JSON, see `readEdit`. Rejects with `AdminRefusal`. */
@@ -126,12 +135,15 @@ export interface Login {
   readonly code?: string
 }
 
-/** Reloads, and what became of the last one. */
+/** Reloads, and what became of them. */
 export interface Reloader {
+  /** Of the last one. */
   readonly problems: readonly Problem[]
+  /** Oldest first; so many as are worth a look. */
+  readonly past: readonly PastReload[]
   reload(): Promise<ReloadEnd>
-  /** `edited`: as if a file held another text. */
-  plan(edited?: EditedFile): Promise<PlanEnd>
+  /** `edited`: as if files held other texts. */
+  plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
 }
 
 export const localControl = (
@@ -200,6 +212,7 @@ export const localControl = (
       const scope = running.gateway.scopeFor(LOCAL, { toolset })
       return scope && redactor.hideIn(listTools(running.gateway, query, scope))
     },
+    hiddenTools: async () => redactor.hideIn(listHiddenTools(running)),
     call: async (request, signal) => {
       const { toolset } = request
       const scope = running.gateway.scopeFor(LOCAL, { toolset })
@@ -220,7 +233,7 @@ export const localControl = (
       const own = toolset === undefined ? url : `${url}/${encodeURIComponent(toolset)}`
       return context.guides(own, takesTokenByHand(auth))
     },
-    history: async () => redactor.hideIn(history()),
+    history: async () => redactor.hideIn({ ...history(), reloads: reloader.past }),
     offered: async (servers, apps) => readOffered(running, servers, apps, redactor),
     changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
@@ -240,6 +253,7 @@ export const localControl = (
     lint: async (hosts) => redactor.hideIn(lintCatalog(running.gateway.feed.catalog, running.configuration.gateway, hosts)),
     why: async (name, toolset) => redactor.hideIn(explain(running, name, toolset)),
     can: async (question) => redactor.hideIn(await canCall(running, readQuestion(question))),
+    settings: async () => redactor.hideIn(await readSettings(running.configuration)),
     plan: async () => redactor.hideIn(await reloader.plan()),
     edit: async (body) => redactor.hideIn(await editConfiguration(running.configuration, reloader, readEdit(body))),
     basis: async () => basisOf(running, context, (value) => redactor.hideIn(value)),

@@ -57,6 +57,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'GET /tools': read(async ({ query, control }) => ({
     tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),
   })),
+  'GET /hidden': read(async ({ control }) => ({ tools: await control.hiddenTools() })),
   'GET /offered': read(({ query, control }) => control.offered(query.getAll('server'), query.get('apps') === 'true')),
   'GET /changes': read(({ control }) => control.changes()),
   'GET /lint': read(({ query, control }) =>
@@ -74,6 +75,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'GET /history': read(({ control }) => control.history()),
   'GET /why': read(({ query, control }) => control.why(query.get('name') ?? '', query.get('toolset') ?? undefined)),
   'POST /can': read(({ body, control }) => control.can(body)),
+  'GET /settings': read(({ control }) => control.settings()),
   'GET /plan': read(({ control }) => control.plan()),
   'GET /basis': {
     access: 'socket',

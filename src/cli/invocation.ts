@@ -49,7 +49,7 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
     const id = configurationId(resolve(context.cwd, files[0]))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     let latest: Discovered | undefined
-    const read = async (edited?: EditedFile): Promise<Read> => {
+    const read = async (edited?: readonly EditedFile[]): Promise<Read> => {
       const sinceMs = Date.now()
       const isDiscovered = found === undefined || from.length > 0
       const discovered = isDiscovered

@@ -28,7 +28,7 @@ export interface Context {
   /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
   readonly memory?: SecretMemory | undefined
   /** An edit of the configuration that is looked at before it is written. */
-  readonly edited?: EditedFile | undefined
+  readonly edited?: readonly EditedFile[] | undefined
   readonly overrides?:
     | {
         /** What `-c` said, as it was said: messages name commands with it. */

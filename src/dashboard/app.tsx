@@ -2,13 +2,14 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { session, sessionProblem, signInWith, signOut } from './page/api.ts'
+import { lineOf } from './model/text.ts'
 import { commandOf } from './page/command.ts'
 import { followCalls } from './page/feed.ts'
 import { allKeys, GLOBAL_KEYS, isHelpOpen, keysVersion, SCREENS, useKeys } from './page/keys.ts'
 import { notice } from './page/notices.ts'
 import { route } from './page/route.ts'
 import { setTheme, theme } from './page/theme.ts'
-import { Command, Dialog, Empty } from './parts/basics.tsx'
+import { Command, Dialog, Empty, Heading } from './parts/basics.tsx'
 import { Icon, Mark } from './parts/icons.tsx'
 import type { IconName } from './parts/icons.tsx'
 import { Call } from './screens/call.tsx'
@@ -66,7 +67,7 @@ const Frame = (): JSX.Element => {
   const isOperator = session.value?.role === 'operator'
   useKeys([...GLOBAL_KEYS, { key: 't', does: 'light, dark, or as the system', run: nextTheme }])
   useEffect(() => {
-    document.title = `${[item, view?.title].filter(Boolean).join(' · ') || 'Not found'} · Trunkline`
+    document.title = `${[lineOf(item, 80), view?.title].filter(Boolean).join(' · ') || 'Not found'} · Trunkline`
   }, [view, item])
   const Shown = view?.show
   return (
@@ -76,21 +77,41 @@ const Frame = (): JSX.Element => {
       </a>
       <Navigation current={view?.of ?? ''} />
       <main id="main" tabIndex={-1} class="main">
+        {session.value?.faults === true && (
+          <p class="faults">
+            Faults are injected on purpose (<code>--allow-faults</code>): calls may fail, be late or be cut.
+            {isOperator && (
+              <>
+                {' '}
+                <a href="/health">Which ones</a>
+              </>
+            )}
+          </p>
+        )}
         {Shown === undefined ? (
-          <Empty title="There is no such screen">
-            <a class="button" href="/traffic">
-              Show the traffic
-            </a>
-          </Empty>
+          <div class="screen">
+            <Heading title="Not found" />
+            <Empty title="There is no such screen">
+              <a class="button" href="/traffic">
+                Show the traffic
+              </a>
+            </Empty>
+          </div>
         ) : isOperator || view?.isForAll === true ? (
           <Shown key={`${screen}/${item}`} />
         ) : (
-          <Empty title="This screen is for operators">
-            <p>
-              You see your own calls. An operator has a token with <code>operator: true</code>, or with the scope that{' '}
-              <code>admin.operator_scope</code> names.
-            </p>
-          </Empty>
+          <div class="screen">
+            <Heading title={view?.title ?? ''} />
+            <Empty title="This screen is for operators">
+              <p>
+                You see your own calls. An operator has a token with <code>operator: true</code>, or with the scope that{' '}
+                <code>admin.operator_scope</code> names.
+              </p>
+              <a class="button" href="/traffic">
+                Show your calls
+              </a>
+            </Empty>
+          </div>
         )}
       </main>
       {isHelpOpen.value && <Help />}

@@ -227,6 +227,11 @@ export class Downstream {
   get inFlight(): number {
     return this.#calls.inFlight
   }
+
+  /** Calls that wait for a free slot (`limits.concurrency`). */
+  get queued(): number {
+    return this.#calls.queued
+  }
   /** At least one host waits for changes. */
   get isWatched(): boolean {
     return !this.subscriptions.isEmpty

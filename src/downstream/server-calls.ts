@@ -55,6 +55,10 @@ export class ServerCalls {
     return this.#limiter.inUse
   }
 
+  get queued(): number {
+    return this.#limiter.queued
+  }
+
   /** Other limits, for calls from now on. */
   adopt({ limits }: ServerOptions): void {
     this.#limiter.resize(limits.maxConcurrent, limits.maxQueued)

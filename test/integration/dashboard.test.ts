@@ -2,6 +2,8 @@
  * The dashboard in a real browser, against a Trunkline with real servers: every screen in light and dark, by keyboard, narrow and wide,
  * with hostile texts; five puzzles, each solved in a few clicks. One process serves all tests of the file.
  */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { tradeKey } from '../support/admin.ts'
@@ -58,8 +60,11 @@ const screensOf = (call: string): readonly (readonly [path: string, shown: strin
   ['/servers', 'healthy'],
   ['/servers/code', 'listening on stdio'],
   ['/toolsets?q=find+code', 'code__search_code'],
+  ['/toolsets?new=1&q=read', 'Tools to add'],
+  ['/toolsets?edit=review', 'Members of review'],
   ['/changes', 'whole conversation'],
   ['/health', 'No limit was reached'],
+  ['/nothing-here', 'There is no such screen'],
 ]
 /** Members that hold what others wrote. */
 const FREE_TEXT =
@@ -125,6 +130,15 @@ await describeWithBrowser('the dashboard', (started) => {
         await page.keyboard.press('?')
         await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
         violations.push(...(await axeViolations(page, rules)).map((violation) => `help: ${violation}`))
+        await page.keyboard.press('Escape')
+        await at(page, '/catalog?q=files', 'Catalog')
+        await row(page, 'files__').waitFor()
+        await page.keyboard.press('a')
+        await page.getByRole('region', { name: 'Marked tools' }).waitFor()
+        violations.push(...(await axeViolations(page, rules)).map((violation) => `marked: ${violation}`))
+        await page.getByRole('button', { name: 'Toolset …' }).click()
+        await page.getByRole('button', { name: 'Put into review …' }).waitFor()
+        violations.push(...(await axeViolations(page, rules)).map((violation) => `toolsets of marked: ${violation}`))
         expect(violations).toEqual([])
         // A call that is not kept is 404, which the console repeats.
         expect(problems.filter((problem) => !problem.includes('404'))).toEqual([])
@@ -340,6 +354,146 @@ await describeWithBrowser('the dashboard', (started) => {
     await dialog.getByRole('alert').getByText('a pattern holds it').waitFor()
   })
 
+  describe('many tools at once', () => {
+    const configuration = (): string => readFileSync(join(scene.folder, 'trunkline.yaml'), 'utf8')
+    const plan = (page: Page) => page.getByRole('dialog', { name: 'Edit the configuration?' })
+    const marked = (page: Page) => page.getByRole('region', { name: 'Marked tools' })
+    const mark = (page: Page, name: string) => page.getByRole('checkbox', { name: `Mark ${name}`, exact: true })
+    const write = async (page: Page): Promise<void> => {
+      await plan(page).getByRole('button', { name: 'Write and reload' }).click()
+      await page.getByText('Written, and in force').waitFor()
+    }
+
+    test('are marked one by one, as a range and by keyboard', async () => {
+      const { page } = await openDashboard()
+      await at(page, '/catalog?q=files__&sort=name', 'Catalog')
+      await page.locator('.vl-row').nth(4).waitFor()
+      const names = await page.locator('.vl-row .call-name').allInnerTexts()
+      await mark(page, names[0] ?? '').click()
+      await marked(page).getByText('1 marked').waitFor()
+      await mark(page, names[3] ?? '').click({ modifiers: ['Shift'] })
+      await marked(page).getByText('4 marked').waitFor()
+      await mark(page, names[1] ?? '').click()
+      await marked(page).getByText('3 marked').waitFor()
+      expect(page.url()).toContain('/catalog')
+      await page.keyboard.press('Escape')
+      await marked(page).waitFor({ state: 'detached' })
+      for (const key of ['j', 'x', 'j', 'j', 'X']) await page.keyboard.press(key)
+      await marked(page).getByText('3 marked').waitFor()
+      await page.keyboard.press('x')
+      await marked(page).getByText('2 marked').waitFor()
+      await page.keyboard.press('a')
+      await marked(page).getByText(`${names.length} marked`).waitFor()
+      // They stay while a person looks at one of them.
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Try it' }).waitFor()
+      await page.keyboard.press('Escape')
+      await marked(page).getByText(`${names.length} marked`).waitFor()
+    })
+
+    test('are switched off and on again by one plan each, and the file is as it was', async () => {
+      const { page } = await openDashboard()
+      const before = configuration()
+      await at(page, '/catalog?q=_directory', 'Catalog')
+      const names = ['files__create_directory', 'files__list_directory']
+      for (const name of names) await mark(page, name).click()
+      await marked(page).getByRole('button', { name: 'Switch off …' }).click()
+      for (const line of ['+         - create_directory', '+         - list_directory'])
+        await plan(page).getByText(line).waitFor()
+      for (const name of names) await plan(page).getByText(`tool ${name}`).waitFor()
+      expect(configuration()).toBe(before)
+      await write(page)
+      await mark(page, names[0] ?? '').waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: 'Switched off (2)' }).click()
+      await page.locator('.row-off').nth(1).waitFor()
+      expect(page.url()).toContain('off=1')
+      for (const name of names) await mark(page, name).click()
+      await marked(page).getByRole('button', { name: 'Switch on …' }).click()
+      await write(page)
+      await mark(page, names[0] ?? '').waitFor()
+      await page.locator('.row-off').first().waitFor({ state: 'detached' })
+      expect(configuration()).toBe(before)
+    })
+
+    test('are put into a toolset, and their servers tagged', async () => {
+      const { page } = await openDashboard()
+      await at(page, '/catalog?q=memory__', 'Catalog')
+      for (const name of ['memory__open_nodes', 'memory__search_nodes']) await mark(page, name).click()
+      await marked(page).getByRole('button', { name: 'Toolset …' }).click()
+      await page.getByRole('button', { name: 'Put into review …' }).click()
+      await plan(page).getByText('"memory__search_nodes", "memory__open_nodes"').first().waitFor()
+      await plan(page).getByText('toolset review').waitFor()
+      await plan(page).getByRole('button', { name: 'Close' }).click()
+      await marked(page).getByRole('button', { name: 'Tag …' }).click()
+      await page.getByLabel('Tag', { exact: true }).fill('knowledge')
+      await page.getByRole('dialog').getByRole('button', { name: 'Tag …' }).click()
+      await plan(page).getByText('- knowledge').waitFor()
+      await write(page)
+      expect(configuration()).toContain('- knowledge')
+      expect(await marked(page).count()).toBe(0)
+    })
+
+    test('become a toolset of its own, with its cost while it grows, and its members are changed', async () => {
+      const { page } = await openDashboard()
+      const before = configuration()
+      await at(page, '/catalog?q=read', 'Catalog')
+      for (const name of ['files__read_text_file', 'code__read_notes']) await mark(page, name).click()
+      await marked(page).getByRole('button', { name: 'Toolset …' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'New toolset …' }).click()
+      const editor = page.getByRole('region', { name: 'New toolset' })
+      await editor.getByRole('img', { name: '2 tools' }).waitFor()
+      expect(await editor.getByRole('button', { name: 'Show the plan …' }).isDisabled()).toBe(true)
+      await editor.getByLabel('Name').fill('reading')
+      await editor.getByLabel('What it is for').fill('Reading: notes and files')
+      await editor.getByLabel('At most so many tools').fill('2')
+      await editor.getByRole('searchbox').fill('whole knowledge graph')
+      await editor.getByRole('button', { name: 'Add memory__read_graph' }).click()
+      await editor.getByRole('img', { name: '3 of 2 tools' }).waitFor()
+      await editor.getByLabel('At most so many tools').fill('3')
+      await editor.getByRole('img', { name: '3 of 3 tools' }).waitFor()
+      expect(await axeViolations(page)).toEqual([])
+      await editor.getByRole('button', { name: 'Show the plan …' }).click()
+      await plan(page).getByText('+   reading:').waitFor()
+      await plan(page).getByText('toolset reading').waitFor()
+      expect(await axeViolations(page)).toEqual([])
+      await write(page)
+      const card = page.getByRole('region', { name: 'reading', exact: true })
+      await card.getByText('Reading: notes and files').waitFor()
+      expect(configuration().startsWith(before)).toBe(true)
+
+      await card.getByRole('button', { name: 'Members …' }).click()
+      const members = page.getByRole('region', { name: 'Members of reading' })
+      await members.getByRole('button', { name: 'Take out code__read_notes' }).click()
+      await members.getByRole('img', { name: '2 of 3 tools' }).waitFor()
+      await members.getByRole('button', { name: 'Show the plan …' }).click()
+      await plan(page).getByText('-       - code__read_notes').waitFor()
+      await write(page)
+      await card.getByRole('img', { name: '2 of 3 tools' }).waitFor()
+      expect(configuration()).not.toContain('- code__read_notes')
+      await at(page, '/changes', 'Changes')
+      await page.getByRole('region', { name: 'Reloads' }).getByText('no server restarted').first().waitFor()
+    })
+
+    test('a name that is taken, or none, is told before anything is written', async () => {
+      const { page } = await openDashboard()
+      const before = configuration()
+      await at(page, '/toolsets?new=1&q=graph', 'Toolsets')
+      const editor = page.getByRole('region', { name: 'New toolset' })
+      await editor.getByLabel('Name').fill('review')
+      await editor
+        .getByRole('button', { name: /^Add memory__/ })
+        .first()
+        .click()
+      await editor.getByRole('button', { name: 'Show the plan …' }).click()
+      await plan(page).getByText('has toolset "review" already').waitFor()
+      await plan(page).getByRole('button', { name: 'Close' }).click()
+      await editor.getByLabel('Name').fill('No Name!')
+      await editor.getByRole('button', { name: 'Show the plan …' }).click()
+      await plan(page).getByText('It would be refused; nothing was written.').waitFor()
+      expect(configuration()).toBe(before)
+    })
+  })
+
   test('a page that may not write has no control that does', async () => {
     const { page } = await openDashboard()
     await page.route('**/api/session', async (route) => {
@@ -350,6 +504,13 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.getByText('ui.write is off').first().waitFor()
     expect(await page.getByRole('region', { name: 'In the configuration' }).count()).toBe(0)
     expect(await page.getByRole('button', { name: /Switch it off|Show the plan|^Call$/ }).count()).toBe(0)
+    await at(page, '/catalog', 'Catalog')
+    await page.locator('.vl-row').first().waitFor()
+    await page.keyboard.press('a')
+    expect(await page.getByRole('checkbox').count()).toBe(0)
+    await at(page, '/toolsets?new=1', 'Toolsets')
+    await page.getByRole('region', { name: 'review', exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: /New toolset|Members/ }).count()).toBe(0)
   })
 
   test('a page without a session says how to open one, takes a link or a token, and keeps it over a reload', async () => {

@@ -75,3 +75,30 @@ export const openAdmin = async (cli: Cli): Promise<Admin> => {
       ),
   }
 }
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'tester', version: '9' },
+}
+
+/** One call of a modern host at the MCP endpoint; its answer as text. */
+export const callTool = async (url: string, name: string, args: object, token?: string): Promise<string> => {
+  const { pathname, origin } = new URL(url)
+  const body = { jsonrpc: '2.0', id: 'host-1', method: 'tools/call', params: { name, arguments: args, _meta: META } }
+  const { text } = await exchange(
+    origin,
+    'POST',
+    pathname,
+    {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': 'tools/call',
+      'Mcp-Name': name,
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+    },
+    JSON.stringify(body),
+  )
+  return text
+}

@@ -8,6 +8,16 @@ export interface Stats {
   readonly windowMs: number
   readonly servers: readonly ServerStats[]
   readonly tools: readonly ToolStats[]
+  /** What went wrong, the most frequent first. */
+  readonly errors: readonly ErrorCount[]
+}
+
+/** Calls of one server that ended alike. */
+export interface ErrorCount {
+  readonly server: string
+  /** `tool_error`, `timeout`, …: what the filter of calls names by `outcome:` or `kind:`. */
+  readonly kind: string
+  readonly count: number
 }
 
 /** Times in milliseconds; `null` without a call. */
@@ -43,7 +53,8 @@ export interface TimedCall {
   /** Wall clock in milliseconds. */
   readonly atMs: number
   readonly totalMs: number
-  readonly isError: boolean
+  /** Of an error: its kind, or how the call ended. */
+  readonly error: string | undefined
 }
 
 /** The captured calls of the window that went to a server, oldest first. */
@@ -53,7 +64,8 @@ export const timedCalls = ({ observer }: Pick<Running, 'observer'>, windowMs: nu
     if (server === undefined) return []
     const tool = method === 'tools/call' ? name : undefined
     const totalMs = totalMsOf(call, performance.now())
-    return { server, tool, atMs, totalMs, isError: end !== undefined && isErrorOutcome(end.outcome) }
+    const isError = end !== undefined && isErrorOutcome(end.outcome)
+    return { server, tool, atMs, totalMs, error: isError ? (end.kind ?? end.outcome) : undefined }
   })
 
 /** `calls`: of all processes. */
@@ -88,8 +100,17 @@ export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, cal
         lastAt: new Date(last?.atMs ?? 0).toISOString(),
       }
     }),
+    errors: errorsOf(calls),
   }
 }
+
+const errorsOf = (calls: readonly TimedCall[]): readonly ErrorCount[] =>
+  [...Map.groupBy(calls, ({ server, error }) => (error === undefined ? '' : `${server}\n${error}`)).values()]
+    .flatMap((alike): ErrorCount[] => {
+      const [{ server, error } = { server: '', error: undefined }] = alike
+      return error === undefined ? [] : [{ server, kind: error, count: alike.length }]
+    })
+    .toSorted((a, b) => b.count - a.count)
 
 const add = (map: Map<string, TimedCall[]>, key: string, call: TimedCall): void => {
   const list = map.get(key)
@@ -101,7 +122,7 @@ const figures = (calls: readonly TimedCall[]): Figures => {
   const times = calls.map(({ totalMs }) => totalMs).sort((a, b) => a - b)
   return {
     calls: calls.length,
-    errors: calls.filter(({ isError }) => isError).length,
+    errors: calls.filter(({ error }) => error !== undefined).length,
     p50: quantile(times, 0.5),
     p95: quantile(times, 0.95),
   }

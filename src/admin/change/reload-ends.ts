@@ -1,4 +1,4 @@
-/** How a reload, or the plan of one, ends. */
+/** How a reload, or the plan of one, ends; and those that have ended. */
 import type { Problem } from '../../config/syntax/problems.ts'
 import type { Plan } from './plan.ts'
 
@@ -20,3 +20,17 @@ export type ReloadEnd =
 export type PlanEnd =
   | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+
+/** One reload of the past that changed something, or was refused. */
+export interface PastReload {
+  /** ISO 8601. */
+  readonly at: string
+  readonly end: 'applied' | 'refused'
+  /** Keys of servers. */
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly string[]
+  /** Of lists that hosts see, how many entries came, went or changed. */
+  readonly entries: number
+  readonly problems: readonly Problem[]
+}

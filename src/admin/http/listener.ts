@@ -36,6 +36,8 @@ export interface AdminListenerOptions {
   readonly tokenFile: string | undefined
   /** What `-c` was given, for commands that the page shows. */
   readonly named: () => readonly string[]
+  /** Whether faults are injected on purpose. */
+  readonly hasFaults: () => boolean
   /** Whose token it is that `auth` lets in. */
   readonly identityOf: (token: string) => Promise<Identity | undefined>
   readonly assets: Assets
@@ -316,7 +318,8 @@ export class AdminListener implements AsyncDisposable {
     const { admin, capture } = this.#observe
     const write = isOperator && admin.mayWrite
     const named = isOperator ? this.#options.named() : []
-    return { principal, role: isOperator ? 'operator' : 'user', write, bodies: capture.bodies, version: VERSION, named }
+    const faults = this.#options.hasFaults()
+    return { principal, role: isOperator ? 'operator' : 'user', write, bodies: capture.bodies, version: VERSION, named, faults }
   }
 
   /** The text of the body; `undefined`: it was refused, and answered. */

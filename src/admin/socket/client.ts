@@ -18,6 +18,7 @@ import type { Control, Login, OpenEnd } from '../control.ts'
 import { AdminRefusal } from '../refusal.ts'
 import type { ReplayEnd } from '../calls/replay.ts'
 import type { EditEnd } from '../change/edit.ts'
+import type { HiddenTool } from '../catalog/hidden-tools.ts'
 import { isAnswered, isOurs, PIPE } from './place.ts'
 import type { Place } from './place.ts'
 import type { FoundTool, ToolRow } from '../catalog/tools.ts'
@@ -63,6 +64,7 @@ const remoteControl = (place: Place): Control => {
     status: () => ask('GET', '/status'),
     tools: async (query, toolset) =>
       (await ask<{ tools?: readonly ToolRow[] }>('GET', '/tools', { query, ...(toolset !== undefined && { toolset }) })).tools,
+    hiddenTools: async () => (await ask<{ tools: readonly HiddenTool[] }>('GET', '/hidden')).tools,
     offered: (servers, apps) =>
       ask('GET', '/offered', [...servers.map((server): [string, string] => ['server', server]), ['apps', String(apps)]]),
     changes: () => ask('GET', '/changes'),
@@ -80,6 +82,7 @@ const remoteControl = (place: Place): Control => {
     history: () => ask('GET', '/history'),
     why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
     can: async (question) => JSON.parse((await exchange(place, 'POST', '/can', {}, question)).toString()) as CanEnd,
+    settings: () => ask('GET', '/settings'),
     plan: () => ask('GET', '/plan'),
     edit: async (body) => JSON.parse((await exchange(place, 'POST', '/edit', {}, body)).toString()) as EditEnd,
     basis: async () => {

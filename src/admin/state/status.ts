@@ -46,6 +46,8 @@ export interface ServerStatus {
   /** The processes that run for it, with what their process groups hold in memory. */
   readonly processes: readonly ProcessStatus[]
   readonly inFlight: number
+  /** Calls that wait for a free slot (`limits.concurrency`). */
+  readonly queued: number
   /** Outages since it was configured: failures without health in between are one. */
   readonly failures: number
   /** Until the next attempt to reach it; `undefined`: it is there, an attempt is under way, or none is planned. */
@@ -66,6 +68,7 @@ export interface ServerStatus {
 export interface ProcessStatus {
   readonly pid: number
   readonly memoryBytes: number | undefined
+  readonly uptimeMs: number
 }
 
 /** How many a server serves, and how many of them must sign in there first, which their hosts ask them to. */
@@ -164,8 +167,15 @@ export const serverStatuses = ({
       prompts: shown?.lists.prompts.length ?? 0,
       tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
       links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
-      processes: all.flatMap(({ dialer }) => dialer.processes.map(({ pid }) => ({ pid, memoryBytes: memory.get(pid) }))),
+      processes: all.flatMap(({ dialer }) =>
+        dialer.processes.map(({ pid, startedAt }) => ({
+          pid,
+          memoryBytes: memory.get(pid),
+          uptimeMs: Math.max(0, Date.now() - startedAt),
+        })),
+      ),
       inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
+      queued: all.reduce((sum, { queued }) => sum + queued, 0),
       failures,
       nextTryMs: nextTryAtMs === undefined ? undefined : Math.max(0, Math.round(nextTryAtMs - performance.now())),
       startup: startupOf(downstream, Date.now()),

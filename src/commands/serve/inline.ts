@@ -42,6 +42,6 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   }
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   const refuse = async () => ({ kind: 'refused', problems: [] }) as const
-  const reloader = { problems: [], reload: refuse, plan: refuse }
+  const reloader = { problems: [], past: [], reload: refuse, plan: refuse }
   return await use(localControl(gateway, reloader, context, redactor))
 }

@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Subscription } from 'rxjs'
 import { problemsOf } from '../../admin/control.ts'
 import type { Reloader } from '../../admin/control.ts'
-import type { PlanEnd, ReloadEnd } from '../../admin/change/reload-ends.ts'
+import type { PastReload, PlanEnd, ReloadEnd } from '../../admin/change/reload-ends.ts'
 import { basisOf } from '../../admin/change/basis.ts'
 import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
-import type { Running } from '../../app/running.ts'
+import type { Running } from '../../app.ts'
 import { diffConfigurations } from '../../config/change/difference.ts'
 import type { Configuration } from '../../config/options.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'
@@ -18,14 +18,18 @@ import type { Log } from '../../downstream/environment.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Io, Read } from '../terminal/io.ts'
 
+/** So many reloads are kept. */
+const MAX_PAST = 50
+
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
   readonly #context: Context
-  readonly #read: (edited?: EditedFile) => Promise<Read>
+  readonly #read: (edited?: readonly EditedFile[]) => Promise<Read>
   readonly #log: Log & { level: string }
   readonly #offHangup: () => void
   readonly #prepare: (next: Configuration) => Promise<void>
   #problems: readonly Problem[] = []
+  #past: readonly PastReload[] = []
   #watching: Subscription | undefined
   /** One at a time, in order: none is lost because another is under way. */
   #last: Promise<unknown> = Promise.resolve()
@@ -34,7 +38,7 @@ export class Reloading implements Reloader, AsyncDisposable {
   constructor(
     running: Running,
     context: Context,
-    read: (edited?: EditedFile) => Promise<Read>,
+    read: (edited?: readonly EditedFile[]) => Promise<Read>,
     sinceMs: number,
     io: Pick<Io, 'onHangup'>,
     log: Log & { level: string },
@@ -53,6 +57,10 @@ export class Reloading implements Reloader, AsyncDisposable {
     return this.#problems
   }
 
+  get past(): readonly PastReload[] {
+    return this.#past
+  }
+
   reload(): Promise<ReloadEnd> {
     const done = this.#last.then(() => this.#apply())
     this.#last = done.catch(() => undefined)
@@ -60,7 +68,7 @@ export class Reloading implements Reloader, AsyncDisposable {
   }
 
   /** Reads the files as a reload would, and does nothing else. */
-  async plan(edited?: EditedFile): Promise<PlanEnd> {
+  async plan(edited?: readonly EditedFile[]): Promise<PlanEnd> {
     try {
       const { configuration } = await this.#read(edited)
       return { kind: 'planned', plan: this.#planned(configuration) }
@@ -119,12 +127,18 @@ export class Reloading implements Reloader, AsyncDisposable {
       for (const warning of configuration.warnings) if (!before.warnings.includes(warning)) this.#log.warn({}, warning)
       if (needsRestart.length > 0) this.#log.warn({ options: needsRestart }, 'these changes take effect after a restart')
       this.#log.info({ added, removed, changed }, 'configuration reloaded')
+      this.#keep({ end: 'applied', added, removed, changed, entries: plan.entries.length, problems: [] })
       return end
     } catch (error) {
       this.#problems = problemsOf(error)
       this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not used')
+      this.#keep({ end: 'refused', added: [], removed: [], changed: [], entries: 0, problems: this.#problems })
       return { kind: 'refused', problems: this.#problems }
     }
+  }
+
+  #keep(reload: Omit<PastReload, 'at'>): void {
+    this.#past = [...this.#past, { at: new Date().toISOString(), ...reload }].slice(-MAX_PAST)
   }
 
   /** Throws `ConfigError` for a configuration that would be refused. */

@@ -100,6 +100,7 @@ const makeListener = async (
     credentials: new AdminCredentials(fileToken),
     tokenFile: fileToken === undefined ? undefined : file,
     named: () => running.configuration.named,
+    hasFaults: () => running.faults.length > 0,
     identityOf: (token) => front.identityOf(token),
     assets: folderAssets(DASHBOARD_FOLDER),
     changed: (isOpen) => {

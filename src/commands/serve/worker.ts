@@ -125,7 +125,7 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     configuration = next
     return running.front.addresses
   }
-  const control = localControl(running, { problems: [], reload: unasked, plan: unasked }, context, redactor)
+  const control = localControl(running, { problems: [], past: [], reload: unasked, plan: unasked }, context, redactor)
   let unwatch: (() => void) | undefined
   const watch = (isOn: boolean): void => {
     if (isOn) unwatch ??= running.watchCalls()

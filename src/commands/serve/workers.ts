@@ -183,14 +183,16 @@ const joinStatus = (
 /** `owned`: of the process that all share; `others`: as the workers have the server. */
 const joinServer = (row: ServerStatus, owned: ServerStatus | undefined, others: readonly ServerStatus[]): ServerStatus => {
   if (owned !== undefined) {
-    const { state, reason, transport, revision, processes, links, inFlight, failures, nextTryMs, startup, stderr } = owned
-    return { ...row, state, reason, transport, revision, processes, links, inFlight, failures, nextTryMs, startup, stderr }
+    const { state, reason, transport, revision, processes, links, inFlight, queued, failures, nextTryMs, startup, stderr } = owned
+    const own = { state, reason, transport, revision, processes, links, inFlight, queued, failures, nextTryMs, startup, stderr }
+    return { ...row, ...own }
   }
   const all = [row, ...others]
   return {
     ...row,
     links: sum(all, ({ links }) => links),
     inFlight: sum(all, ({ inFlight }) => inFlight),
+    queued: sum(all, ({ queued }) => queued),
     processes: all.flatMap(({ processes }) => processes),
     fidelity: joinCounts(
       all.map(({ fidelity }) => fidelity),

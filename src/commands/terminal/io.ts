@@ -50,8 +50,8 @@ export interface Invocation {
   readonly command: CommandPrinter
   /** Where a process of this configuration can be asked, also while its files are wrong. */
   readonly place: Place
-  /** `edited`: as if a file held another text. */
-  readonly read: (edited?: EditedFile) => Promise<Read>
+  /** `edited`: as if files held other texts. */
+  readonly read: (edited?: readonly EditedFile[]) => Promise<Read>
   readonly context: Context
   readonly io: Io
   /** `--json`: machines read the answer. */

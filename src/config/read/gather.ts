@@ -96,7 +96,7 @@ export const gather = async (
     }
     files.add(file)
     const found: Problem[] = []
-    const edited = context.edited?.file === file ? context.edited.text : undefined
+    const edited = context.edited?.find((one) => one.file === file)?.text
     const source =
       value !== undefined && from === undefined ? given(value, found) : await readSource(file, nameOf(file), found, edited)
     // An unreadable include is told where it is asked for.

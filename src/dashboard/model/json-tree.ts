@@ -129,9 +129,12 @@ export const writeJson = (node: JsonNode): string => {
   return `{${node.members.map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`).join(',')}}`
 }
 
-/** JSON text with an indent of two blanks, spellings kept; what is no JSON stays as it is. */
+/** Longer texts are shown as they came: a tree of them would cost more than anyone reads. */
+export const MOST_IN_TREE = 1_000_000
+
+/** JSON text with an indent of two blanks, spellings kept; what is no JSON, or too long for a tree, stays as it is. */
 export const indentJson = (text: string): string => {
-  const node = readJson(text)
+  const node = text.length > MOST_IN_TREE ? undefined : readJson(text)
   return node === undefined
     ? text
     : linesOf(node)

@@ -128,7 +128,15 @@ const typeOf = ({ type, anyOf, oneOf }: Schema): string | undefined => {
   return types.size === 1 && typeof only === 'string' && only !== 'object' && only !== 'array' ? only : undefined
 }
 
+/** More choices than these are no list that a person looks through. */
+const MAX_CHOICES = 500
+
 const choicesOf = (schema: Schema): readonly string[] | undefined => {
+  const choices = allChoicesOf(schema)
+  return choices === undefined || choices.length > MAX_CHOICES ? undefined : choices
+}
+
+const allChoicesOf = (schema: Schema): readonly string[] | undefined => {
   if (Array.isArray(schema['enum'])) return schema['enum'].map((choice) => JSON.stringify(choice))
   if ('const' in schema) return [JSON.stringify(schema['const'])]
   const several = Array.isArray(schema['oneOf']) ? schema['oneOf'] : Array.isArray(schema['anyOf']) ? schema['anyOf'] : []

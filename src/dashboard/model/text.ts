@@ -1,14 +1,26 @@
-/** Texts of servers and hosts, made fit to be shown: what a person would not see, or what would turn the text around, is shown as its code. */
+/**
+ * Texts of servers and hosts, made fit to be shown: what a person would not see, or what would turn the text around, is shown as its code,
+ * and what is too long is cut, with a mark. Only what is shown is looked at, so that ten megabytes cost as much as a page.
+ */
 import { markHidden } from '../../wire/protocol/hidden-characters.ts'
 
-/** Longer texts are cut in lists; the whole is on the screen of its own. */
-const MOST = 200_000
+const MOST_IN_LINE = 400
+const MOST_IN_BLOCK = 100_000
 
 /** One line: line feeds are shown as `⏎`. */
-export const lineOf = (text: string, most = 400): string =>
-  cut(markHidden(text).replaceAll(/\r\n|[\r\n\u2028\u2029]/g, ' ⏎ '), most)
+export const lineOf = (text: string, most = MOST_IN_LINE): string => {
+  const shown = markHidden(headOf(text, most)).replaceAll(/\r\n|[\r\n\u2028\u2029]/g, ' ⏎ ')
+  return text.length > most ? `${shown}…` : shown
+}
 
-/** Several lines. */
-export const blockOf = (text: string, most = MOST): string => cut(markHidden(text), most)
+/** Several lines; the last one says how much is not shown. */
+export const blockOf = (text: string, most = MOST_IN_BLOCK): string => {
+  const shown = markHidden(headOf(text, most))
+  return text.length > most ? `${shown}\n\n${leftOutOf(text.length - most)}` : shown
+}
 
-const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text)
+/** `… 9,900,000 characters more are not shown`. */
+export const leftOutOf = (count: number, what = 'characters'): string =>
+  `… ${count.toLocaleString('en')} ${what} more are not shown`
+
+const headOf = (text: string, most: number): string => (text.length > most ? text.slice(0, most).toWellFormed() : text)

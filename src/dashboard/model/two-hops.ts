@@ -1,6 +1,6 @@
 /** One message on both its sides, line beside line, with what was changed between them and by which rule. */
 import type { Change } from '../../observe/capture/diff.ts'
-import { childrenOf, keyOf, linesOf, readJson, writeJson } from './json-tree.ts'
+import { childrenOf, keyOf, linesOf, MOST_IN_TREE, readJson, writeJson } from './json-tree.ts'
 import type { JsonLine, JsonNode } from './json-tree.ts'
 
 export interface HopLine {
@@ -16,8 +16,9 @@ export interface Fold {
   readonly folded: readonly HopLine[]
 }
 
-/** `undefined`: one of the sides is no JSON. */
+/** `undefined`: one of the sides is no JSON, or too long for a tree. */
 export const compareHops = (from: string, to: string, changes: readonly Change[]): readonly HopLine[] | undefined => {
+  if (Math.max(from.length, to.length) > MOST_IN_TREE) return undefined
   const [before, after] = [readJson(from), readJson(to)]
   if (before === undefined || after === undefined) return undefined
   const byPath = new Map(changes.map((change) => [keyOfPath(change.path), change]))
@@ -26,6 +27,7 @@ export const compareHops = (from: string, to: string, changes: readonly Change[]
 
 /** What differs between two JSON texts, member by member; no rule stands behind it. */
 export const changesBetween = (from: string, to: string): readonly Change[] => {
+  if (Math.max(from.length, to.length) > MOST_IN_TREE) return []
   const [before, after] = [readJson(from), readJson(to)]
   return before === undefined || after === undefined ? [] : differences(before, after, [])
 }

@@ -10,6 +10,8 @@ export interface Session {
   readonly version: string
   /** What `-c` was given. */
   readonly named: readonly string[]
+  /** Faults are injected on purpose. */
+  readonly faults: boolean
 }
 
 export class ApiError extends Error {
@@ -39,15 +41,12 @@ export const sessionProblem = signal('')
 const STORED = 'trunkline-token'
 let token = ''
 
-export const ask = async <T>(method: string, path: string, body?: string, signal?: AbortSignal): Promise<T> => {
-  const response = await send(method, path, body, signal)
-  const text = await response.text()
-  return JSON.parse(text) as T
-}
+export const ask = async <T>(method: string, path: string, body?: string, signal?: AbortSignal): Promise<T> =>
+  JSON.parse(await askText(method, path, body, signal)) as T
 
 /** As `ask`, with the text as it came: results of tools are shown byte for byte. */
-export const askText = async (method: string, path: string, body?: string): Promise<string> =>
-  (await send(method, path, body)).text()
+export const askText = async (method: string, path: string, body?: string, signal?: AbortSignal): Promise<string> =>
+  (await send(method, path, body, signal)).text()
 
 export const send = async (method: string, path: string, body?: string, signal?: AbortSignal): Promise<Response> => {
   let response: Response

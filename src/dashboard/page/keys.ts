@@ -49,8 +49,12 @@ export const GLOBAL_KEYS: readonly Key[] = [
   { key: '?', does: 'this help', run: () => (isHelpOpen.value = !isHelpOpen.peek()) },
 ]
 
+const isCheckbox = (target: EventTarget | null): boolean => target instanceof HTMLInputElement && target.type === 'checkbox'
+
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  target instanceof HTMLElement &&
+  !isCheckbox(target) &&
+  (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
 
 /** How long after `g` the second key may come. */
 const CHORD_MS = 1_500
@@ -66,7 +70,8 @@ export const startKeys = (): void => {
       return
     }
     if (document.querySelector('dialog[open]') !== null && key !== '?') return
-    // A button or link that has the focus is pressed by its own keys.
+    // A button, link or checkbox that has the focus is pressed by its own keys.
+    if (isCheckbox(target) && key === ' ') return
     const isPressed = target instanceof Element && target.closest('a, button, summary') !== null
     if (isPressed && (key === 'Enter' || key === ' ')) return
     const chord = performance.now() - beforeMs < CHORD_MS ? `${before} ${key}` : ''

@@ -1,6 +1,6 @@
 /** Data of a screen: asked for when it is shown, and again while it is, so that what is seen is what is. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, ask } from './api.ts'
+import { ApiError, askText } from './api.ts'
 
 export interface Loaded<T> {
   /** The last good answer. */
@@ -18,15 +18,17 @@ export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
     error: undefined,
   })
   const [turn, setTurn] = useState(0)
-  const data = useRef<T | undefined>(undefined)
+  /** The last answer: the same text is the same data, so that nothing that is made of it is made again. */
+  const last = useRef<{ readonly path: string; readonly text: string; readonly data: T } | undefined>(undefined)
   useEffect(() => {
     if (path === '') return undefined
     const over = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const load = async (): Promise<void> => {
       try {
-        data.current = await ask<T>('GET', path, undefined, over.signal)
-        setState({ path, data: data.current, error: undefined })
+        const text = await askText('GET', path, undefined, over.signal)
+        if (last.current?.path !== path || last.current.text !== text) last.current = { path, text, data: JSON.parse(text) as T }
+        setState({ path, data: last.current.data, error: undefined })
       } catch (error) {
         if (over.signal.aborted) return
         if (!(error instanceof ApiError)) throw error

@@ -148,7 +148,7 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
           rows={3}
           spellcheck={false}
           class={field.kind === 'json' ? 'code' : ''}
-          placeholder={field.example}
+          placeholder={lineOf(field.example, 80)}
         />
       ) : (
         <input
@@ -157,7 +157,7 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
           inputMode={field.kind === 'text' ? 'text' : 'decimal'}
           spellcheck={false}
           autocomplete="off"
-          placeholder={field.example}
+          placeholder={lineOf(field.example, 80)}
         />
       )}
       {isTold && <span class="field-problem">{problem}</span>}

@@ -6,7 +6,7 @@ import type { Change } from '../../observe/capture/diff.ts'
 import { formatBytes } from '../model/format.ts'
 import { indentJson } from '../model/json-tree.ts'
 import type { JsonLine } from '../model/json-tree.ts'
-import { lineOf } from '../model/text.ts'
+import { leftOutOf, lineOf } from '../model/text.ts'
 import { compareHops, foldLines, formatPath } from '../model/two-hops.ts'
 import type { HopLine } from '../model/two-hops.ts'
 import { Block, Chip, CopyButton } from './basics.tsx'
@@ -25,8 +25,10 @@ export interface HopsViewProps {
   readonly hasRules?: boolean
 }
 
-/** Lines that are shown before a person asks for the rest. */
+/** Lines that are shown, and so many more each time a person asks for them. */
 const MOST_LINES = 600
+/** Changes that are listed. */
+const MOST_CHANGES = 200
 
 export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps): JSX.Element => {
   const [isRaw, setRaw] = useState(false)
@@ -63,7 +65,7 @@ const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.E
     <p class="muted">Both sides are the same, byte for byte.</p>
   ) : (
     <ul class="changes">
-      {changes.map((change) => (
+      {changes.slice(0, MOST_CHANGES).map((change) => (
         <li key={formatPath(change.path)}>
           <span class={`sign sign-${change.change}`} aria-label={change.change}>
             {SIGNS[change.change]}
@@ -80,6 +82,7 @@ const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.E
           </span>
         </li>
       ))}
+      {changes.length > MOST_CHANGES && <li class="muted">{leftOutOf(changes.length - MOST_CHANGES, 'changes')}</li>}
     </ul>
   )
 
@@ -95,7 +98,8 @@ const Beside = ({
   readonly to: Side
 }): JSX.Element => {
   const [isWhole, setWhole] = useState(false)
-  const shown = isWhole ? lines : foldLines(lines)
+  const [most, setMost] = useState(MOST_LINES)
+  const shown = useMemo(() => (isWhole ? lines : foldLines(lines)), [lines, isWhole])
   return (
     <div class="beside" role="table" aria-label="Both sides">
       <div class="beside-row beside-head" role="row">
@@ -106,7 +110,7 @@ const Beside = ({
           {to.title} <span class="muted">{sizeOf(to.body)}</span>
         </span>
       </div>
-      {shown.slice(0, isWhole ? Infinity : MOST_LINES).map((line, at) =>
+      {shown.slice(0, most).map((line, at) =>
         'folded' in line ? (
           <div key={at} class="beside-fold" role="row">
             <span role="cell">
@@ -127,6 +131,15 @@ const Beside = ({
           </div>
         ),
       )}
+      {shown.length > most && (
+        <div class="beside-fold" role="row">
+          <span role="cell">
+            <button type="button" onClick={() => setMost(most + MOST_LINES)}>
+              {leftOutOf(shown.length - most, 'lines')}: show the next {Math.min(MOST_LINES, shown.length - most)}
+            </button>
+          </span>
+        </div>
+      )}
     </div>
   )
 }
@@ -138,7 +151,7 @@ const Half = ({ line }: { readonly line: JsonLine | undefined }): JSX.Element =>
 )
 
 const Raw = ({ side }: { readonly side: Side }): JSX.Element => {
-  const text = textOf(side.body)
+  const text = useMemo(() => textOf(side.body), [side.body])
   return (
     <figure class="raw">
       <figcaption>

@@ -1,7 +1,9 @@
 /** How a call from the dashboard ended: texts as texts, everything else as JSON. */
 import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { indentJson, readJson, unquote, writeJson } from '../model/json-tree.ts'
 import type { JsonNode } from '../model/json-tree.ts'
+import { leftOutOf } from '../model/text.ts'
 import { Block, Line } from './basics.tsx'
 
 const member = (node: JsonNode | undefined, key: string): JsonNode | undefined =>
@@ -10,9 +12,12 @@ const member = (node: JsonNode | undefined, key: string): JsonNode | undefined =
 const textOf = (node: JsonNode | undefined): string | undefined =>
   node?.kind === 'literal' && node.raw.startsWith('"') ? unquote(node.raw) : undefined
 
+/** Blocks of content that are shown. */
+const MOST_BLOCKS = 50
+
 /** `text`: the answer of `/call` or `/replay`. */
 export const ResultView = ({ text }: { readonly text: string }): JSX.Element => {
-  const answer = readJson(text)
+  const answer = useMemo(() => readJson(text), [text])
   const kind = textOf(member(answer, 'kind'))
   if (kind !== 'result')
     return (
@@ -28,10 +33,13 @@ export const ResultView = ({ text }: { readonly text: string }): JSX.Element => 
     <div class="result" role="status">
       <p class={isError ? 'trouble' : 'muted'}>{isError ? 'The tool reported an error.' : 'The tool answered.'}</p>
       {content?.kind === 'array' &&
-        content.items.map((item, at) => {
+        content.items.slice(0, MOST_BLOCKS).map((item, at) => {
           const words = textOf(member(item, 'type')) === 'text' ? textOf(member(item, 'text')) : undefined
           return <Block key={at} text={words ?? indentJson(writeJson(item))} />
         })}
+      {content?.kind === 'array' && content.items.length > MOST_BLOCKS && (
+        <p class="muted">{leftOutOf(content.items.length - MOST_BLOCKS, 'blocks')}</p>
+      )}
       {structured !== undefined && (
         <details>
           <summary>Structured content</summary>

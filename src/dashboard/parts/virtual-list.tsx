@@ -148,7 +148,8 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
                   aria-selected={key === selected}
                   onMouseDown={() => onSelect(key)}
                   onClick={(event: MouseEvent) => {
-                    if (!(event.target instanceof Element) || event.target.closest('a, button') === null) onOpen(item)
+                    if (!(event.target instanceof Element) || event.target.closest('a, button, label, input') === null)
+                      onOpen(item)
                   }}
                 >
                   <Cells item={item} cells={cells} />

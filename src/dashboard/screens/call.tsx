@@ -14,7 +14,7 @@ import { callsVersion } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { go, pathTo, pathWith, route } from '../page/route.ts'
-import { Chip, CopyButton, Empty, Facts, Failed, Heading, Line, Section, SplitBar, SplitLegend } from '../parts/basics.tsx'
+import { Block, Chip, CopyButton, Empty, Facts, Failed, Heading, Line, Section, SplitBar, SplitLegend } from '../parts/basics.tsx'
 import { HopsView } from '../parts/hops-view.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { Outcome } from '../parts/outcome.tsx'
@@ -326,9 +326,7 @@ const Snippets = ({ detail }: { readonly detail: CallDetail }): JSX.Element | nu
             <div key={label} class="snippet">
               <details>
                 <summary>{label}</summary>
-                <pre class="block" tabIndex={0}>
-                  {text}
-                </pre>
+                <Block text={text} />
               </details>
               <CopyButton text={text} what={what} />
             </div>

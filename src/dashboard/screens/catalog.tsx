@@ -1,17 +1,25 @@
 /** Every tool that hosts can be listed: what it costs, how it fares, which host would not take it. */
 import type { JSX } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
+import type { HiddenTool } from '../../admin/catalog/hidden-tools.ts'
 import type { Lint } from '../../admin/catalog/lint.ts'
+import type { Deviating } from '../../admin/catalog/offered.ts'
 import type { Stats, ToolStats } from '../../admin/calls/stats.ts'
 import type { Status } from '../../admin/state/status.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
-import { formatAgo, formatCount, formatMs, plural } from '../model/format.ts'
+import { formatAgo, formatCount, formatMs, formatPercent, plural } from '../model/format.ts'
+import { namesBetween } from '../model/name-range.ts'
+import { lineOf } from '../model/text.ts'
+import { session } from '../page/api.ts'
 import { useKeys } from '../page/keys.ts'
+import type { Key } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
+import { clearMarks, marks, setMarks } from '../page/marks.ts'
 import { go, pathTo, route, selectedNow, setQuery } from '../page/route.ts'
 import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
+import { MarkedTools } from './marked-tools.tsx'
 
 export const HOSTS = ['claude-desktop', 'claude-code', 'cursor', 'vscode', 'windsurf', 'codex', 'gemini', 'copilot-cli']
 const WINDOW = '1h'
@@ -20,7 +28,19 @@ interface Row extends ToolRow {
   readonly stats: ToolStats | undefined
   /** Names of hosts that would not take it as it is. */
   readonly hosts: readonly string[]
+  /** It is not as it was approved. */
+  readonly isChanged: boolean
+  /** The rule that keeps it from hosts; `undefined`: they are listed it. */
+  readonly off: HiddenTool | undefined
+  /** What it is found by, in small letters. */
+  readonly words: string
 }
+
+/** Of a longer description the beginning is searched. */
+const MOST_SEARCHED = 10_000
+
+const wordsOf = ({ name, server, original, definition }: ToolRow): string =>
+  `${name} ${server} ${original} ${(definition.description ?? '').slice(0, MOST_SEARCHED)}`.toLowerCase()
 
 const SORTS: Readonly<Record<string, (a: Row, b: Row) => number>> = {
   name: (a, b) => a.name.localeCompare(b.name),
@@ -53,37 +73,82 @@ export const Catalog = (): JSX.Element => {
   const stats = useLoad<Stats>(`/stats?window=${WINDOW}`, 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
   const status = useLoad<Status>('/status', 10_000)
+  const mayWrite = session.value?.write === true
+  const hidden = useLoad<{ readonly tools: readonly HiddenTool[] }>('/hidden', 10_000)
+  const changed = useLoad<readonly Deviating[]>('/changes', 10_000)
+  const isOffShown = query.has('off')
   const rows = useMemo(() => {
     const byTool = new Map(stats.data?.tools.map((one) => [one.tool, one]))
     const byHost = Map.groupBy(
       lint.data?.findings.filter(({ tool, toolset }) => tool !== '' && toolset === '') ?? [],
       ({ tool }) => tool,
     )
+    const deviating = new Set(changed.data?.filter(({ kind }) => kind === 'tools').map(({ exposed }) => exposed))
     return (tools.data?.tools ?? []).map((tool): Row => {
       const hosts = [...new Set(byHost.get(tool.name)?.map(({ host }) => host))]
-      return { ...tool, stats: byTool.get(tool.name), hosts }
+      const isChanged = deviating.has(tool.name)
+      return { ...tool, stats: byTool.get(tool.name), hosts, isChanged, off: undefined, words: wordsOf(tool) }
     })
-  }, [tools.data, stats.data, lint.data])
+  }, [tools.data, stats.data, lint.data, changed.data])
+  const offRows = useMemo(
+    () =>
+      (hidden.data?.tools ?? []).map((off): Row => {
+        const { name, description } = off
+        const tool = { ...off, definition: { name, description } }
+        return { ...tool, stats: undefined, hosts: [], isChanged: false, off, words: wordsOf(tool) }
+      }),
+    [hidden.data],
+  )
   const shown = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-    const holds = ({ name, server, original, definition }: Row): boolean => {
-      const all = `${name} ${server} ${original} ${definition.description ?? ''}`.toLowerCase()
-      return words.every((word) => all.includes(word))
-    }
-    return rows.filter(holds).toSorted(SORTS[sort] ?? SORTS['server'])
-  }, [rows, text, sort])
+    const holds = (row: Row): boolean => words.every((word) => row.words.includes(word))
+    return [...rows, ...(isOffShown ? offRows : [])].filter(holds).toSorted(SORTS[sort] ?? SORTS['server'])
+  }, [rows, offRows, isOffShown, text, sort])
   const step = (by: number): void => {
     const now = shown.findIndex(({ name }) => name === selectedNow())
     const next = shown[Math.min(Math.max(now + by, 0), shown.length - 1)]
     if (next !== undefined) setQuery({ sel: next.name })
   }
+  const lastMarked = useRef('')
+  /** `isRange`: with all between it and the one that was marked before. */
+  const mark = (name: string, isMarked: boolean, isRange: boolean): void => {
+    const names = shown.map((row) => row.name)
+    setMarks(isRange ? namesBetween(names, lastMarked.current, name) : [name], isMarked)
+    lastMarked.current = name
+  }
+  const markSelected = (isRange: boolean): void => {
+    const name = selectedNow()
+    if (name !== '') mark(name, isRange || !marks.peek().has(name), isRange)
+  }
+  const areAllMarked = shown.length > 0 && shown.every(({ name }) => marks.value.has(name))
+  const markAll = (): void => {
+    setMarks(
+      shown.map(({ name }) => name),
+      !areAllMarked,
+    )
+  }
+  const markKeys: readonly Key[] = [
+    { key: 'x', does: 'mark the tool, or not', run: () => markSelected(false) },
+    { key: 'X', does: 'mark all up to here', run: () => markSelected(true) },
+    { key: 'a', does: 'mark all that are shown, or none', run: markAll },
+  ]
   useKeys([
     { key: '/', does: 'look for tools', run: () => box.current?.focus() },
     { key: 'j', does: 'next tool', run: () => step(1) },
     { key: 'k', does: 'tool before', run: () => step(-1) },
     { key: 'Enter', does: 'open the tool', run: () => selectedNow() !== '' && go(pathTo('tools', selectedNow())) },
-    { key: 'Escape', does: 'take the words away', run: () => setQuery({ q: '', sel: '' }) },
+    ...(mayWrite ? markKeys : []),
+    {
+      key: 'Escape',
+      does: 'take marks away, then the words',
+      run: () => (marks.peek().size > 0 ? clearMarks() : setQuery({ q: '', sel: '' })),
+    },
   ])
+  const marked = [...rows, ...offRows].filter(({ name }) => marks.value.has(name))
+  const cells = useMemo(
+    () => (row: Row) => cellsOf(row, mayWrite ? marks.value : undefined, mark),
+    [shown, marks.value, mayWrite],
+  )
   const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
   const idle = rows.filter((row) => row.stats === undefined)
   const leftOut = status.data?.servers.flatMap((server) => server.leftOut.map((one) => ({ ...one, server: server.key }))) ?? []
@@ -127,17 +192,46 @@ export const Catalog = (): JSX.Element => {
           />
           <kbd aria-hidden="true">/</kbd>
         </label>
+        {offRows.length > 0 && (
+          <button type="button" class="choice" aria-pressed={isOffShown} onClick={() => setQuery({ off: isOffShown ? '' : '1' })}>
+            Switched off ({formatCount(offRows.length)})
+          </button>
+        )}
         <p class="filter-problem muted" role="status">
-          {formatCount(shown.length)} of {formatCount(rows.length)}
+          {formatCount(shown.length)} of {formatCount(rows.length + (isOffShown ? offRows.length : 0))}
         </p>
       </div>
+      {mayWrite && marked.length > 0 && (
+        <MarkedTools
+          tools={marked}
+          onDone={() => {
+            tools.reload()
+            hidden.reload()
+          }}
+        />
+      )}
       {tools.error !== undefined && <Failed error={tools.error} onRetry={tools.reload} />}
       <VirtualList
         items={shown}
         keyOf={({ name }) => name}
         label="Tools"
-        className="tools"
+        className={mayWrite ? 'tools tools-marked' : 'tools'}
         header={[
+          ...(mayWrite
+            ? [
+                <span key="mark" role="columnheader" class="c-mark">
+                  <label class="mark-box">
+                    <input
+                      type="checkbox"
+                      checked={areAllMarked}
+                      indeterminate={!areAllMarked && marks.value.size > 0}
+                      aria-label="Mark all that are shown"
+                      onClick={markAll}
+                    />
+                  </label>
+                </span>,
+              ]
+            : []),
           column('Tool', 'name', 'c-tool'),
           column('Server', 'server', 'c-server'),
           column('Tokens', 'tokens', 'num'),
@@ -151,7 +245,8 @@ export const Catalog = (): JSX.Element => {
             Notes
           </span>,
         ]}
-        cells={cellsOf}
+        cells={cells}
+        rowClass={({ off }) => (off === undefined ? '' : 'row-off')}
         selected={selected}
         onSelect={(key) => setQuery({ sel: key })}
         onOpen={({ name }) => go(pathTo('tools', name))}
@@ -181,18 +276,43 @@ export const Catalog = (): JSX.Element => {
   )
 }
 
-const cellsOf = (row: Row): JSX.Element[] => {
-  const { name, server, original, tokens, definition, stats, hosts } = row
+/** `marked`: `undefined`: nothing may be changed here. */
+const cellsOf = (
+  row: Row,
+  marked: ReadonlySet<string> | undefined,
+  mark: (name: string, isMarked: boolean, isRange: boolean) => void,
+): JSX.Element[] => {
+  const { name, server, original, tokens, definition, stats, hosts, off, isChanged } = row
   return [
+    ...(marked === undefined
+      ? []
+      : [
+          <span key="mark" role="gridcell" class="c-mark">
+            <label class="mark-box">
+              <input
+                type="checkbox"
+                tabIndex={-1}
+                checked={marked.has(name)}
+                aria-label={`Mark ${name}`}
+                onClick={(event) => mark(name, event.currentTarget.checked, event.shiftKey)}
+              />
+            </label>
+          </span>,
+        ]),
     <span key="tool" role="gridcell" class="c-tool">
       <span class="call-name">
         <Line text={name} most={100} />
       </span>
+      {isRenamed(row) && (
+        <span class="muted c-original">
+          <Line text={original} most={60} />{' '}
+        </span>
+      )}
       <span class="muted">
         <Line text={definition.description ?? ''} most={200} />
       </span>
     </span>,
-    <span key="server" role="gridcell" class="c-server muted" title={original}>
+    <span key="server" role="gridcell" class="c-server muted" title={lineOf(original, 200)}>
       {server}
     </span>,
     <span key="tokens" role="gridcell" class="num">
@@ -205,12 +325,20 @@ const cellsOf = (row: Row): JSX.Element[] => {
       {stats?.p95 === null || stats === undefined ? '' : formatMs(stats.p95)}
     </span>,
     <span key="errors" role="gridcell" class={`num c-wide${(stats?.errors ?? 0) > 0 ? ' trouble' : ''}`}>
-      {stats === undefined || stats.errors === 0 ? '' : formatCount(stats.errors)}
+      {stats === undefined || stats.errors === 0
+        ? ''
+        : `${formatCount(stats.errors)} (${formatPercent(stats.errors / stats.calls)})`}
     </span>,
     <span key="last" role="gridcell" class="c-wide muted num">
       {stats === undefined ? '' : formatAgo(stats.lastAt, Date.now())}
     </span>,
     <span key="notes" role="gridcell" class="c-notes">
+      {off !== undefined && <Chip title={`${off.path} ${off.place}`}>off</Chip>}
+      {isChanged && (
+        <Chip tone="notice" title="its definition is not as it was approved">
+          changed
+        </Chip>
+      )}
       {hintsOf(row).map((hint) => (
         <Chip key={hint} tone={hint === 'destructive' ? 'notice' : 'plain'}>
           {hint}
@@ -224,6 +352,9 @@ const cellsOf = (row: Row): JSX.Element[] => {
     </span>,
   ]
 }
+
+/** Hosts know it by another name than its own behind a prefix. */
+const isRenamed = ({ name, original }: Row): boolean => !name.endsWith(`__${original}`) && name !== original
 
 const NoTools = ({ isLoading, isFiltered }: { readonly isLoading: boolean; readonly isFiltered: boolean }): JSX.Element =>
   isLoading ? (

@@ -1,8 +1,8 @@
 /** What would change, what is not as it was approved, and what emptied the prompt caches of hosts, when. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { PlanEnd, ReloadEnd } from '../../admin/change/reload-ends.ts'
-import type { CatalogChange, CatalogHistory } from '../../admin/catalog/history.ts'
+import type { PastReload, PlanEnd, ReloadEnd } from '../../admin/change/reload-ends.ts'
+import type { CatalogChange, History } from '../../admin/catalog/history.ts'
 import type { Deviating } from '../../admin/catalog/offered.ts'
 import type { EntryPlan, Plan } from '../../admin/change/plan.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
@@ -11,19 +11,22 @@ import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
+import type { Loaded } from '../page/load.ts'
 import { notify } from '../page/notices.ts'
 import { pathTo } from '../page/route.ts'
 import { Chip, Command, Dialog, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Definitions } from '../parts/definitions.tsx'
 
 export const Changes = (): JSX.Element => {
+  const history = useLoad<History>('/history', 3_000)
   useKeys(ROW_KEYS)
   return (
     <div class="screen">
       <Heading title="Changes" />
       <Pending />
       <Approvals />
-      <Timeline />
+      <Timeline history={history} />
+      <Reloads history={history} />
     </div>
   )
 }
@@ -249,57 +252,91 @@ const Approvals = (): JSX.Element => {
   )
 }
 
-const Timeline = (): JSX.Element => {
-  const { data, error, reload } = useLoad<CatalogHistory>('/history', 3_000)
-  return (
-    <Section title="What emptied prompt caches">
-      {error !== undefined && <Failed error={error} onRetry={reload} />}
-      <p class="muted note">
-        A prompt begins with the list of tools. Each change of its bytes makes hosts pay for it again.
-        {data?.since !== null &&
-          data?.since !== undefined &&
-          ` Watched since ${formatTime(data.since).slice(0, 8)}, while this listener is open.`}
-      </p>
-      {data?.changes.length === 0 ? (
-        <p class="pad-top">The list has not changed: no cache was emptied.</p>
-      ) : (
-        <ol class="timeline">
-          {data?.changes.toReversed().map((change) => (
-            <li key={change.at} data-row>
-              <details>
-                <summary>
-                  <span class="num">{formatTime(change.at).slice(0, 8)}</span> <strong>{headline(change)}</strong>{' '}
-                  <span class="muted num">
-                    {signed(change.entries.reduce((sum, { tokens }) => sum + tokens, 0))} · {plural(change.tools, 'tool')} since
-                    then · {formatAgo(change.at, Date.now())}
-                  </span>
-                </summary>
-                <ul class="plan">
-                  {change.entries.map((entry) => (
-                    <li key={`${entry.kind} ${entry.name}`}>
-                      <Sign change={entry.change} />
-                      <span>
-                        {entry.kind === 'tools' ? (
-                          <a href={pathTo('tools', entry.name)}>
-                            <Line text={entry.name} most={100} />
-                          </a>
-                        ) : (
-                          <Line text={`${entry.kind} ${entry.name}`} most={100} />
-                        )}{' '}
-                        <span class="muted">{entry.server}</span>
-                      </span>
-                      <span class="muted num">{signed(entry.tokens)}</span>
-                    </li>
-                  ))}
-                  {change.more > 0 && <li class="muted">and {formatCount(change.more)} more</li>}
-                </ul>
-              </details>
-            </li>
-          ))}
-        </ol>
-      )}
-    </Section>
-  )
+interface HistoryProps {
+  readonly history: Loaded<History>
+}
+
+const Timeline = ({ history: { data, error, reload } }: HistoryProps): JSX.Element => (
+  <Section title="What emptied prompt caches">
+    {error !== undefined && <Failed error={error} onRetry={reload} />}
+    <p class="muted note">
+      A prompt begins with the list of tools. Each change of its bytes makes hosts pay for it again.
+      {data?.since !== null &&
+        data?.since !== undefined &&
+        ` Watched since ${formatTime(data.since).slice(0, 8)}, while this listener is open.`}
+    </p>
+    {data?.changes.length === 0 ? (
+      <p class="pad-top">The list has not changed: no cache was emptied.</p>
+    ) : (
+      <ol class="timeline">
+        {data?.changes.toReversed().map((change) => (
+          <li key={change.at} data-row>
+            <details>
+              <summary>
+                <span class="num">{formatTime(change.at).slice(0, 8)}</span> <strong>{headline(change)}</strong>{' '}
+                <span class="muted num">
+                  {signed(change.entries.reduce((sum, { tokens }) => sum + tokens, 0))} · {plural(change.tools, 'tool')} since
+                  then · {formatAgo(change.at, Date.now())}
+                </span>
+              </summary>
+              <ul class="plan">
+                {change.entries.map((entry) => (
+                  <li key={`${entry.kind} ${entry.name}`}>
+                    <Sign change={entry.change} />
+                    <span>
+                      {entry.kind === 'tools' ? (
+                        <a href={pathTo('tools', entry.name)}>
+                          <Line text={entry.name} most={100} />
+                        </a>
+                      ) : (
+                        <Line text={`${entry.kind} ${entry.name}`} most={100} />
+                      )}{' '}
+                      <span class="muted">{entry.server}</span>
+                    </span>
+                    <span class="muted num">{signed(entry.tokens)}</span>
+                  </li>
+                ))}
+                {change.more > 0 && <li class="muted">and {formatCount(change.more)} more</li>}
+              </ul>
+            </details>
+          </li>
+        ))}
+      </ol>
+    )}
+  </Section>
+)
+
+const Reloads = ({ history: { data } }: HistoryProps): JSX.Element => (
+  <Section title="Reloads">
+    {data?.reloads.length === 0 ? (
+      <p class="muted">The configuration is that of the start.</p>
+    ) : (
+      <ol class="timeline">
+        {data?.reloads.toReversed().map((reload) => (
+          <li key={reload.at} data-row tabIndex={-1}>
+            <div class="reload">
+              <span class="num">{formatTime(reload.at).slice(0, 8)}</span>
+              <strong class={reload.end === 'refused' ? 'trouble' : ''}>{reload.end}</strong>
+              <Line text={describeReload(reload)} />
+              <span class="muted num">{formatAgo(reload.at, Date.now())}</span>
+            </div>
+            {reload.problems.length > 0 && <Problems problems={reload.problems} />}
+          </li>
+        ))}
+      </ol>
+    )}
+  </Section>
+)
+
+const describeReload = ({ added, removed, changed, entries, end }: PastReload): string => {
+  const servers = [
+    ...added.map((key) => `+ ${key}`),
+    ...removed.map((key) => `− ${key}`),
+    ...changed.map((key) => `~ ${key}`),
+  ].join(', ')
+  if (end === 'refused') return 'what was read before stayed in force'
+  const listed = entries === 0 ? 'no list of hosts changed' : `${plural(entries, 'entry', 'entries')} of lists changed`
+  return servers === '' ? `no server restarted, ${listed}` : `servers ${servers}; ${listed}`
 }
 
 const headline = ({ entries, isOrder, more }: CatalogChange): string => {

@@ -1,28 +1,32 @@
-/** Edits of the configuration: a tool switched off, renamed, described, put into a toolset. The plan is shown before anything is written. */
+/** Edits of the configuration: the plan that is shown before anything is written, and what may be said of one tool. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { EditEnd, EditRequest, ToolChange } from '../../admin/change/edit.ts'
+import type { EditEnd } from '../../admin/change/edit.ts'
+import type { ConfigurationChange, ToolChange } from '../../admin/change/edit-changes.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
 import type { Toolsets } from '../../admin/catalog/toolsets.ts'
 import type { WhyEnd } from '../../admin/explain/why.ts'
+import { formatCount } from '../model/format.ts'
+import { lineOf } from '../model/text.ts'
 import { ApiError, ask, session } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
 import { notify } from '../page/notices.ts'
-import { Block, Dialog, Line, Section } from '../parts/basics.tsx'
+import { Dialog, Line, Section } from '../parts/basics.tsx'
 import { PlanRows, Problems } from './changes.tsx'
 
-type Change = EditRequest['change']
-
-const send = (change: Change, revision?: string): Promise<EditEnd> =>
-  ask<EditEnd>('POST', '/edit', JSON.stringify({ change, revision }))
+const send = (changes: readonly ConfigurationChange[], revision?: string): Promise<EditEnd> =>
+  ask<EditEnd>('POST', '/edit', JSON.stringify({ changes, revision }))
 
 /** What an edit does to the file and to hosts; `onDone`: it was written, and is in force. */
 export const EditDialog = ({
-  change,
+  changes,
+  note = '',
   onClose,
   onDone,
 }: {
-  readonly change: Change
+  readonly changes: readonly ConfigurationChange[]
+  /** What is not done by it, and why. */
+  readonly note?: string
   readonly onClose: () => void
   readonly onDone: () => void
 }): JSX.Element => {
@@ -33,7 +37,7 @@ export const EditDialog = ({
     setBusy(true)
     setProblem('')
     try {
-      const next = await send(change, revision)
+      const next = await send(changes, revision)
       if (next.kind === 'applied') {
         notify('Written, and in force')
         return onDone()
@@ -49,6 +53,11 @@ export const EditDialog = ({
   useEffect(() => void take(), [])
   return (
     <Dialog title="Edit the configuration?" onClose={onClose}>
+      {note !== '' && (
+        <p class="banner banner-notice">
+          <Line text={note} />
+        </p>
+      )}
       {problem !== '' && (
         <p class="banner banner-trouble" role="alert">
           <Line text={problem} />
@@ -62,10 +71,14 @@ export const EditDialog = ({
       )}
       {end?.kind === 'planned' && (
         <>
-          <p class="muted">
-            <code>{end.file}</code>
-          </p>
-          <Block text={end.diff.join('\n')} />
+          {end.files.map(({ file, diff }) => (
+            <figure key={file} class="file-diff">
+              <figcaption class="muted">
+                <code>{file}</code>
+              </figcaption>
+              <DiffLines lines={diff} />
+            </figure>
+          ))}
           <PlanRows plan={end.plan} />
         </>
       )}
@@ -84,12 +97,30 @@ export const EditDialog = ({
   )
 }
 
+/** Lines beyond these are counted. */
+const MOST_LINES = 400
+
+/** Lines that begin with a blank, `-` or `+`. */
+const DiffLines = ({ lines }: { readonly lines: readonly string[] }): JSX.Element => (
+  <pre class="block diff" tabIndex={0}>
+    {lines.slice(0, MOST_LINES).map((line, at) => (
+      <span key={at} class={line.startsWith('+') ? 'line-added' : line.startsWith('-') ? 'line-removed' : ''}>
+        {`${lineOf(line, 2_000)}\n`}
+      </span>
+    ))}
+    {lines.length > MOST_LINES && <span class="muted">… {formatCount(lines.length - MOST_LINES)} lines more</span>}
+  </pre>
+)
+
+/** A longer description is no text that a person edits in a page. */
+const MOST_EDITED = 20_000
+
 /** What the configuration may say of one tool; nothing where `ui.write` is off. */
 export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonly onDone: () => void }): JSX.Element | null => {
   const { name, server, original, definition } = tool
   const toolsets = useLoad<Toolsets>('/toolsets')
   const why = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
-  const [change, setChange] = useState<Change | undefined>(undefined)
+  const [change, setChange] = useState<ConfigurationChange | undefined>(undefined)
   const [newName, setName] = useState('')
   const [words, setWords] = useState(definition.description ?? '')
   if (session.value?.write !== true) return null
@@ -110,10 +141,17 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
           <span class="field-label">Another name behind the prefix</span>
           <input type="text" value={newName} spellcheck={false} onInput={(event) => setName(event.currentTarget.value)} />
         </label>
-        <label class="field">
-          <span class="field-label">Description for hosts</span>
-          <textarea rows={4} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
-        </label>
+        {words.length > MOST_EDITED ? (
+          <p class="muted">
+            Its description has {words.length.toLocaleString('en')} characters, too many to be edited here; the file takes another
+            one (<code>tools.{lineOf(original, 60)}.description</code>).
+          </p>
+        ) : (
+          <label class="field">
+            <span class="field-label">Description for hosts</span>
+            <textarea rows={4} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+          </label>
+        )}
         {(toolsets.data?.toolsets ?? []).map((toolset) => (
           <label key={toolset.name} class="inline-field">
             <input
@@ -145,7 +183,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
       </div>
       {change !== undefined && (
         <EditDialog
-          change={change}
+          changes={[change]}
           onClose={() => setChange(undefined)}
           onDone={() => {
             setChange(undefined)
@@ -185,7 +223,7 @@ export const ShowAgain = ({
       </button>
       {isOpen && (
         <EditDialog
-          change={{ kind: 'tool', server: hidden.server, tool: hidden.original, hidden: false }}
+          changes={[{ kind: 'tool', server: hidden.server, tool: hidden.original, hidden: false }]}
           onClose={() => setOpen(false)}
           onDone={() => {
             setOpen(false)

@@ -1,8 +1,11 @@
 /** How Trunkline itself is: the configuration, limits that were reached, what was refused, what was lost in translation. */
 import type { JSX } from 'preact'
 import type { Lint } from '../../admin/catalog/lint.ts'
+import type { Settings } from '../../admin/state/settings.ts'
+import type { Stats } from '../../admin/calls/stats.ts'
 import type { Status } from '../../admin/state/status.ts'
 import { formatCount, formatMs, plural } from '../model/format.ts'
+import { leftOutOf, lineOf } from '../model/text.ts'
 import { useLoad } from '../page/load.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { pathTo, setQuery, route } from '../page/route.ts'
@@ -38,6 +41,7 @@ export const Health = (): JSX.Element => {
 }
 
 const Known = ({ status }: { readonly status: Status }): JSX.Element => {
+  const { data: settings } = useLoad<Settings>('/settings', 10_000)
   const troubled = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
   return (
     <>
@@ -78,8 +82,11 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
             ],
             ['Hosts are let in by', AUTH.get(status.auth) ?? status.auth],
             ['Audit log', status.audit === undefined ? 'none' : <code key="audit">{JSON.stringify(status.audit)}</code>],
+            ['Prometheus', settings && (settings.telemetry.prometheus ?? 'the listener is open on demand, or metrics are off')],
+            ['OpenTelemetry', settings && (settings.telemetry.otlp ?? 'nothing is sent (telemetry.otlp)')],
           ]}
         />
+        {settings !== undefined && <Origins settings={settings} />}
       </Section>
       <div class="columns">
         <Section title="Servers">
@@ -96,6 +103,7 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
             </ul>
           )}
         </Section>
+        <Errors />
         <Limits status={status} />
         <Fidelity status={status} />
         <Texts title="Warnings" texts={[...status.collisions, ...status.warnings]} none="None." />
@@ -104,6 +112,81 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
     </>
   )
 }
+
+/** Values that are listed. */
+const MOST_SETTINGS = 500
+
+const Origins = ({ settings: { settings, more } }: { readonly settings: Settings }): JSX.Element => {
+  const hidden = Math.max(0, settings.length - MOST_SETTINGS) + more
+  return (
+    <details class="origins">
+      <summary>What the files say, line by line ({plural(settings.length + more, 'value')})</summary>
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Option</th>
+            <th scope="col">Value, as it is written</th>
+            <th scope="col">Where</th>
+          </tr>
+        </thead>
+        <tbody>
+          {settings.slice(0, MOST_SETTINGS).map(({ path, value, place }) => (
+            <tr key={`${place} ${path}`}>
+              <td>
+                <code>{lineOf(path, 200)}</code>
+              </td>
+              <td>
+                <Line text={value} most={200} />
+              </td>
+              <td class="muted">{place}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {hidden > 0 && <p class="muted">{leftOutOf(hidden, 'values')}</p>}
+    </details>
+  )
+}
+
+const Errors = (): JSX.Element => {
+  const { data } = useLoad<Stats>('/stats?window=1h', 5_000)
+  return (
+    <Section title="What went wrong, in the last hour">
+      {data?.errors.length === 0 ? (
+        <p>No call ended with an error.</p>
+      ) : (
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">Kind</th>
+              <th scope="col">Server</th>
+              <th scope="col" class="num">
+                Calls
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data?.errors.slice(0, MOST_ERRORS).map(({ server, kind, count }) => (
+              <tr key={`${server} ${kind}`}>
+                <td>
+                  <a href={pathTo('traffic', '', { q: `server:${server} ${termOf(kind)}` })}>{kind}</a>
+                </td>
+                <td>{server}</td>
+                <td class="num">{formatCount(count)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Section>
+  )
+}
+
+const MOST_ERRORS = 20
+const OUTCOMES: ReadonlySet<string> = new Set(['tool_error', 'error', 'failed', 'refused', 'cancelled'])
+
+/** How the filter of the traffic names it. */
+const termOf = (kind: string): string => (OUTCOMES.has(kind) ? `outcome:${kind}` : `kind:${kind}`)
 
 const Limits = ({ status: { limits, rates } }: { readonly status: Status }): JSX.Element => (
   <Section title="Limits and overload">

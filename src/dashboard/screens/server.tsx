@@ -44,6 +44,9 @@ export const Server = (): JSX.Element => {
   )
 }
 
+/** Revisions before 2026-07-28 begin with a handshake. */
+const eraOf = (revision: string): string => (revision < '2026-07-28' ? 'legacy' : 'modern')
+
 const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly onChange: () => void }): JSX.Element => {
   const { key, state, reason, needsSignIn, callers, nextTryMs, failures } = server
   const { data: stats } = useLoad<Stats>('/stats?window=5m', 2_000)
@@ -96,9 +99,10 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         <Facts
           facts={[
             ['Transport', server.transport],
-            ['Revision', server.revision],
+            ['Revision', server.revision === undefined ? null : `${server.revision} (${eraOf(server.revision)})`],
             ['Links', formatCount(server.links)],
             ['Calls under way', formatCount(server.inFlight)],
+            ['Calls that wait for a slot', formatCount(server.queued)],
             ['Calls, five minutes', figures === undefined ? null : formatCount(figures.calls)],
             [
               'p50, p95',
@@ -108,6 +112,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
             ],
             ['Errors, five minutes', figures === undefined ? null : formatCount(figures.errors)],
             ['Outages', formatCount(failures)],
+            ['Next try', nextTryMs === undefined ? null : `in ${formatMs(nextTryMs)}`],
             ['Callers', callers === undefined ? null : `${callers.all}, of which ${callers.unsigned} must sign in`],
             [
               'Offers',
@@ -144,9 +149,11 @@ const Processes = ({ server: { processes } }: { readonly server: ServerStatus })
   processes.length === 0 ? null : (
     <Section title="Processes">
       <ul class="processes">
-        {processes.map(({ pid, memoryBytes }) => (
+        {processes.map(({ pid, memoryBytes, uptimeMs }) => (
           <li key={pid}>
-            <span class="num">{pid}</span>
+            <span class="num">
+              {pid}, up {formatMs(uptimeMs)}
+            </span>
             <strong class="num">{memoryBytes === undefined ? 'memory unknown' : formatBytes(memoryBytes)}</strong>
           </li>
         ))}

@@ -1,13 +1,12 @@
 /** One tool: a form to try it, what it was before, why it is called and shown as it is. */
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CatalogHistory } from '../../admin/catalog/history.ts'
 import type { Lint } from '../../admin/catalog/lint.ts'
 import type { Stats } from '../../admin/calls/stats.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
 import type { WhyEnd } from '../../admin/explain/why.ts'
 import { formatAgo, formatCount, formatMs, plural } from '../model/format.ts'
-import { indentJson } from '../model/json-tree.ts'
 import { ApiError, askText, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { useKeys } from '../page/keys.ts'
@@ -52,6 +51,7 @@ export const Tool = (): JSX.Element => {
 
 const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: () => void }): JSX.Element => {
   const { name, server, original, tokens, definition } = tool
+  const whole = useMemo(() => JSON.stringify(definition, null, 2), [definition])
   const stats = useLoad<Stats>('/stats?window=1h', 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
   const own = stats.data?.tools.find((one) => one.tool === name)
@@ -99,11 +99,8 @@ const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: 
       <ToolSettings tool={tool} onDone={onEdited} />
       <Why name={name} />
       <History name={name} />
-      <Section
-        title="Definition, as listed"
-        tools={<CopyButton text={JSON.stringify(definition, null, 2)} what="the definition" />}
-      >
-        <Block text={indentJson(JSON.stringify(definition))} />
+      <Section title="Definition, as listed" tools={<CopyButton text={whole} what="the definition" />}>
+        <Block text={whole} />
       </Section>
     </>
   )

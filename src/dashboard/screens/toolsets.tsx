@@ -1,17 +1,21 @@
 /** Toolsets: what each costs against what it may, what a search in it finds, and how a host is connected to it. */
 import type { JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import type { FoundTool } from '../../admin/catalog/tools.ts'
 import type { HostCap, ToolsetRow, Toolsets as AllToolsets } from '../../admin/catalog/toolsets.ts'
 import type { ConnectGuide } from '../../host/listener-context.ts'
 import { formatCount, plural } from '../model/format.ts'
+import { session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { pathTo, route, setQuery } from '../page/route.ts'
+import { useSettledWords } from '../page/settled-words.ts'
 import { Block, Chip, Command, CopyButton, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Budget } from '../parts/budget.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { safeUrl } from '../parts/sign-in.tsx'
+import { ToolsetEditor } from './toolset-editor.tsx'
 
 export const Toolsets = (): JSX.Element => {
   const { data, error, reload } = useLoad<AllToolsets>('/toolsets', 5_000)
@@ -19,6 +23,10 @@ export const Toolsets = (): JSX.Element => {
   const box = useRef<HTMLInputElement>(null)
   useKeys([...ROW_KEYS, { key: '/', does: 'try a search', run: () => box.current?.focus() }])
   const known = data?.toolsets.find(({ name }) => name === chosen)
+  const mayWrite = session.value?.write === true
+  const isNew = mayWrite && route.value.query.has('new')
+  const edited = mayWrite ? data?.toolsets.find(({ name }) => name === route.value.query.get('edit')) : undefined
+  const close = (): void => setQuery({ new: '', edit: '', q: '' })
   return (
     <div class="screen">
       <Heading title="Toolsets">
@@ -27,9 +35,26 @@ export const Toolsets = (): JSX.Element => {
             Everything: {plural(data.whole.tools, 'tool')}, about {formatCount(data.whole.tokens)} tokens
           </span>
         )}
+        {mayWrite && (
+          <button type="button" class="button" disabled={isNew} onClick={() => setQuery({ new: '1', edit: '', q: '' })}>
+            New toolset …
+          </button>
+        )}
       </Heading>
       {error !== undefined && <Failed error={error} onRetry={reload} />}
-      {data?.toolsets.length === 0 && (
+      {data !== undefined && (isNew || edited !== undefined) && (
+        <ToolsetEditor
+          key={edited?.name ?? ''}
+          toolset={edited}
+          hosts={data.hosts}
+          onClose={close}
+          onDone={() => {
+            close()
+            reload()
+          }}
+        />
+      )}
+      {data?.toolsets.length === 0 && !isNew && (
         <Empty title="No toolset is configured">
           <p>
             A toolset is a named part of the catalog with an address of its own, so that each agent is told of what it needs
@@ -45,13 +70,19 @@ export const Toolsets = (): JSX.Element => {
       {data !== undefined && (
         <div class="toolsets">
           {data.toolsets.map((toolset) => (
-            <Card key={toolset.name} toolset={toolset} hosts={data.hosts} isChosen={toolset.name === chosen} />
+            <Card
+              key={toolset.name}
+              toolset={toolset}
+              hosts={data.hosts}
+              isChosen={toolset.name === chosen}
+              mayEdit={mayWrite && toolset !== edited}
+            />
           ))}
         </div>
       )}
       {data !== undefined && (
         <>
-          <Search box={box} toolset={chosen} all={data.toolsets} />
+          {!isNew && edited === undefined && <Search box={box} toolset={chosen} all={data.toolsets} />}
           <Connect toolset={chosen} url={known?.url ?? data.whole.url} />
         </>
       )}
@@ -63,10 +94,12 @@ const Card = ({
   toolset,
   hosts,
   isChosen,
+  mayEdit,
 }: {
   readonly toolset: ToolsetRow
   readonly hosts: readonly HostCap[]
   readonly isChosen: boolean
+  readonly mayEdit: boolean
 }): JSX.Element => {
   const { name, description, tools, tokens, budget, isOver, isSearched, findings, url } = toolset
   return (
@@ -76,6 +109,11 @@ const Card = ({
         {isSearched && <Chip tone="accent">searched</Chip>}
         {isOver && <Chip tone="notice">over its budget</Chip>}
         <div class="section-tools">
+          {mayEdit && (
+            <button type="button" class="choice" onClick={() => setQuery({ edit: name, new: '', q: '' })}>
+              Members …
+            </button>
+          )}
           <button
             type="button"
             class="choice"
@@ -110,50 +148,6 @@ const Card = ({
   )
 }
 
-const Budget = ({
-  name,
-  used,
-  most,
-  marks,
-}: {
-  readonly name: string
-  readonly used: number
-  readonly most: number | undefined
-  readonly marks: readonly HostCap[]
-}): JSX.Element => {
-  const near = marks.filter((mark) => mark.most < used * 4)
-  const scale = Math.max(used, most ?? 0, ...near.map((mark) => mark.most), 1) * 1.05
-  const isOver = most !== undefined && used > most
-  const exceeded = marks.filter((mark) => used > mark.most)
-  const label = `${formatCount(used)}${most === undefined ? '' : ` of ${formatCount(most)}`} ${name.toLowerCase()}`
-  return (
-    <div class="budget">
-      <span class="budget-name">{name}</span>
-      <span class="budget-bar" role="img" aria-label={label}>
-        <span class={isOver ? 'budget-used budget-over' : 'budget-used'} style={{ width: `${(used / scale) * 100}%` }} />
-        {most !== undefined && (
-          <span class="budget-limit" style={{ left: `${(most / scale) * 100}%` }} title={`budget: ${formatCount(most)}`} />
-        )}
-        {near.map(({ host, label: hostLabel, most: cap }) => (
-          <span key={host} class="budget-mark" style={{ left: `${(cap / scale) * 100}%` }} title={`${hostLabel}: ${cap}`} />
-        ))}
-      </span>
-      <span class="num">
-        <strong>{formatCount(used)}</strong>
-        <span class="muted">{most === undefined ? '' : ` of ${formatCount(most)}`}</span>
-      </span>
-      {exceeded.length > 0 && (
-        <span class="budget-note">
-          more than {exceeded.map(({ label: hostLabel, most: cap }) => `${hostLabel} takes (${cap})`).join(', ')}
-        </span>
-      )}
-    </div>
-  )
-}
-
-/** How long after the last key is searched. */
-const SEARCH_MS = 250
-
 const Search = ({
   box,
   toolset,
@@ -163,12 +157,7 @@ const Search = ({
   readonly toolset: string
   readonly all: readonly ToolsetRow[]
 }): JSX.Element => {
-  const text = route.value.query.get('q') ?? ''
-  const [settled, setSettled] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), SEARCH_MS)
-    return () => clearTimeout(timer)
-  }, [text])
+  const { text, settled } = useSettledWords()
   const at = toolset === '' ? '' : `&toolset=${encodeURIComponent(toolset)}`
   const { data } = useLoad<{ readonly tools: readonly FoundTool[] }>(
     settled.trim() === '' ? '' : `/search?query=${encodeURIComponent(settled)}${at}`,

@@ -230,7 +230,7 @@ const cellsOf = (item: ListItem): JSX.Element | JSX.Element[] => {
     <span key="ms" role="gridcell" class="c-ms num">
       {formatMs(ms.total)}
     </span>,
-    <span key="in" role="gridcell" class="c-in num muted">
+    <span key="in" role="gridcell" class="c-in num muted" title={`about ${formatCount(Math.ceil(bytesIn / 4))} tokens`}>
       {formatBytes(bytesIn)}
     </span>,
     <span key="out" role="gridcell" class="c-out num muted">

@@ -36,6 +36,11 @@ export class ConcurrencyLimiter {
     return this.#taken
   }
 
+  /** Calls that wait for a slot. */
+  get queued(): number {
+    return this.#waiting.size
+  }
+
   /** Takes a slot at once, or says how long to wait for it; `undefined`: taken. Throws `overloaded`. */
   acquire(signal: CancelSignal): Promise<void> | undefined {
     if (this.#taken < this.#maxConcurrent) {

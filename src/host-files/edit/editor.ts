@@ -47,6 +47,35 @@ export const removeIn = (file: string, text: string, steps: Steps): string =>
         (data) => cut(data, steps),
       )
 
+/** The text with `values` behind the last item of the list at `steps`. Throws `EditError`. */
+export const appendIn = (file: string, text: string, steps: Steps, values: readonly unknown[]): string =>
+  changed(
+    file,
+    text,
+    (format, before) => {
+      const from = listAt(format.parse(before), steps).length
+      return values.reduce<string>((next, value, at) => format.insert(next, [...steps, from + at], value), before)
+    },
+    (data) => {
+      listAt(data, steps).push(...values)
+      return data
+    },
+  )
+
+/** The text without the items at these places, in ascending order, of the list at `steps`. Throws `EditError`. */
+export const removeItemsIn = (file: string, text: string, steps: Steps, places: readonly number[]): string =>
+  changed(
+    file,
+    text,
+    (format, before) => places.reduceRight<string>((next, place) => format.remove(next, [...steps, place]), before),
+    (data) => places.reduceRight<unknown>((next, place) => cut(next, [...steps, place]), data),
+  )
+
+const listAt = (data: unknown, steps: Steps): unknown[] => {
+  const list = lookIn(data, steps)
+  return Array.isArray(list) ? list : []
+}
+
 const changed = (
   file: string,
   text: string,

@@ -1,7 +1,7 @@
 /** Calls as they are captured: what is shown of them, to whom, and what is not kept. */
 import { describe, expect, test } from 'vitest'
 import { hashLine, makeToken } from '../../../src/auth/inbound/static-tokens.ts'
-import { exchange, openAdmin } from '../../support/admin.ts'
+import { callTool, exchange, openAdmin } from '../../support/admin.ts'
 import type { Admin } from '../../support/admin.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
@@ -15,33 +15,6 @@ const serving = async (more = ''): Promise<Cli & { readonly url: string }> => {
   return Object.assign(cli, { url })
 }
 
-const META = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientCapabilities': {},
-  'io.modelcontextprotocol/clientInfo': { name: 'tester', version: '9' },
-}
-
-/** One request of a modern host. */
-const post = async (url: string, name: string, args: object, token?: string): Promise<string> => {
-  const { pathname, origin } = new URL(url)
-  const body = { jsonrpc: '2.0', id: 'host-1', method: 'tools/call', params: { name, arguments: args, _meta: META } }
-  const { text } = await exchange(
-    origin,
-    'POST',
-    pathname,
-    {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      'MCP-Protocol-Version': '2026-07-28',
-      'Mcp-Method': 'tools/call',
-      'Mcp-Name': name,
-      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-    },
-    JSON.stringify(body),
-  )
-  return text
-}
-
 type Row = Record<string, unknown> & { id: number; ms: Record<string, number> }
 
 const rows = async ({ ask }: Admin, filter = ''): Promise<Row[]> =>
@@ -51,10 +24,10 @@ describe('a row', () => {
   test('says who called what, how it ended and where the time went', async () => {
     await using cli = await serving()
     const admin = await openAdmin(cli)
-    await post(cli.url, 'one__echo', { text: 'x' })
-    await post(cli.url, 'one__fail', {})
-    await post(cli.url, 'one__refuse', {})
-    await post(cli.url, 'zz__nothing', {})
+    await callTool(cli.url, 'one__echo', { text: 'x' })
+    await callTool(cli.url, 'one__fail', {})
+    await callTool(cli.url, 'one__refuse', {})
+    await callTool(cli.url, 'zz__nothing', {})
     const [unknown, refused, failed, good] = await rows(admin)
     expect(good).toMatchObject({
       state: 'done',
@@ -83,7 +56,7 @@ describe('a row', () => {
   test('pages go on where the one before ended', async () => {
     await using cli = await serving()
     const { ask } = await openAdmin(cli)
-    for (let at = 0; at < 5; at++) await post(cli.url, 'one__echo', { text: String(at) })
+    for (let at = 0; at < 5; at++) await callTool(cli.url, 'one__echo', { text: String(at) })
     const first = (await ask('GET', '/api/calls?limit=2')).json as { calls: Row[]; next: number }
     const second = (await ask('GET', `/api/calls?limit=2&before=${first.next}`)).json as { calls: Row[]; next: number }
     const third = (await ask('GET', `/api/calls?limit=2&before=${second.next}`)).json as { calls: Row[]; next: null }
@@ -97,7 +70,7 @@ describe('what is kept', () => {
   test('both hops as bytes, and each change between them with its rule', async () => {
     await using cli = await serving('ui: { capture: { bodies: all } }\n')
     const admin = await openAdmin(cli)
-    const answer = await post(cli.url, 'one__echo', { text: 'x' })
+    const answer = await callTool(cli.url, 'one__echo', { text: 'x' })
     const [{ id } = { id: 0 }] = await rows(admin)
     const { json } = await admin.ask('GET', `/api/calls/${id}`)
     expect(json['response']).toEqual({ bytes: Buffer.byteLength(answer), text: answer })
@@ -123,8 +96,8 @@ describe('what is kept', () => {
   test('by default the bodies of calls that went wrong, and no others', async () => {
     await using cli = await serving()
     const admin = await openAdmin(cli)
-    await post(cli.url, 'one__echo', { text: 'x' })
-    await post(cli.url, 'one__refuse', {})
+    await callTool(cli.url, 'one__echo', { text: 'x' })
+    await callTool(cli.url, 'one__refuse', {})
     const [bad, good] = await rows(admin)
     expect((await admin.ask('GET', `/api/calls/${bad?.id}`)).json).toMatchObject({
       request: { text: expect.stringContaining('host-1') as string },
@@ -143,7 +116,7 @@ describe('what is kept', () => {
     )
     const { url } = await other.up()
     const admin = await openAdmin(other)
-    await post(url, 'one__echo', { text: 'planted-sentinel-1234', password: 'typed-by-a-person', api_key: 'k-1' })
+    await callTool(url, 'one__echo', { text: 'planted-sentinel-1234', password: 'typed-by-a-person', api_key: 'k-1' })
     const [{ id } = { id: 0 }] = await rows(admin)
     const { text } = await admin.ask('GET', `/api/calls/${id}`)
     for (const secret of ['planted-sentinel-1234', 'typed-by-a-person', 'k-1"']) expect(text).not.toContain(secret)
@@ -153,7 +126,7 @@ describe('what is kept', () => {
   test('of a large message the beginning and the end', async () => {
     await using cli = await serving('ui: { capture: { bodies: all, body: 2KiB } }\n')
     const admin = await openAdmin(cli)
-    await post(cli.url, 'one__echo', { text: `begin${'x'.repeat(100_000)}end` })
+    await callTool(cli.url, 'one__echo', { text: `begin${'x'.repeat(100_000)}end` })
     const [{ id } = { id: 0 }] = await rows(admin)
     const { json } = await admin.ask('GET', `/api/calls/${id}`)
     const { head, tail, omitted } = json['request'] as { head: string; tail: string; omitted: number }
@@ -164,7 +137,7 @@ describe('what is kept', () => {
   test('within ui.capture.ring, the oldest going first', async () => {
     await using cli = await serving('ui: { capture: { bodies: all, ring: 64KiB } }\n')
     const admin = await openAdmin(cli)
-    for (let at = 0; at < 12; at++) await post(cli.url, 'one__echo', { text: 'y'.repeat(5_000) })
+    for (let at = 0; at < 12; at++) await callTool(cli.url, 'one__echo', { text: 'y'.repeat(5_000) })
     const { calls, kept } = (await admin.ask('GET', '/api/calls')).json as {
       calls: Row[]
       kept: { calls: number; bytes: number }
@@ -176,19 +149,43 @@ describe('what is kept', () => {
   })
 })
 
-test('only an operator sees the calls of another caller', async () => {
-  const [a, b] = [makeToken(), makeToken()]
+test('only an operator sees the calls of another caller, and its messages', async () => {
+  const [a, b, op] = [makeToken(), makeToken(), makeToken()]
+  const tokens = [`{ id: a, hash: "${hashLine(a)}" }`, `{ id: b, hash: "${hashLine(b)}" }`]
   await using cli = await serving(
-    `ui: { capture: { bodies: all } }\nauth: { tokens: [{ id: a, hash: "${hashLine(a)}" }, { id: b, hash: "${hashLine(b)}" }] }\n`,
+    `ui: { write: true, capture: { bodies: all } }\nauth: { tokens: [${tokens.join(', ')}, { id: op, hash: "${hashLine(op)}", operator: true }] }\n`,
   )
   const admin = await openAdmin(cli)
-  await post(cli.url, 'one__echo', { text: 'of a' }, a)
-  await post(cli.url, 'one__echo', { text: 'of b' }, b)
-  const as = (token: string, path: string) => exchange(admin.origin, 'GET', path, { Authorization: `Bearer ${token}` })
+  await callTool(cli.url, 'one__echo', { text: 'of a' }, a)
+  await callTool(cli.url, 'one__echo', { text: 'of b' }, b)
+  const as = (token: string, path: string, method = 'GET', body?: object) =>
+    exchange(
+      admin.origin,
+      method,
+      path,
+      { Authorization: `Bearer ${token}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      body === undefined ? '' : JSON.stringify(body),
+    )
   const all = await rows(admin)
   expect(all.map(({ principal }) => principal)).toEqual(['token:b', 'token:a'])
+  const [ofB, ofA] = all.map(({ id }) => id)
   const own = (await as(a, '/api/calls')).json as { calls: Row[] }
   expect(own.calls.map(({ principal }) => principal)).toEqual(['token:a'])
-  expect((await as(a, `/api/calls/${all[0]?.id}`)).json).toMatchObject({ error: { code: 'gone' } })
-  expect((await as(a, `/api/calls/${all[1]?.id}`)).text).toContain('of a')
+  expect((await as(a, `/api/calls/${ofB}`)).json).toMatchObject({ error: { code: 'gone' } })
+  expect((await as(a, `/api/calls/${ofA}`)).text).toContain('of a')
+  expect((await as(a, '/api/session')).json).toMatchObject({ role: 'user', write: false })
+  for (const path of ['/api/status', '/api/tools', '/api/hidden', '/api/settings', '/api/stats', '/api/plan', '/api/history'])
+    expect((await as(a, path)).json, path).toMatchObject({ error: { code: 'operator_only' } })
+  expect((await as(a, '/api/replay', 'POST', { id: ofB })).json).toMatchObject({ error: { code: 'operator_only' } })
+
+  expect((await as(op, '/api/session')).json).toMatchObject({ role: 'operator', write: true })
+  const seen = (await as(op, '/api/calls')).json as { calls: Row[] }
+  expect(seen.calls.map(({ principal }) => principal)).toEqual(['token:b', 'token:a'])
+  for (const [id, words] of [
+    [ofA, 'of a'],
+    [ofB, 'of b'],
+  ] as const) {
+    const { json } = await as(op, `/api/calls/${id}`)
+    expect(JSON.stringify([json['request'], json['response'], json['hops']]).split(words).length).toBeGreaterThan(4)
+  }
 })

@@ -53,8 +53,8 @@ test('toolsets, search, guides, history, and an edit from its plan to the lists 
   expect((await ask('GET', '/api/guides?toolset=nothing')).status).toBe(404)
 
   const change = { kind: 'tool', server: 'one', tool: 'echo', name: 'say', description: 'Says it back' }
-  const planned = (await ask('POST', '/api/edit', { change })).json
-  expect(planned).toMatchObject({ kind: 'planned', file: cli.path('trunkline.yaml') })
+  const planned = (await ask('POST', '/api/edit', { changes: [change] })).json
+  expect(planned).toMatchObject({ kind: 'planned', files: [{ file: cli.path('trunkline.yaml') }] })
   expect(planned['plan']).toMatchObject({
     entries: expect.arrayContaining([expect.objectContaining({ name: 'one__say' })]) as unknown,
   })
@@ -63,12 +63,14 @@ test('toolsets, search, guides, history, and an edit from its plan to the lists 
 
   const { revision } = planned
   await appendFile(cli.path('trunkline.yaml'), '# by hand\n')
-  const refused = await ask('POST', '/api/edit', { change, revision })
+  const refused = await ask('POST', '/api/edit', { changes: [change], revision })
   expect([refused.status, refused.json]).toMatchObject([409, { error: { code: 'changed' } }])
   expect(text()).toBe(`${written}# by hand\n`)
 
-  const again = (await ask('POST', '/api/edit', { change })).json
-  expect((await ask('POST', '/api/edit', { change, revision: again['revision'] })).json).toMatchObject({ kind: 'applied' })
+  const again = (await ask('POST', '/api/edit', { changes: [change] })).json
+  expect((await ask('POST', '/api/edit', { changes: [change], revision: again['revision'] })).json).toMatchObject({
+    kind: 'applied',
+  })
   expect(text()).toContain('# kept\nadmin: { bind: "127.0.0.1:0" }   # the listener\n')
   expect(text()).toContain('tools: { echo: { name: "say", description: "Says it back" } } }   # in flow style\n')
   expect(text()).toContain('# by hand\n')
@@ -78,8 +80,52 @@ test('toolsets, search, guides, history, and an edit from its plan to the lists 
   const changed = changes.flatMap(({ entries }) => entries.map(({ name, change: how }) => `${how} ${name}`))
   expect(changed).toEqual(expect.arrayContaining(['added one__say', 'removed one__echo']))
 
-  const bad = (await ask('POST', '/api/edit', { change: { ...change, name: 'no such name!' } })).json
+  const bad = (await ask('POST', '/api/edit', { changes: [{ ...change, name: 'no such name!' }] })).json
   expect(bad).toMatchObject({ kind: 'refused', problems: [{ path: 'servers.one.tools.echo.name' }] })
-  const asPattern = await ask('POST', '/api/edit', { change: { kind: 'tool', server: 'one', tool: 'e*', hidden: true } })
+  const asPattern = await ask('POST', '/api/edit', {
+    changes: [{ kind: 'tool', server: 'one', tool: 'e*', hidden: true }],
+  })
   expect([asPattern.status, asPattern.json]).toMatchObject([409, { error: { code: 'edit' } }])
+})
+
+test('tools that are switched off are listed with the rule that hides them, and the files with the place of each value', async () => {
+  await using cli = await commandLine()
+  await cli.write(
+    'trunkline.yaml',
+    `admin: { bind: "127.0.0.1:0" }
+ui: { write: true }
+servers:
+  one:
+    command: ${JSON.stringify(process.execPath)}
+    args: ${cli.fake().replace(/^.*args: (\[.*\]).*$/, '$1')}
+    env: { SERVICE_TOKEN: never-shown-1234 }
+    filter: { deny: [fail, "ref*"] }
+`,
+  )
+  await cli.up()
+  const { ask } = await openAdmin(cli)
+  expect((await cli.here('call', 'one__echo', 'text=x')).stdout).toBe('x\n')
+  const { tools } = (await ask('GET', '/api/hidden')).json as { tools: { original: string }[] }
+  expect(tools.toSorted((a, b) => (a.original < b.original ? -1 : 1))).toMatchObject([
+    { name: 'one__fail', server: 'one', original: 'fail', isNamed: true, path: 'servers.one.filter.deny[0]' },
+    { name: 'one__refuse', server: 'one', original: 'refuse', isNamed: false, path: 'servers.one.filter.deny[1]' },
+  ])
+  const settings = await ask('GET', '/api/settings')
+  expect(settings.text).not.toContain('never-shown')
+  const { settings: all, telemetry } = settings.json as {
+    settings: { path: string; value: string; place: string }[]
+    telemetry: object
+  }
+  expect(all).toContainEqual({ path: 'ui.write', value: 'true', place: `${cli.path('trunkline.yaml')}:2:7` })
+  expect(all).toContainEqual(expect.objectContaining({ path: 'servers.one.env.SERVICE_TOKEN', value: '***' }))
+  expect(telemetry).toEqual({ prometheus: '/metrics' })
+
+  const change = { kind: 'tool', server: 'one', tool: 'refuse', hidden: false }
+  const refused = await ask('POST', '/api/edit', { changes: [{ ...change, tool: 'fail' }, change] })
+  expect([refused.status, refused.json]).toMatchObject([409, { error: { code: 'edit' } }])
+  const planned = (await ask('POST', '/api/edit', { changes: [{ ...change, tool: 'fail' }] })).json
+  const { revision } = planned
+  await ask('POST', '/api/edit', { changes: [{ ...change, tool: 'fail' }], revision })
+  expect(((await ask('GET', '/api/hidden')).json as { tools: object[] }).tools).toHaveLength(1)
+  expect((await ask('GET', '/api/history')).json['reloads']).toMatchObject([{ end: 'applied', changed: [], entries: 1 }])
 })

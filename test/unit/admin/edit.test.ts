@@ -1,10 +1,11 @@
 /** An edit of the configuration changes the lines that say it, and no other byte of the file. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { editConfiguration, readEdit } from '../../../src/admin/change/edit.ts'
-import type { EditRequest } from '../../../src/admin/change/edit.ts'
+import { editConfiguration } from '../../../src/admin/change/edit.ts'
+import { readEdit } from '../../../src/admin/change/edit-request.ts'
+import type { EditRequest } from '../../../src/admin/change/edit-request.ts'
 import type { Plan } from '../../../src/admin/change/plan.ts'
 import type { EditedFile } from '../../../src/config/runtime-environment.ts'
 
@@ -27,7 +28,7 @@ toolsets:
 interface Bench {
   readonly file: string
   readonly text: () => string
-  readonly edit: (change: object, revision?: string) => Promise<Awaited<ReturnType<typeof editConfiguration>>>
+  readonly edit: (change: object | readonly object[], revision?: string) => Promise<Awaited<ReturnType<typeof editConfiguration>>>
   /** What was planned, as if the file held it. */
   readonly planned: EditedFile[]
   readonly reloads: () => number
@@ -45,8 +46,8 @@ const bench = (text: string, name = 'trunkline.yaml'): Bench => {
     editConfiguration(
       { files: [file] },
       {
-        plan: async (edited) => {
-          if (edited !== undefined) planned.push(edited)
+        plan: async (edited = []) => {
+          planned.push(...edited)
           return { kind: 'planned', plan }
         },
         reload: async () => {
@@ -54,7 +55,7 @@ const bench = (text: string, name = 'trunkline.yaml'): Bench => {
           return { kind: 'applied', added: [], removed: [], changed: [], needsRestart: [], plan }
         },
       },
-      { change, revision } as EditRequest,
+      { changes: [change].flat(), revision } as EditRequest,
     )
   return { file, text: () => readFileSync(file, 'utf8'), edit, planned, reloads: () => reloads }
 }
@@ -117,7 +118,7 @@ describe('an edit', () => {
     expect(text()).toBe(WRITTEN)
     if (end.kind !== 'planned') throw new Error(end.kind)
     expect(changedLines(WRITTEN, planned[0]?.text ?? '')).toEqual(lines)
-    expect(end.diff.filter((line) => /^[+-]/.test(line))).toEqual(lines)
+    expect(end.files.flatMap(({ diff }) => diff).filter((line) => /^[+-]/.test(line))).toEqual(lines)
     await edit(change, end.revision)
     expect(text()).toBe(planned[0]?.text)
     expect(planned[1]).toEqual({ file, text: text() })
@@ -184,6 +185,94 @@ describe('an edit', () => {
     })
   })
 
+  test('of many tools at once: each list is written once, and everything else stays', async () => {
+    const { edit, planned, text } = bench(WRITTEN)
+    const change = [
+      tool({ tool: 'a', hidden: true }),
+      tool({ tool: 'b', hidden: true }),
+      tool({ tool: 'drop', hidden: false }),
+      tool({ server: 'two', tool: 'a', hidden: false }),
+      tool({ server: 'two', tool: 'b', hidden: false }),
+      { kind: 'toolset', toolset: 'review', tool: 'one__search', member: false },
+      { kind: 'toolset', toolset: 'review', tool: 'two__x', member: true },
+      { kind: 'toolset', toolset: 'review', tool: 'two__y', member: true },
+      { kind: 'tag', server: 'one', tag: 'code', tagged: true },
+    ]
+    const end = await edit(change)
+    if (end.kind !== 'planned') throw new Error(end.kind)
+    expect(changedLines(WRITTEN, planned[0]?.text ?? '')).toEqual([
+      '-         - drop       # never',
+      '-   two: { command: other, filter: { deny: [a, b] } }',
+      '-     tools: ["one__*", one__search] # by name',
+      '+         - a',
+      '+         - b',
+      '+     tags:',
+      '+       - code',
+      '+   two: { command: other }',
+      '+     tools: ["one__*", "two__x", "two__y"] # by name',
+    ])
+    await edit(change, end.revision)
+    expect(text()).toBe(planned[0]?.text)
+  })
+
+  test('makes a toolset, behind those that are there or at the end of the file', async () => {
+    const change = {
+      kind: 'new toolset',
+      toolset: 'reading',
+      description: 'Reading: all of it',
+      tools: ['one__search', 'two__x', 'two__x'],
+      budget: { tokens: 4_000 },
+    }
+    const lines = [
+      '+   reading:',
+      '+     description: "Reading: all of it"',
+      '+     tools:',
+      '+       - one__search',
+      '+       - two__x',
+      '+     budget:',
+      '+       tokens: 4000',
+    ]
+    const { edit, planned } = bench(WRITTEN)
+    await edit(change)
+    expect(changedLines(WRITTEN, planned[0]?.text ?? '')).toEqual(
+      // There is such a line already.
+      lines.filter((line) => line !== '+     tools:'),
+    )
+    const alone = bench('servers:\n  one: { command: serve } # first\n')
+    await alone.edit(change)
+    expect(changedLines('servers:\n  one: { command: serve } # first\n', alone.planned[0]?.text ?? '')).toEqual([
+      '+ toolsets:',
+      ...lines,
+    ])
+    await expect(edit({ ...change, toolset: 'review' })).rejects.toMatchObject({ code: 'edit' })
+    await expect(edit({ ...change, tools: [] })).rejects.toMatchObject({ code: 'edit' })
+    await expect(edit({ ...change, tools: ['one__*'] })).rejects.toMatchObject({ code: 'edit' })
+  })
+
+  test('of several files is written into all of them, or into none', async () => {
+    const first = bench('servers:\n  one: { command: serve }\n')
+    const second = bench('servers:\n  two: { command: serve }\n', 'more.yaml')
+    const files = [first.file, second.file]
+    const changes = ['one', 'two'].map((server) => ({ kind: 'tag' as const, server, tag: 'code', tagged: true }))
+    const plan = async () => ({ kind: 'planned', plan: {} as Plan }) as const
+    const reload = async () => ({ kind: 'refused', problems: [] }) as const
+    const end = await editConfiguration({ files }, { plan, reload }, { changes, revision: undefined })
+    if (end.kind !== 'planned') throw new Error(end.kind)
+    expect(end.files.map(({ file }) => file)).toEqual(files)
+    const before = first.text()
+    chmodSync(second.file, 0o444)
+    await expect(editConfiguration({ files }, { plan, reload }, { changes, revision: end.revision })).rejects.toMatchObject({
+      code: 'changed',
+    })
+    expect(first.text()).toBe(before)
+    chmodSync(second.file, 0o644)
+    await editConfiguration({ files }, { plan, reload }, { changes, revision: end.revision })
+    expect([first.text(), second.text()]).toEqual([
+      'servers:\n  one: { command: serve, tags: ["code"] }\n',
+      'servers:\n  two: { command: serve, tags: ["code"] }\n',
+    ])
+  })
+
   test('is not written into a file of a host', async () => {
     const { edit } = bench('{ "mcpServers": { "one": { "command": "serve" } } }', 'mcp.json')
     await expect(edit(tool({ hidden: true }))).rejects.toMatchObject({ code: 'gone' })
@@ -194,9 +283,15 @@ test.each([
   '',
   '[]',
   '{}',
-  '{"change":{"kind":"tool","server":"one"}}',
-  '{"change":{"kind":"x"}}',
-  '{"change":{"kind":"tool","server":"a","tool":"b","hidden":"yes"}}',
+  '{"changes":[]}',
+  '{"changes":[7]}',
+  '{"changes":[{"kind":"tool","server":"one"}]}',
+  '{"changes":[{"kind":"x"}]}',
+  '{"changes":[{"kind":"tool","server":"a","tool":"b","hidden":"yes"}]}',
+  '{"changes":[{"kind":"new toolset","toolset":"a","tools":["b",""]}]}',
+  '{"changes":[{"kind":"new toolset","toolset":"a","tools":["b"],"budget":{"tokens":-1}}]}',
+  '{"changes":[{"kind":"tag","server":"a","tag":"b"}]}',
+  `{"changes":[${Array.from({ length: 1_001 }, () => '{"kind":"tag","server":"a","tag":"b","tagged":true}').join(',')}]}`,
 ])('a request that cannot be meant is refused: %s', (body) => {
   expect(() => readEdit(body)).toThrow(expect.objectContaining({ status: 400, code: 'body' }) as Error)
 })

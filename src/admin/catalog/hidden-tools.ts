@@ -1,0 +1,51 @@
+/** Tools that servers offer and a filter of the configuration keeps from hosts: what can be shown again, and which rule hides it. */
+import type { Running } from '../../app.ts'
+import { decideEntry } from '../../catalog/curate/curated-filter.ts'
+import type { Decision } from '../../catalog/curate/curated-filter.ts'
+import { estimateTokens } from '../../catalog/tokens.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
+import { exposedName } from './offered.ts'
+import type { ToolDefinition } from './tools.ts'
+
+export interface HiddenTool {
+  /** What hosts would call it. */
+  readonly name: string
+  /** Key of the server. */
+  readonly server: string
+  readonly original: string
+  /** An estimate of what it would cost. */
+  readonly tokens: number
+  readonly description: string
+  /** `servers.github.filter.deny[0]`. */
+  readonly path: string
+  /** `trunkline.yaml:31:7` */
+  readonly place: string
+  /** The rule names this tool and no other, so that it can be taken back alone. */
+  readonly isNamed: boolean
+}
+
+const SHOWN: Decision = { isShown: true, by: undefined }
+
+export const listHiddenTools = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gateway'>): HiddenTool[] => {
+  const { catalog } = gateway.feed.whole(MODERN)
+  return fleet.downstreams$.value.flatMap(({ options, inventory$ }) =>
+    (inventory$.value?.lists.tools ?? []).flatMap((entry): HiddenTool[] => {
+      const { curation } = options
+      const { isShown, by } = curation === undefined ? SHOWN : decideEntry(curation, 'tools', entry)
+      if (isShown || by === undefined) return []
+      const { description = '' } = JSON.parse(entry.raw.toString()) as ToolDefinition
+      return [
+        {
+          name: exposedName(catalog, options, { kind: 'tools', name: entry.original, from: undefined, to: undefined }),
+          server: options.key,
+          original: entry.original,
+          tokens: estimateTokens(entry.raw),
+          description: typeof description === 'string' ? description : '',
+          path: by.path,
+          place: by.place,
+          isNamed: 'glob' in by && by.glob === entry.original,
+        },
+      ]
+    }),
+  )
+}

@@ -1,0 +1,194 @@
+/** What can be done to all marked tools at once: switched off or on, put into a toolset or taken out of one, their servers tagged. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { ConfigurationChange } from '../../admin/change/edit-changes.ts'
+import type { Toolsets } from '../../admin/catalog/toolsets.ts'
+import { formatCount, plural } from '../model/format.ts'
+import { useLoad } from '../page/load.ts'
+import { clearMarks } from '../page/marks.ts'
+import { go } from '../page/route.ts'
+import { Chip, Dialog } from '../parts/basics.tsx'
+import { EditDialog } from './edit.tsx'
+
+/** One tool, listed to hosts or kept from them. */
+export interface MarkedTool {
+  readonly name: string
+  readonly server: string
+  readonly original: string
+  readonly tokens: number
+  /** Absent: hosts are listed it. `isNamed`: the rule that hides it is about it alone. */
+  readonly off: { readonly isNamed: boolean; readonly path: string } | undefined
+}
+
+interface Batch {
+  readonly changes: readonly ConfigurationChange[]
+  readonly note: string
+}
+
+export const MarkedTools = ({
+  tools,
+  onDone,
+}: {
+  readonly tools: readonly MarkedTool[]
+  readonly onDone: () => void
+}): JSX.Element => {
+  const [batch, setBatch] = useState<Batch | undefined>(undefined)
+  const [asked, setAsked] = useState<'toolset' | 'tag' | undefined>(undefined)
+  const on = tools.filter(({ off }) => off === undefined)
+  const off = tools.filter((tool) => tool.off !== undefined)
+  const own = off.filter((tool) => tool.off?.isNamed === true)
+  const plan = (changes: readonly ConfigurationChange[], note = ''): void => {
+    setAsked(undefined)
+    setBatch({ changes, note })
+  }
+  return (
+    <section class="marked" aria-label="Marked tools">
+      <p role="status">
+        <strong class="num">{formatCount(tools.length)}</strong> marked
+        <span class="muted num"> · about {formatCount(tools.reduce((sum, { tokens }) => sum + tokens, 0))} tokens</span>
+      </p>
+      <div class="marked-actions">
+        {on.length > 0 && (
+          <button type="button" class="button" onClick={() => plan(on.map((tool) => hideOf(tool, true)))}>
+            Switch off …
+          </button>
+        )}
+        {off.length > 0 && (
+          <button
+            type="button"
+            class="button"
+            disabled={own.length === 0}
+            title={own.length === 0 ? `hidden by ${off[0]?.off?.path ?? ''}` : undefined}
+            onClick={() =>
+              plan(
+                own.map((tool) => hideOf(tool, false)),
+                othersNote(off.length - own.length),
+              )
+            }
+          >
+            Switch on …
+          </button>
+        )}
+        {on.length > 0 && (
+          <button type="button" class="button" onClick={() => setAsked('toolset')}>
+            Toolset …
+          </button>
+        )}
+        <button type="button" class="button" onClick={() => setAsked('tag')}>
+          Tag …
+        </button>
+        <button type="button" class="button" onClick={clearMarks}>
+          Clear
+        </button>
+      </div>
+      {asked === 'toolset' && <ToolsetDialog tools={on} onPlan={plan} onClose={() => setAsked(undefined)} />}
+      {asked === 'tag' && <TagDialog tools={tools} onPlan={plan} onClose={() => setAsked(undefined)} />}
+      {batch !== undefined && (
+        <EditDialog
+          changes={batch.changes}
+          note={batch.note}
+          onClose={() => setBatch(undefined)}
+          onDone={() => {
+            setBatch(undefined)
+            clearMarks()
+            onDone()
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+const hideOf = ({ server, original }: MarkedTool, hidden: boolean): ConfigurationChange => ({
+  kind: 'tool',
+  server,
+  tool: original,
+  hidden,
+})
+
+const othersNote = (count: number): string =>
+  count === 0
+    ? ''
+    : `${plural(count, 'tool')} more stay off: a pattern or an annotation hides them, which their pages tell with its place.`
+
+interface AskProps {
+  readonly tools: readonly MarkedTool[]
+  readonly onPlan: (changes: readonly ConfigurationChange[]) => void
+  readonly onClose: () => void
+}
+
+const ToolsetDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
+  const { data } = useLoad<Toolsets>('/toolsets')
+  const members = (toolset: string, member: boolean): void =>
+    onPlan(tools.map(({ name }) => ({ kind: 'toolset', toolset, tool: name, member })))
+  return (
+    <Dialog title={`A toolset with ${plural(tools.length, 'tool')}`} onClose={onClose}>
+      <ul class="choose">
+        {data?.toolsets.map(({ name, tools: count, tokens, isOver }) => (
+          <li key={name}>
+            <strong>{name}</strong>
+            <span class="muted num">
+              {plural(count, 'tool')}, {formatCount(tokens)} tokens
+            </span>
+            {isOver && <Chip tone="notice">over its budget</Chip>}
+            <span class="spacer" />
+            <button type="button" class="button button-small" onClick={() => members(name, true)}>
+              Put into {name} …
+            </button>
+            <button type="button" class="button button-small" onClick={() => members(name, false)}>
+              Take out of {name} …
+            </button>
+          </li>
+        ))}
+      </ul>
+      <div class="dialog-actions">
+        <button
+          type="button"
+          class="button button-accent"
+          onClick={() => {
+            onClose()
+            go('/toolsets?new=1')
+          }}
+        >
+          New toolset …
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** A word that toolsets choose servers by belongs to servers: all tools of these have it then. */
+const TagDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
+  const [tag, setTag] = useState('')
+  const servers = [...new Set(tools.map(({ server }) => server))]
+  const tagAll = (tagged: boolean): void => onPlan(servers.map((server) => ({ kind: 'tag', server, tag: tag.trim(), tagged })))
+  return (
+    <Dialog title={`Tag ${plural(servers.length, 'server')}`} onClose={onClose}>
+      <p>
+        Toolsets choose servers by tags (<code>servers: [{tag.trim() || 'code'}]</code>). Those of the marked tools are{' '}
+        {servers.slice(0, 12).map((server) => (
+          <Chip key={server}>{server}</Chip>
+        ))}
+        {servers.length > 12 && `and ${formatCount(servers.length - 12)} more`}
+      </p>
+      <label class="field">
+        <span class="field-label">Tag</span>
+        <input
+          type="text"
+          value={tag}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={(event) => setTag(event.currentTarget.value)}
+        />
+      </label>
+      <div class="dialog-actions">
+        <button type="button" class="button" disabled={tag.trim() === ''} onClick={() => tagAll(false)}>
+          Take it away …
+        </button>
+        <button type="button" class="button button-accent" disabled={tag.trim() === ''} onClick={() => tagAll(true)}>
+          Tag …
+        </button>
+      </div>
+    </Dialog>
+  )
+}
