@@ -1,5 +1,5 @@
 /** Tools that servers offer and a filter of the configuration keeps from hosts: what can be shown again, and which rule hides it. */
-import type { Running } from '../../app.ts'
+import type { Running } from '../../app/running.ts'
 import { decideEntry } from '../../catalog/curate/curated-filter.ts'
 import type { Decision } from '../../catalog/curate/curated-filter.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'

@@ -7,7 +7,7 @@ import type { PastReload, PlanEnd, ReloadEnd } from '../../admin/change/reload-e
 import { basisOf } from '../../admin/change/basis.ts'
 import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
-import type { Running } from '../../app.ts'
+import type { Running } from '../../app/running.ts'
 import { diffConfigurations } from '../../config/change/difference.ts'
 import type { Configuration } from '../../config/options.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'

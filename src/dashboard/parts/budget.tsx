@@ -12,16 +12,19 @@ export interface BudgetProps {
 }
 
 export const Budget = ({ name, used, most, marks }: BudgetProps): JSX.Element => {
-  const near = marks.filter((mark) => mark.most < used * 4)
+  // Those within reach, or else the first one that would be met.
+  const ascending = marks.toSorted((a, b) => a.most - b.most)
+  const near = ascending.filter((mark, at) => at === 0 || mark.most < used * 4)
   const scale = Math.max(used, most ?? 0, ...near.map((mark) => mark.most), 1) * 1.05
   const isOver = most !== undefined && used > most
+  const isFree = most === undefined && near.length === 0
   const exceeded = marks.filter((mark) => used > mark.most)
   const label = `${formatCount(used)}${most === undefined ? '' : ` of ${formatCount(most)}`} ${name.toLowerCase()}`
   return (
     <div class="budget">
       <span class="budget-name">{name}</span>
       <span class="budget-bar" role="img" aria-label={label}>
-        <span class={isOver ? 'budget-used budget-over' : 'budget-used'} style={{ width: `${(used / scale) * 100}%` }} />
+        <span class={`budget-used${isOver ? ' budget-over' : isFree ? ' budget-free' : ''}`} style={{ width: `${(used / scale) * 100}%` }} />
         {most !== undefined && (
           <span class="budget-limit" style={{ left: `${(most / scale) * 100}%` }} title={`budget: ${formatCount(most)}`} />
         )}

@@ -103,11 +103,11 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
             </ul>
           )}
         </Section>
-        <Errors />
+        <Texts title="Warnings" texts={[...status.collisions, ...status.warnings]} none="None." />
         <Limits status={status} />
         <Fidelity status={status} />
-        <Texts title="Warnings" texts={[...status.collisions, ...status.warnings]} none="None." />
       </div>
+      <Errors />
       <HostCheck />
     </>
   )
