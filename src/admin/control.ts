@@ -31,7 +31,7 @@ import { readEdit } from './change/edit-request.ts'
 import { listHiddenTools } from './catalog/hidden-tools.ts'
 import type { HiddenTool } from './catalog/hidden-tools.ts'
 import { lintCatalog } from './catalog/lint.ts'
-import type { CatalogHistory, History } from './catalog/history.ts'
+import type { CatalogHistory } from './catalog/history.ts'
 import type { Lint } from './catalog/lint.ts'
 import { readChanges, readOffered } from './catalog/offered.ts'
 import type { Deviating, OfferedServer } from './catalog/offered.ts'
@@ -116,6 +116,12 @@ export interface Control {
   loginEnd(server: string, signal: AbortSignal): Promise<SignInEnd>
   /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
   approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
+}
+
+/** What changed so far. */
+export interface History extends CatalogHistory {
+  /** Since the process started, oldest first. */
+  readonly reloads: readonly PastReload[]
 }
 
 /** How the admin listener is reached; `undefined`: `ui.enabled` is off, and nothing is bound. */

@@ -9,7 +9,6 @@ import { estimateTokens } from '../../catalog/tokens.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Feed } from '../../gateway/lists/feed.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
-import type { PastReload } from '../change/reload-ends.ts'
 
 /** One entry that hosts see otherwise than before. */
 export interface EntryChange {
@@ -45,11 +44,6 @@ export interface CatalogHistory {
   readonly since: string | null
   /** Oldest first. */
   readonly changes: readonly CatalogChange[]
-}
-
-export interface History extends CatalogHistory {
-  /** Since the process started, oldest first. */
-  readonly reloads: readonly PastReload[]
 }
 
 const MAX_CHANGES = 100

@@ -24,7 +24,10 @@ export const Budget = ({ name, used, most, marks }: BudgetProps): JSX.Element =>
     <div class="budget">
       <span class="budget-name">{name}</span>
       <span class="budget-bar" role="img" aria-label={label}>
-        <span class={`budget-used${isOver ? ' budget-over' : isFree ? ' budget-free' : ''}`} style={{ width: `${(used / scale) * 100}%` }} />
+        <span
+          class={`budget-used${isOver ? ' budget-over' : isFree ? ' budget-free' : ''}`}
+          style={{ width: `${(used / scale) * 100}%` }}
+        />
         {most !== undefined && (
           <span class="budget-limit" style={{ left: `${(most / scale) * 100}%` }} title={`budget: ${formatCount(most)}`} />
         )}
