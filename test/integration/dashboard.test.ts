@@ -64,7 +64,6 @@ const screensOf = (call: string): readonly (readonly [path: string, shown: strin
   ['/toolsets?edit=review', 'Members of review'],
   ['/changes', 'whole conversation'],
   ['/health', 'No limit was reached'],
-  ['/nothing-here', 'There is no such screen'],
 ]
 /** Members that hold what others wrote. */
 const FREE_TEXT =
