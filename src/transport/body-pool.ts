@@ -9,6 +9,8 @@
  *
  * This is safe because only a body that is one response to one host is marked as relayed. Memory that is not released is left to
  * the garbage collector.
+ *
+ * Gain: nearly half of the CPU of a call of 1 MB × 32 (decision 0012).
  */
 import type { Memory } from '../wire/framing/gathered.ts'
 import { HeldBytes } from './held-bytes.ts'

@@ -7,6 +7,7 @@ import { KEY, RpcError } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
 
 const CALL = { name: 'a__x' }
 const text = (words: unknown): JsonMap => ({ content: [{ type: 'text', text: JSON.stringify(words) }] })
@@ -70,18 +71,13 @@ test('B072 outside of a call a request on a modern link is refused at once', asy
 })
 
 describe.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)('a %s server', (kind: FakeKind) => {
+  const start = (on: FakeSpec['on'] = {}): Promise<TestGateway> =>
+    startGateway({ servers: { a: fake.of({ kind, tools: ['x'], on }) } })
+
   test('B286 that declares logging and refuses logging/setLevel keeps every call, and is asked once', async () => {
-    await using gateway = await startGateway({
-      servers: {
-        a: fake.of({
-          kind,
-          tools: ['x'],
-          on: {
-            'logging/setLevel': () => {
-              throw new RpcError({ code: -32601, message: 'Method not found' })
-            },
-          },
-        }),
+    await using gateway = await start({
+      'logging/setLevel': () => {
+        throw new RpcError({ code: -32601, message: 'Method not found' })
       },
     })
     await using legacy = await legacyPipe.connect(gateway)
@@ -97,18 +93,10 @@ describe.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)('a %s serv
 
   test('B286 a level that was refused counts as not set', async () => {
     let isRefusing = true
-    await using gateway = await startGateway({
-      servers: {
-        a: fake.of({
-          kind,
-          tools: ['x'],
-          on: {
-            'logging/setLevel': ({ params }) => {
-              if (isRefusing && params['level'] === 'error') throw new RpcError({ code: -32603, message: 'busy' })
-              return {}
-            },
-          },
-        }),
+    await using gateway = await start({
+      'logging/setLevel': ({ params }) => {
+        if (isRefusing && params['level'] === 'error') throw new RpcError({ code: -32603, message: 'busy' })
+        return {}
       },
     })
     await using host = await legacyPipe.connect(gateway)
@@ -127,30 +115,22 @@ describe.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)('a %s serv
       experimental: { 'vendor/x': { a: 1 } },
       extensions: { 'vendor.example/y': { b: [2] }, 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
     }
-    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+    await using gateway = await start()
     await using host = await legacyPipe.connect(gateway, { capabilities })
     await host.call('tools/call', CALL)
     expect(gateway.fake('a').all('tools/call')[0]?.connection.declared).toEqual(capabilities)
   })
 
   test('3.22 rounds of legacy peers of their own pass, with inputResponses and requestState', async () => {
-    await using gateway = await startGateway({
-      servers: {
-        a: fake.of({
-          kind,
-          tools: ['x'],
-          on: {
-            'tools/call': ({ params }) =>
-              params['requestState'] === undefined
-                ? {
-                    resultType: 'input_required',
-                    inputRequests: { q: { method: 'elicitation/create', params: FORM } },
-                    requestState: 's-1',
-                  }
-                : text([params['requestState'], params['inputResponses']]),
-          },
-        }),
-      },
+    await using gateway = await start({
+      'tools/call': ({ params }) =>
+        params['requestState'] === undefined
+          ? {
+              resultType: 'input_required',
+              inputRequests: { q: { method: 'elicitation/create', params: FORM } },
+              requestState: 's-1',
+            }
+          : text([params['requestState'], params['inputResponses']]),
     })
     await using host = await legacyPipe.connect(gateway)
     const round = await host.call('tools/call', CALL)

@@ -49,6 +49,7 @@ const MODULES = [
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   wire: ['kernel', 'protocol', 'json', 'message', 'framing', 'headers', 'result'],
   transport: [
+    'http1',
     'http1/client',
     'channel',
     'http1/server/connection',
@@ -200,6 +201,17 @@ describe('the order of modules', () => {
     const onPath = sources.filter((source) => below.has(moduleOf(source.file)) || source.file === 'gateway/router.ts')
     const streams = onPath.filter((source) => importsOf(source).some((specifier) => specifier.startsWith('rxjs')))
     expect(streams.map(({ file }) => file)).toEqual([])
+  })
+})
+
+describe('what exists for speed alone', () => {
+  const FAST =
+    /^(wire\/kernel\/(?!binary)|transport\/http1\/server\/fast\/|transport\/http1\/(client\/(net|response)-|write-batch)|transport\/body-pool)/
+
+  test('each file of the fast path says what it gains in the benchmark', () => {
+    const fast = sources.filter(({ file }) => FAST.test(file))
+    expect(fast.length).toBeGreaterThan(12)
+    expect(fast.filter(({ text }) => !/^\/\*\*[^]*? Gain: .*\d[^]*?\*\//.test(text)).map(({ file }) => file)).toEqual([])
   })
 })
 

@@ -1,6 +1,8 @@
 /**
  * Joins bytes that are received in pieces: a line of a pipe, a line of an event stream. Pieces are copied into pooled memory: one
  * allocation per megabyte made garbage collection as expensive as reading.
+ *
+ * Gain: 1 MB × 32 from HTTP to a pipe costs 1.39 × raw in place of 2.56 (bench/notes.md).
  */
 
 /** A pool of memory. */

@@ -5,6 +5,8 @@
  *
  * The surprise: there is no second scanner. The scan of the message is begun again each time, finds at once what is known here, and is
  * broken off at the end of the received bytes. Only for messages of servers, which are read without limits.
+ *
+ * Gain: the longest turn of a line of 15 MB takes 7 ms of CPU in place of 34 (bench/notes.md).
  */
 import { CHECK_BEGINNING, DOUBT, Kernel, MORE, ValueSkip } from '../kernel/kernel.ts'
 import type { Member } from './scan.ts'

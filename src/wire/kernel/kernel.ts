@@ -6,6 +6,8 @@
  * The surprise: it gives no reasons. Where it returns `DOUBT` (invalid JSON, a limit, more than 4,095 levels) the plain scanner reads
  * the same bytes and decides. It keeps no state between calls: one instance serves the process, and a value that is skipped over
  * several chunks has its own state (`ValueSkip`).
+ *
+ * Gain: 10 KB of dense results cost 1.07 × raw in place of 1.67, 1 MB 0.65 in place of 2.69 (bench/notes.md).
  */
 import { KERNEL_BASE64 } from './binary.ts'
 

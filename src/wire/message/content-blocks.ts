@@ -2,6 +2,8 @@
  * Lists the content blocks of a result that may hold a URI, or whose type not every revision knows. The one scan of the message finds them by
  * structure, so `"resource` inside a text costs nothing. A search for that text cost 0.6 ns a byte where quotes are dense, and had false
  * matches. Text and image blocks are not listed: for the results of most tools the list is empty.
+ *
+ * Gain: a search for `"resource` cost 0.6 ns a byte where quotes are dense, all of a result of 10 KB costs 0.38 (bench/notes.md).
  */
 import type { Payload } from './payload.ts'
 import { stringAt } from './payload.ts'

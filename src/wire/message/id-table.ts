@@ -4,6 +4,8 @@
  * A long-lived `Map` with many changes keeps deleted entries alive: V8 replaces its table every few insertions, each table refers to
  * its successor, and once one of them is in the old generation all of them stay until the next full collection. Here a table is
  * replaced only when it grows. Open addressing with linear probing; a deletion closes the gap.
+ *
+ * Gain: one of the small steps that took 100 B from 1.3 to 1.0 of raw; not measured alone (bench/notes.md).
  */
 const NONE = -1
 

@@ -1,6 +1,8 @@
 /**
  * Joins a message from received bytes and our own pieces. Adjacent slices of the original become one. A small message becomes one
  * buffer, since a slice costs more than the copy of a few bytes.
+ *
+ * Gain: one of the small steps that took 100 B from 1.3 to 1.0 of raw; not measured alone (bench/notes.md).
  */
 import type { Parts } from './payload.ts'
 

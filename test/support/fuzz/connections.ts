@@ -2,11 +2,8 @@
 import { HTTPParser, methods } from 'node:_http_common'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { BodyPool } from '../../../src/transport/body-pool.ts'
 import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
-import type { FastShared } from '../../../src/transport/http1/server/fast/fast-connection.ts'
-import { WriteBatch } from '../../../src/transport/write-batch.ts'
-import { WriteBuffer } from '../../../src/transport/http1/server/fast/write-buffer.ts'
+import { fastShared } from '../fast-shared.ts'
 import { same } from './target.ts'
 import type { Target } from './target.ts'
 
@@ -36,24 +33,7 @@ const readByNode = (bytes: Buffer): Read => {
 const readByUs = (pieces: readonly Buffer[]): Read => {
   const read: Read = []
   let handed: Buffer | undefined
-  const batch = new WriteBatch()
-  const bodies = new BodyPool()
-  const shared: FastShared = {
-    caps: { proven: () => undefined },
-    batch,
-    writeBuffer: new WriteBuffer(1_024),
-    bodies,
-    writeStallMs: 1_000,
-    keepAliveTimeoutMs: 1_000,
-    requestTimeoutMs: 1_000,
-    maxUnreadBytes: 1_000_000,
-    maxHeaderBytes: 16_384,
-    maxHeaderLines: 100,
-    nowMs: 0,
-    date: '',
-    ending: { isEnding: false },
-    addressOf: () => undefined,
-    clientOf: () => undefined,
+  const shared = fastShared({
     events: {
       request: (request) =>
         request.readBody(1_000_000, (body) => {
@@ -66,18 +46,16 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
       reached: () => undefined,
     },
     handOver: (_connection, _socket, early) => void (handed = early),
-    closed: () => undefined,
-    refuseSlow: () => undefined,
-  }
+  })
   const socket = new Duplex({ read: () => undefined, write: (_piece, _encoding, done) => done() })
   // oxlint-disable-next-line no-new
   new FastConnection(Object.assign(socket, { destroySoon: () => undefined }) as unknown as Socket, shared)
   for (const piece of pieces) {
     if (handed === undefined) socket.emit('data', piece)
     else handed = Buffer.concat([handed, piece])
-    batch.flush()
+    shared.batch.flush()
   }
-  same(bodies.held.bytes >= 0, true)
+  same(shared.bodies.held.bytes >= 0, true)
   return handed === undefined ? read : [...read, ...readByNode(handed)]
 }
 

@@ -3,12 +3,9 @@ import { Duplex } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { BodyPool } from '../../../src/transport/body-pool.ts'
 import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
 import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
-import type { FastShared } from '../../../src/transport/http1/server/fast/fast-connection.ts'
-import { WriteBatch } from '../../../src/transport/write-batch.ts'
-import { WriteBuffer } from '../../../src/transport/http1/server/fast/write-buffer.ts'
+import { fastShared } from '../../support/fast-shared.ts'
 
 /** The collector, which is hidden unless a flag asks for it. */
 const collector = (): (() => void) => {
@@ -22,31 +19,18 @@ const REQUEST = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'
 const open = (takes = true) => {
   const seen: string[] = []
   const requests: HttpRequest[] = []
-  const shared: FastShared = {
-    caps: { proven: () => undefined },
-    batch: new WriteBatch(),
-    writeBuffer: new WriteBuffer(1_024),
-    bodies: new BodyPool(),
+  const shared = fastShared({
     writeStallMs: 500,
     keepAliveTimeoutMs: 5_000,
-    maxHeaderBytes: 16_384,
-    maxHeaderLines: 100,
     requestTimeoutMs: 3_000,
-    maxUnreadBytes: 1_000_000,
-    nowMs: 0,
-    date: '',
-    ending: { isEnding: false },
-    addressOf: () => undefined,
-    clientOf: () => undefined,
     events: {
       request: (request) => void requests.push(request),
       trouble: () => undefined,
       reached: (option) => void seen.push(option),
     },
     handOver: (_connection, _socket, early) => void seen.push(`handed over ${early.toString()}`),
-    closed: () => undefined,
     refuseSlow: (_socket, isReading) => void seen.push(isReading ? 'its body is late' : 'it is late'),
-  }
+  })
   const duplex = new Duplex({ read: () => undefined, write: (_piece, _encoding, done) => void (takes && done()) })
   Object.assign(duplex, { destroySoon: () => void seen.push('closed') })
   const destroy = duplex.destroy.bind(duplex)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { WriteBatch } from '../../../src/transport/write-batch.ts'
+import { WriteBatch } from '../../../src/transport/http1/write-batch.ts'
 
 test('what is added in one turn of the loop is written in order, before the loop waits', async () => {
   const batch = new WriteBatch()

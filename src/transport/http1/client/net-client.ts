@@ -3,6 +3,8 @@
  * (docs/benchmarks.md). undici handles everything else, `https://` above all.
  *
  * One request at a time on a connection. A request is never sent again: once written it may have been executed.
+ *
+ * Gain: a call by undici costs about twice as much CPU (decision 0009).
  */
 import type { Failure } from '../../../wire/message/failure.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
@@ -13,7 +15,7 @@ import { NetConnection } from './net-connection.ts'
 import type { ConnectionUser } from './net-connection.ts'
 import { RequestHead } from './request-head.ts'
 import type { ResponseHead } from './response-head.ts'
-import { WriteBatch } from '../../write-batch.ts'
+import { WriteBatch } from '../write-batch.ts'
 
 const READ_BUFFER_BYTES = 64 * 1024
 /** Period of the sweep over free connections. */

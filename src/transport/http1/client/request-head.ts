@@ -1,4 +1,8 @@
-/** HTTP/1.1 requests as bytes. What could end a line early never becomes part of one. */
+/**
+ * HTTP/1.1 requests as bytes. What could end a line early never becomes part of one.
+ *
+ * Gain: a call by undici costs about twice as much CPU (decision 0009).
+ */
 import { byteLength } from '../../../wire/message/payload.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import type { HttpRequest } from './http-client.ts'

@@ -3,6 +3,8 @@
  *
  * The surprise: a server says nearly the same with every response, so a head is read as what differs from the one before it. What
  * two readers could understand differently is refused.
+ *
+ * Gain: a call by undici costs about twice as much CPU (decision 0009).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { encodingOf, formOf } from './reply-head.ts'

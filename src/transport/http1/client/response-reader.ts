@@ -3,6 +3,8 @@
  *
  * Ambiguous input is refused and ends the connection. The surprise: bytes given to `push` are valid only during the call, since the
  * next read uses the same buffer; what must be kept is copied.
+ *
+ * Gain: a call by undici costs about twice as much CPU (decision 0009).
  */
 import { isField, ResponseError, ResponseHead } from './response-head.ts'
 

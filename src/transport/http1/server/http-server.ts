@@ -22,7 +22,7 @@ import { readProxyHeader } from './connection/proxy-header.ts'
 import { isHandshake, SecureSockets } from './connection/secure-sockets.ts'
 import type { ServerCertificate } from './connection/secure-sockets.ts'
 import type { TrustedProxies } from './connection/trusted-proxies.ts'
-import { WriteBatch } from '../../write-batch.ts'
+import { WriteBatch } from '../write-batch.ts'
 
 /** Who reads plain requests. */
 export type HttpServerChoice = 'own' | 'node'

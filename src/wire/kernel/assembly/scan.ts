@@ -8,6 +8,8 @@
  *
  * The surprise: it never says what is wrong. Where the bytes are no JSON, or exceed a limit, it answers `DOUBT`, and the plain scanner
  * reads the value again and words the error. So the kernel may doubt what is right, and must never take what is wrong.
+ *
+ * Gain: 10 KB of dense results cost 1.07 × raw in place of 1.67, 1 MB 0.65 in place of 2.69 (bench/notes.md).
  */
 
 /** Results of `skipString` and `skipValue` beside an offset. */

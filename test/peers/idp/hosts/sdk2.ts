@@ -1,31 +1,14 @@
 /** `sdk2.ts URL [CLIENT_ID]`: a host on the official SDK 2 with its own OAuth flow, which calls a tool, and once more after it has renewed its token. */
 import { auth, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { awaitCode } from './callback.ts'
-import { print } from './lines.ts'
-import { Person } from './person.ts'
+import { signInAndCall } from './flow.ts'
 
-const [url = '', clientId] = process.argv.slice(2)
-await using callback = await awaitCode()
-const authProvider = new Person(callback.redirect, clientId)
-const connect = async (transport: StreamableHTTPClientTransport): Promise<Client> => {
-  const client = new Client({ name: 'sdk-2', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-  await client.connect(transport)
-  return client
-}
-try {
-  const first = new StreamableHTTPClientTransport(new URL(url), { authProvider })
-  await connect(first).catch((error: unknown) => {
-    if (!String(error).includes('Unauthorized')) throw error
-  })
-  await first.finishAuth((await callback.returned).searchParams)
-  const client = await connect(new StreamableHTTPClientTransport(new URL(url), { authProvider }))
-  const tools = (await client.listTools()).tools.map(({ name }) => name)
-  const before = authProvider.tokens()?.access_token
-  const renewed =
-    authProvider.tokens()?.refresh_token !== undefined && (await auth(authProvider, { serverUrl: url })) === 'AUTHORIZED'
-  const result = await client.callTool({ name: 'shared__echo', arguments: {} })
-  print({ tools, text: JSON.stringify(result), renewed: renewed && authProvider.tokens()?.access_token !== before })
-  await client.close()
-} catch (error) {
-  print({ failed: String(error) })
-}
+await signInAndCall({
+  open: (url, authProvider) => new StreamableHTTPClientTransport(url, { authProvider }),
+  connect: async (transport) => {
+    const client = new Client({ name: 'sdk-2', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+    await client.connect(transport)
+    return client
+  },
+  finish: (transport, query) => transport.finishAuth(query),
+  renew: (authProvider, serverUrl) => auth(authProvider, { serverUrl }),
+})

@@ -1,6 +1,8 @@
 /**
  * A small body in chunks (RFC 9112, 7.1), as .NET and Go write it: sizes in hexadecimal digits without leading zeros, no extensions and
  * no trailer. It is read once all of it is there; any other form, and a larger one, is node:http's.
+ *
+ * Gain: the connection stays on the fast path; with node:http each small call on it costs about a third more (decision 0041).
  */
 
 /** Limit of the whole body, framing included: it is buffered before its sender is authenticated. */

@@ -4,6 +4,8 @@
  *
  *   idle ─▶ part of a head ─▶ request under way, its body coming ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
  *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
+ *
+ * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import type { Socket } from 'node:net'
 import { refuse } from '../connection/connection-caps.ts'

@@ -1,4 +1,8 @@
-/** The fast-path connections of one listener, and their shared state. */
+/**
+ * The fast-path connections of one listener, and their shared state.
+ *
+ * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
+ */
 import type { Socket } from 'node:net'
 import type { RequestLimits, Shared } from '../request/http-request.ts'
 import { FastConnection } from './fast-connection.ts'

@@ -4,6 +4,8 @@
  * knows one form of it: whatever differs by a byte is not plain, and node:http reads it.
  *
  * The next request on a connection mostly has the same head but for the length of its body: that is told by comparing bytes.
+ *
+ * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import { readChunks } from './chunked-body.ts'
 import type { HeadNotes } from '../request/http-request.ts'

@@ -1,4 +1,8 @@
-/** A plain request, whose body may still be coming, and its answer on the connection that it came by. */
+/**
+ * A plain request, whose body may still be coming, and its answer on the connection that it came by.
+ *
+ * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
+ */
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { HttpRequest } from '../request/http-request.ts'

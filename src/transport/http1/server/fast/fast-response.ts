@@ -1,4 +1,8 @@
-/** The body of an answer on a connection that we read ourselves, in pieces: of a stated length, or in chunks (RFC 9112, 7.1). */
+/**
+ * The body of an answer on a connection that we read ourselves, in pieces: of a stated length, or in chunks (RFC 9112, 7.1).
+ *
+ * Gain: the connection stays on the fast path; with node:http each small call on it costs about a third more (decision 0041).
+ */
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import type { AnswerBody } from '../request/http-request.ts'

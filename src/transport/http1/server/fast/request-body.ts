@@ -1,6 +1,8 @@
 /**
  * The body of a request that we read ourselves, of a stated length, of which not all has come with the head. Until it is asked for, little
  * of it is kept and no more read; while it is read it counts as held, as with node:http.
+ *
+ * Gain: the connection stays on the fast path; with node:http each small call on it costs about a third more (decision 0041).
  */
 import type { HeldBytes } from '../../../held-bytes.ts'
 import type { Unread } from '../request/http-request.ts'

@@ -1,6 +1,8 @@
 /**
  * Memory in which a small answer is put together, used again for the next as soon as the kernel has taken it: mostly at once. No string and
  * no buffer is made of its bytes.
+ *
+ * Gain: 10 KB × 32 costs 0.59 of raw in place of 0.73 (bench/notes.md).
  */
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../../wire/message/payload.ts'

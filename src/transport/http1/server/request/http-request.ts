@@ -10,7 +10,7 @@ import { BodyWriter } from './body-writer.ts'
 import type { ConnectionCaps } from '../connection/connection-caps.ts'
 import { EventStream } from './event-stream.ts'
 import type { LingerLimits } from '../connection/lingering.ts'
-import type { WriteBatch } from '../../../write-batch.ts'
+import type { WriteBatch } from '../../write-batch.ts'
 
 /** Below this a reply is joined and written at once; above, its slices go out as they are. */
 export const JOIN_BELOW_BYTES = 64 * 1024

@@ -1,4 +1,8 @@
-/** What stands behind a status in the first line of an answer, as node:http writes it, which need not be loaded for this. */
+/**
+ * What stands behind a status in the first line of an answer, as node:http writes it, which need not be loaded for this.
+ *
+ * Gain: no answer of the fast path loads node:http, which takes 5 ms of CPU (bench/notes.md).
+ */
 export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   100: 'Continue',
   101: 'Switching Protocols',

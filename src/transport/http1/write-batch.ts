@@ -4,6 +4,8 @@
  * A write to a socket wakes the reading process, which is the most expensive part of a small call. With work between the writes, the
  * reader finishes and sleeps each time; consecutive writes find it awake. With 32 calls in flight on two cores this saved about a
  * third of the CPU of a call. A single call is not delayed.
+ *
+ * Gain: about a third of the CPU of a call with 32 in flight.
  */
 export class WriteBatch {
   #writes: (() => void)[] = []
