@@ -7,7 +7,11 @@ import { expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PAGE = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
 const FOLDERS = new Set([
-  ...['src', 'test', 'scripts', 'bench', 'docs'],
+  'src',
+  'test',
+  'scripts',
+  'bench',
+  'docs',
   ...readdirSync(join(ROOT, 'src'), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])),
 ])
 /** As the page writes them: from `src/` or from the root, with or without the ending. */
