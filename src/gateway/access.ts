@@ -47,10 +47,9 @@ export class Access {
   async judge(placed: Placed): Promise<Verdict | undefined> {
     const { policy, service } = this
     if (policy === undefined || isSignIn(placed.route)) return undefined
-    const args = argumentsOf(placed.call)
-    const verdict = policy.judge(judgedCall(placed), args)
+    const verdict = policy.judge(judgedCall(placed), () => argumentsOf(placed.call))
     if (service === undefined || !policy.isDefault(verdict)) return confirmable(verdict, placed.call)
-    return (await this.#asked(placed, policy, service, args)).verdict
+    return (await this.#asked(placed, policy, service)).verdict
   }
 
   /**
@@ -60,9 +59,8 @@ export class Access {
   check(placed: Placed): Promise<Payload | undefined> | undefined {
     const { policy, service } = this
     if (policy === undefined || isSignIn(placed.route)) return undefined
-    const args = argumentsOf(placed.call)
-    const verdict = policy.judge(judgedCall(placed), args)
-    if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service, args)
+    const verdict = policy.judge(judgedCall(placed), () => argumentsOf(placed.call))
+    if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service)
     enforce(placed.call, confirmable(verdict, placed.call))
     return undefined
   }
@@ -126,14 +124,9 @@ export class Access {
       .then((names) => (row: Exposed) => orDefault(mayAllow(row), names === undefined ? true : names.has(row.exposed)))
   }
 
-  async #askService(
-    placed: Placed,
-    policy: Policy,
-    service: DecisionService,
-    args: Buffer | undefined,
-  ): Promise<Payload | undefined> {
+  async #askService(placed: Placed, policy: Policy, service: DecisionService): Promise<Payload | undefined> {
     const { call } = placed
-    const answer = await this.#asked(placed, policy, service, args)
+    const answer = await this.#asked(placed, policy, service)
     enforce(call, answer.verdict)
     if (answer.arguments === undefined) return undefined
     const params = call.params.fresh()
@@ -141,12 +134,8 @@ export class Access {
     return Payload.at(join(params.parts()))
   }
 
-  async #asked(
-    placed: Placed,
-    policy: Policy,
-    service: DecisionService,
-    args: Buffer | undefined,
-  ): Promise<ServiceAnswer & { readonly verdict: Verdict }> {
+  async #asked(placed: Placed, policy: Policy, service: DecisionService): Promise<ServiceAnswer & { readonly verdict: Verdict }> {
+    const args = argumentsOf(placed.call)
     try {
       if (args !== undefined) policy.checkArguments(args)
     } catch (error) {

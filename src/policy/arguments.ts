@@ -2,8 +2,10 @@
  * The arguments of a call as rules see them. They are decoded and never printed again: what leaves is what came.
  *
  * A rule must not read another member than the server does (T-20). Arguments that two parsers could read differently are therefore not
- * judged: an object with a repeated key, and a key that equals one of a rule in all but case.
+ * judged: an object with a repeated key, and a key that equals one of a rule in all but case. Where rules name the members that they
+ * read, nothing else is decoded.
  */
+import { membersAt } from '../wire/message/members.ts'
 import { isCaseVariant } from '../wire/protocol/deciding-keys.ts'
 
 /** The arguments cannot be judged; the message is for the caller. */
@@ -34,8 +36,20 @@ const COLON = 0x3a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
+/** Only these members of the arguments; what the others hold decides nothing. `names` has no `__proto__`. Throws `UnjudgedArguments`. */
+export const decodeMembers = (json: Buffer, names: ReadonlySet<string>, keys: RuleKeys): unknown => {
+  const found: Record<string, unknown> = {}
+  for (const { key, start, end } of membersAt(json, 0)) {
+    if (!names.has(key)) refuseVariant(key, keys)
+    else if (Object.hasOwn(found, key)) throw new UnjudgedArguments('the arguments repeat a key')
+    else if (json[start] === QUOTE) found[key] = JSON.parse(json.toString('utf8', start, end))
+    else found[key] = decodeArguments(json.subarray(start, end), keys)
+  }
+  return found
+}
+
 /**
- * `json`: of an object that was scanned before. Numbers become doubles, whole numbers that a double cannot hold exactly become ints.
+ * `json`: of a value that was scanned before. Numbers become doubles, whole numbers that a double cannot hold exactly become ints.
  * Throws `UnjudgedArguments`.
  */
 export const decodeArguments = (json: Buffer, keys: RuleKeys): unknown => {
@@ -67,11 +81,15 @@ const look = (value: unknown, walk: Walk): void => {
   // Of what JSON.parse made all members are its own.
   for (const key in value) {
     walk.count++
-    const variant = walk.keys.variantOf(key)
-    if (variant !== undefined)
-      throw new UnjudgedArguments(`the argument ${JSON.stringify(key)} differs from ${JSON.stringify(variant)} only in case`)
+    refuseVariant(key, walk.keys)
     look((value as Readonly<Record<string, unknown>>)[key], walk)
   }
+}
+
+const refuseVariant = (key: string, keys: RuleKeys): void => {
+  const variant = keys.variantOf(key)
+  if (variant !== undefined)
+    throw new UnjudgedArguments(`the argument ${JSON.stringify(key)} differs from ${JSON.stringify(variant)} only in case`)
 }
 
 /** How many keys are written: colons outside of texts. */

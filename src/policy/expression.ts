@@ -39,6 +39,8 @@ export interface Expression {
   readonly fields: ReadonlySet<Field>
   /** Names that it looks up somewhere: what it may ask arguments for. */
   readonly names: ReadonlySet<string>
+  /** The members of the arguments that it reads, where it reads nothing else of them; `undefined`: it may read any. */
+  readonly members: ReadonlySet<string> | undefined
   /** Throws `Unknown` where a field decides that is not known, and `EvaluationFailed` for everything else. */
   evaluate(subject: Subject): boolean
 }
@@ -98,7 +100,12 @@ export class Expressions {
     }
     const run = this.#evaluated.parse(bounded(found))
     if (!isBounded(run.ast) || !run.check().valid) return { fault: 'is written in a form that cannot be bounded', at: 0 }
-    return { fields: found.fields, names: found.names, evaluate: (subject) => this.#evaluate(run, subject) }
+    return {
+      fields: found.fields,
+      names: found.names,
+      members: found.readsWhole ? undefined : found.members,
+      evaluate: (subject) => this.#evaluate(run, subject),
+    }
   }
 
   #evaluate(run: (subject: object) => unknown, subject: Subject): boolean {
@@ -200,6 +207,9 @@ interface Survey {
   readonly text: string
   readonly fields: Set<Field>
   readonly names: Set<string>
+  readonly members: Set<string>
+  /** It reads `call` or `call.arguments` as a whole. */
+  readsWhole: boolean
   readonly patterns: { readonly pattern: string; readonly at: number }[]
   /** What is written in place of parts of the text. */
   readonly edits: { readonly start: number; readonly end: number; readonly text: string }[]
@@ -208,7 +218,16 @@ interface Survey {
 
 /** Everything about a tree that is needed. */
 const survey = (tree: ASTNode, text: string): Survey => {
-  const found: Survey = { text, fields: new Set(), names: new Set(), patterns: [], edits: [], loopDepth: 0 }
+  const found: Survey = {
+    text,
+    fields: new Set(),
+    names: new Set(),
+    members: new Set(),
+    readsWhole: false,
+    patterns: [],
+    edits: [],
+    loopDepth: 0,
+  }
   visit(tree, found, 0)
   return found
 }
@@ -221,15 +240,26 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
       return
     case 'id':
       if (VARIABLES.has(node.args)) found.fields.add(node.args)
+      if (node.args === 'call') found.readsWhole = true
       return
     case '.':
     case '.?': {
       const [of, name] = node.args
-      if (of.op === 'id' && VARIABLES.has(of.args)) found.fields.add(`${of.args}.${name}`)
-      else {
+      if (isArguments(of)) readMember(name, found)
+      else if (of.op === 'id' && VARIABLES.has(of.args)) {
+        found.fields.add(`${of.args}.${name}`)
+        if (isArguments(node)) found.readsWhole = true
+      } else {
         if (!isOfCaller(of)) found.names.add(name)
         visit(of, found, loops)
       }
+      return
+    }
+    case '[]':
+    case '[?]': {
+      const [of, key] = node.args
+      if (isArguments(of) && key.op === 'value' && typeof key.args === 'string') readMember(key.args, found)
+      else for (const child of childrenOf(node.args)) visit(child, found, loops)
       return
     }
     case 'rcall': {
@@ -244,6 +274,19 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     default:
       for (const child of childrenOf(node.args)) visit(child, found, loops)
   }
+}
+
+/** `call.arguments` */
+const isArguments = (node: ASTNode): boolean =>
+  (node.op === '.' || node.op === '.?') &&
+  node.args[0].op === 'id' &&
+  node.args[0].args === 'call' &&
+  node.args[1] === 'arguments'
+
+const readMember = (name: string, found: Survey): void => {
+  found.fields.add('call.arguments')
+  found.names.add(name)
+  found.members.add(name)
 }
 
 /** Whether a member is one of a claim. */

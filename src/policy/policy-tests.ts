@@ -56,7 +56,7 @@ export const verdictFor = (policy: Policy, { caller, call, request }: PolicyTest
       annotations: () =>
         new PolicyAnnotations((hint) => believed(hint, method === 'tools/call' ? annotations : { readOnlyHint: true })),
     },
-    args,
+    () => args,
     time,
   )
 }

@@ -6,7 +6,7 @@
  */
 import type { Entry } from '../catalog/inventory.ts'
 import type { Caller } from '../rpc/call.ts'
-import { decodeArguments, RuleKeys, UnjudgedArguments } from './arguments.ts'
+import { decodeArguments, decodeMembers, RuleKeys, UnjudgedArguments } from './arguments.ts'
 import { EvaluationFailed, Expressions } from './expression.ts'
 import type { Expression, Fault } from './expression.ts'
 import type { Decision, PolicyOptions, PolicyRule } from './options.ts'
@@ -48,6 +48,8 @@ interface Rule extends PolicyRule {
 interface Remaining {
   readonly open: readonly Rule[]
   readonly last: Verdict
+  /** The members of the arguments that those rules read; `undefined`: they may read any. */
+  readonly members: ReadonlySet<string> | undefined
 }
 
 /** What was decided for one caller of a tool. */
@@ -118,13 +120,20 @@ export class Policy {
     return this.#options.service !== undefined || this.#rules.some(({ decision }) => decision === 'confirm')
   }
 
-  /** `args`: the JSON of the call's arguments; `undefined`: it has none. */
-  judge(judged: Judged, args: Buffer | undefined, time = new Date()): Verdict {
-    const { open, last } = this.#remaining(judged)
+  /** `args`: the JSON of the call's arguments, asked for where a rule reads them; `undefined`: it has none. */
+  judge(judged: Judged, args: () => Buffer | undefined, time?: Date): Verdict {
+    const { open, last, members } = this.#remaining(judged)
     if (open.length === 0) return last
-    const decode = (): unknown => (args === undefined ? {} : this.#decode(args))
+    const decode = (): unknown => {
+      const json = args()
+      return json === undefined ? {} : this.#decode(json, members)
+    }
     let decoded: { readonly value: unknown } | undefined
-    const subject = subjectOf(judged, () => (decoded ??= { value: decode() }).value, time)
+    const subject = subjectOf(
+      judged,
+      () => (decoded ??= { value: decode() }).value,
+      () => time ?? new Date(),
+    )
     for (const rule of open) {
       const verdict = holds(rule, subject)
       if (verdict === true) return verdictOf(rule)
@@ -146,7 +155,7 @@ export class Policy {
   /** Whether some arguments would be allowed, or be asked about, now; `default`: no rule says. */
   mayAllow(judged: Judged): boolean | 'default' {
     const { open, last } = this.#remaining(judged)
-    const subject = subjectOf(judged, UNKNOWN, new Date())
+    const subject = subjectOf(judged, UNKNOWN, () => new Date())
     for (const rule of open) {
       const verdict = this.#readsTime ? holds(rule, subject) : 'open'
       if (verdict === 'open' ? rule.decision !== 'deny' : verdict === true) return rule.decision !== 'deny'
@@ -155,11 +164,11 @@ export class Policy {
     return this.isDefault(last) ? 'default' : last.decision !== 'deny'
   }
 
-  #decode(args: Buffer): unknown {
+  #decode(args: Buffer, members?: ReadonlySet<string>): unknown {
     const { maxArgumentsBytes } = this.#options
     if (args.length > maxArgumentsBytes)
       throw new UnjudgedArguments(`the arguments exceed policy.max_arguments (${maxArgumentsBytes} bytes)`)
-    return decodeArguments(args, this.#keys)
+    return members === undefined ? decodeArguments(args, this.#keys) : decodeMembers(args, members, this.#keys)
   }
 
   #remaining(judged: Judged): Remaining {
@@ -223,11 +232,11 @@ export class Policy {
     const subject = subjectOf(judged, UNKNOWN, UNKNOWN)
     for (const rule of this.#rules) {
       const verdict = holds(rule, subject)
-      if (verdict === true) return { open, last: verdictOf(rule) }
+      if (verdict === true) return remaining(open, verdictOf(rule))
       if (verdict === 'open') open.push(rule)
-      else if (verdict !== false) return { open, last: verdict }
+      else if (verdict !== false) return remaining(open, verdict)
     }
-    return { open, last: this.#default }
+    return remaining(open, this.#default)
   }
 }
 
@@ -240,6 +249,12 @@ export const faultsOf = (texts: readonly string[]): ReadonlyMap<number, Fault> =
     if ('fault' in compiled) faults.set(at, compiled)
   }
   return faults
+}
+
+const remaining = (open: readonly Rule[], last: Verdict): Remaining => {
+  const read = open.map(({ expression }) => expression.members)
+  const names = new Set(read.flatMap((members) => [...(members ?? [])]))
+  return { open, last, members: read.includes(undefined) || names.has('__proto__') ? undefined : names }
 }
 
 const verdictOf = ({ decision, id, reason }: Rule): Verdict => ({ decision, rule: id, reason })
@@ -259,7 +274,7 @@ const holds = (rule: Rule, subject: Subject): boolean | 'open' | Verdict => {
 const subjectOf = (
   { caller, toolset = '', method, server, name, original, annotations }: Judged,
   args: Maybe<() => unknown>,
-  time: Maybe<Date>,
+  time: Maybe<() => Date>,
 ): Subject => {
   const { claims = NO_CLAIMS, scopes = NO_SCOPES, host = '', address = '' } = caller.facts ?? {}
   return {

@@ -104,9 +104,10 @@ export class PolicyRequest extends Partly {
   readonly revision: string
   readonly host: string
   readonly address: string
-  readonly #time: Maybe<Date>
+  readonly #time: Maybe<() => Date>
+  #now: Date | undefined
 
-  constructor(revision: string, host: string, address: string, time: Maybe<Date>) {
+  constructor(revision: string, host: string, address: string, time: Maybe<() => Date>) {
     super()
     this.revision = revision
     this.host = host
@@ -115,7 +116,7 @@ export class PolicyRequest extends Partly {
   }
 
   get time(): Date {
-    return this.known(this.#time)
+    return (this.#now ??= this.known(this.#time)())
   }
 }
 

@@ -154,6 +154,15 @@ describe('T-08 attacks', () => {
     expect(names(await mallory.call('tools/list'))).toEqual(['a__sign_in'])
   })
 
+  test('the way back from the issuer is good once, also while the way to the server is open', async () => {
+    await using stage = await scene()
+    await using alice = await stage.hostOf('alice')
+    const browser = new Browser()
+    const back = await atIssuer(browser, linkOf(await alice.call('tools/call', SIGN_IN)), 'alice')
+    expect((await browser.step(back)).status).toBe(303)
+    expect((await browser.step(back)).status).toBe(400)
+  })
+
   test('two tabs of one browser: each may go, one connects, and the other is told that the link is used', async () => {
     await using stage = await scene()
     await using alice = await stage.hostOf('alice')

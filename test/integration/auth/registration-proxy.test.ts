@@ -131,7 +131,8 @@ describe('the official clients, which register, come in', () => {
 
 test('a code and refresh tokens of ours: nothing of the provider but its access tokens leaves', async () => {
   const clientId = await clientOf()
-  const back = await goThrough(authorizeUrl(clientId), 'alice')
+  // With `openid` the provider sends an ID token as well.
+  const back = await goThrough(authorizeUrl(clientId, { scope: 'openid mcp:connect offline_access' }), 'alice')
   expect([back.origin + back.pathname, back.searchParams.get('state'), back.searchParams.get('iss')]).toEqual([
     REDIRECT,
     'of the host',
@@ -139,7 +140,8 @@ test('a code and refresh tokens of ours: nothing of the provider but its access 
   ])
   const first = await redeem(codeForm(clientId, back))
   expect(first).toMatchObject({ status: 200, body: { token_type: 'Bearer', refresh_token: expect.any(String) } })
-  expect(first.body).not.toHaveProperty('id_token')
+  expect(Object.keys(first.body).toSorted()).toEqual(['access_token', 'expires_in', 'refresh_token', 'scope', 'token_type'])
+  expect([...back.searchParams.keys()].toSorted()).toEqual(['code', 'iss', 'state'])
   // The provider takes neither from a thief.
   const refresh = first.body['refresh_token'] ?? ''
   expect(await idp.exchange({ grant_type: 'refresh_token', refresh_token: refresh })).toMatchObject({ error: 'invalid_grant' })
@@ -191,6 +193,13 @@ describe('T-08 attacks', () => {
     expect(new URL(page.headers.get('location') ?? '').searchParams.get('error')).toBe(error)
   })
 
+  test.each(['client_id', 'redirect_uri', 'code_challenge', 'state'])('a request that repeats %s goes nowhere', async (name) => {
+    const url = authorizeUrl(await clientOf())
+    url.searchParams.append(name, url.searchParams.get(name) ?? '')
+    const page = await new Browser().step(url)
+    expect([page.status, page.headers.get('location')]).toEqual([400, null])
+  })
+
   test('a client id that we did not make, or that was altered, is no client', async () => {
     const good = await clientOf()
     for (const id of ['', 'trunkline', `${good.slice(0, -2)}AA`, 'https://127.0.0.1:1/client.json'])
@@ -207,6 +216,18 @@ describe('T-08 attacks', () => {
     expect((await thief.step(callback)).status).toBe(400)
     expect((await new Browser().step(callback)).status).toBe(400)
     expect((await victim.step(callback)).status).toBe(303)
+  })
+
+  test.each([
+    ['of another issuer', (url: URL) => url.searchParams.set('iss', 'https://evil.test')],
+    ['of two issuers', (url: URL) => url.searchParams.append('iss', 'https://evil.test')],
+    ['of no issuer, where the provider says who it is', (url: URL) => url.searchParams.delete('iss')],
+  ])('an answer %s gives the host no code', async (_name, alter) => {
+    const browser = new Browser()
+    const callback = await idp.signIn(await answer(browser, await browser.open(authorizeUrl(await clientOf()))), 'alice')
+    alter(callback)
+    const reply = await browser.step(callback)
+    expect([reply.status, reply.headers.get('location')]).toEqual([502, null])
   })
 
   test('a code is for its client, its redirect URI and its verifier, and good once', async () => {

@@ -112,6 +112,7 @@ test.each<[result: unknown, text: unknown]>([
   ['allow', 'denied by policy: the policy service does not answer'],
   [{ decision: 'maybe' }, 'denied by policy: the policy service does not answer'],
   [{ decision: 'allow', arguments: { x: 1 } }, 'denied by policy: the policy service does not answer'],
+  [{ decision: 'allow', content: [] }, 'denied by policy: the policy service does not answer'],
 ])('the result %j of the service means %j', async (result, text) => {
   await using service = await startService(() => result)
   await using gateway = await start(service.url)
@@ -212,6 +213,10 @@ test('an answer is kept as long as it says, for the same question alone', async 
   await using host = await modernHttp.connect(gateway)
   for (const n of [1, 1, 2, 1]) await pay(host, { n })
   expect(service.asked().map(({ call }) => call?.['arguments'])).toEqual([{ n: 1 }, { n: 2 }])
+  // A host of another revision asks another question.
+  await using legacy = await legacyHttp.connect(gateway)
+  await pay(legacy, { n: 1 })
+  expect(service.asked().map(({ request }) => request['revision'])).toEqual(['2026-07-28', '2026-07-28', '2025-11-25'])
 })
 
 test('T-20 arguments are sent as they came, and those that repeat a key are denied unasked', async () => {

@@ -66,6 +66,7 @@ const start = async (gatewayOrigin: string): Promise<Provider> => {
 
 export const DEX: ProviderKind = {
   name: 'dex',
+  staysUnasked: false,
   setUp,
   start,
   login: async (page, person) => {

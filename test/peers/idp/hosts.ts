@@ -12,16 +12,18 @@ import type { ProviderKind } from './provider.ts'
 
 interface Host {
   readonly name: string
+  /** It requests `offline_access` by itself where the provider lists it. */
+  readonly asksToStay: boolean
   readonly command: () => Command
 }
 
 const python = (lock: string) => (): Command => [`${environment(lock)}/bin/python`, `${HERE}idp/hosts/host.py`]
 const typescript = (file: string) => (): Command => [process.execPath, `${HERE}idp/hosts/${file}.ts`]
 const HOSTS: readonly Host[] = [
-  { name: 'TypeScript SDK 1', command: typescript('sdk1') },
-  { name: 'TypeScript SDK 2', command: typescript('sdk2') },
-  { name: 'Python SDK 1', command: python('mcp1') },
-  { name: 'Python SDK 2', command: python('fastmcp4') },
+  { name: 'TypeScript SDK 1', asksToStay: false, command: typescript('sdk1') },
+  { name: 'TypeScript SDK 2', asksToStay: true, command: typescript('sdk2') },
+  { name: 'Python SDK 1', asksToStay: false, command: python('mcp1') },
+  { name: 'Python SDK 2', asksToStay: true, command: python('fastmcp4') },
 ]
 
 export const setUpHosts = async (): Promise<void> => {
@@ -42,12 +44,14 @@ export interface Flows {
 export const playHosts = async (flows: Flows): Promise<void> => {
   const { kind, isProxied, seen } = flows
   const way = isProxied ? 'registered at Trunkline' : `with the client id ${HOST_CLIENT}`
-  for (const { name, command } of HOSTS) {
+  for (const { name, asksToStay, command } of HOSTS) {
     const end = await play(command(), flows)
     const isIn = 'tools' in end && end.tools.includes('shared__echo') && !end.text.includes('"isError":true')
     const why = isIn ? '' : `: ${JSON.stringify(end).slice(0, 400)}`
     seen(`${name} at ${kind.name}, ${way}: signs in, lists and calls a tool${why}`, isIn)
-    if ('tools' in end && end.renewed !== undefined) seen(`${name} at ${kind.name}, ${way}: renews its token`, end.renewed)
+    const stays = isProxied || asksToStay || kind.staysUnasked
+    if ('tools' in end && end.renewed !== undefined && stays)
+      seen(`${name} at ${kind.name}, ${way}: renews its token`, end.renewed)
   }
 }
 

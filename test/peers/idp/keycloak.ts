@@ -77,6 +77,7 @@ const start = async (gatewayOrigin: string): Promise<Provider> => {
 
 export const KEYCLOAK: ProviderKind = {
   name: 'keycloak',
+  staysUnasked: true,
   setUp,
   start,
   login: async (page, person) => {

@@ -14,6 +14,8 @@ export const SECRET = 'change-this-secret-of-trunkline'
 export interface ProviderKind {
   /** Of its page in docs/identity, and of its made-up origin there: `https://NAME.example.com`. */
   readonly name: 'keycloak' | 'dex'
+  /** It gives refresh tokens also to hosts that did not request `offline_access`. */
+  readonly staysUnasked: boolean
   /** Downloads and builds it, once on a machine. Rejects with what is missing. */
   setUp(): Promise<void>
   /** Starts it for a gateway at `gatewayOrigin`, with `PEOPLE`. */

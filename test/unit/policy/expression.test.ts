@@ -23,7 +23,7 @@ const subject = ({ claims = {}, args = {}, time = NOON, name = 'a__x' }: Given =
     annotations: () => new PolicyAnnotations((hint) => hint === 'readOnlyHint'),
     arguments: args === UNKNOWN ? UNKNOWN : () => args,
   }),
-  request: new PolicyRequest('2025-11-25', 'inspector', '127.0.0.1', time),
+  request: new PolicyRequest('2025-11-25', 'inspector', '127.0.0.1', time === UNKNOWN ? UNKNOWN : () => time),
 })
 
 const compile = (text: string) => {
@@ -130,4 +130,21 @@ describe('input that would be slow', () => {
     expect(() => evaluate('call.name.matches(call.arguments.text)', { args })).toThrow(/longer than 1000 characters/)
     expect(() => evaluate('call.name.matches(call.arguments.text)', { args: { text: '(' } })).toThrow(/no regular expression/)
   })
+})
+
+test.each<[text: string, members: readonly string[] | undefined]>([
+  ['call.arguments.amount > 100.0 && call.arguments.?text.orValue("") == ""', ['amount', 'text']],
+  ['has(call.arguments.path) && call.arguments["other"] == 1.0', ['path', 'other']],
+  ['call.arguments.rows.exists(row, row.id == 1.0)', ['rows']],
+  ['caller.principal == "a"', []],
+  ['"path" in call.arguments', undefined],
+  ['call.arguments.exists(name, name == "x")', undefined],
+  ['call.arguments[call.name] == 1.0', undefined],
+  ['size(call.arguments) > 2', undefined],
+  ['call.arguments.path == "a" || call.arguments == {}', undefined],
+  ['[call].exists(c, c.arguments.amount > 1.0)', undefined],
+])('of the arguments %s reads %j', (text, members) => {
+  const compiled = new Expressions().compile(text)
+  if ('fault' in compiled) throw new Error(compiled.fault)
+  expect(compiled.members && [...compiled.members]).toEqual(members)
 })

@@ -65,6 +65,7 @@ const scene = async (shared?: MemoryStore) => {
   }
   return {
     issuer,
+    server,
     credential,
     signIn,
     secrets,
@@ -127,6 +128,18 @@ test.each(SHARING)(
     expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
   },
 )
+
+test('B245 where the server names another authorization server, no refresh token is used, and the person is asked again', async () => {
+  await using stage = await scene()
+  await using other = await FakeIssuer.start()
+  const one = stage.credential()
+  await stage.signIn(one)
+  protect(stage.server, other)
+  const { headers } = await fetch((stage.server.address as { url: URL }).url, { method: 'POST' })
+  const rejection = { used: one.bearer.value, status: 401, challenge: headers.get('www-authenticate') ?? undefined } as const
+  await expect(one.renew(rejection)).rejects.toMatchObject({ kind: 'auth_required', facts: { signIn: true } })
+  expect([stage.issuer.grants, other.grants]).toEqual([['authorization_code'], []])
+})
 
 test('what cannot be renewed asks for a sign-in, here and wherever it is read again', async () => {
   await using stage = await scene()

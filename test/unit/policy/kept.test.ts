@@ -1,0 +1,69 @@
+/** What a policy keeps of one caller is used for no other: all that a rule reads of the caller tells them apart. */
+import { expect, test } from 'vitest'
+import type { Entry } from '../../../src/catalog/inventory.ts'
+import { DEFAULT_POLICY } from '../../../src/policy/options.ts'
+import { Policy } from '../../../src/policy/policy.ts'
+import type { Judged } from '../../../src/policy/policy.ts'
+import { PolicyAnnotations } from '../../../src/policy/subject.ts'
+import { EVERYTHING } from '../../../src/rpc/call.ts'
+import type { CallerFacts } from '../../../src/rpc/call.ts'
+
+const ENTRY = { original: 'pay' } as Entry
+const FACTS: CallerFacts = { claims: { groups: ['dev'] }, scopes: ['mcp:connect'], address: '10.0.0.7', host: 'editor' }
+
+const judged = (facts: CallerFacts, more: Partial<Judged> = {}): Judged => ({
+  caller: { principal: 'ann', revision: '2025-11-25', capabilities: {}, scope: EVERYTHING, session: undefined, facts },
+  toolset: undefined,
+  method: 'tools/call',
+  server: 'bank',
+  name: 'bank__pay',
+  original: 'pay',
+  entry: ENTRY,
+  annotations: () => new PolicyAnnotations(() => false),
+  ...more,
+})
+const policyOf = (when: string): Policy =>
+  new Policy({
+    ...DEFAULT_POLICY,
+    rules: [{ id: 'policy.rules[0]', when, decision: 'allow', reason: undefined }],
+    otherwise: 'deny',
+  })
+const decide = (policy: Policy, call: Judged, args = '{}'): string => policy.judge(call, () => Buffer.from(args)).decision
+
+test.each<[what: string, when: string, other: Judged]>([
+  ['claims, as of a renewed token', '"dev" in caller.claims.groups', judged({ ...FACTS, claims: { groups: [] } })],
+  ['scopes', '"mcp:connect" in caller.scopes', judged({ ...FACTS, scopes: [] })],
+  ['the address', 'request.address == "10.0.0.7"', judged({ ...FACTS, address: '10.0.0.8' })],
+  ['the host', 'request.host == "editor"', judged({ ...FACTS, host: 'other' })],
+  ['the principal', 'caller.principal == "ann"', judged(FACTS, { caller: { ...judged(FACTS).caller, principal: 'bob' } })],
+  ['the toolset', 'caller.toolset == ""', judged(FACTS, { toolset: 'review' })],
+  ['the name', 'call.name == "bank__pay"', judged(FACTS, { name: 'pay' })],
+])('of one caller, %s', (_what, when, other) => {
+  const policy = policyOf(when)
+  for (let time = 0; time < 2; time++) {
+    expect(decide(policy, judged(FACTS))).toBe('allow')
+    expect(decide(policy, other)).toBe('deny')
+  }
+  expect(policy.mayAllow(judged(FACTS))).toBe(true)
+  expect(policy.mayAllow(other)).toBe('default')
+})
+
+test('what depends on the arguments or on the time is decided for each call', () => {
+  const byArguments = policyOf('call.arguments.amount < 10.0')
+  expect([5, 50, 5].map((amount) => decide(byArguments, judged(FACTS), JSON.stringify({ amount })))).toEqual([
+    'allow',
+    'deny',
+    'allow',
+  ])
+  const byTime = policyOf('request.time < timestamp("2026-06-01T12:00:00Z")')
+  const at = (time: string) => byTime.judge(judged(FACTS), () => undefined, new Date(time)).decision
+  expect([at('2026-06-01T11:00:00Z'), at('2026-06-01T13:00:00Z')]).toEqual(['allow', 'deny'])
+})
+
+test('arguments that no rule reads are not asked for', () => {
+  const policy = policyOf('call.original == "pay"')
+  const asked = (): never => {
+    throw new Error('asked for the arguments')
+  }
+  expect(policy.judge(judged(FACTS), asked).decision).toBe('allow')
+})
