@@ -71,6 +71,16 @@ const FEW =
   'Each side of an SDK was run over some transports, with its own SDK or one of TypeScript on the other side ' +
   '(`npm run peers -- --few --page`); `–`: not run.'
 
+const NOT_SET_UP = `## Hosts that could not be set up
+
+What these need does not come from the package registries alone, so they are no programs here:
+
+- n8n 2.0.0 (npm): \`npm install\` asks a site of SheetJS for \`xlsx-0.20.2.tgz\`. With \`xlsx\` 0.18.5 of the registry in its place (\`overrides\`), the
+  binary of \`sqlite3\` is asked for at GitHub; its build from source did not end within 15 minutes on a busy machine with two cores.
+- VS Code as code-server 4.100.3 (npm, the last of MCP with Node 20; later ones ask for Node 22 or 24): \`@vscode/ripgrep\`, which \`postinstall.sh\`
+  installs in \`lib/vscode\`, downloads its program from GitHub. \`argon2\` and \`@vscode/spdlog\` are built from source where GitHub is not there.
+`
+
 const cellCount = (judged: readonly Judged[]): number =>
   new Set(judged.map(({ observation: { cell, way } }) => `${cellName(cell)} ${way}`)).size
 
@@ -127,6 +137,7 @@ ${
       ? ''
       : `\n## Real programs\n\nServers that people install, frameworks as hosts, and programs that stand between a host or a server and Trunkline (\`npm run peers programs\`).\n\n${programTable(programs, judged, versionOf)}\n`
   }
+${NOT_SET_UP}
 ## Lost
 
 ${losses.size === 0 ? 'Nothing.' : table([['scenario', 'pairs'], ...[...losses].map(([scenario, pairs]) => [scenario, [...pairs].join('<br>')])])}

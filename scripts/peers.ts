@@ -50,17 +50,25 @@ const names = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = names.find((name) => PARTS[name] === undefined)
 if (unknown !== undefined) throw new Error(`no peers in ${unknown}; there are: ${Object.keys(PARTS).join(', ')}`)
 
+// What ends with this process ends with it then, too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
 const judged: Judged[] = []
 const notRun: string[] = []
 const ran: Sdk[] = []
 const firstLines = (error: unknown): string => String(error).split('\n').slice(0, 3).join(' ')
-for (const [name, { sdks, setUp, groups }] of Object.entries(PARTS)) {
-  if (names.length > 0 && !names.includes(name)) continue
+const isPageWanted = names.length === 0 || isWritten
+/** After each part: a run that is ended has written what it saw. */
+const writePage = (): Promise<void> =>
+  writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun, isFew, bridgeVersion))
+for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
+  const { sdks, setUp, groups } = PARTS[name]
   console.log(name)
   try {
     await setUp()
   } catch (error) {
     notRun.push(`${name}: ${firstLines(error)}`)
+    if (isPageWanted) await writePage()
     continue
   }
   const play = async (group: Group): Promise<void> => {
@@ -75,9 +83,8 @@ for (const [name, { sdks, setUp, groups }] of Object.entries(PARTS)) {
   // Most of a group is waiting.
   await new PQueue({ concurrency: 2 * availableParallelism() }).addAll(groups().map((group) => () => play(group)))
   ran.push(...sdks)
+  if (isPageWanted) await writePage()
 }
-if (names.length === 0 || isWritten)
-  await writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun, isFew, bridgeVersion))
 const lost = judged.filter((one) => one.lost.length > 0).length
 const explained = judged.filter((one) => one.lost.length === 0 && one.explained.length > 0).length
 console.log(`${judged.length} comparisons: ${judged.length - lost - explained} equal, ${explained} explained, ${lost} lost`)

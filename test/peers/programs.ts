@@ -150,7 +150,7 @@ const SERVERS: readonly Real[] = [
     server: program(
       'spring-boot',
       /<spring-ai.version>(.+)</.exec(readFileSync(join(HERE, 'spring/pom.xml'), 'utf8'))?.[1] ?? '',
-      `exec java -XX:TieredStopAtLevel=1 -jar '${join(springFolder(), 'spring-peer-1.jar')}'`,
+      `exec java -XX:TieredStopAtLevel=1 -Dfile.encoding=UTF-8 -jar '${join(springFolder(), 'spring-peer-1.jar')}'`,
     ),
     scenarios: [
       ...lists,

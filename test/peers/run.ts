@@ -395,7 +395,8 @@ export const runGroup = async (
           through: unanswered,
         })
       // Without a common revision there is nothing to compare with: these work through Trunkline.
-      if ('error' in (direct.get('connect') as Json))
+      const isKept = host.option !== undefined || server.option !== undefined
+      if (isKept && 'error' in (direct.get('connect') as Json))
         for (const scenario of SUCCEEDING) {
           const { error = 'none' } = (through.get(scenario) ?? { error: 'not played' }) as Json
           observations.push({ cell, way, scenario, isModern, direct: { error: 'none' }, through: { error } })
