@@ -27,6 +27,8 @@ const post = (url: URL, message: unknown, headers: RawOptions['headers'] = {}): 
   send(url, { headers, body: typeof message === 'string' ? message : JSON.stringify(message) })
 const postModern = (url: URL, message: Message, headers: RawOptions['headers'] = {}): Promise<RawReply> =>
   post(url, message, { ...mirrors(message), ...headers })
+/** What of an answer scripts of a page may read. */
+const EXPOSED = ['Mcp-Session-Id', 'MCP-Protocol-Version', 'WWW-Authenticate', 'Retry-After']
 const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } }
 const LIST = { jsonrpc: '2.0', id: 7, method: 'tools/list', params: {} }
 
@@ -89,9 +91,7 @@ describe('row 1: who may come in', () => {
     expect(String(reply.headers['access-control-allow-methods']).split(/, */)).toEqual(
       expect.arrayContaining(['GET', 'POST', 'DELETE']),
     )
-    expect(String(reply.headers['access-control-expose-headers']).split(/, */)).toEqual(
-      expect.arrayContaining(['Mcp-Session-Id', 'MCP-Protocol-Version', 'WWW-Authenticate', 'Retry-After']),
-    )
+    expect(String(reply.headers['access-control-expose-headers']).split(/, */)).toEqual(EXPOSED)
     expect(Number(reply.headers['access-control-max-age'])).toBeGreaterThanOrEqual(600)
   })
   test('T-02 the answer itself lets a listed origin read it, and no other', async () => {
@@ -100,8 +100,16 @@ describe('row 1: who may come in', () => {
     expect(listed.headers['access-control-allow-origin']).toBe('https://app.example')
     expect(listed.headers['vary']).toContain('Origin')
     expect(listed.headers['access-control-max-age']).toBeUndefined()
+    // Browsers read it from the answer, not from the preflight.
+    expect(String(listed.headers['access-control-expose-headers']).split(/, */)).toEqual(EXPOSED)
     const own = await post(gateway.url, initialize)
     expect(own.headers['access-control-allow-origin']).toBeUndefined()
+  })
+  test('T-02 a refusal lets a listed origin read how long to wait', async () => {
+    await using gateway = await start({ host: { allowedOrigins: ['https://app.example'] }, hostLimits: { maxSessions: 0 } })
+    const refused = await post(gateway.url, initialize, { origin: 'https://app.example' })
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
+    expect(refused.headers['access-control-expose-headers']).toContain('Retry-After')
   })
 })
 
