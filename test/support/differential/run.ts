@@ -364,12 +364,23 @@ export class Stage implements AsyncDisposable {
     await Promise.all(
       this.#callers.map(async (caller) => {
         for (const list of LISTS) {
-          const pages = await caller.list(LIST_WORDS[list].method)
-          const others = caller.endpoint === 'merged' ? OTHERS[list] : []
-          judgeList(this.#cellOf(caller), list, pages, this.#setting.pageMaxItems, others, (text) => found.push(text))
+          const before = caller.announced(LIST_WORDS[list].changed)
+          const faults = await this.#list(caller, list)
+          // Pages on both sides of a change are of two lists: a host that is told of it meanwhile reads again.
+          const isTold = (): boolean => caller.announced(LIST_WORDS[list].changed) > before
+          const isOld = faults.length > 0 && (await eventually(isTold, LATE_MS))
+          found.push(...(isOld ? await this.#list(caller, list) : faults))
         }
       }),
     )
+  }
+
+  async #list(caller: Caller, list: ListName): Promise<string[]> {
+    const faults: string[] = []
+    const pages = await caller.list(LIST_WORDS[list].method)
+    const others = caller.endpoint === 'merged' ? OTHERS[list] : []
+    judgeList(this.#cellOf(caller), list, pages, this.#setting.pageMaxItems, others, (text) => faults.push(text))
+    return faults
   }
 
   /** B128, B129: refreshed first, announced once to each host, and only where what it is shown differs. */
