@@ -1,14 +1,15 @@
 /**
  * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs whole gateways over simulated time, network, processes and disk, each with what a seed
- * says, and judges them (docs/simulator.md). What failed before is run first. A seed that fails is shrunk and printed, and with `--keep`
- * written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` ends the run. Ends with 1 where something was found.
+ * says, and judges them (docs/simulator.md). `--replicas 5`: up to so many behind a balancer, with a store. What failed before is run first. A seed
+ * that fails is shrunk and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` ends the run.
+ * Ends with 1 where something was found.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { realNowMs } from '../test/support/simulation/clock.ts'
-import { planOf } from '../test/support/simulation/plan.ts'
+import { planOf, replicaPlanOf } from '../test/support/simulation/plan.ts'
 import type { Plan } from '../test/support/simulation/plan.ts'
 import { shrink } from '../test/support/simulation/shrink.ts'
 import { simulate } from '../test/support/simulation/world.ts'
@@ -29,6 +30,8 @@ const { values } = parseArgs({
     deep: { type: 'string', default: '250' },
     keep: { type: 'boolean', default: false },
     replay: { type: 'string' },
+    /** At most so many, instead of one gateway; 0: one. */
+    replicas: { type: 'string', default: '0' },
     /** No seed begins later. */
     minutes: { type: 'string', default: 'Infinity' },
   },
@@ -60,12 +63,13 @@ const [from, deep] = [Number(values.from), Number(values.deep)]
 const until = values.replay === undefined ? from + Number(values.seeds) : from
 for (let seed = from; seed < until && total.findings < MAX_FINDINGS && realNowMs() < endMs; seed++) {
   const isDeep = deep > 0 && seed % deep === 0
-  const plan = planOf(seed)
+  const replicas = Number(values.replicas)
+  const plan = replicas === 0 ? planOf(seed) : replicaPlanOf(seed, replicas)
   const [finding] = await run(`seed ${seed}`, plan, isDeep)
   if (finding === undefined) continue
   const small = await shrink(plan, finding, async (next) => (await simulate(next, isDeep)).findings)
   const kept = JSON.stringify({ finding, plan: small } satisfies Kept, undefined, 1)
-  if (values.keep) writeFileSync(join(CORPUS, `seed-${seed}.json`), `${kept}\n`)
+  if (values.keep) writeFileSync(join(CORPUS, `${replicas === 0 ? 'seed' : 'replicas'}-${seed}.json`), `${kept}\n`)
   say(kept)
 }
 

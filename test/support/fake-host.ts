@@ -25,6 +25,8 @@ export interface HostOptions {
   readonly token?: () => string
   /** Legacy Streamable HTTP: do not open the standalone stream. */
   readonly deaf?: boolean
+  /** Legacy Streamable HTTP: resume streams that break, where they ended. What is awaited before each try. */
+  readonly resumes?: (() => Promise<void>) | undefined
   /** Legacy hosts: do not say `initialized` after the handshake. */
   readonly hesitates?: boolean
 }

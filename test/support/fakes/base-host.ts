@@ -13,6 +13,8 @@ export class Tracked implements Pending {
   readonly over: Promise<void>
   cancel: () => void = () => undefined
   status: number | undefined
+  /** Neither answered nor given up. */
+  isOpen = true
   readonly #raw = Promise.withResolvers<string>()
   readonly #over = Promise.withResolvers<void>()
 
@@ -25,12 +27,14 @@ export class Tracked implements Pending {
   }
 
   answered(text: string): void {
+    this.isOpen = false
     this.#raw.resolve(text)
     this.#over.resolve()
   }
 
   /** Nothing more will come. */
   ended(): void {
+    this.isOpen = false
     this.#raw.reject(new Error(`request ${this.id} was not answered`))
     this.#over.resolve()
   }

@@ -9,10 +9,14 @@ import type { JsonMap, Message } from './messages.ts'
 import { send } from './raw-http.ts'
 import type { RawReply } from './raw-http.ts'
 
+/** How often the stream of one request is opened again. */
+const MAX_RESUMES = 10
+
 /** Reads the answer to one POST to its end. */
 abstract class PostingHost extends BaseHost {
   readonly url: URL
   protected readonly agent = new Agent({ keepAlive: true })
+  protected isClosed = false
   readonly #open = new Set<RawReply>()
   readonly #sent = new Set<Promise<void>>()
 
@@ -74,6 +78,7 @@ abstract class PostingHost extends BaseHost {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.isClosed = true
     for (const reply of this.#open) reply.close()
     await Promise.all(this.#sent)
     this.agent.destroy()
@@ -108,6 +113,35 @@ export class SessionHost extends PostingHost {
     return reply
   }
 
+  /** A stream that breaks goes on where it ended: at another replica, it may be. */
+  protected override async read(reply: RawReply, pending?: Tracked): Promise<void> {
+    await super.read(reply, pending)
+    const { resumes } = this.options
+    if (resumes === undefined) return
+    const isStandalone = pending === undefined && reply === this.stream
+    let last = lastIdOf(reply)
+    for (let tries = 0; !this.isClosed && (isStandalone || (pending?.isOpen === true && tries < MAX_RESUMES)); tries++) {
+      if (!isStandalone && last === undefined) return
+      await resumes()
+      if (this.isClosed) return
+      const next = await this.request('GET', { accept: 'text/event-stream', 'last-event-id': last }).catch(() => undefined)
+      // It has ended for good: a host begins a new session, or takes a stream from its beginning.
+      if (next !== undefined && next.status >= 400 && next.status < 500) {
+        if (next.status === 404 || last === undefined || !isStandalone) return
+        last = undefined
+      } else if (next?.status === 200) {
+        if (isStandalone) this.stream = next
+        await super.read(next, pending)
+        last = lastIdOf(next) ?? last
+      }
+    }
+  }
+
+  /** Another request of this session, without a body. */
+  request(method: 'GET' | 'DELETE', headers: Readonly<Record<string, string | undefined>> = {}): Promise<RawReply> {
+    return send(this.url, { method, agent: this.agent, headers: { ...this.bearer(), ...this.headers(), ...headers } })
+  }
+
   /** Another request of this session, raw. */
   headers(): Record<string, string | undefined> {
     const { revision = '2025-11-25' } = this.options
@@ -120,6 +154,8 @@ export class SessionHost extends PostingHost {
     if (this.session === undefined && typeof id === 'string') this.session = id
   }
 }
+
+const lastIdOf = ({ events }: RawReply): string | undefined => events.entries.findLast(({ id }) => id !== undefined)?.id
 
 class ModernHost extends PostingHost {
   async start(): Promise<this> {

@@ -1,9 +1,12 @@
 /**
  * Simulated time: timers, immediates, `performance.now` and `Date`, which stand still while code runs and jump to the next timer once nothing is
- * left to do. Promises and `process.nextTick` are Node's own.
+ * left to do. Promises and `process.nextTick` are Node's own. Each node has a clock of its own, which may be off and run fast or slow (`node.ts`).
  *
  * The surprise: an immediate costs a hundredth of a millisecond, so that a loop that waits for a time by immediates ends.
  */
+
+import { currentNode, runAt } from './node.ts'
+import type { SimulatedNode } from './node.ts'
 
 /** Wall clock at the beginning: 2026-08-01. */
 const EPOCH_MS = Date.UTC(2026, 7, 1)
@@ -35,12 +38,22 @@ export class SimulatedTimer {
   readonly everyMs: number | undefined
   /** Who made it, for the report of one that is left over. */
   readonly origin: string
+  /** The process whose timer it is. */
+  readonly node: SimulatedNode | undefined
   dueMs: number
   delayMs: number
   isOpen = true
   #isRef = true
 
-  constructor(clock: SimulatedClock, run: () => void, delayMs: number, order: number, isRepeated: boolean, origin: string) {
+  constructor(
+    clock: SimulatedClock,
+    run: () => void,
+    delayMs: number,
+    order: number,
+    isRepeated: boolean,
+    origin: string,
+    node: SimulatedNode | undefined,
+  ) {
     this.#clock = clock
     this.run = run
     this.order = order
@@ -48,6 +61,7 @@ export class SimulatedTimer {
     this.everyMs = isRepeated ? delayMs : undefined
     this.dueMs = clock.nowMs + delayMs
     this.origin = origin
+    this.node = node
   }
 
   ref(): this {
@@ -82,7 +96,7 @@ export class SimulatedClock {
   #order = 0
   /** A heap by due time, then by order. */
   readonly #heap: { readonly dueMs: number; readonly order: number; readonly timer: SimulatedTimer }[] = []
-  #immediates: { run: () => void; isOpen: boolean }[] = []
+  #immediates: { run: () => void; isOpen: boolean; readonly node: SimulatedNode | undefined }[] = []
   readonly #open = new Set<SimulatedTimer>()
   /** What a timer threw, in order. */
   readonly errors: unknown[] = []
@@ -92,26 +106,33 @@ export class SimulatedClock {
   get nowMs(): number {
     return this.#nowMs
   }
-  get wallMs(): number {
-    return EPOCH_MS + Math.floor(this.#nowMs)
+  /** What `performance.now` says to the process that runs. */
+  get localMs(): number {
+    return this.#nowMs * (currentNode()?.rate ?? 1)
   }
-  /** Timers that have not run and were not cleared; those of the simulation itself are not among them. */
+  /** What `Date.now` says to it. */
+  get wallMs(): number {
+    return EPOCH_MS + Math.floor(this.localMs + (currentNode()?.offsetMs ?? 0))
+  }
+  /** Timers that have not run and were not cleared; those of the simulation itself and of killed processes are not among them. */
   get open(): readonly SimulatedTimer[] {
-    return [...this.#open].filter(({ origin }) => origin !== 'world')
+    return [...this.#open].filter(({ origin, node }) => origin !== 'world' && node?.isDead !== true)
   }
 
-  /** A timer of the simulation itself. */
-  after(ms: number, run: () => void): SimulatedTimer {
-    return this.#add(run, ms, false, 'world')
+  /** A timer of the simulation itself; `node`: the process that it wakes. */
+  after(ms: number, run: () => void, node?: SimulatedNode): SimulatedTimer {
+    return this.#add(run, ms, false, 'world', node)
   }
 
   timer(run: () => void, ms: number | undefined, isRepeated: boolean): SimulatedTimer {
     const delayMs = ms === undefined || !(ms >= 1) || ms > LONGEST_MS ? 1 : Math.trunc(ms)
-    return this.#add(run, delayMs, isRepeated, this.isTracing ? (new Error('timer').stack ?? '') : '')
+    const node = currentNode()
+    const origin = this.isTracing ? (new Error('timer').stack ?? '') : ''
+    return this.#add(run, delayMs / (node?.rate ?? 1), isRepeated, origin, node)
   }
 
   immediate(run: () => void): { isOpen: boolean } {
-    const entry = { run, isOpen: true }
+    const entry = { run, isOpen: true, node: currentNode() }
     this.#immediates.push(entry)
     return entry
   }
@@ -181,10 +202,11 @@ export class SimulatedClock {
       },
       Date: SimulatedDate,
     })
-    performance.now = () => this.#nowMs
+    performance.now = () => this.localMs
     AbortSignal.timeout = (ms) => {
       const controller = new AbortController()
-      this.after(ms, () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')))
+      const abort = (): void => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
+      this.after(ms, abort, currentNode())
       return controller.signal
     }
     return () => {
@@ -195,8 +217,8 @@ export class SimulatedClock {
     }
   }
 
-  #add(run: () => void, delayMs: number, isRepeated: boolean, origin: string): SimulatedTimer {
-    const timer = new SimulatedTimer(this, run, delayMs, this.#order++, isRepeated, origin)
+  #add(run: () => void, delayMs: number, isRepeated: boolean, origin: string, node?: SimulatedNode): SimulatedTimer {
+    const timer = new SimulatedTimer(this, run, delayMs, this.#order++, isRepeated, origin, node)
     this.#open.add(timer)
     this.#push(timer)
     return timer
@@ -206,9 +228,14 @@ export class SimulatedClock {
   async #step(endMs: number): Promise<boolean> {
     const immediate = this.#immediates.shift()
     if (immediate !== undefined) {
-      if (!immediate.isOpen) return true
+      const { node } = immediate
+      if (!immediate.isOpen || node?.isDead === true) return true
+      if (node !== undefined && node.pausedUntilMs > this.#nowMs) {
+        this.after(node.pausedUntilMs - this.#nowMs, () => immediate.isOpen && immediate.run(), node)
+        return true
+      }
       this.#nowMs += IMMEDIATE_MS
-      this.#run(immediate.run)
+      this.#run(immediate.run, node)
     } else {
       const first = this.#heap[0]
       if (first === undefined || first.dueMs > endMs) return false
@@ -216,20 +243,30 @@ export class SimulatedClock {
       const { timer, dueMs } = first
       if (!timer.isOpen || timer.dueMs !== dueMs) return true
       this.#nowMs = Math.max(this.#nowMs, dueMs)
+      const { node } = timer
+      if (node?.isDead === true) {
+        this.clear(timer)
+        return true
+      }
+      if (node !== undefined && node.pausedUntilMs > this.#nowMs) {
+        timer.dueMs = node.pausedUntilMs
+        this.#push(timer)
+        return true
+      }
       if (timer.everyMs === undefined) this.clear(timer)
       else {
         timer.dueMs = this.#nowMs + timer.everyMs
         this.#push(timer)
       }
-      this.#run(timer.run)
+      this.#run(timer.run, node)
     }
     await settled()
     return true
   }
 
-  #run(run: () => void): void {
+  #run(run: () => void, node: SimulatedNode | undefined): void {
     try {
-      run()
+      runAt(node, run)
     } catch (error) {
       this.errors.push(error)
     }

@@ -1,10 +1,12 @@
 /**
  * A network in memory: sockets and listeners in the place of `node:net`, with delays, windows that fill up, connections that break, stand still
- * or go half. Bytes arrive in order or not at all.
+ * or go half. Bytes arrive in order or not at all. Every end belongs to the process that opened it (`node.ts`), so that two of them can be parted.
  */
 import { Duplex } from 'node:stream'
 import type { Server } from 'node:net'
 import type { SimulatedClock, SimulatedTimer } from './clock.ts'
+import { currentNode, runAt } from './node.ts'
+import type { SimulatedNode } from './node.ts'
 import type { Random } from './random.ts'
 
 /** What one direction takes before its reader has read. */
@@ -31,6 +33,7 @@ const systemError = (code: string, what: string): NodeJS.ErrnoException =>
 class Lane {
   readonly #network: SimulatedNetwork
   readonly #maxDelayMs: number
+  readonly #sender: SimulatedSocket
   readonly receiver: SimulatedSocket
   readonly #queue: Entry[] = []
   #bytes = 0
@@ -39,8 +42,9 @@ class Lane {
   #isScheduled = false
   stoppedUntilMs = 0
 
-  constructor(network: SimulatedNetwork, receiver: SimulatedSocket, maxDelayMs: number) {
+  constructor(network: SimulatedNetwork, sender: SimulatedSocket, receiver: SimulatedSocket, maxDelayMs: number) {
     this.#network = network
+    this.#sender = sender
     this.receiver = receiver
     this.#maxDelayMs = maxDelayMs
   }
@@ -59,9 +63,7 @@ class Lane {
   /** Nothing arrives any more. */
   drop(): void {
     this.#queue.length = 0
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    waiting?.()
+    this.#ready()
   }
 
   get isWaiting(): boolean {
@@ -72,8 +74,11 @@ class Lane {
   readonly deliver = (): void => {
     this.#isScheduled = false
     const { clock } = this.#network
+    if (this.receiver.isGone) this.#queue.length = 0
     for (let entry = this.#queue[0]; entry !== undefined; entry = this.#queue[0]) {
-      const dueMs = Math.max(entry.dueMs, this.stoppedUntilMs)
+      const { node } = this.receiver
+      const partedMs = this.#network.partedUntilMs(this.#sender.node, node)
+      const dueMs = Math.max(entry.dueMs, this.stoppedUntilMs, partedMs, node?.pausedUntilMs ?? 0)
       if (dueMs === Infinity) return
       if (dueMs > clock.nowMs) return this.#deliverIn(dueMs - clock.nowMs)
       if (entry.type === 'bytes' && !this.receiver.isReading) return
@@ -82,13 +87,16 @@ class Lane {
       else {
         this.#bytes -= entry.bytes.length
         this.receiver.received(entry.bytes)
-        if (this.#waiting !== undefined && this.#bytes < WINDOW_BYTES) {
-          const waiting = this.#waiting
-          this.#waiting = undefined
-          waiting()
-        }
+        if (this.#bytes < WINDOW_BYTES) this.#ready()
       }
     }
+  }
+
+  /** The sender may write on. */
+  #ready(): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting !== undefined && !this.#sender.isGone) runAt(this.#sender.node, waiting)
   }
 
   #add(entry: Entry): void {
@@ -116,6 +124,10 @@ export class SimulatedSocket extends Duplex {
   readonly localAddress = '127.0.0.1'
   /** The listener's port; of a pipe 0. */
   readonly port: number
+  /** The process that has this end. */
+  readonly node: SimulatedNode | undefined
+  /** Its process was killed, or its machine is lost. */
+  isGone = false
   bytesRead = 0
   bytesWritten = 0
   timeout = 0
@@ -130,9 +142,15 @@ export class SimulatedSocket extends Duplex {
   #keepAlive = false
   #onConnected: (() => void)[] = []
 
-  constructor(network: SimulatedNetwork, port: number, options: Partial<ConnectOptions> = {}) {
+  constructor(
+    network: SimulatedNetwork,
+    port: number,
+    options: Partial<ConnectOptions> = {},
+    node: SimulatedNode | undefined = undefined,
+  ) {
     super({ allowHalfOpen: options.allowHalfOpen ?? false })
     this.#network = network
+    this.node = node
     this.#onread = options.onread
     this.port = port
     network.sockets.add(this)
@@ -140,11 +158,15 @@ export class SimulatedSocket extends Duplex {
 
   /** Joins two ends; `maxDelayMs`: of each chunk, either way. */
   static join(network: SimulatedNetwork, a: SimulatedSocket, b: SimulatedSocket, maxDelayMs: number): void {
-    const [there, back] = [new Lane(network, b, maxDelayMs), new Lane(network, a, maxDelayMs)]
+    const [there, back] = [new Lane(network, a, b, maxDelayMs), new Lane(network, b, a, maxDelayMs)]
     a.#join(b, there, back)
     b.#join(a, back, there)
   }
 
+  /** The process at the other end. */
+  get peerNode(): SimulatedNode | undefined {
+    return this.#peer?.node
+  }
   get remotePort(): number {
     return this.port
   }
@@ -160,6 +182,10 @@ export class SimulatedSocket extends Duplex {
 
   /** Called by the lane. */
   received(bytes: Buffer): void {
+    runAt(this.node, () => this.#receive(bytes))
+  }
+
+  #receive(bytes: Buffer): void {
     // Bytes for an end that is closed are answered with a reset.
     if (this.destroyed) return this.#peer?.reset()
     this.bytesRead += bytes.length
@@ -178,13 +204,25 @@ export class SimulatedSocket extends Duplex {
   /** Called by the lane. */
   ended(): void {
     if (this.destroyed) return
-    this.push(null)
-    this.read(0)
+    runAt(this.node, () => {
+      this.push(null)
+      this.read(0)
+    })
   }
 
   /** The connection is broken from outside, or by the other end. */
   reset(): void {
-    if (!this.destroyed) this.destroy(systemError('ECONNRESET', 'read'))
+    if (!this.destroyed && !this.isGone) runAt(this.node, () => this.destroy(systemError('ECONNRESET', 'read')))
+  }
+
+  /** Its process was killed: the other end is reset, or told nothing (`isSilent`), as when the machine is lost. */
+  vanish(isSilent: boolean): void {
+    this.isGone = true
+    this.#network.sockets.delete(this)
+    if (this.#timer !== undefined) this.#network.clock.clear(this.#timer)
+    const peer = this.#peer
+    if (isSilent) peer?.stop(Infinity)
+    else if (peer !== undefined) this.#network.clock.after(0, () => peer.reset())
   }
 
   resetAndDestroy(): this {
@@ -206,15 +244,18 @@ export class SimulatedSocket extends Duplex {
     for (const end of [this, this.#peer])
       if (end !== undefined)
         this.#network.clock.after(end.#keepAlive ? KEEP_ALIVE_MS : RETRANSMIT_MS, () => {
-          if (!end.destroyed && (end.#keepAlive || end.#out?.isWaiting === true)) end.destroy(systemError('ETIMEDOUT', 'read'))
+          if (!end.destroyed && !end.isGone && (end.#keepAlive || end.#out?.isWaiting === true))
+            runAt(end.node, () => end.destroy(systemError('ETIMEDOUT', 'read')))
         })
   }
 
   connected(): void {
     this.connecting = this.pending = false
-    for (const run of this.#onConnected.splice(0)) run()
-    this.emit('connect')
-    this.emit('ready')
+    runAt(this.node, () => {
+      for (const run of this.#onConnected.splice(0)) run()
+      this.emit('connect')
+      this.emit('ready')
+    })
   }
 
   override pause(): this {
@@ -312,13 +353,14 @@ export class SimulatedSocket extends Duplex {
   #touch(): void {
     if (this.#timer !== undefined) this.#network.clock.clear(this.#timer)
     this.#timer = undefined
-    if (this.timeout > 0 && !this.destroyed) this.#timer = this.#network.clock.after(this.timeout, () => this.emit('timeout'))
+    if (this.timeout > 0 && !this.destroyed) this.#timer = this.#network.clock.after(this.timeout, () => this.emit('timeout'), this.node)
   }
 }
 
 interface Listener {
   readonly server: Server & { readonly allowHalfOpen?: boolean; readonly keepAlive?: boolean }
   readonly open: Set<SimulatedSocket>
+  readonly node: SimulatedNode | undefined
   closed: (() => void) | undefined
 }
 
@@ -334,6 +376,10 @@ export class SimulatedNetwork {
   readonly unreachableUntilMs = new Map<number, number>()
   /** Ports that stand for others: what is known by one of its own name can be broken, or lead elsewhere, alone. */
   readonly aliases = new Map<number, () => number>()
+  /** Until when nothing passes from one machine to another, by their names. */
+  readonly #parted = new Map<string, number>()
+  /** The same of new connections alone. */
+  readonly #barred = new Map<string, number>()
   maxDelayMs = 2
   #nextPort = FIRST_PORT
 
@@ -349,10 +395,44 @@ export class SimulatedNetwork {
   listen(server: Listener['server'], wanted: number): void {
     const port = wanted === 0 ? this.#nextPort++ : wanted
     if (this.#listeners.has(port)) return this.#soon(() => server.emit('error', systemError('EADDRINUSE', 'listen')))
-    const listener: Listener = { server, open: new Set(), closed: undefined }
+    const listener: Listener = { server, open: new Set(), node: currentNode(), closed: undefined }
     this.#listeners.set(port, listener)
     this.#byServer.set(server, { port, listener })
     this.#soon(() => server.emit('listening'))
+  }
+
+  /** Nothing passes that way for `ms`; what was sent meanwhile arrives afterwards. */
+  part(from: string, to: string, ms: number): void {
+    this.#parted.set(`${from} > ${to}`, this.clock.nowMs + ms)
+  }
+
+  /** No connection is opened that way for `ms`; those that are open go on. */
+  bar(from: string, to: string, ms: number): void {
+    this.#barred.set(`${from} > ${to}`, this.clock.nowMs + ms)
+  }
+
+  /** Nobody is parted any more. */
+  heal(): void {
+    this.#parted.clear()
+    this.#barred.clear()
+  }
+
+  partedUntilMs(from: { readonly name: string } | undefined, to: { readonly name: string } | undefined): number {
+    if (from === undefined || to === undefined || this.#parted.size === 0) return 0
+    return this.#parted.get(`${from.name} > ${to.name}`) ?? 0
+  }
+
+  /** When one machine can open connections to another. */
+  #opensAtMs(from: SimulatedNode | undefined, to: SimulatedNode | undefined): number {
+    if (from === undefined || to === undefined) return 0
+    const barredMs = this.#barred.get(`${from.name} > ${to.name}`) ?? 0
+    return Math.max(barredMs, this.partedUntilMs(from, to), this.partedUntilMs(to, from))
+  }
+
+  /** A process was killed. `isSilent`: its machine is lost, and says nothing to the others. */
+  kill(node: SimulatedNode, isSilent: boolean): void {
+    for (const [port, listener] of this.#listeners) if (listener.node === node) this.#listeners.delete(port)
+    for (const socket of this.sockets) if (socket.node === node) socket.vanish(isSilent)
   }
 
   portOf(server: object): number | undefined {
@@ -371,18 +451,21 @@ export class SimulatedNetwork {
 
   connect(options: ConnectOptions): SimulatedSocket {
     const { port } = options
-    const near = new SimulatedSocket(this, port, options)
+    const near = new SimulatedSocket(this, port, options, currentNode())
     near.connecting = near.pending = true
     const attempt = (): void => {
-      if (near.destroyed) return
+      if (near.destroyed || near.isGone) return
       const untilMs = this.unreachableUntilMs.get(port) ?? 0
       if (untilMs > this.clock.nowMs) {
         if (untilMs !== Infinity) this.clock.after(untilMs - this.clock.nowMs, attempt)
         return
       }
       const listener = this.#listeners.get(this.aliases.get(port)?.() ?? port)
-      if (listener === undefined) return void near.destroy(systemError('ECONNREFUSED', 'connect'))
-      const far = new SimulatedSocket(this, port, { allowHalfOpen: listener.server.allowHalfOpen === true })
+      if (listener === undefined) return void runAt(near.node, () => near.destroy(systemError('ECONNREFUSED', 'connect')))
+      const { node } = listener
+      const opensAtMs = this.#opensAtMs(near.node, node)
+      if (opensAtMs > this.clock.nowMs) return void this.clock.after(opensAtMs - this.clock.nowMs, attempt)
+      const far = new SimulatedSocket(this, port, { allowHalfOpen: listener.server.allowHalfOpen === true }, node)
       if (listener.server.keepAlive === true) far.setKeepAlive(true)
       SimulatedSocket.join(this, near, far, this.maxDelayMs)
       listener.open.add(far)
@@ -392,7 +475,11 @@ export class SimulatedNetwork {
       })
       near.connected()
       Object.assign(far, { server: listener.server })
-      listener.server.emit('connection', far)
+      const accept = (): void => void listener.server.emit('connection', far)
+      // The system accepts for a process that stands still.
+      if (node !== undefined && node.pausedUntilMs > this.clock.nowMs)
+        this.clock.after(node.pausedUntilMs - this.clock.nowMs, accept, node)
+      else runAt(node, accept)
     }
     this.clock.after(this.random.next() * this.maxDelayMs, attempt)
     return near
@@ -400,7 +487,7 @@ export class SimulatedNetwork {
 
   /** Two ends that are joined without a listener, as the pipes of a process are. */
   pair(): readonly [SimulatedSocket, SimulatedSocket] {
-    const near = new SimulatedSocket(this, 0, { allowHalfOpen: true })
+    const near = new SimulatedSocket(this, 0, { allowHalfOpen: true }, currentNode())
     const far = new SimulatedSocket(this, 0, { allowHalfOpen: true })
     SimulatedSocket.join(this, near, far, 0.1)
     return [near, far]
@@ -412,6 +499,6 @@ export class SimulatedNetwork {
   }
 
   #soon(run: () => void): void {
-    this.clock.after(0, run)
+    this.clock.after(0, run, currentNode())
   }
 }

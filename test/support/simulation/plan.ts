@@ -29,6 +29,14 @@ export interface Work {
   readonly answerMs: number
 }
 
+/** The clock of a replica's machine. */
+export interface ClockPlan {
+  /** Of its wall clock, ms. */
+  readonly offsetMs: number
+  /** Gained in a second of a clock that is right, microseconds. */
+  readonly driftPpm: number
+}
+
 export type Event = { readonly atMs: number } & (
   | ({
       readonly do: 'call'
@@ -53,7 +61,27 @@ export type Event = { readonly atMs: number } & (
   /** Another limit of calls at once; `headers`: also something that the server is started with. */
   | { readonly do: 'reload'; readonly server: number; readonly concurrency: number; readonly restarts: boolean }
   | { readonly do: 'remove'; readonly server: number; readonly forMs: number }
-  | { readonly do: 'restart' }
+  /** In order; of several replicas, one. */
+  | { readonly do: 'restart'; readonly replica?: number }
+  /** A host ends its session by DELETE. */
+  | { readonly do: 'delete'; readonly host: number }
+  /** A replica ends without a word, and starts again; `isSilent`: its machine is lost until then, and nothing answers there. */
+  | { readonly do: 'kill'; readonly replica: number; readonly forMs: number; readonly isSilent: boolean }
+  /** A replica stands still, and goes on as if nothing had been. */
+  | { readonly do: 'freeze'; readonly replica: number; readonly forMs: number }
+  /** Nothing passes between two of the replicas, or one and the store; `messages`, `connections`: only those from the first to the second do not. */
+  | {
+      readonly do: 'part'
+      readonly replica: number
+      readonly from: number | 'store' | 'all'
+      readonly forMs: number
+      readonly what: 'all' | 'messages' | 'connections'
+    }
+  | { readonly do: 'pause store'; readonly forMs: number }
+  /** All that it holds is lost. */
+  | { readonly do: 'lose store' }
+  /** A replica's wall clock is set. */
+  | { readonly do: 'step'; readonly replica: number; readonly byMs: number }
   /** A server of the other era answers at the URL of an HTTP server from now on. Seeds do not choose it yet. */
   | { readonly do: 'era'; readonly server: number }
 )
@@ -66,6 +94,8 @@ export interface Plan {
   readonly stubborn: boolean
   readonly servers: readonly ServerPlan[]
   readonly hosts: readonly HostPlan[]
+  /** Of each replica; absent: there is one gateway. */
+  readonly replicas?: readonly ClockPlan[]
   readonly events: readonly Event[]
 }
 
@@ -135,6 +165,103 @@ export const planOf = (seed: number): Plan => {
     stubborn: random.chance(0.2),
     servers,
     hosts,
+    events: events.toSorted((a, b) => a.atMs - b.atMs),
+  }
+}
+
+const HOSTS: readonly HostPlan['transport'][] = ['legacy http', 'legacy http', 'legacy http', 'modern http', 'modern http', 'legacy sse']
+/** Of wall clocks; marks between replicas are good for five minutes. */
+const MAX_OFFSET_MS = 10_000
+/** Clocks of machines are off by a hundred; a virtual one that is moved may be off by more for a time. */
+const MAX_DRIFT_PPM = 2_000
+
+/** Several replicas; servers have no faults of their own, so that every call has to end in time. `most`: replicas; 50 at least 40. */
+export const replicaPlanOf = (seed: number, most: number): Plan => {
+  // Other numbers than those of the plans with one gateway.
+  const random = new Random(seed ^ 0x5bd1e995)
+  const isCrowd = most > 5
+  const count = isCrowd ? random.int(most - 10, most) : random.int(2, most)
+  const servers = Array.from({ length: random.int(1, 3) }, (): ServerPlan => ({
+    kind: random.pick(KINDS),
+    tools: random.int(1, 2),
+    sharing: random.pick(['session', 'session', 'principal', 'shared', 'call']),
+    spare: 0,
+    start: random.chance(0.2) ? 'lazy' : 'eager',
+    concurrency: 256,
+  }))
+  const hosts = Array.from({ length: isCrowd ? random.int(8, 16) : random.int(1, 5) }, (): HostPlan => ({
+    transport: random.pick(HOSTS),
+    canBeAsked: random.chance(0.7),
+  }))
+  const replicas = Array.from({ length: count }, (): ClockPlan => ({
+    offsetMs: random.int(-MAX_OFFSET_MS, MAX_OFFSET_MS),
+    driftPpm: random.int(-MAX_DRIFT_PPM, MAX_DRIFT_PPM),
+  }))
+  const lengthMs = random.pick([20_000, 60_000, 60_000, 180_000])
+  const [server, host] = [() => random.int(0, servers.length - 1), () => random.int(0, hosts.length - 1)]
+  const replica = (): number => random.int(0, count - 1)
+  /** A quarter has no fault, another one only restarts in order. */
+  const mood = random.pick(['calm', 'rolling', 'rough', 'rough'])
+  const forMs = (): number => random.pick([random.ms(5_000), random.int(5_000, 15_000), random.int(15_000, 40_000)])
+  const part = (): object => {
+    const at = replica()
+    const other = random.pick<number | 'store' | 'all'>(['store', 'all', 'all', replica()])
+    const from = other === at ? 'store' : other
+    const what = random.pick(from === 'store' ? ['all', 'all', 'messages'] : ['all', 'all', 'messages', 'connections'])
+    return { do: 'part', replica: at, from, forMs: forMs(), what }
+  }
+  const restart = (): object => ({ do: 'restart', replica: replica() })
+  const faults: readonly (() => object)[] = [
+    part,
+    part,
+    part,
+    restart,
+    () => ({ do: 'kill', replica: replica(), forMs: random.int(500, 20_000), isSilent: random.chance(0.3) }),
+    () => ({ do: 'kill', replica: replica(), forMs: random.int(500, 5_000), isSilent: false }),
+    () => ({ do: 'freeze', replica: replica(), forMs: forMs() }),
+    () => ({ do: 'pause store', forMs: forMs() }),
+    () => ({ do: 'lose store' }),
+    () => ({ do: 'step', replica: replica(), byMs: random.int(-5_000, 5_000) }),
+    () => ({ do: 'delete', host: host() }),
+  ]
+  const others: readonly (() => object)[] = [
+    () => ({ do: 'list', host: host() }),
+    () => ({ do: 'change', server: server() }),
+    () => ({ do: 'delete', host: host() }),
+    () => ({ do: 'reload', server: server(), concurrency: 256, restarts: false }),
+  ]
+  const call = (): object => {
+    const how = random.pick(HOWS)
+    return {
+      do: 'call',
+      host: host(),
+      server: server(),
+      tool: random.int(0, 1),
+      how: how === 'never' ? 'plain' : how,
+      workMs: random.chance(0.6) ? 0 : random.ms(20_000),
+      answerMs: random.ms(8_000),
+      ...(mood === 'rough' && random.chance(0.05) && { giveUpMs: random.ms(10_000) }),
+    }
+  }
+  const event = (): object => {
+    const kind = random.next()
+    if (kind < 0.75) return call()
+    if (mood === 'calm' || kind < 0.8) return random.pick(others)()
+    return mood === 'rolling' ? restart() : random.pick(faults)()
+  }
+  const events = Array.from(
+    { length: isCrowd ? random.int(60, 120) : random.int(10, 60) },
+    () => ({ atMs: random.int(0, lengthMs), ...event() }) as Event,
+  )
+  return {
+    seed,
+    delayMs: random.pick([0.1, 2, 50]),
+    parkMs: 30_000,
+    httpServer: random.chance(0.8) ? 'own' : 'node',
+    stubborn: false,
+    servers,
+    hosts,
+    replicas,
     events: events.toSorted((a, b) => a.atMs - b.atMs),
   }
 }

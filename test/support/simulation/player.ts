@@ -1,5 +1,6 @@
 /** One host of a simulation: connects, and again when it has lost the gateway; calls, answers questions, gives up. */
-import { connectHttp, connectModernHttp, connectSse } from '../fakes/http-hosts.ts'
+import { connectHttp, connectModernHttp, connectSse, SessionHost } from '../fakes/http-hosts.ts'
+import { Tracked } from '../fakes/base-host.ts'
 import { connectPipe } from '../fakes/pipe-host.ts'
 import type { Host, HostOptions } from '../fake-host.ts'
 import type { TestGateway } from '../gateway.ts'
@@ -33,6 +34,8 @@ const BROKEN: End = { type: 'broken' }
 export class Player {
   readonly plan: HostPlan
   readonly #sleep: Sleep
+  /** It opens broken streams again where they ended, and begins a new session for one that is not found. */
+  readonly #resumes: boolean
   readonly #gateway: () => TestGateway | undefined
   #host: Promise<Host> | undefined
   /** The same, once it is let in, and how to tell its calls that it is dropped. */
@@ -42,8 +45,9 @@ export class Player {
   /** By the number of the call whose question it is: when questions are answered. */
   readonly #answerMs = new Map<string, number>()
 
-  constructor(plan: HostPlan, gateway: () => TestGateway | undefined, sleep: Sleep) {
+  constructor(plan: HostPlan, gateway: () => TestGateway | undefined, sleep: Sleep, resumes: boolean) {
     this.plan = plan
+    this.#resumes = resumes
     this.#sleep = sleep
     this.#gateway = gateway
   }
@@ -86,6 +90,7 @@ export class Player {
         else this.#lost(host)
         return { end: BROKEN, isGivenUp: isLate }
       }
+      if (this.#resumes && pending instanceof Tracked && pending.status === 404 && this.#open === host) void this.drop()
       const { result } = message
       if (result?.['resultType'] !== 'input_required') return { end: this.#endOf(message, params), isGivenUp: false }
       await this.#sleep(answerMs)
@@ -105,6 +110,18 @@ export class Player {
     this.#host = this.#open = undefined
     this.#dropped.get(open)?.resolve(undefined)
     await open[Symbol.asyncDispose]()
+  }
+
+  /** Ends its session by DELETE; resolves with the session where the gateway has agreed. */
+  async leave(): Promise<SessionHost | undefined> {
+    const open = this.#open
+    if (!(open instanceof SessionHost) || open.session === undefined) return undefined
+    this.#host = this.#open = undefined
+    const late = this.#sleep(HANDSHAKE_MS).then(() => undefined)
+    const status = await Promise.race([open.request('DELETE').then((reply) => reply.status), late]).catch(() => undefined)
+    this.#dropped.get(open)?.resolve(undefined)
+    await open[Symbol.asyncDispose]()
+    return status === 200 ? open : undefined
   }
 
   async end(): Promise<void> {
@@ -130,7 +147,8 @@ export class Player {
     const gateway = this.#gateway()
     if (gateway === undefined) throw new Error('the gateway is away')
     const capabilities = this.plan.canBeAsked ? { elicitation: {} } : {}
-    const host = await CONNECTING[this.plan.transport](gateway, { capabilities })
+    const resumes = this.#resumes ? () => this.#sleep(RETRY_MS) : undefined
+    const host = await CONNECTING[this.plan.transport](gateway, { capabilities, resumes })
     host.answer('elicitation/create', async ({ message }) => {
       await this.#sleep(this.#answerMs.get(String(message)) ?? 0)
       return { action: 'accept', content: { sure: true } }

@@ -3,12 +3,16 @@ import { EventEmitter } from 'node:events'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { SimulatedNetwork, SimulatedSocket } from './network.ts'
 import type { SimulatedClock } from './clock.ts'
+import { currentNode } from './node.ts'
+import type { SimulatedNode } from './node.ts'
 
 /** Above every pid that Linux gives. */
 const FIRST_PID = 10_000_000
 
 interface Running {
   readonly end: (code: number | null, signal: NodeJS.Signals | null) => void
+  /** The process that started it. */
+  readonly parent: SimulatedNode | undefined
 }
 
 export class SimulatedProcesses {
@@ -34,6 +38,7 @@ export class SimulatedProcesses {
 
   /** In the place of `child_process.spawn`. */
   readonly spawn = (_file: string, args: readonly string[]): ChildProcessWithoutNullStreams => {
+    const parent = currentNode()
     const child = new EventEmitter() as EventEmitter & Record<string, unknown>
     const [stdin, input] = this.#network.pair()
     const [stdout, output] = this.#network.pair()
@@ -42,7 +47,7 @@ export class SimulatedProcesses {
     stderr.end()
     Object.assign(child, { stdin, stdout, stderr, exitCode: null, signalCode: null })
     if (this.#clock.nowMs < this.failsUntilMs) {
-      this.#clock.after(1, () => child.emit('error', Object.assign(new Error('spawn EAGAIN'), { code: 'EAGAIN' })))
+      this.#clock.after(1, () => child.emit('error', Object.assign(new Error('spawn EAGAIN'), { code: 'EAGAIN' })), parent)
       for (const pipe of [stdin, input, stdout, output, stderr, errors]) pipe.destroy()
       return child as unknown as ChildProcessWithoutNullStreams
     }
@@ -55,14 +60,12 @@ export class SimulatedProcesses {
       for (const pipe of [output, errors]) pipe.end()
       input.destroy()
       Object.assign(child, { exitCode: code, signalCode: signal })
-      this.#clock.after(0.1, () => {
-        child.emit('exit', code, signal)
-        for (const pipe of [output, errors]) pipe.destroySoon()
-      })
+      this.#clock.after(0.1, () => child.emit('exit', code, signal), parent)
+      this.#clock.after(0.1, () => [output, errors].forEach((pipe) => pipe.destroySoon()))
     }
-    this.#running.set(pid, { end })
+    this.#running.set(pid, { end, parent })
     for (const pipe of [input, output, errors]) pipe.on('error', () => undefined)
-    this.#clock.after(0.1, () => child.emit('spawn'))
+    this.#clock.after(0.1, () => child.emit('spawn'), parent)
     this.#clock.after(this.startMs, () => {
       if (!this.#running.has(pid)) return
       server = this.#network.connect({ port: Number(args.at(-1)) })
@@ -77,6 +80,16 @@ export class SimulatedProcesses {
     if (running === undefined) throw Object.assign(new Error('kill ESRCH'), { code: 'ESRCH' })
     if (signal === 'SIGKILL' || !this.isStubborn) this.#clock.after(1, () => running.end(null, signal))
     return true
+  }
+
+  /** The process that started this one. */
+  parentOf(pid: number): SimulatedNode | undefined {
+    return this.#running.get(pid)?.parent
+  }
+
+  /** Its parent was killed: it ends with it, as processes of ours do (pdeathsig). */
+  killChildren(parent: SimulatedNode): void {
+    for (const running of this.#running.values()) if (running.parent === parent) running.end(null, 'SIGKILL')
   }
 
   static isOurs(pid: number): boolean {

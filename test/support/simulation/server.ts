@@ -1,8 +1,7 @@
-/** What the fake servers of a simulation do with a call: what its arguments say, told to the referee first. */
+/** What the fake servers of a simulation do with a call: what its arguments say, told to its judges first. */
 import type { FakeSpec, Handle } from '../fake-downstream.ts'
 import type { JsonMap } from '../fakes/messages.ts'
 import type { Turn } from '../fakes/turn.ts'
-import type { Referee } from '../referee.ts'
 import type { ServerPlan, Work } from './plan.ts'
 import type { Sleep } from './player.ts'
 
@@ -15,14 +14,17 @@ const questionOf = (nonce: number): JsonMap => ({
   requestedSchema: { type: 'object', properties: { sure: { type: 'boolean' } } },
 })
 
-export const specOf = ({ kind, tools }: ServerPlan, referee: Referee, sleep: Sleep): FakeSpec => ({
+/** Is told of a call that a server has got. */
+export type Executed = (nonce: number, turn: Turn) => void
+
+export const specOf = ({ kind, tools }: ServerPlan, executed: Executed, sleep: Sleep): FakeSpec => ({
   kind,
   tools: Array.from({ length: tools }, (_, at) => `t${at}`),
-  on: { 'tools/call': serve(kind.startsWith('modern'), referee, sleep) },
+  on: { 'tools/call': serve(kind.startsWith('modern'), executed, sleep) },
 })
 
 const serve =
-  (isModern: boolean, referee: Referee, sleep: Sleep): Handle =>
+  (isModern: boolean, executed: Executed, sleep: Sleep): Handle =>
   async (turn: Turn) => {
     const { nonce, how, workMs } = turn.params['arguments'] as Work & { nonce: number }
     const isFirstRound = turn.params['inputResponses'] === undefined
@@ -35,7 +37,7 @@ const serve =
         inputRequests: { sure: { method: 'elicitation/create', params: { mode: 'form', ...questionOf(nonce) } } },
         requestState: `state of ${nonce}`,
       }
-    referee.executed(nonce)
+    executed(nonce, turn)
     const answer = { content: [{ type: 'text', text: how === 'big' ? `${nonce} ${BIG}` : String(nonce) }] }
     if (how === 'never') return new Promise(() => undefined)
     if (how === 'ask' && !isModern && turn.connection.declared?.['elicitation'] !== undefined)

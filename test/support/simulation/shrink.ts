@@ -28,9 +28,12 @@ export const shrink = async (
     if (smallest === before) break
   }
   const { servers, hosts, events } = smallest
-  const last = (member: 'server' | 'host'): number =>
+  const last = (member: 'server' | 'host' | 'replica'): number =>
     Math.max(0, ...events.map((event) => Number((event as unknown as Record<string, unknown>)[member] ?? 0)))
   await take({ ...smallest, servers: servers.slice(0, last('server') + 1) })
   await take({ ...smallest, hosts: hosts.slice(0, last('host') + 1) })
+  if (smallest.replicas !== undefined)
+    for (let count = Math.max(2, last('replica') + 1); count < smallest.replicas.length; count++)
+      if (await take({ ...smallest, replicas: smallest.replicas.slice(0, count) })) break
   return smallest
 }

@@ -1,6 +1,6 @@
 /**
- * One simulation: a gateway, its servers and hosts, the events of a plan, and the judgement. Everything is real but what it stands on
- * (`builtins.ts`).
+ * One simulation: a gateway or several replicas, servers and hosts, the events of a plan, and the judgement. Everything is real but what
+ * it stands on (`builtins.ts`).
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,13 +11,20 @@ import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
 import { diffConfigurations } from '../../../src/config/change/difference.ts'
 import { FakeDownstream } from '../fake-downstream.ts'
 import type { FakeKind } from '../fake-downstream.ts'
-import { configure, startGateway } from '../gateway.ts'
+import type { Turn } from '../fakes/turn.ts'
+import { SessionHost } from '../fakes/http-hosts.ts'
+import { configure } from '../gateway.ts'
 import type { GatewaySetup, TestGateway } from '../gateway.ts'
 import { Referee } from '../referee.ts'
 import type { End } from '../referee.ts'
 import { installMachine } from './builtins.ts'
 import type { Machine } from './builtins.ts'
+import { Deployment, replicaName } from './deployment.ts'
+import { SimulatedSocket } from './network.ts'
+import type { SimulatedNode } from './node.ts'
+import { Ownership } from './ownership.ts'
 import type { Event, Plan, ServerPlan } from './plan.ts'
+import { STORE } from './store.ts'
 import { Player } from './player.ts'
 import type { Sleep } from './player.ts'
 import { leftOver } from './rest.ts'
@@ -52,9 +59,13 @@ const STATE_KEY = '11'.repeat(32)
 const KINDS: ReadonlySet<string> = new Set(
   (
     'unknown starting spawn_failed exited unreachable timeout lost bad_response session_expired not_found rate_limited ' +
-    'downstream_error protocol overloaded shutting_down cancelled'
+    'downstream_error protocol overloaded shutting_down cancelled store_unavailable'
   ).split(' '),
 )
+/** Where several replicas serve, a call takes no longer than this beside what its server and its host take. */
+const REPLICA_BOUND_MS = 35_000
+/** What may cost a call of a modern host nothing: it is repeated at the next replica. */
+const ROLLING_MS = 10_000
 const RPC_KINDS: ReadonlySet<string> = new Set(['rpc -32600', 'rpc -32602'])
 
 /** `isDeep`: also looks for objects that something still refers to, which takes seconds. */
@@ -87,7 +98,13 @@ class World {
   readonly #fakes = new Map<string, FakeDownstream>()
   readonly #others = new Map<string, FakeDownstream>()
   readonly #setup: { -readonly [K in keyof GatewaySetup]: GatewaySetup[K] }
-  #gateway: TestGateway | undefined
+  readonly #folder = mkdtempSync(join(tmpdir(), 'trunkline-simulation-'))
+  readonly #deployment: Deployment
+  readonly #ownership: Ownership
+  /** By the number of a call: the process that has sent it to its server over HTTP. */
+  readonly #senders = new Map<number, SimulatedNode>()
+  /** Time in which replicas stood still. */
+  #frozenMs = 0
   #removed = new Set<string>()
   /** Servers and hosts to which something was done that may cost calls. */
   readonly #disturbed = new Set<string>()
@@ -102,9 +119,16 @@ class World {
     this.#sleep = (ms) => new Promise((resolve) => machine.clock.after(ms, resolve))
     machine.network.maxDelayMs = plan.delayMs
     machine.processes.isStubborn = plan.stubborn
-    this.#players = plan.hosts.map((host, at) => new Player(host, () => this.#gatewayFor(at), this.#sleep))
+    const isReplicated = plan.replicas !== undefined
+    this.#players = plan.hosts.map((host, at) => new Player(host, () => this.#gatewayFor(at), this.#sleep, isReplicated))
+    this.#ownership = new Ownership(() => machine.clock.nowMs, (finding) => this.found(finding))
+    this.#deployment = new Deployment(machine, () => this.#setup, {
+      folder: this.#folder,
+      clocks: plan.replicas,
+      claimed: (session, by) => this.#ownership.claimed(session, by),
+    })
     this.#setup = {
-      servers: Object.fromEntries(plan.servers.map((server, at) => [`s${at}`, specOf(server, this.#referee, this.#sleep)])),
+      servers: Object.fromEntries(plan.servers.map((server, at) => [`s${at}`, specOf(server, this.#executed, this.#sleep)])),
       options: Object.fromEntries(
         plan.servers.map(({ kind, sharing, spare, start, concurrency }, at) => [
           `s${at}`,
@@ -134,12 +158,10 @@ class World {
   }
 
   async run(): Promise<void> {
-    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-simulation-'))
-    this.#setup.stateDir = stateDir
     for (const [at, server] of this.#plan.servers.entries()) await this.#startServer(at, server)
-    this.#gateway = await startGateway(this.#setup)
+    await this.#deployment.start()
     for (const [at] of this.#players.entries())
-      this.#machine.network.aliases.set(FIRST_ALIAS + at, () => Number(this.#gateway?.url.port ?? 1))
+      this.#machine.network.aliases.set(FIRST_ALIAS + at, () => this.#deployment.port)
     const startMs = performance.now()
     for (const event of this.#plan.events) {
       await this.#sleep(Math.max(0, startMs + event.atMs - performance.now()))
@@ -148,12 +170,11 @@ class World {
     while (this.#work.size > 0) await Promise.all(this.#work)
     await this.#recovered()
     await this.#rested()
-    await this.#gateway?.running.stop()
-    const { log } = this.#gateway ?? {}
-    for (const { level, text, facts } of log?.entries ?? [])
+    await this.#deployment.stop()
+    for (const { level, text, facts } of this.#deployment.started.flatMap(({ log }) => log.entries))
       if (level === 'error') this.found(`logged as an error: ${text} ${JSON.stringify(facts).slice(0, 300)}`)
     for (const fake of [...this.#fakes.values(), ...this.#others.values()]) await fake[Symbol.asyncDispose]()
-    rmSync(stateDir, { recursive: true, force: true })
+    rmSync(this.#folder, { recursive: true, force: true })
   }
 
   /** After everything was stopped. */
@@ -172,8 +193,16 @@ class World {
     this.#work.add(tracked)
   }
 
+  /** A server has got a call. */
+  readonly #executed = (nonce: number, { connection }: Turn): void => {
+    this.#referee.executed(nonce)
+    const sender = this.#senders.get(nonce) ?? this.#machine.processes.parentOf(connection.pid ?? 0)
+    this.#senders.delete(nonce)
+    if (sender !== undefined) this.#ownership.executed(nonce, sender)
+  }
+
   #gatewayFor(host: number): TestGateway | undefined {
-    const gateway = this.#gateway
+    const gateway = this.#plan.replicas === undefined ? this.#deployment.first : this.#deployment.started[0]
     return gateway && { ...gateway, url: new URL(`http://127.0.0.1:${FIRST_ALIAS + host}/mcp`) }
   }
 
@@ -258,7 +287,30 @@ class World {
         this.#removed.delete(`s${event.server}`)
         return this.#reload()
       case 'restart':
-        return this.#restart()
+        return this.#restart(event.replica ?? 0)
+      case 'delete':
+        this.#disturb(event)
+        return this.#delete(event.host)
+      case 'kill':
+        this.#disturbed.add('gateway')
+        this.#deployment.kill(event.replica, event.isSilent)
+        await this.#sleep(event.forMs)
+        return this.#deployment.revive(event.replica)
+      case 'freeze':
+        this.#disturbed.add('gateway')
+        this.#frozenMs += event.forMs
+        return this.#deployment.pause(event.replica, event.forMs)
+      case 'part':
+        this.#disturbed.add('gateway')
+        return this.#part(event)
+      case 'pause store':
+        this.#disturbed.add('gateway')
+        return this.#deployment.store?.pause(event.forMs)
+      case 'lose store':
+        this.#disturbed.add('gateway')
+        return this.#deployment.store?.lose()
+      case 'step':
+        return this.#deployment.step(event.replica, event.byMs)
       case 'era': {
         this.#disturb(event)
         const key = `s${event.server}`
@@ -278,6 +330,7 @@ class World {
     const host = await player?.connected()
     if (player === undefined || host === undefined) return
     const nonce = this.#referee.begin()
+    if (host instanceof SessionHost && host.session !== undefined) this.#ownership.began(nonce, host.session)
     const startMs = performance.now()
     const { end, isGivenUp } = await player.call(
       host,
@@ -289,8 +342,12 @@ class World {
     const tookMs = Math.round(performance.now() - startMs)
     const isExcused = event.giveUpMs !== undefined || this.#disturbed.has(`host ${event.host}`)
     if (isGivenUp && !isExcused) this.found(`call ${nonce} had not ended after ${tookMs} ms: ${JSON.stringify(event)}`)
+    this.#senders.delete(nonce)
     this.#referee.ended(nonce, end)
     this.#count(end)
+    const lateMs = tookMs - event.workMs - event.answerMs - this.#frozenMs
+    if (this.#plan.replicas !== undefined && !isGivenUp && lateMs > REPLICA_BOUND_MS)
+      this.found(`call ${nonce} took ${tookMs} ms: ${JSON.stringify(event)}`)
     if (end.type === 'failed' && !KINDS.has(end.kind) && !RPC_KINDS.has(end.kind))
       this.found(`call ${nonce} ended with the unknown kind ${end.kind}`)
     if (end.type !== 'answered' && !isGivenUp && this.#mustBeAnswered(event, isAlone))
@@ -311,8 +368,13 @@ class World {
         (event.do === 'reload' && event.server === server && event.concurrency < 100) ||
         (servers[server]?.concurrency ?? 0) < 100,
     )
+    // A replica that stops in order costs a modern host nothing that does not take long.
+    const isRolling = this.#plan.hosts[host]?.transport === 'modern http' && how !== 'ask' && workMs < ROLLING_MS
     const isDisturbed =
-      this.#disturbed.has(`server ${server}`) || this.#disturbed.has(`host ${host}`) || this.#disturbed.has('gateway')
+      this.#disturbed.has(`server ${server}`) ||
+      this.#disturbed.has(`host ${host}`) ||
+      this.#disturbed.has('gateway') ||
+      (this.#disturbed.has('restart') && !isRolling)
     return isThere && !isLate && (isAlone || !isCrowded) && !isDisturbed
   }
 
@@ -332,12 +394,46 @@ class World {
 
   async #startServer(at: number, server: ServerPlan): Promise<void> {
     const key = `s${at}`
-    const start = (kind: FakeKind): Promise<FakeDownstream> =>
-      FakeDownstream.start(specOf({ ...server, kind }, this.#referee, this.#sleep))
+    const start = async (kind: FakeKind): Promise<FakeDownstream> => {
+      const fake = await FakeDownstream.start(specOf({ ...server, kind }, this.#executed, this.#sleep))
+      if (this.#plan.replicas !== undefined) fake.intercept = ({ socket }, _, body) => this.#received(socket, body)
+      return fake
+    }
     this.#fakes.set(key, await start(server.kind))
     if (!isHttp(server.kind)) return
     this.#others.set(key, await start(server.kind === 'legacy http' ? 'modern http' : 'legacy http'))
     this.#machine.network.aliases.set(FIRST_URL + at, () => portOf(this.#fakes.get(key)))
+  }
+
+  /** Notes which process has sent a call; the fake answers it. */
+  #received(socket: unknown, body: string): false {
+    const [, nonce] = /"nonce":(\d+)/.exec(body) ?? []
+    const sender = socket instanceof SimulatedSocket ? socket.peerNode : undefined
+    if (nonce !== undefined && sender !== undefined) this.#senders.set(Number(nonce), sender)
+    return false
+  }
+
+  #part({ replica, from, forMs, what }: Event & { readonly do: 'part' }): void {
+    const { network } = this.#machine
+    const own = replicaName(replica)
+    const replicas = (this.#plan.replicas ?? []).map((_, at) => replicaName(at)).filter((name) => name !== own)
+    const others = from === 'all' ? [...replicas, STORE] : [from === 'store' ? STORE : replicaName(from)]
+    for (const other of others) {
+      if (what === 'connections') network.bar(own, other, forMs)
+      else network.part(own, other, forMs)
+      if (what === 'all') network.part(other, own, forMs)
+    }
+  }
+
+  /** A session that its host has ended is found at no replica. */
+  async #delete(host: number): Promise<void> {
+    const ended = await this.#players[host]?.leave()
+    if (ended === undefined || this.#disturbed.has('gateway')) return
+    for (const _ of this.#plan.replicas ?? []) {
+      const reply = await ended.request('DELETE').catch(() => undefined)
+      if (reply?.status === 200 && !this.#disturbed.has('gateway')) this.found('a session was found after its DELETE')
+    }
+    await ended[Symbol.asyncDispose]()
   }
 
   #portOf(server: number): number {
@@ -360,22 +456,19 @@ class World {
 
   async #applyAfter(before: Promise<void>): Promise<void> {
     await before
-    const { running } = this.#gateway ?? {}
-    if (running === undefined || running.isStopping) return
     const fakes = new Map([...this.#fakes].filter(([key]) => !this.#removed.has(key)))
-    const next = configure(this.#setup, fakes, this.#setup.stateDir ?? '')
-    await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+    await this.#deployment.each((running, setup, stateDir) => {
+      const next = configure(setup, fakes, stateDir)
+      return running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+    })
   }
 
-  async #restart(): Promise<void> {
-    const gateway = this.#gateway
-    if (gateway === undefined) return
-    this.#disturbed.add('gateway')
+  async #restart(replica: number): Promise<void> {
+    this.#disturbed.add(this.#plan.replicas === undefined ? 'gateway' : 'restart')
     await this.#reloading
-    this.#gateway = undefined
-    await gateway.running.stop()
-    await Promise.all(this.#players.filter((_, at) => this.#isPipe(at)).map((player) => player.drop()))
-    this.#gateway = await startGateway(this.#setup)
+    await this.#deployment.restart(replica, () =>
+      Promise.all(this.#players.filter((_, at) => this.#isPipe(at)).map((player) => player.drop())),
+    )
     if (this.#removed.size > 0) await this.#reload()
   }
 
@@ -383,6 +476,7 @@ class World {
   async #recovered(): Promise<void> {
     this.#machine.processes.failsUntilMs = 0
     this.#machine.network.unreachableUntilMs.clear()
+    this.#deployment.heal()
     const isCalm = this.#disturbed.size === 0
     if (!isCalm) {
       for (const player of this.#players) await player.drop()
@@ -400,9 +494,11 @@ class World {
     for (const player of this.#players) await player.end()
     const isHalf = this.#plan.events.some((event) => event.do === 'stop' && event.forMs === null)
     await this.#sleep(isHalf ? HALF_OPEN_MS : REST_MS)
-    const gateway = this.#gateway
-    if (gateway === undefined) return
-    for (const what of leftOver(gateway.running, this.#machine, this.#isDeep)) this.found(`at rest: ${what}`)
+    const { running, store } = this.#deployment
+    for (const { running: gateway } of running)
+      for (const what of leftOver(gateway, this.#machine, this.#isDeep)) this.found(`at rest: ${what}`)
+    const instances = new Set(running.flatMap(({ running: { replicas } }) => replicas?.home.split(' ', 1) ?? []))
+    for (const key of (await store?.leftOver(instances)) ?? []) this.found(`at rest: ${key} is in the store`)
   }
 }
 
