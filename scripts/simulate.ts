@@ -20,7 +20,7 @@ interface Kept {
 }
 
 const CORPUS = fileURLToPath(new URL('../test/corpus/simulations/', import.meta.url))
-const MAX_FINDINGS = 10
+const MAX_FINDINGS = 30
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +29,8 @@ const { values } = parseArgs({
     /** Of so many, one is looked through for objects that something still refers to, which takes seconds; 0: none. */
     deep: { type: 'string', default: '250' },
     keep: { type: 'boolean', default: false },
+    /** Findings are not made smaller. */
+    whole: { type: 'boolean', default: false },
     replay: { type: 'string' },
     /** At most so many, instead of one gateway; 0: one. */
     replicas: { type: 'string', default: '0' },
@@ -66,7 +68,7 @@ for (let seed = from; seed < until && total.findings < MAX_FINDINGS && realNowMs
   const replicas = Number(values.replicas)
   const plan = replicas === 0 ? planOf(seed) : replicaPlanOf(seed, replicas)
   const [finding] = await run(`seed ${seed}`, plan, isDeep)
-  if (finding === undefined) continue
+  if (finding === undefined || values.whole) continue
   const small = await shrink(plan, finding, async (next) => (await simulate(next, isDeep)).findings)
   const kept = JSON.stringify({ finding, plan: small } satisfies Kept, undefined, 1)
   if (values.keep) writeFileSync(join(CORPUS, `${replicas === 0 ? 'seed' : 'replicas'}-${seed}.json`), `${kept}\n`)
