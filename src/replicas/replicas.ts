@@ -12,15 +12,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Seal } from '../auth/seal.ts'
 import type { Store } from '../store/store.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
+import { formatHome, homeOf } from './home.ts'
+import type { Home } from './home.ts'
+import { DEFAULT_REPLICA_TIMES, fenceOf, Lease } from './lease.ts'
+import type { ReplicaFacts, ReplicaTimes } from './lease.ts'
 import { PassOn } from './pass-on.ts'
 import type { PassedOn } from './pass-on.ts'
-
-/** One process, by the name it has from its start to its end. */
-export interface Home {
-  readonly instance: string
-  /** `replicas.url` */
-  readonly url: string
-}
 
 export interface ReplicasOptions {
   readonly self: Home
@@ -40,47 +37,29 @@ export interface ReplicasOptions {
   readonly now?: () => number
 }
 
-/** What a replica says of itself with its lease. */
-export interface ReplicaFacts {
-  readonly version: string
-  readonly sessions: number
-  /** Wall clock in milliseconds. */
-  readonly startedAtMs: number
-}
-
 export interface ReplicaStatus extends Partial<ReplicaFacts> {
   readonly url: string
   /** It is the one that answers. */
   readonly isSelf: boolean
 }
 
-export interface ReplicaTimes {
-  /** What was found out about a replica is believed for so long. */
-  readonly believedMs: number
-  /** A replica that cannot be reached counts as lost so long after it last renewed its lease. */
-  readonly leaseMs: number
-  readonly renewMs: number
-  /** How often a request looks whether the lease of its replica has ended. */
-  readonly lookMs: number
-}
-
-export const DEFAULT_REPLICA_TIMES: ReplicaTimes = { believedMs: 3_000, leaseMs: 10_000, renewMs: 3_000, lookMs: 500 }
-
 /** Path that replicas ask each other at; for all others it does not exist. */
 export const REPLICA_PATH = '/replica'
 const HOP = 'trunkline-hop'
+/** Asks a replica there whether it reaches the store; the header says so. */
+const STORE_QUERY = 'store'
+const STORE_HEADER = 'trunkline-store'
 const ASKED = 'replica request'
 const ANSWERED = 'replica answer'
 /** A mark is good for so long; clocks of replicas may differ by less. */
 const MARK_MS = 5 * 60_000
 const SESSION_MS = 24 * 3_600_000
 const MAX_KNOWN = 10_000
-/** Instances that were started, whether they run or not. */
-const NAMES = 'replicas'
-const MAX_NAMES = 2_000
-const NAMES_MS = 30 * 24 * 3_600_000
 /** A replica that has not answered so often in a row is not waited for any longer. */
 const MAX_MISSED = 2
+
+/** Status of a replica whose lease has ended, and that does not serve its sessions (409). */
+const UNLEASED = 409
 
 type PeerState = 'alive' | 'gone' | 'unreachable'
 
@@ -115,12 +94,11 @@ export class Replicas {
   /** By digest of a session's id: where it is since its replica was lost. */
   readonly #takenOver = new Map<string, Home>()
   readonly #hops = new Set<Hop>()
+  /** `undefined`: there is no store. */
+  readonly #lease: Lease | undefined
   #watch: NodeJS.Timeout | undefined
-  #timer: NodeJS.Timeout | undefined
   #isEnding = false
-  #fence: string | undefined
   #onFenced: (() => Promise<void>) | undefined
-  #leaseUntilMs = -Infinity
   #passed = 0
   #takeovers = 0
 
@@ -128,12 +106,23 @@ export class Replicas {
     this.#options = options
     this.#now = options.now ?? Date.now
     this.#times = options.times ?? DEFAULT_REPLICA_TIMES
+    const { store, self, log, facts } = options
+    this.#lease =
+      store &&
+      new Lease({
+        self,
+        store,
+        times: this.#times,
+        log,
+        facts,
+        onFenced: async () => this.#onFenced?.(),
+        mayTake: (home) => this.#reachesStore(home),
+      })
   }
 
   /** This process, as ids and states name it. */
   get home(): string {
-    const { instance, url } = this.#options.self
-    return `${instance} ${url}`
+    return formatHome(this.#options.self)
   }
 
   /** Requests that were passed on, and sessions that were taken over. */
@@ -141,27 +130,33 @@ export class Replicas {
     return { passed: this.#passed, takenOver: this.#takeovers }
   }
 
-  /** Takes the lease and keeps it. `onFenced`: another replica has taken sessions of this one over, which was thought lost; tried again where it rejects. */
+  /** This replica holds its lease: no other one takes sessions from it. Without a store there are no leases. */
+  get isLeased(): boolean {
+    return this.#lease === undefined || this.#lease.isHeld
+  }
+
+  /** Whether this replica may serve a session of its own now (`Lease.mayServe`). */
+  mayServe(): Promise<boolean> {
+    return this.#lease?.mayServe() ?? Promise.resolve(true)
+  }
+
+  /**
+   * Takes the lease and keeps it. `onFenced`: another replica has taken sessions of this one over, which was thought lost, or the store has lost
+   * its data; tried again where it rejects.
+   */
   async start(onFenced: () => Promise<void>): Promise<void> {
     this.#onFenced = onFenced
-    const { store } = this.#options
-    if (store === undefined) return
-    await this.#renew(store)
-    // Names alone: whether one runs, its lease says.
-    await store.append(NAMES, [this.#options.self.instance], MAX_NAMES, NAMES_MS).catch(() => undefined)
-    this.#timer = setInterval(() => void this.#renew(store), this.#times.renewMs).unref()
+    await this.#lease?.start()
   }
 
   /** From now on other replicas take sessions of this one over at once. */
   async handOver(): Promise<void> {
-    const { store, self } = this.#options
     this.#isEnding = true
-    clearInterval(this.#timer)
-    await store?.delete(leaseOf(self.instance)).catch(() => undefined)
+    await this.#lease?.release()
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.#lease?.close()
     clearInterval(this.#watch)
     this.#passOn.close()
   }
@@ -177,15 +172,31 @@ export class Replicas {
     if (hop === undefined) return false
     const isMeant = hop.to === this.#options.self.instance
     if (isMeant) request.addHeaders({ 'Trunkline-Hop': this.#answerMark(hop.nonce) })
-    if (request.path === REPLICA_PATH) request.reply(this.#isEnding ? 410 : 200, {})
+    if (request.path === REPLICA_PATH) this.#answerProbe(request)
     else if (!isMeant) request.reply(421, {})
     else this.#received.add(request)
     return request.path === REPLICA_PATH || !isMeant
   }
 
-  /** Another replica has passed it on: it is served here, whatever it names. */
+  /** Another replica has passed it on: it is served here, or refused. */
   isPassedOn(request: HttpRequest): boolean {
     return this.#received.has(request)
+  }
+
+  /** Whether a session that another replica has passed on, and that is not at this process, is this one's. Rejects with `StoreDown`. */
+  async isOwner(home: string, id: string): Promise<boolean> {
+    const { self, store } = this.#options
+    if (store === undefined) return true
+    const holder = (await this.#holderOf(digestOf(id))) ?? homeOf(home)
+    return holder?.instance === self.instance
+  }
+
+  /** The replica that is asked says that another one serves the session. Learns which. Rejects with `StoreDown`. */
+  async refused(id: string): Promise<void> {
+    const key = digestOf(id)
+    const holder = await this.#holderOf(key)
+    if (holder === undefined) this.#takenOver.delete(key)
+    else this.#remember(key, holder)
   }
 
   /**
@@ -193,23 +204,22 @@ export class Replicas {
    * be taken over; without one there is nothing to take over, and `undefined` says that its replica is lost. Rejects with `StoreDown` or `ReplicaAway`.
    */
   async locate(home: string, id: string | undefined): Promise<Home | undefined> {
-    const { self, store } = this.#options
-    const key = id === undefined ? undefined : digestOf(id)
-    let origin = homeOf(home)
-    // Of this process, which does not have it: it has ended, or was taken over while this process was cut off.
-    if (origin?.instance === self.instance && key !== undefined) origin = homeOf((await store?.get(sessionKey(key))) ?? '')
+    const { self } = this.#options
+    const origin = homeOf(home)
     if (origin === undefined) return undefined
-    let at = (key === undefined ? undefined : this.#takenOver.get(key)) ?? origin
+    if (id === undefined) return origin.instance !== self.instance && (await this.#isThere(origin)) ? origin : undefined
+    const key = digestOf(id)
+    let at = this.#takenOver.get(key) ?? origin
+    // Of this process, which does not have it: it has ended, or was taken over while this process was cut off.
+    if (at.instance === self.instance) at = (await this.#holderOf(key)) ?? origin
     // A second replica may be lost, too; in the third round it is this one's.
     for (let round = 0; round < 3; round++) {
-      if (at.instance === this.#options.self.instance) return undefined
-      if (await this.#isServing(at)) return at
-      if (key === undefined) return undefined
+      if (at.instance === self.instance || (await this.#isThere(at, true))) break
       const winner = await this.#takeOver(key, at)
-      if (winner.instance === at.instance) return undefined
+      if (winner.instance === at.instance) break
       at = winner
     }
-    return undefined
+    return at.instance === self.instance ? undefined : at
   }
 
   /** Passes the request on; `unsent` and `refused`: it was not served, and what it names may be located again. */
@@ -248,14 +258,9 @@ export class Replicas {
 
   /** The replicas that hold a lease, the first to start first; `undefined`: they share no store. Rejects with `StoreDown`. */
   async list(): Promise<readonly ReplicaStatus[] | undefined> {
-    const { store, self } = this.#options
-    if (store === undefined) return undefined
-    const names = [...new Set([...(await store.range(NAMES)), self.instance])]
-    const leases = await store.getAll(names.map(leaseOf))
-    return names.flatMap((name, at) => {
-      const lease = leases[at]
-      return lease === undefined ? [] : { ...(JSON.parse(lease) as ReplicaStatus), isSelf: name === self.instance }
-    })
+    const leases = await this.#lease?.all()
+    const { instance } = this.#options.self
+    return leases && [...leases].map(([name, lease]) => ({ ...(JSON.parse(lease) as ReplicaStatus), isSelf: name === instance }))
   }
 
   /** Says in the store that this replica has what is named. While the store is away the others do not find it. */
@@ -272,41 +277,58 @@ export class Replicas {
   /** Whether another replica serves this session since a time when this one could not be reached. */
   async areTakenOver(ids: readonly string[]): Promise<readonly boolean[]> {
     const { store, self } = this.#options
-    const holders = await store?.getAll(ids.map((id) => sessionKey(digestOf(id))))
-    return ids.map((_, at) => {
-      const holder = homeOf(holders?.[at] ?? '')
-      return holder !== undefined && holder.instance !== self.instance
-    })
+    const keys = ids.map(digestOf)
+    const holders = await store?.getAll(keys.map(sessionKey))
+    return Promise.all(
+      keys.map(async (key, at) => {
+        let holder = homeOf(holders?.[at] ?? '')
+        // The store has lost that this one took it over.
+        if (holder === undefined && this.#takenOver.get(key)?.instance === self.instance)
+          holder = homeOf((await store?.claim(sessionKey(key), this.home, SESSION_MS)) ?? '')
+        if (holder === undefined || holder.instance === self.instance) return false
+        this.#remember(key, holder)
+        return true
+      }),
+    )
   }
 
-  async #isServing(home: Home): Promise<boolean> {
-    if ((await this.#stateOf(home)) === 'alive') return true
-    const { store } = this.#options
-    if (store === undefined) return false
+  /** Whether a replica serves. `isTaken`: it counts as lost only once its sessions may be taken. Rejects with `StoreDown` or `ReplicaAway`. */
+  async #isThere(home: Home, isTaken = false): Promise<boolean> {
     // It may be paused, or cut off from this replica alone: it is lost once its lease has ended.
     const endMs = performance.now() + this.#times.leaseMs + this.#times.lookMs
-    while ((await this.#stateOf(home)) !== 'gone') {
-      if ((await store.get(leaseOf(home.instance))) === undefined) return false
+    for (;;) {
+      const state = await this.#stateOf(home)
+      if (state === 'alive') return true
+      if (this.#lease === undefined || (state === 'gone' && !isTaken)) return false
+      if (await this.#lease.isLost(home, state === 'gone')) return false
       if (performance.now() >= endMs) throw new ReplicaAway(home)
       await new Promise((resolve) => setTimeout(resolve, this.#times.lookMs).unref())
-      if ((await this.#stateOf(home)) === 'alive') return true
     }
-    return false
   }
 
   /** Of several replicas that find the same one lost, one takes the session over; returns that one. */
   async #takeOver(key: string, from: Home): Promise<Home> {
     const { store, self, log } = this.#options
-    if (store === undefined) return this.#remember(key, self)
-    const held = await store.claim(sessionKey(key), this.home, SESSION_MS, `${from.instance} ${from.url}`)
+    if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
+    const held = await store.claim(sessionKey(key), this.home, SESSION_MS, formatHome(from))
     const winner = homeOf(held) ?? self
     if (winner.instance === self.instance) {
-      this.#takeovers++
-      log.info({ from: from.url }, 'a session of a replica that is gone is taken over')
       // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer.
       await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
+      // This process may have been paused since it found the other one lost.
+      if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {
+        await store.release(sessionKey(key), this.home)
+        throw new ReplicaAway(from)
+      }
+      this.#takeovers++
+      log.info({ from: from.url }, 'a session of a replica that is gone is taken over')
     }
     return this.#remember(key, winner)
+  }
+
+  /** The replica that has taken the session over; `undefined`: none. Rejects with `StoreDown`. */
+  async #holderOf(key: string): Promise<Home | undefined> {
+    return homeOf((await this.#options.store?.get(sessionKey(key))) ?? '')
   }
 
   #remember(key: string, home: Home): Home {
@@ -338,27 +360,30 @@ export class Replicas {
       const answer = await this.#passOn.ask(home.url + REPLICA_PATH, { [HOP]: header })
       if (answer === undefined) return 'unreachable'
       // Without its mark it is another process at the same address: the one that is meant has ended.
-      return isGenuine(answer.header) && answer.status === 200 ? 'alive' : 'gone'
+      if (!isGenuine(answer.header)) return 'gone'
+      if (answer.status === UNLEASED) return 'unreachable'
+      return answer.status === 200 ? 'alive' : 'gone'
     } catch (error) {
       return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? 'gone' : 'unreachable'
     }
   }
 
-  async #renew(store: Store): Promise<void> {
-    const { self, log } = this.#options
-    const nowMs = performance.now()
+  /** Whether another replica reaches the store, or may do so: only where nothing listens at its address it does not. */
+  async #reachesStore(home: Home): Promise<boolean> {
+    const url = `${home.url}${REPLICA_PATH}?${STORE_QUERY}`
     try {
-      const lease: Omit<ReplicaStatus, 'isSelf'> = { url: self.url, ...this.#options.facts?.() }
-      await store.set(leaseOf(self.instance), JSON.stringify(lease), this.#times.leaseMs)
-      const fence = await store.get(fenceOf(self.instance))
-      if (this.#leaseUntilMs !== -Infinity && nowMs > this.#leaseUntilMs)
-        log.warn({ lateMs: Math.round(nowMs - this.#leaseUntilMs) }, 'the lease of this replica had ended, and is taken again')
-      this.#leaseUntilMs = nowMs + this.#times.leaseMs
-      if (fence !== this.#fence) await this.#onFenced?.()
-      this.#fence = fence
-    } catch {
-      // The store says of itself that it is away.
+      const answer = await this.#passOn.ask(url, { [HOP]: this.#hopTo(home).header })
+      return answer === undefined || answer.header(STORE_HEADER) === 'yes'
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code !== 'ECONNREFUSED'
     }
+  }
+
+  #answerProbe(request: HttpRequest): void {
+    if (request.query === STORE_QUERY) request.reply(200, { 'Trunkline-Store': this.#lease?.reachesStore === true ? 'yes' : 'no' })
+    else if (this.#isEnding) request.reply(410, {})
+    else if (this.isLeased) request.reply(200, {})
+    else void this.mayServe().then((isServing) => request.reply(isServing ? 200 : UNLEASED, {}))
   }
 
   /** `v1 <to> <from> <milliseconds> <nonce> <mark>` */
@@ -391,15 +416,7 @@ export class Replicas {
   }
 }
 
-const leaseOf = (instance: string): string => `replica:${instance}`
-const fenceOf = (instance: string): string => `fence:${instance}`
 const homeKey = (name: string): string => `home:${digestOf(name)}`
 const sessionKey = (digest: string): string => `session:${digest}`
-
-/** `undefined`: the text names no replica. */
-const homeOf = (text: string): Home | undefined => {
-  const [instance, url, ...rest] = text.split(' ')
-  return instance === undefined || instance === '' || url === undefined || rest.length > 0 ? undefined : { instance, url }
-}
 
 const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)

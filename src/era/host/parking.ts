@@ -9,11 +9,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Seal } from '../../auth/seal.ts'
-import { complete, endpointKey, Refusal, SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import { endpointKey, Refusal, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
-import { Payload } from '../../wire/message/payload.ts'
 import { ParkedCall } from './parked-call.ts'
 import type { ParkingOptions } from './parking-options.ts'
 import { digestOf } from './request-digest.ts'
@@ -115,8 +114,7 @@ export class Parking {
     if (ticket.owner === this.#owner) throw new Refusal(-32602, 'requestState already used')
     // The process that held the call has ended, and the call with it (rule 9): the call is not repeated.
     const text = 'the interaction with the server was lost; the action may or may not have happened'
-    if (call.method !== 'tools/call') throw new Failure('lost', text)
-    return Promise.resolve(complete(Payload.of({ content: [{ type: 'text', text }], isError: true })))
+    throw new Failure('lost', text, { told: text, executed: 'unknown' })
   }
 
   /** The option whose limit forbids another parked call, with its value. */

@@ -32,19 +32,29 @@ const MAX_EVENT_BYTES = 256 * 1024
 /** Entries of one session in the store for each event that a stream keeps here. */
 const ENTRIES_PER_EVENT = 2
 
+/** `maxEvents` and `ttlMs`: those of the event log. */
+export interface StoredEventsOptions {
+  readonly maxEvents: number
+  readonly ttlMs: number
+  /** False: another replica may have the session, and write its own events under the same names. */
+  readonly mayWrite: () => boolean
+}
+
 export class StoredEvents {
   readonly #store: Store
   readonly #key: string
   readonly #maxEntries: number
   readonly #ttlMs: number
+  readonly #mayWrite: () => boolean
   #pending: string[] = []
 
-  /** `name`: of the session, no secret. `maxEvents` and `ttlMs`: those of the event log. */
-  constructor(store: Store, name: string, { maxEvents, ttlMs }: { readonly maxEvents: number; readonly ttlMs: number }) {
+  /** `name`: of the session, no secret. */
+  constructor(store: Store, name: string, { maxEvents, ttlMs, mayWrite }: StoredEventsOptions) {
     this.#store = store
     this.#key = keyOf(name)
     this.#maxEntries = maxEvents * ENTRIES_PER_EVENT
     this.#ttlMs = ttlMs
+    this.#mayWrite = mayWrite
   }
 
   opened(stream: string, of: StreamOf | undefined): void {
@@ -69,6 +79,7 @@ export class StoredEvents {
   #write(): void {
     const entries = this.#pending
     this.#pending = []
+    if (!this.#mayWrite()) return
     // While the store is away resumption is of this replica alone.
     this.#store.append(this.#key, entries, this.#maxEntries, this.#ttlMs).catch(() => undefined)
   }

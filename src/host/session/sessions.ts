@@ -109,8 +109,8 @@ export class Sessions {
     for (const held of this.#byId.values()) this.#close(held, new Failure('shutting_down', 'the gateway stops'))
   }
 
-  /** Ends what is idle or too old; an open request or a stream that is read keeps a session alive. */
-  sweep(nowMs: number): void {
+  /** Ends what is idle or too old, if it `mayEnd` here; an open request or a stream that is read keeps a session alive. */
+  sweep(nowMs: number, mayEnd = true): void {
     const limits = this.#limits()
     const gapMs = nowMs - this.#sweptMs
     this.#sweptMs = nowMs
@@ -126,7 +126,7 @@ export class Sessions {
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
       const isIdle = nowMs - session.activeMs >= limits.sessionIdleMs
-      if (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs) continue
+      if (!mayEnd || (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs)) continue
       const limit = isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max'
       this.#counts.passed(limit)
       this.end(held, sessionOver(limit))

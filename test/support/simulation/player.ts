@@ -130,7 +130,6 @@ export class Player {
   }
 
   #endOf(message: Message, params: JsonMap): End {
-    if (process.env['DBG']) process._rawDebug(JSON.stringify(message).slice(0, 400))
     const end = endOf(message)
     // The round before had reached the server.
     if (params['requestState'] !== undefined && end.type === 'failed' && end.kind.startsWith('rpc'))

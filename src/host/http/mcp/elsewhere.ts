@@ -6,7 +6,8 @@
 import { encodeModern } from '../../../era/host/modern-host.ts'
 import { complete } from '../../../rpc/call.ts'
 import { ReplicaAway } from '../../../replicas/replicas.ts'
-import type { Home, Replicas } from '../../../replicas/replicas.ts'
+import type { Home } from '../../../replicas/home.ts'
+import type { Replicas } from '../../../replicas/replicas.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { StoreDown } from '../../../store/store.ts'
 import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
@@ -42,12 +43,13 @@ export class Elsewhere {
     this.#replicas = replicas
   }
 
-  /** Serves the request here or at the replica it belongs to. `id`: the session it names, if this process does not have it. */
-  route(entrance: RoutedRequest, body: Buffer | undefined, id: string | undefined, serve: () => void): void {
-    if (this.#replicas.isPassedOn(entrance.request)) return serve()
+  /** Serves the request here or at the replica it belongs to. `id`: the session it names; `has`: whether this process has it. */
+  route(entrance: RoutedRequest, body: Buffer | undefined, id: string | undefined, has: () => boolean, serve: () => void): void {
+    if (id === undefined && this.#replicas.isPassedOn(entrance.request)) return serve()
+    if (id !== undefined && has() && this.#replicas.isLeased) return serve()
     const home = id === undefined ? this.#homeOfState(body) : this.#context.sessionIds.homeOf(id)
     if (home === undefined || (id !== undefined && this.#context.sessionIds.hasEnded(id))) return serve()
-    void this.#send(entrance, body, { home, id }, serve)
+    void this.#send(entrance, body, { home, id }, has, serve)
   }
 
   isPassedOn(request: HttpRequest): boolean {
@@ -58,7 +60,7 @@ export class Elsewhere {
   routeStream(entrance: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
     const home = this.#context.sessionIds.homeOf(id)
     if (home === undefined) return refuse()
-    void this.#send(entrance, body, { home, id: undefined }, refuse)
+    void this.#send(entrance, body, { home, id: undefined }, () => false, refuse)
   }
 
   #homeOfState(body: Buffer | undefined): string | undefined {
@@ -67,15 +69,27 @@ export class Elsewhere {
     return state === undefined ? undefined : this.#context.core.homeOf(state)
   }
 
-  async #send(entrance: RoutedRequest, body: Buffer | undefined, { home, id }: Named, serve: () => void): Promise<void> {
+  async #send(
+    entrance: RoutedRequest,
+    body: Buffer | undefined,
+    { home, id }: Named,
+    has: () => boolean,
+    serve: () => void,
+  ): Promise<void> {
     const { request } = entrance
     const retryUntilMs = performance.now() + STORE_RETRY_MS
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         let to: Home | undefined
         try {
-          to = await this.#replicas.locate(home, id)
-          if (to === undefined && id !== undefined) await this.#context.sessionIds.learn(id)
+          if (id !== undefined && !has() && this.#replicas.isPassedOn(request)) {
+            // Not with the mark of this replica: what it names is not here.
+            if (!(await this.#replicas.isOwner(home, id))) return request.reply(421, { 'Trunkline-Hop': '' })
+          } else if (!has()) to = await this.#replicas.locate(home, id)
+          if (to === undefined && id !== undefined) {
+            if (!(await this.#replicas.mayServe())) throw new Failure('store_unavailable', LAPSED, RETRY)
+            if (!has()) await this.#context.sessionIds.learn(id)
+          }
         } catch (error) {
           // One slow answer of the store is no outage. In an outage the next try fails at once (F-28).
           if (error instanceof StoreDown && tries + 1 < MAX_TRIES && performance.now() < retryUntilMs) continue
@@ -89,6 +103,7 @@ export class Elsewhere {
         }
         const end = await this.#replicas.passOn(request, body, to)
         if (end === 'answered') return
+        if (end === 'refused' && id !== undefined) await this.#replicas.refused(id)
         if (end === 'lost') return this.#lost(entrance, body, id)
       }
       throw new Failure('store_unavailable', 'no replica takes the request', RETRY)
@@ -142,5 +157,7 @@ const failureOf = (error: unknown): Failure | undefined => {
   if (error instanceof StoreDown) return new Failure('store_unavailable', error.message, { ...RETRY, limit: 'store' })
   return error instanceof ReplicaAway ? new Failure('store_unavailable', error.message, RETRY) : undefined
 }
+
+const LAPSED = 'this replica does not reach the store, and another one may have taken the session over'
 
 const RETRY = { executed: 'no', retryable: true, retryAfterMs: 1_000 } as const

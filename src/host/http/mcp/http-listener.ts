@@ -115,8 +115,7 @@ export class HttpListener {
   #routed(entrance: RoutedRequest, body: Buffer | undefined, serve: () => void): void {
     if (this.#elsewhere === undefined) return serve()
     const id = entrance.request.header('mcp-session-id')
-    if (id !== undefined && this.#sessions.has(id)) serve()
-    else this.#elsewhere.route(entrance, body, id, serve)
+    this.#elsewhere.route(entrance, body, id, () => id !== undefined && this.#sessions.has(id), serve)
   }
 
   #message(entrance: RoutedRequest, body: Buffer): void {

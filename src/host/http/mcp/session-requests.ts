@@ -82,8 +82,13 @@ export class SessionRequests {
     }
   }
 
+  /** A session that another replica may have taken over does not end because its host does not come here. */
   sweep(nowMs: number): void {
-    this.#sessions.sweep(nowMs)
+    this.#sessions.sweep(nowMs, this.#isLeased)
+  }
+
+  get #isLeased(): boolean {
+    return this.#context.replicas?.isLeased ?? true
   }
 
   endAll(): void {
@@ -227,7 +232,8 @@ export class SessionRequests {
     const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#context.options.limits
     const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
     const { store } = this.#context
-    const stored = store && new StoredEvents(store, digestOf(id), { maxEvents, ttlMs: maxEventAgeMs })
+    const mayWrite = (): boolean => this.#isLeased
+    const stored = store && new StoredEvents(store, digestOf(id), { maxEvents, ttlMs: maxEventAgeMs, mayWrite })
     session.log = new EventLog(limits, this.#budget, this.#context.limits, stored)
     const held = this.#sessions.add(session, untilMs)
     session.onSet = (settings) => this.#context.sessionIds.keep(id, settings)
