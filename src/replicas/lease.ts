@@ -174,8 +174,8 @@ export class Lease {
       }
       if (!this.isHeld) this.#sinceMs = heldFromMs
       this.#untilMs = heldFromMs + times.leaseMs * USED_PART
-      // Soon after the start, when the others have started, too.
-      if (++this.#renewals % RENEWALS_PER_LOOK === 2) await this.#findWitnesses()
+      // A second time soon after the start, when the others have started, too.
+      if (++this.#renewals <= 2 || this.#renewals % RENEWALS_PER_LOOK === 0) await this.#findWitnesses()
     } catch (error) {
       if (!(error instanceof StoreDown)) throw error
       // The store says of itself that it is away.

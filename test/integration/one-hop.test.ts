@@ -254,6 +254,8 @@ describe('a session of a legacy host', () => {
 
   test('F-28 is taken over from a replica that is cut off from the store, too, which gives it up when it is back', async () => {
     await using set = await start()
+    // It finds the others at its start.
+    await set.restart(0)
     const id = await open(set)
     const [first, second] = set.all
     if (first === undefined || second === undefined) throw new Error('no replicas')
@@ -261,12 +263,28 @@ describe('a session of a legacy host', () => {
     first.link.isCut = true
     expect(await statusOf(set, 1, id)).toBe(200)
     expect(second.gateway.running.front.sessionCount).toBe(1)
+    // It knows that its lease has ended, and that others reach the store.
+    expect(await statusOf(set, 0, id)).toBe(503)
     first.link.isCut = false
     first.wire.set({ type: 'none' })
     first.wire.reset()
     await vi.waitFor(() => expect(first.gateway.running.front.sessionCount).toBe(0), 5_000)
-    for (const at of [0, 1, 2]) expect(await statusOf(set, at, id)).toBe(200)
-    expect(second.gateway.running.front.sessionCount).toBe(1)
+    // The third one knows nothing of all this, and asks the first one.
+    for (const at of [2, 0, 1]) expect(await statusOf(set, at, id)).toBe(200)
+    expect(set.all.map(({ gateway }) => gateway.running.front.sessionCount)).toEqual([0, 1, 0])
+  })
+
+  test('F-28 the store has lost all its data: a session stays at the replica that took it over', async () => {
+    const store = new MemoryStore()
+    await using set = await start({ store })
+    const id = await open(set)
+    await set.restart(0)
+    expect(await statusOf(set, 1, id)).toBe(200)
+    await store[Symbol.asyncDispose]()
+    // Knows only that the first one has ended.
+    expect(await statusOf(set, 2, id)).toBe(200)
+    expect(await statusOf(set, 0, id)).toBe(200)
+    expect(set.all.map(({ gateway }) => gateway.running.front.sessionCount)).toEqual([0, 1, 0])
   })
 
   test('F-28 the store is away: modern hosts and sessions at their replicas are served, what needs it is refused with a reason', async () => {
@@ -291,7 +309,8 @@ describe('a session of a legacy host', () => {
     const store = new MemoryStore()
     const claim = store.claim.bind(store)
     let failures = 0
-    store.claim = (...args) => (failures++ === 0 ? Promise.reject(new Error('LOADING')) : claim(...args))
+    store.claim = (key, ...rest) =>
+      key.startsWith('session:') && failures++ === 0 ? Promise.reject(new Error('LOADING')) : claim(key, ...rest)
     await using set = await start({ store })
     const id = await open(set)
     await set.restart(0)

@@ -33,7 +33,8 @@ export const openBalancer = async (targets: readonly number[]): Promise<Balancer
     })
     sent.end(body)
   }
-  const server = createServer((from, to) => {
+  // A connection that is closed while its host uses it would be a fault of the balancer.
+  const server = createServer({ keepAliveTimeout: 0 }, (from, to) => {
     const pieces: Buffer[] = []
     from.on('data', (piece: Buffer) => pieces.push(piece))
     from.on('end', () => forward(from, to, Buffer.concat(pieces), balancer.next++, 0))

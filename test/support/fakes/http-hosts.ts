@@ -9,8 +9,8 @@ import type { JsonMap, Message } from './messages.ts'
 import { send } from './raw-http.ts'
 import type { RawReply } from './raw-http.ts'
 
-/** How often the stream of one request is opened again. */
-const MAX_RESUMES = 10
+/** How often the stream of one request is opened again, and a message sent again. */
+const MAX_RESUMES = 20
 
 /** Reads the answer to one POST to its end. */
 abstract class PostingHost extends BaseHost {
@@ -48,12 +48,20 @@ abstract class PostingHost extends BaseHost {
   async #post(text: string, pending: Tracked | undefined, options: CallOptions): Promise<void> {
     let abort: () => void = () => undefined
     if (pending !== undefined && this.era === 'modern') pending.cancel = () => abort()
-    const reply = await send(this.url, {
-      headers: { ...this.bearer(), ...this.headers(text), ...options.headers },
-      body: text,
-      agent: this.agent,
-      started: (stop) => (abort = stop),
-    })
+    const post = (): Promise<RawReply> =>
+      send(this.url, {
+        headers: { ...this.bearer(), ...this.headers(text), ...options.headers },
+        body: text,
+        agent: this.agent,
+        started: (stop) => (abort = stop),
+      })
+    let reply = await post()
+    // What has no answer of its own may be sent again: nothing of it is done twice.
+    const { resumes } = this.options
+    for (let tries = 0; pending === undefined && resumes !== undefined && reply.status >= 502 && tries < MAX_RESUMES; tries++) {
+      await resumes()
+      if (!this.isClosed) reply = await post()
+    }
     this.opened(reply)
     if (pending !== undefined) pending.status = reply.status
     await this.read(reply, pending)

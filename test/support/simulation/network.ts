@@ -221,7 +221,8 @@ export class SimulatedSocket extends Duplex {
     this.#network.sockets.delete(this)
     if (this.#timer !== undefined) this.#network.clock.clear(this.#timer)
     const peer = this.#peer
-    if (isSilent) peer?.stop(Infinity)
+    // A balancer finds out by its own checks, and servers are not waited for.
+    if (isSilent && peer?.node !== undefined) peer.stop(Infinity)
     else if (peer !== undefined) this.#network.clock.after(0, () => peer.reset())
   }
 
