@@ -293,6 +293,7 @@ test('B080 after the process that held it is gone, a retry is told so and the se
   expect(await host.call('tools/call', retry(round, toAll(round, accept('it'))))).toMatchObject({
     isError: true,
     content: [{ text: expect.stringMatching(/lost; the action may or may not have happened/) }],
+    _meta: { 'dev.trunkline/gateway': { kind: 'lost', executed: 'unknown' } },
   })
   expect(after.fake('a').all('tools/call')).toEqual([])
   rmSync(stateDir, { recursive: true })

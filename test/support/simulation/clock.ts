@@ -13,6 +13,8 @@ const EPOCH_MS = Date.UTC(2026, 7, 1)
 const IMMEDIATE_MS = 0.01
 const LONGEST_MS = 2 ** 31 - 1
 
+const NOTHING = (): void => undefined
+
 const real = {
   setImmediate: globalThis.setImmediate,
   setTimeout: globalThis.setTimeout,
@@ -33,7 +35,7 @@ export const realNowMs = real.now
 
 export class SimulatedTimer {
   readonly #clock: SimulatedClock
-  readonly run: () => void
+  run: () => void
   readonly order: number
   readonly everyMs: number | undefined
   /** Who made it, for the report of one that is left over. */
@@ -137,7 +139,13 @@ export class SimulatedClock {
     return entry
   }
 
+  /** The heap keeps a cleared timer until it would be due, and must not keep what it refers to. */
   clear(timer: SimulatedTimer): void {
+    this.#close(timer)
+    timer.run = NOTHING
+  }
+
+  #close(timer: SimulatedTimer): void {
     timer.isOpen = false
     this.#open.delete(timer)
   }
@@ -253,7 +261,7 @@ export class SimulatedClock {
         this.#push(timer)
         return true
       }
-      if (timer.everyMs === undefined) this.clear(timer)
+      if (timer.everyMs === undefined) this.#close(timer)
       else {
         timer.dueMs = this.#nowMs + timer.everyMs
         this.#push(timer)
