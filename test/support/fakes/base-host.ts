@@ -15,6 +15,8 @@ export class Tracked implements Pending {
   status: number | undefined
   /** Neither answered nor given up. */
   isOpen = true
+  /** It, and those that have resumed its stream. */
+  requests = 1
   readonly #raw = Promise.withResolvers<string>()
   readonly #over = Promise.withResolvers<void>()
 

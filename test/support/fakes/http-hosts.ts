@@ -132,6 +132,7 @@ export class SessionHost extends PostingHost {
       if (!isStandalone && last === undefined) return
       await resumes()
       if (this.isClosed) return
+      if (pending !== undefined) pending.requests++
       const next = await this.request('GET', { accept: 'text/event-stream', 'last-event-id': last }).catch(() => undefined)
       // It has ended for good: a host begins a new session, or takes a stream from its beginning.
       if (next !== undefined && next.status >= 400 && next.status < 500) {

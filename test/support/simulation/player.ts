@@ -16,6 +16,8 @@ export type Sleep = (ms: number) => Promise<void>
 export interface Ended {
   readonly end: End
   readonly isGivenUp: boolean
+  /** How many it took: its own, those with answers to questions, and those that resumed its stream. */
+  readonly requests: number
 }
 
 const CONNECTING: Readonly<Record<HostPlan['transport'], (gateway: TestGateway, options: HostOptions) => Promise<Host>>> = {
@@ -78,6 +80,7 @@ export class Player {
       ...(how === 'progress' && { _meta: { progressToken: nonce } }),
     }
     let isLate = false
+    let requests = 0
     const late = this.#sleep(giveUpMs).then(() => {
       isLate = true
       return undefined
@@ -85,14 +88,15 @@ export class Player {
     for (;;) {
       const pending = host.begin('tools/call', params)
       const message = await Promise.race([pending.response.catch(() => undefined), late, this.#dropped.get(host)?.promise])
+      requests += pending instanceof Tracked ? pending.requests : 1
       if (message === undefined) {
         if (isLate) pending.cancel()
         else this.#lost(host)
-        return { end: BROKEN, isGivenUp: isLate }
+        return { end: BROKEN, isGivenUp: isLate, requests }
       }
       if (this.#resumes && pending instanceof Tracked && pending.status === 404 && this.#open === host) void this.drop()
       const { result } = message
-      if (result?.['resultType'] !== 'input_required') return { end: this.#endOf(message, params), isGivenUp: false }
+      if (result?.['resultType'] !== 'input_required') return { end: this.#endOf(message, params), isGivenUp: false, requests }
       await this.#sleep(answerMs)
       const asked = Object.keys(result['inputRequests'] ?? {})
       params = {

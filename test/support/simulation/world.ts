@@ -62,7 +62,7 @@ const KINDS: ReadonlySet<string> = new Set(
     'downstream_error protocol overloaded shutting_down cancelled store_unavailable'
   ).split(' '),
 )
-/** Where several replicas serve, a call takes no longer than this beside what its server and its host take. */
+/** Where several replicas serve, a request takes no longer than this beside what its server and its host take. */
 const REPLICA_BOUND_MS = 35_000
 /** What may cost a call of a modern host nothing: it is repeated at the next replica. */
 const ROLLING_MS = 10_000
@@ -332,7 +332,7 @@ class World {
     const nonce = this.#referee.begin()
     if (host instanceof SessionHost && host.session !== undefined) this.#ownership.began(nonce, host.session)
     const startMs = performance.now()
-    const { end, isGivenUp } = await player.call(
+    const { end, isGivenUp, requests } = await player.call(
       host,
       `s${event.server}__t${event.tool}`,
       nonce,
@@ -346,7 +346,7 @@ class World {
     this.#referee.ended(nonce, end)
     this.#count(end)
     const lateMs = tookMs - event.workMs - event.answerMs - this.#frozenMs
-    if (this.#plan.replicas !== undefined && !isGivenUp && lateMs > REPLICA_BOUND_MS)
+    if (this.#plan.replicas !== undefined && !isGivenUp && lateMs > REPLICA_BOUND_MS * requests)
       this.found(`call ${nonce} took ${tookMs} ms: ${JSON.stringify(event)}`)
     if (end.type === 'failed' && !KINDS.has(end.kind) && !RPC_KINDS.has(end.kind))
       this.found(`call ${nonce} ended with the unknown kind ${end.kind}`)
@@ -492,7 +492,9 @@ class World {
   /** All hosts leave, and long after nothing of what they did is left. */
   async #rested(): Promise<void> {
     for (const player of this.#players) await player.end()
-    const isHalf = this.#plan.events.some((event) => event.do === 'stop' && event.forMs === null)
+    const isHalf = this.#plan.events.some(
+      (event) => (event.do === 'stop' && event.forMs === null) || (event.do === 'kill' && event.isSilent),
+    )
     await this.#sleep(isHalf ? HALF_OPEN_MS : REST_MS)
     const { running, store } = this.#deployment
     for (const { running: gateway } of running)
