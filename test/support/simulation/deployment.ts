@@ -91,6 +91,8 @@ export class Deployment {
     const seat = this.#seats[at]
     const gateway = seat?.gateway
     if (seat === undefined || gateway === undefined || seat.isRestarting) return
+    // One after the other: a replica is ready meanwhile.
+    if (this.#balancer !== undefined && !this.#seats.some((other) => other !== seat && other.isReady)) return
     const { node } = seat
     seat.isRestarting = true
     // The balancer looks whether replicas are ready; without one the gateway is reached no more.
