@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Running } from '../../../src/app.ts'
+import type { Running } from '../../../src/app/running.ts'
 import { openBalancer } from '../balancer.ts'
 import type { Balancer } from '../balancer.ts'
 import { startGateway } from '../gateway.ts'

@@ -12,7 +12,7 @@ import { runAt, SimulatedNode } from './node.ts'
 /** Name of its machine. */
 export const STORE = 'store'
 /** What may be there while no host is connected, besides the leases of replicas (decision 0071). */
-const AT_REST = /^(?:replicas|epoch|(?:session|fence|ended|lists|rate):.+)$/
+const AT_REST = /^(?:replicas|epoch|(?:session|fence|ended|settings|lists|rate):.+)$/
 
 /** Is told of what a replica has claimed. */
 export type Claimed = (session: string, by: SimulatedNode) => void
