@@ -114,7 +114,8 @@ class World {
 
   constructor(plan: Plan, machine: Machine, isDeep: boolean) {
     this.#plan = plan
-    this.#isDeep = isDeep
+    // What a killed process referred to is not looked for: nothing of it has been closed.
+    this.#isDeep = isDeep && !plan.events.some((event) => event.do === 'kill')
     this.#machine = machine
     this.#sleep = (ms) => new Promise((resolve) => machine.clock.after(ms, resolve))
     machine.network.maxDelayMs = plan.delayMs
