@@ -28,10 +28,14 @@ test.concurrent('a session is served by one replica at a time, however they are 
   expect(await simulate('--replicas', '5', '--seeds', '20', '--minutes', '1')).toMatch(/ 0 with findings\n/)
 }, 300_000)
 
-test.concurrent.each([[], ['--replicas', '4']])('a seed does the same each time %j', async (...options) => {
-  const figures = async (): Promise<string | undefined> =>
-    /^\d+ simulations, .* simulated hours/m.exec(await simulate('--seeds', '4', ...options))?.[0]
-  const first = await figures()
-  expect(first).toBeDefined()
-  expect(await figures()).toBe(first)
-}, 300_000)
+test.concurrent.each([[], ['--replicas', '4']])(
+  'a seed does the same each time %j',
+  async (...options) => {
+    const figures = async (): Promise<string | undefined> =>
+      /^\d+ simulations, .* simulated hours/m.exec(await simulate('--seeds', '4', ...options))?.[0]
+    const first = await figures()
+    expect(first).toBeDefined()
+    expect(await figures()).toBe(first)
+  },
+  300_000,
+)

@@ -354,7 +354,8 @@ export class SimulatedSocket extends Duplex {
   #touch(): void {
     if (this.#timer !== undefined) this.#network.clock.clear(this.#timer)
     this.#timer = undefined
-    if (this.timeout > 0 && !this.destroyed) this.#timer = this.#network.clock.after(this.timeout, () => this.emit('timeout'), this.node)
+    if (this.timeout > 0 && !this.destroyed)
+      this.#timer = this.#network.clock.after(this.timeout, () => this.emit('timeout'), this.node)
   }
 }
 

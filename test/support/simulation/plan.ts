@@ -169,7 +169,14 @@ export const planOf = (seed: number): Plan => {
   }
 }
 
-const HOSTS: readonly HostPlan['transport'][] = ['legacy http', 'legacy http', 'legacy http', 'modern http', 'modern http', 'legacy sse']
+const HOSTS: readonly HostPlan['transport'][] = [
+  'legacy http',
+  'legacy http',
+  'legacy http',
+  'modern http',
+  'modern http',
+  'legacy sse',
+]
 /** Of wall clocks; marks between replicas are good for five minutes. */
 const MAX_OFFSET_MS = 10_000
 /** Clocks of machines are off by a hundred; a virtual one that is moved may be off by more for a time. */

@@ -122,7 +122,10 @@ class World {
     machine.processes.isStubborn = plan.stubborn
     const isReplicated = plan.replicas !== undefined
     this.#players = plan.hosts.map((host, at) => new Player(host, () => this.#gatewayFor(at), this.#sleep, isReplicated))
-    this.#ownership = new Ownership(() => machine.clock.nowMs, (finding) => this.found(finding))
+    this.#ownership = new Ownership(
+      () => machine.clock.nowMs,
+      (finding) => this.found(finding),
+    )
     this.#deployment = new Deployment(machine, () => this.#setup, {
       folder: this.#folder,
       clocks: plan.replicas,
@@ -161,8 +164,7 @@ class World {
   async run(): Promise<void> {
     for (const [at, server] of this.#plan.servers.entries()) await this.#startServer(at, server)
     await this.#deployment.start()
-    for (const [at] of this.#players.entries())
-      this.#machine.network.aliases.set(FIRST_ALIAS + at, () => this.#deployment.port)
+    for (const [at] of this.#players.entries()) this.#machine.network.aliases.set(FIRST_ALIAS + at, () => this.#deployment.port)
     const startMs = performance.now()
     for (const event of this.#plan.events) {
       await this.#sleep(Math.max(0, startMs + event.atMs - performance.now()))

@@ -15,6 +15,15 @@ test('B202 events of a replica that another one may have replaced are not writte
   isLeased = false
   await append('2', 'late')
   const streams = await readStored(store, 'session')
-  expect([...streams].map(([name, { events: [event] }]) => [name, event?.text])).toEqual([['1', 'own']])
+  expect(
+    [...streams].map(
+      ([
+        name,
+        {
+          events: [event],
+        },
+      ]) => [name, event?.text],
+    ),
+  ).toEqual([['1', 'own']])
   vi.useRealTimers()
 })
