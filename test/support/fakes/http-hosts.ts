@@ -55,16 +55,22 @@ abstract class PostingHost extends BaseHost {
         agent: this.agent,
         started: (stop) => (abort = stop),
       })
-    let reply = await post()
-    // What has no answer of its own may be sent again: nothing of it is done twice.
-    const { resumes } = this.options
-    for (let tries = 0; pending === undefined && resumes !== undefined && reply.status >= 502 && tries < MAX_RESUMES; tries++) {
-      await resumes()
-      if (!this.isClosed) reply = await post()
-    }
+    const reply = pending === undefined ? await this.#repeated(post) : await post()
     this.opened(reply)
     if (pending !== undefined) pending.status = reply.status
     await this.read(reply, pending)
+  }
+
+  /** What has no answer of its own may be sent again: nothing of it is done twice. */
+  async #repeated(post: () => Promise<RawReply>): Promise<RawReply> {
+    const { resumes } = this.options
+    let reply = await post()
+    if (resumes === undefined) return reply
+    for (let tries = 0; reply.status >= 502 && !this.isClosed && tries < MAX_RESUMES; tries++) {
+      await resumes()
+      reply = await post()
+    }
+    return reply
   }
 
   /** Takes up what comes on one answer until it ends. */
@@ -128,8 +134,8 @@ export class SessionHost extends PostingHost {
     if (resumes === undefined) return
     const isStandalone = pending === undefined && reply === this.stream
     let last = lastIdOf(reply)
-    for (let tries = 0; !this.isClosed && (isStandalone || (pending?.isOpen === true && tries < MAX_RESUMES)); tries++) {
-      if (!isStandalone && last === undefined) return
+    for (let tries = 0; !this.isClosed; tries++) {
+      if (!isStandalone && (last === undefined || pending?.isOpen !== true || tries >= MAX_RESUMES)) return
       await resumes()
       if (this.isClosed) return
       if (pending !== undefined) pending.requests++

@@ -142,12 +142,7 @@ export class SimulatedSocket extends Duplex {
   #keepAlive = false
   #onConnected: (() => void)[] = []
 
-  constructor(
-    network: SimulatedNetwork,
-    port: number,
-    options: Partial<ConnectOptions> = {},
-    node: SimulatedNode | undefined = undefined,
-  ) {
+  constructor(network: SimulatedNetwork, port: number, options: Partial<ConnectOptions> = {}, node?: SimulatedNode) {
     super({ allowHalfOpen: options.allowHalfOpen ?? false })
     this.#network = network
     this.node = node
