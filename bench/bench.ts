@@ -21,7 +21,7 @@ import { lists } from './lists.ts'
 import { findPeers } from './peers.ts'
 import { ROOT } from './process.ts'
 import { takeProfiles, WALKS } from './profiling.ts'
-import { type Load, machine, render, type Report, rowName, versions } from './report.ts'
+import { type Load, machine, render, renderSections, type Report, rowName, versions } from './report.ts'
 import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
 import { runRounds } from './rounds.ts'
 import { sessions } from './sessions.ts'
@@ -29,6 +29,7 @@ import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
 import { tail } from './tail.ts'
 import { turns } from './turns.ts'
+import { workers } from './workers.ts'
 
 const PAGE = join(ROOT, 'docs/benchmarks.md')
 const NOTES = join(ROOT, 'bench/notes.md')
@@ -37,6 +38,7 @@ const COMMITTED = join(ROOT, 'bench/figures.json')
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
   full: { type: 'boolean', default: false },
+  sections: { type: 'string' },
   rounds: { type: 'string', default: '9' },
   subjects: { type: 'string' },
   payloads: { type: 'string' },
@@ -49,11 +51,29 @@ const OPTIONS = {
 } as const
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>
 
-const USAGE = `npm run bench -- [--quick] [--full] [--rounds N] [--minutes N] [--subjects direct,raw,…] [--payloads prose,dense,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
+/** Each with its share of the time, where that is limited; the rounds of all subjects have most of it. */
+const SECTIONS = [
+  ['start', coldStarts, 4],
+  ['sessions', sessions, 5],
+  ['lists', lists, 5],
+  ['changes', changes, 5],
+  ['first-bytes', firstBytes, 4],
+  ['peaks', peaks, 5],
+  ['neighbours', tail, 8],
+  ['growth', growth, 10],
+  ['turns', turns, 2],
+  ['workers', workers, 5],
+] as const
+type Section = (typeof SECTIONS)[number]
+const ROUNDS_WEIGHT = 48
+const PROFILES_WEIGHT = 4
+
+const USAGE = `npm run bench -- [--quick] [--full] [--sections start,…] [--rounds N] [--minutes N] [--subjects direct,raw,…] [--payloads prose,dense,…] [--peers DIR] [--json FILE] [--read FILE] [--write] [--compare]
   --quick      one short round: shows that everything works, says nothing about speed
-  --full       every transport and payload, cold start, memory, lists and their changes, streams, growth, profiles, and the goals
+  --full       every transport and payload, cold start, memory, lists and their changes, streams, growth, workers, profiles, and the goals
+  --sections   of ${SECTIONS.map(([name]) => name).join(', ')}: these alone, without the table of calls; with --read they take the place of those in FILE
   --rounds     rounds that count, 9 by default
-  --minutes    with --full: rounds are left out, down to 3, so that the run takes about so long; 18 by default
+  --minutes    with --full or --sections: rounds are left out, down to 3, so that the run takes about so long; 18 by default with --full
   --subjects   of ${SUBJECTS.map(({ name }) => name).join(', ')}, and the peers; all by default
   --payloads   of ${PAYLOAD_KINDS.join(', ')}, or all; prose by default, all with --full
   --peers      a folder in which npm installed mcp-hub, mcp-proxy and supergateway, and in which agentgateway may lie (else it is looked for in PATH)
@@ -68,38 +88,23 @@ const effortOf = (values: Values): Effort => {
   const rounds = numberOf('--rounds', values.rounds)
   if (values.quick) return { rounds: 1, warmUp: 0, warmUpCalls: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
   const common = { rounds, sessions: 1_000, servers: [1, 10, 100] }
-  // A full run has some hundred processes: what compiles the code are the calls before the rounds.
-  if (values.full) return { ...common, warmUp: 1, warmUpCalls: WARM_UP_CALLS, forMs: 150, warmUpMs: 120 }
-  return { ...common, warmUp: 2, warmUpCalls: WARM_UP_CALLS, forMs: 300, warmUpMs: 600 }
+  if (values.full || values.sections !== undefined)
+    return { ...common, warmUp: 1, warmUpCalls: WARM_UP_CALLS, forMs: 150, warmUpMs: 200 }
+  return { ...common, warmUp: 2, warmUpCalls: WARM_UP_CALLS, forMs: 300, warmUpMs: 300 }
 }
 const WARM_UP_CALLS = 8_000
 const FULL_MINUTES = 18
-
-/** Each with its share of the time, where that is limited; the rounds of all subjects have most of it. */
-const SECTIONS = [
-  ['cold start', coldStarts, 4],
-  ['sessions', sessions, 5],
-  ['lists', lists, 5],
-  ['changes', changes, 5],
-  ['first bytes', firstBytes, 4],
-  ['peaks', peaks, 5],
-  ['neighbours', tail, 8],
-  ['growth', growth, 10],
-  ['turns', turns, 2],
-] as const
-const ROUNDS_WEIGHT = 48
-const PROFILES_WEIGHT = 4
-const WEIGHT = SECTIONS.reduce((sum, [, , weight]) => sum + weight, ROUNDS_WEIGHT + PROFILES_WEIGHT)
 
 /** What only `--full` measures, one section after the other so that none disturbs another. */
 const measureSections = async (
   stage: Stage,
   subjects: readonly Subject[],
   effort: Effort,
+  sections: readonly Section[],
   budget: Budget,
 ): Promise<readonly Figure[]> => {
   const figures: Figure[] = []
-  for (const [name, section, weight] of SECTIONS) {
+  for (const [name, section, weight] of sections) {
     const deadline = budget.part(weight)
     const started = performance.now()
     await stage.attempt(name, async () => {
@@ -117,6 +122,15 @@ const chosen = (names: string | undefined, known: readonly Subject[], absent: Re
   if (unknown === undefined) return known.filter(({ name }) => wanted.includes(name))
   if (absent[unknown] !== undefined) throw new UsageError(`--subjects: ${unknown} is not here: ${absent[unknown]}`)
   throw new UsageError(`--subjects: no subject "${unknown}"; there are ${known.map(({ name }) => name).join(', ')}`)
+}
+
+const sectionsOf = ({ full, sections }: Values): readonly Section[] => {
+  if (sections === undefined) return full ? SECTIONS : []
+  const wanted = sections.split(',')
+  const unknown = wanted.find((name) => !SECTIONS.some(([known]) => known === name))
+  if (unknown !== undefined)
+    throw new UsageError(`--sections: no section "${unknown}"; there are ${SECTIONS.map(([name]) => name).join(', ')}`)
+  return SECTIONS.filter(([name]) => wanted.includes(name))
 }
 
 const kindsOf = (names: string): readonly PayloadKind[] => {
@@ -146,7 +160,9 @@ const refuseBusy = async (): Promise<void> => {
 
 const measure = async (values: Values): Promise<Report> => {
   const effort = effortOf(values)
-  const { full: isFull } = values
+  const sections = sectionsOf(values)
+  const isAlone = values.sections !== undefined
+  const isFull = values.full && !isAlone
   const kinds = kindsOf(values.payloads ?? (isFull && !values.quick ? 'all' : values.quick ? 'prose,dense' : 'prose'))
   const minutes = values.minutes === undefined ? undefined : numberOf('--minutes', values.minutes, true)
   const peers = await findPeers(values.peers)
@@ -157,9 +173,10 @@ const measure = async (values: Values): Promise<Report> => {
   await using stage = await openStage()
   const interrupted = (): void => void stage[Symbol.asyncDispose]().finally(() => process.exit(130))
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
-  const budget = new Budget(isFull && !values.quick ? (minutes ?? FULL_MINUTES) : undefined, WEIGHT)
-  const rowsUntil = budget.part(ROUNDS_WEIGHT)
-  const [rows, memory] = await stage.section(async (inner) => {
+  const weight = sections.reduce((sum, [, , weight]) => sum + weight, isFull ? ROUNDS_WEIGHT + PROFILES_WEIGHT : 0)
+  const budget = new Budget(values.quick ? undefined : isFull ? (minutes ?? FULL_MINUTES) : isAlone ? minutes : undefined, weight)
+  const measureRows = async (inner: Stage) => {
+    const rowsUntil = isFull ? budget.part(ROUNDS_WEIGHT) : undefined
     const contestants = await openField(inner, subjects, {
       isWanted: !isFull ? overHttp : values.quick ? isShown : () => true,
       cells: (subject, between) => (isFull ? fullCells(subject, between, kinds) : plainCells(kinds)),
@@ -170,15 +187,16 @@ const measure = async (values: Values): Promise<Report> => {
       contestants,
       effort,
       rowsUntil,
-      (round) => log(round < 0 ? `warm-up, ${-round} to go` : `round ${round + 1} of at most ${effort.rounds}`),
+      (round) => log(`round ${round + 1} of at most ${effort.rounds}`),
       (name, error) => inner.lose(name, error),
     )
     const peakOf = ({ instances }: (typeof contestants)[number]) =>
       Math.max(...instances.map(({ pid }) => peakMiB(processTree(pid))))
     return [rows, contestants.map((one) => [rowName(one), peakOf(one)] as const)] as const
-  })
-  const able = subjects.filter(({ name }) => rows.some(({ subject }) => subject === name))
-  const figures = isFull ? await measureSections(stage, able, effort, budget) : []
+  }
+  const [rows, memory] = isAlone ? [[], []] : await stage.section(measureRows)
+  const able = isAlone ? subjects : subjects.filter(({ name }) => rows.some(({ subject }) => subject === name))
+  const figures = await measureSections(stage, able, effort, sections, budget)
   if (isFull) log('profiles')
   const profiles = isFull ? await takeProfiles(stage, values.quick ? WALKS.slice(0, 1) : WALKS, values.quick ? 200 : 3_000) : []
   const ended = machineTime()
@@ -205,9 +223,31 @@ const measure = async (values: Values): Promise<Report> => {
     absent: peers.absent,
     peers: peers.subjects.map(({ name }) => name),
     figures,
-    goals: isFull ? goalsOf(rows, figures, load.isBusy) : [],
+    goals:
+      isFull || isAlone ? goalsOf(rows, figures, load.isBusy).filter(({ measured }) => isFull || measured !== undefined) : [],
     profiles,
   }
+}
+
+/** `report` with the sections that were measured again. */
+const withAgain = (report: Report, again: Report, names: string): Report => {
+  const isSame = (one: Figure, other: Figure) =>
+    one.section === other.section && one.subject === other.subject && one.what === other.what
+  const kept = report.figures.filter((one) => !again.figures.some((other) => isSame(one, other)))
+  const figures = [...kept, ...again.figures].toSorted(bySection([...report.figures, ...again.figures]))
+  return {
+    ...report,
+    figures,
+    goals: goalsOf(report.rows, figures, report.load.isBusy || again.load.isBusy),
+    failed: { ...report.failed, ...again.failed },
+    again: [...(report.again ?? []), { names, date: again.date, load: again.load }],
+  }
+}
+
+/** Figures of a section stand together, sections in the order in which they were first met. */
+const bySection = (figures: readonly Figure[]) => {
+  const order = [...new Set(figures.map(({ section }) => section))]
+  return (one: Figure, other: Figure) => order.indexOf(one.section) - order.indexOf(other.section)
 }
 
 /** How anyone repeats the run; `DIR`: a folder with the peers. */
@@ -251,9 +291,13 @@ const run = async (): Promise<boolean> => {
   const values = parseOptions(process.argv.slice(2), OPTIONS)
   if (values.json !== undefined) await awaitWritable('--json', values.json)
   const committed = values.compare ? await read<Figures>('--compare', COMMITTED) : undefined
-  const report = values.read === undefined ? await measure(values) : await read<Report>('--read', values.read)
+  if (values.write && values.sections !== undefined && values.read === undefined)
+    throw new UsageError('--write: a page holds a whole run; name its JSON with --read, or leave --sections out')
+  const earlier = values.read === undefined ? undefined : await read<Report>('--read', values.read)
+  const measured = earlier === undefined || values.sections !== undefined ? await measure(values) : undefined
+  const report = earlier && measured ? withAgain(earlier, measured, values.sections ?? '') : (earlier ?? measured!)
   const page = render(report, await readFile(NOTES, 'utf8'))
-  process.stdout.write(page)
+  process.stdout.write(measured && values.sections !== undefined ? renderSections(measured) : page)
   if (values.json !== undefined) await writeFile(values.json, JSON.stringify(report, undefined, 1))
   const sound = isSound(report)
   if (committed !== undefined) process.stdout.write(`\n${renderComparison(committed, inShort(report))}`)

@@ -39,6 +39,8 @@ export interface BurstOptions {
   readonly forMs: number
   /** No more calls than these are begun. */
   readonly calls?: number
+  /** Calls before, for so long, that are not counted: what a process has not run for half a minute is compiled anew. */
+  readonly warmUpMs?: number
   /** Read when all connections are warm, and again when the last call has ended: such as the CPU a process has used. */
   readonly meter: () => number
 }
@@ -213,8 +215,12 @@ export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Pr
     ready,
     burst: async (options) => {
       const connections = await ready(options)
+      const { warmUpMs = 0 } = options
       try {
-        return await metered(options.meter, () => connections.run(options.forMs))
+        const warm = warmUpMs > 0 ? await connections.run(warmUpMs) : undefined
+        const measured = await metered(options.meter, () => connections.run(options.forMs))
+        if (warm === undefined || warm.bad === 0) return measured
+        return { ...measured, bad: warm.bad + measured.bad, firstBad: warm.firstBad }
       } finally {
         connections.close()
       }

@@ -4,11 +4,12 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { numberOf, parseOptions, runProgram } from './command-line.ts'
+import { numberOf, parseOptions, runProgram, UsageError } from './command-line.ts'
 import { openHostOf, openStage, type Stage } from './field.ts'
 import { flameGraph } from './flame-graph.ts'
 import { type CpuProfile, openInspector } from './inspector.ts'
-import { TOOLS, type HostKind, type ServerKind, type ToolName } from './payload.ts'
+import { TOOLS, textSize, type HostKind, type ServerKind, toolOf, type ToolName } from './payload.ts'
+import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
 import { breakdown, folded, type Breakdown } from './profile.ts'
 import { SUBJECTS, type Subject } from './subjects.ts'
 
@@ -16,17 +17,38 @@ export interface Walk {
   readonly host: HostKind
   readonly server: ServerKind
   readonly tool: ToolName
+  readonly kind: PayloadKind
 }
 
 /** What is profiled. */
 export const WALKS: readonly Walk[] = [
-  { host: 'legacy', server: 'legacy', tool: 't100' },
-  { host: 'modern', server: 'stdio', tool: 't100' },
-  { host: 'legacy', server: 'legacy', tool: 't1m' },
+  { host: 'legacy', server: 'legacy', tool: 't100', kind: 'prose' },
+  { host: 'modern', server: 'stdio', tool: 't100', kind: 'prose' },
+  { host: 'legacy', server: 'legacy', tool: 't10k', kind: 'dense' },
+  { host: 'legacy', server: 'legacy', tool: 't1m', kind: 'prose' },
 ]
 
-const nameOf = ({ host, server, tool }: Walk): string =>
-  `${host} → ${server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}`
+const nameOf = ({ host, server, tool, kind }: Walk): string =>
+  `${host} → ${server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}${kind === 'prose' ? '' : ` ${kind}`}`
+
+const HOSTS: readonly HostKind[] = ['legacy', 'modern', 'http-sse', 'stdio']
+const SERVERS: readonly ServerKind[] = [...HOSTS, 'sse-reply']
+
+/** `stdio,stdio,t10k,dense`: host, server, size, kind. */
+const walkOf = (text: string): Walk => {
+  const [host, server, tool, kind = 'prose', ...more] = text.split(',')
+  const found = {
+    host: HOSTS.find((name) => name === host),
+    server: SERVERS.find((name) => name === server),
+    tool: (Object.keys(TOOLS) as ToolName[]).find((name) => name === tool),
+    kind: PAYLOAD_KINDS.find((name) => name === kind),
+  }
+  if (more.length > 0 || Object.values(found).includes(undefined))
+    throw new UsageError(
+      `--walk: expected HOST,SERVER,SIZE,KIND of ${HOSTS.join('|')}; ${SERVERS.join('|')}; ${Object.keys(TOOLS).join('|')}; ${PAYLOAD_KINDS.join('|')}; got ${text}`,
+    )
+  return found as Walk
+}
 
 export interface Taken extends Breakdown {
   readonly name: string
@@ -35,15 +57,15 @@ export interface Taken extends Breakdown {
 const takeOne = async (
   stage: Stage,
   trunkline: Subject,
-  { host: kind, server, tool }: Walk,
+  { host: hostKind, server, tool, kind }: Walk,
   forMs: number,
 ): Promise<CpuProfile> => {
   // From its sources: in the bundle that is measured elsewhere nothing tells which room a function is of.
   const unbundled: Subject = { ...trunkline, command: (context) => trunkline.command({ ...context, main: 'src/main.ts' }) }
-  const started = await stage.start(unbundled, [await stage.server(server)], false, ['--inspect=127.0.0.1:0'])
-  const host = stage.stack.use(await openHostOf(trunkline, started.reach, kind))
-  const burst = (ms: number) =>
-    host.burst({ ask: { tool: trunkline.prefix + tool, size: TOOLS[tool] }, inFlight: 32, forMs: ms, meter: () => 0 })
+  const started = await stage.start(unbundled, [await stage.server(server)], hostKind === 'stdio', ['--inspect=127.0.0.1:0'])
+  const host = stage.stack.use(await openHostOf(trunkline, started.reach, hostKind))
+  const ask = { tool: trunkline.prefix + toolOf(tool, kind), size: textSize(tool, kind) }
+  const burst = (ms: number) => host.burst({ ask, inFlight: 32, forMs: ms, meter: () => 0 })
   await burst(forMs) // so that code is compiled
   const inspector = stage.stack.use(await openInspector(started.inspector!))
   return inspector.profile(async () => {
@@ -70,20 +92,23 @@ export const takeProfiles = async (
   return taken
 }
 
-const USAGE = `npm run profile -- [--out DIR] [--seconds N]
+const USAGE = `npm run profile -- [--out DIR] [--seconds N] [--walk HOST,SERVER,SIZE,KIND]
   Profiles the gateway under calls: ${WALKS.map(nameOf).join('; ')}.
   --out        where each goes as .svg (flame graph), .folded (stacks) and .cpuprofile (DevTools); .profile by default
-  --seconds    how long each is watched, after as long to warm up; 5 by default`
+  --seconds    how long each is watched, after as long to warm up; 5 by default
+  --walk       this one alone, such as stdio,stdio,t10k,dense`
 
 const run = async (): Promise<boolean> => {
-  const { out, seconds } = parseOptions(process.argv.slice(2), {
+  const { out, seconds, walk } = parseOptions(process.argv.slice(2), {
     out: { type: 'string', default: '.profile' },
     seconds: { type: 'string', default: '5' },
+    walk: { type: 'string' },
   })
   const forMs = numberOf('--seconds', seconds, true) * 1e3
+  const walks = walk === undefined ? WALKS : [walkOf(walk)]
   await mkdir(out, { recursive: true })
   await using stage = await openStage()
-  const taken = await takeProfiles(stage, WALKS, forMs, async (name, profile) => {
+  const taken = await takeProfiles(stage, walks, forMs, async (name, profile) => {
     const file = join(out, name.replaceAll(/[^\w]+/g, '-'))
     const stacks = folded(profile)
     await writeFile(`${file}.cpuprofile`, JSON.stringify(profile))

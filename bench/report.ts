@@ -34,6 +34,8 @@ export interface Report {
   readonly figures: readonly Figure[]
   readonly goals: readonly Goal[]
   readonly profiles: readonly Taken[]
+  /** Sections that were measured again, after the run. */
+  readonly again?: readonly { readonly names: string; readonly date: string; readonly load: Load }[]
 }
 
 /** What else the machine did. */
@@ -194,6 +196,9 @@ The yardstick is raw beside the same.`,
   'growth in one process': `The same process before and after; beside each burst one of a second process that does not grow, whose change is divided out. Servers and
 tools are added by reloading the configuration. Calls of many sessions: each session has one call under way, eight servers share them, and the yardstick
 is one call at a time.`,
+  workers: `\`listen.workers: 2\` beside 1, before one server of the modern era; a call carries some two hundred records (10 KB of arguments), and ten rules of a policy
+look at each of them. The yardstick is one worker; that of the host and the server is the gateway of the same row: they share the cores with it. CPU and memory
+are those of all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option.`,
   'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn, which is what Node reads at most from one pipe before it turns to
 others. CPU time of the thread in the longest turn, the last one with the whole message included.`,
 }
@@ -204,6 +209,18 @@ const roundsOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(({ cp
 const loadText = ({ before, after, others, isBusy, minutes }: Load): string =>
   `The run took ${minutes.toFixed(1)} minutes. Load average of the minute before it ${before.toFixed(2)}, at its end ${after.toFixed(2)} (its own processes included); other
 processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.`
+
+const againText = ({ again = [] }: Report): string =>
+  again
+    .map(
+      ({ names, date, load: { others, isBusy } }) =>
+        `Measured again on ${date}: ${names}; other processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy**' : ''}.\n`,
+    )
+    .join('')
+
+/** Sections that were measured alone. */
+export const renderSections = (report: Report): string =>
+  `${loadText(report.load)}\n\n${goalTable(report.goals)}\n\n${fullText(report)}`
 
 /** The page. The same text goes to the terminal. `notes`: what a person wrote to go with it. */
 export const render = (report: Report, notes: string): string => {
@@ -219,14 +236,14 @@ export const render = (report: Report, notes: string): string => {
 Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machine.cpu}), Linux ${machine.kernel}, ${versionText}.
 
 ${loadText(load)}
-
+${againText(report)}
 ${goals.length === 0 ? '' : `## In short\n\n${answersText(report)}\n\n## Goals\n\n${goalTable(goals)}\n\n## How it is measured\n\n`}One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
 bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28, \`sse-reply\` is a legacy
 server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
 refuses requests without one; \`trunkline-jwt\` verifies its signature.
 
-Everything is up at once. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}In each of ${roundsOf(rows)} rounds (before them ${options.warmUp} of bursts of ${options.warmUpMs} ms for each process, to warm up) every subject has one burst of ${options.forMs} ms per column,
-in an order that rotates. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
+Everything is up at once. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}In each of ${roundsOf(rows)} rounds every subject has one burst of ${options.forMs} ms per column, in an order that rotates,
+after ${options.warmUpMs} ms of the same calls that do not count: V8 forgets compiled code that has not run for a while. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
 reply: status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
 
 ## CPU per call, as a ratio to raw

@@ -12,9 +12,7 @@ import { quantile, spread, type Spread } from './stats.ts'
 
 export interface RoundsOptions {
   readonly rounds: number
-  /** Rounds before those that count. */
-  readonly warmUp: number
-  /** Length of a burst, ms; of one to warm up. */
+  /** Length of a burst, ms; of the calls before it that do not count. */
   readonly forMs: number
   readonly warmUpMs: number
   /** Calls of 100 B that each process has answered before the first round. */
@@ -25,7 +23,7 @@ export interface RoundsOptions {
 export interface Row extends Cell {
   readonly subject: string
   readonly between: Between
-  /** Over all rounds, warm-up included. */
+  /** Over all rounds. */
   readonly calls: number
   readonly bad: number
   readonly firstBad: string | undefined
@@ -57,10 +55,12 @@ const askOf = (prefix: string, { tool, kind, way }: Cell) =>
     ? { tool: `${prefix}t100`, size: TOOLS.t100, carried: { tool, kind } }
     : { tool: prefix + toolOf(tool, kind), size: textSize(tool, kind) }
 
-const measure = async (prefix: string, { host, pid }: Instance, cell: Cell, forMs: number): Promise<Sample> => {
+type Lengths = Pick<RoundsOptions, 'forMs' | 'warmUpMs'>
+
+const measure = async (prefix: string, { host, pid }: Instance, cell: Cell, lengths: Lengths): Promise<Sample> => {
   const meter = () => cpuMicros(processTree(pid))
   const { inFlight } = cell
-  const { latencies, used, seconds, ...rest } = await host.burst({ ask: askOf(prefix, cell), inFlight, forMs, meter })
+  const { latencies, used, seconds, ...rest } = await host.burst({ ask: askOf(prefix, cell), inFlight, meter, ...lengths })
   const calls = latencies.length
   const timing = { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) }
   return { ...rest, ...timing, calls, cpuPerCall: used / calls, callsPerSecond: calls / seconds }
@@ -90,13 +90,12 @@ const warmUp = async ({ prefix, instances }: Contestant, calls: number): Promise
  */
 export const runRounds = async (
   contestants: readonly Contestant[],
-  { rounds, warmUp: before, forMs, warmUpMs, warmUpCalls }: RoundsOptions,
+  { rounds, forMs, warmUpMs, warmUpCalls }: RoundsOptions,
   deadline: Deadline,
   onRound: (round: number) => void,
   lose: (name: string, error: unknown) => void,
 ): Promise<readonly Row[]> => {
   const samples = new Map<Contestant, Map<string, Sample[]>>(contestants.map((one) => [one, new Map()]))
-  const calls = new Map<Contestant, Map<string, Sample[]>>(contestants.map((one) => [one, new Map()]))
   const attempt = async (contestant: Contestant, what: string, work: () => Promise<void>): Promise<void> => {
     if (!samples.has(contestant)) return
     try {
@@ -109,49 +108,39 @@ export const runRounds = async (
   if (warmUpCalls > 0) for (const one of contestants) await attempt(one, 'warm-up', () => warmUp(one, warmUpCalls))
 
   const cells = new Map(contestants.flatMap(({ cells }) => cells.map((cell) => [cellName(cell), cell])))
-  const copies = Math.max(...contestants.map(({ instances }) => instances.length))
-  const takePart = async (round: number, isWarmUp: boolean): Promise<void> => {
+  const takePart = async (round: number): Promise<void> => {
     for (const [at, [name, cell]] of [...cells].entries()) {
       const able = contestants.filter((one) => one.cells.some((own) => cellName(own) === name))
       for (let turn = 0; turn < able.length; turn++) {
         const contestant = able[(turn + at + round) % able.length]
         const instance = contestant.instances[round % contestant.instances.length]
-        // One that has fewer processes than others is warm by then.
-        if (isWarmUp && round >= before * contestant.instances.length) continue
         await attempt(contestant, name, async () => {
-          const sample = await measure(contestant.prefix, instance, cell, isWarmUp ? warmUpMs : forMs)
-          push(calls, contestant, name, sample)
-          if (!isWarmUp) push(samples, contestant, name, sample)
+          push(samples, contestant, name, await measure(contestant.prefix, instance, cell, { forMs, warmUpMs }))
         })
       }
     }
   }
-  for (let round = 0; round < before * copies; round++) {
-    onRound(round - before * copies)
-    await takePart(round, true)
-  }
   const started = performance.now()
   for (let round = 0; round < rounds && !isOver(deadline, round, (performance.now() - started) / round); round++) {
     onRound(round)
-    await takePart(round, false)
+    await takePart(round)
   }
 
   const left = [...samples.keys()]
   const row = (contestant: Contestant, cell: Cell): Row => {
     const name = cellName(cell)
     const counted = samples.get(contestant)!.get(name)!
-    const all = calls.get(contestant)!.get(name)!
     const yardstick = left.find((one) => isYardstick(one, contestant.between))
     const base = yardstick && samples.get(yardstick)!.get(name)
     const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
-    const sum = (field: 'calls' | 'bad') => all.reduce((sum, sample) => sum + sample[field], 0)
+    const sum = (field: 'calls' | 'bad') => counted.reduce((sum, sample) => sum + sample[field], 0)
     return {
       ...cell,
       subject: contestant.subject,
       between: contestant.between,
       calls: sum('calls'),
       bad: sum('bad'),
-      firstBad: all.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
+      firstBad: counted.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
       cpuPerCall: spread(pick('cpuPerCall')),
       cpuByRound: pick('cpuPerCall'),
       ratio: base && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / base[round].cpuPerCall)),

@@ -98,6 +98,18 @@ const trunkline = async (
   return { args: await gatewayCommand(folder, config, main) }
 }
 
+/** The gateway with more in its configuration than the subjects have, for a section of its own. */
+export const configuredTrunkline = (
+  name: string,
+  more: { readonly listen?: object; readonly [section: string]: unknown },
+): Subject => ({
+  name,
+  what: 'the same as trunkline, configured as its section says',
+  between: SAME.slice(0, 2),
+  prefix: 'a__',
+  command: (context) => trunkline(context, BY_TOKEN, more),
+})
+
 /** As a team may have them; none denies what is called here. */
 const TEN_RULES = {
   default: 'allow',

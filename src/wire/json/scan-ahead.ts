@@ -11,6 +11,7 @@
 import { CHECK_BEGINNING, DOUBT, Kernel, MORE, ValueSkip } from '../kernel/kernel.ts'
 import type { Member } from './scan.ts'
 import { ScanError } from './scan-error.ts'
+import { restOfString, stringEnd } from './tokens.ts'
 
 /** How far a list is read. */
 export class ListProgress {
@@ -45,22 +46,28 @@ const MIN_KNOWN_BYTES = 4 * 1024
 export interface AheadOptions {
   readonly firstBytes?: number
   readonly stepBytes?: number
+  /** Values of fewer bytes are read again; more than the beginning of a string that is checked byte by byte. */
+  readonly minKnownBytes?: number
 }
 
 export class ScanAhead {
   readonly #stepBytes: number
-  /** Ends of large objects and arrays by their beginning. */
+  readonly #minKnownBytes: number
+  /** Ends of large objects, arrays and strings by their beginning. */
   readonly #ends = new Map<number, number>()
   readonly #lists = new Map<number, ListProgress>()
   /** The value that is incomplete: where it begins, and up to where it is read. */
   #open: { readonly start: number; to: number; readonly skip: ValueSkip } | undefined
+  /** The string that is incomplete: where it begins, and where the search for its end goes on. */
+  #string: { readonly start: number; readonly to: number } | undefined
   #nextBytes: number
   /** The kernel is missing, or could not decide: the rest is read at once. */
   #isOff = Kernel.shared === undefined
   #isComplete = false
 
-  constructor({ firstBytes = AHEAD_FROM_BYTES, stepBytes = STEP_BYTES }: AheadOptions = {}) {
+  constructor({ firstBytes = AHEAD_FROM_BYTES, stepBytes = STEP_BYTES, minKnownBytes = MIN_KNOWN_BYTES }: AheadOptions = {}) {
     this.#nextBytes = firstBytes
+    this.#minKnownBytes = minKnownBytes
     this.#stepBytes = stepBytes
   }
 
@@ -73,7 +80,7 @@ export class ScanAhead {
     } catch (error) {
       if (error !== NOT_YET && !(error instanceof ScanError)) throw error
     }
-    // Within one long string each scan begins at its quote: then the next one waits until there is twice as much.
+    // Where a scan learned nothing, such as in a run of backslashes, the next one waits until there is twice as much.
     this.#nextBytes = this.#progress() > before ? receivedBytes + this.#stepBytes : 2 * receivedBytes
   }
 
@@ -95,11 +102,27 @@ export class ScanAhead {
     } else if (end === MORE) open.to = bytes.length
     else {
       if (this.#open === open) this.#open = undefined
-      if (end - at >= MIN_KNOWN_BYTES) this.#ends.set(at, end)
+      if (end - at >= this.#minKnownBytes) this.#ends.set(at, end)
       return end
     }
     if (this.#isComplete) return undefined
     throw NOT_YET
+  }
+
+  /** The offset behind the string at `at`. Throws `ScanError` where the bytes end within it; the next search goes on there. */
+  stringEnd(bytes: Buffer, at: number): number {
+    const known = this.#ends.get(at)
+    if (known !== undefined) return known
+    if (bytes.length - at < this.#minKnownBytes) return stringEnd(bytes, at, false)
+    try {
+      const end = this.#string?.start === at ? restOfString(bytes, this.#string.to) : stringEnd(bytes, at, false)
+      if (end - at >= this.#minKnownBytes) this.#ends.set(at, end)
+      return end
+    } catch (error) {
+      if (error instanceof ScanError && error.offset === bytes.length)
+        this.#string = { start: at, to: beforeBackslashes(bytes, at + 1) }
+      throw error
+    }
   }
 
   /** How far the list at `at` is read. */
@@ -118,9 +141,18 @@ export class ScanAhead {
 
   /** Grows with each byte that need not be read again. */
   #progress(): number {
-    let furthest = this.#open?.to ?? 0
+    let furthest = Math.max(this.#open?.to ?? 0, this.#string?.to ?? 0)
     for (const { at } of this.#lists.values()) furthest = Math.max(furthest, at)
     for (const end of this.#ends.values()) furthest = Math.max(furthest, end)
     return furthest
   }
+}
+
+const BACKSLASH = 0x5c
+
+/** Where the backslashes begin with which the bytes end, so that the next byte is not taken for what it is not. */
+const beforeBackslashes = (bytes: Buffer, first: number): number => {
+  let at = bytes.length
+  while (at > first && bytes[at - 1] === BACKSLASH) at--
+  return at
 }

@@ -282,7 +282,7 @@ export class Scanner {
     this.#count(at)
     const { bytes } = this
     const byte = byteAt(bytes, at)
-    if (byte === QUOTE) return stringEnd(bytes, at, this.#strict, this.#isPlain)
+    if (byte === QUOTE) return this.#ahead?.stringEnd(bytes, at) ?? stringEnd(bytes, at, this.#strict, this.#isPlain)
     if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return scalarEnd(bytes, at, this.#strict, this.#isPlain)
     if (!this.#isPlain && bytes.length - at >= MIN_KERNEL_BYTES) {
       const end = this.#skipped(at)

@@ -43,17 +43,20 @@ export const stringEnd = (bytes: Buffer, from: number, strict: boolean, isPlain 
       else if (byte < 0x20) throw syntax('control character in a string', at)
       else at++
     }
-    if (!strict || at >= bytes.length) {
-      const quote = closingQuote(bytes, at, isPlain)
-      if (quote === -1) throw syntax('unterminated string', bytes.length)
-      return quote + 1
-    }
+    if (!strict || at >= bytes.length) return restOfString(bytes, at, isPlain)
     if (!isPlain && bytes.length - at >= MIN_KERNEL_BYTES) {
       const found = Kernel.shared?.checkedStringEnd(bytes, at) ?? DOUBT
       if (found >= 0) return found
     }
     end = bytes.length
   }
+}
+
+/** The offset behind the string that contains `from`, a byte that is not escaped. */
+export const restOfString = (bytes: Buffer, from: number, isPlain = false): number => {
+  const quote = closingQuote(bytes, from, isPlain)
+  if (quote === -1) throw syntax('unterminated string', bytes.length)
+  return quote + 1
 }
 
 /** The text between two quotes, which may be invalid where the scan was lenient. Decodes only where there is a backslash. */

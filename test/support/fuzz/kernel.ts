@@ -186,7 +186,7 @@ const aheadTarget: Target = {
   check: (input) => {
     const pick = numbersFrom(input)
     const whole = Buffer.from(`${damaged(resultFrom(input, pick), pick)}${' '.repeat(pick(2) * 600)}`)
-    const ahead = new ScanAhead({ firstBytes: 1 + pick(200), stepBytes: 1 + pick(200) })
+    const ahead = new ScanAhead({ firstBytes: 1 + pick(200), stepBytes: 1 + pick(200), minKnownBytes: 64 + pick(200) })
     const size = Math.ceil(whole.length / (1 + pick(24)))
     for (let to = size; to < whole.length; to += size) readAhead(whole.subarray(0, to), ahead)
     same(

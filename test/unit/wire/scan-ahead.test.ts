@@ -37,6 +37,22 @@ test('what was read while it came is not read again', () => {
   expect(blocksIn(spoiled, ahead)).toHaveLength(3)
 })
 
+test('the end of one long string is searched once, wherever it was cut, also between a backslash and what it escapes', () => {
+  const unit = String.raw`  if (row.kind === \"text\") \\\"`
+  const [before, behind] = ['{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"', '"}]}}']
+  const whole = Buffer.from(`${before}${unit.repeat(300)}${behind}`)
+  for (let size = 1_000; size < 1_030; size++) {
+    const ahead = new ScanAhead({ firstBytes: 1_000, stepBytes: 1_000, minKnownBytes: 200 })
+    for (let to = size; to < whole.length; to += size) readAhead(whole.subarray(0, to), ahead)
+    expect(readServerMessage(whole, ahead).result?.end).toBe(whole.length - 1)
+    // A quote in what has been read: a scan that reads it again ends there.
+    const spoiled = Buffer.from(whole)
+    spoiled[whole.indexOf('row', before.length + 500)] = 0x22
+    expect(readServerMessage(spoiled, ahead).result?.end).toBe(whole.length - 1)
+    expect(() => readServerMessage(spoiled)).toThrow()
+  }
+})
+
 test('a mistake in what comes last is found in a message that is read in steps', () => {
   const whole = messageOf(1)
   const broken = Buffer.from(`${whole.toString().slice(0, -2)}]}`)

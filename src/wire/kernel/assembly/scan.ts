@@ -37,7 +37,7 @@ const MAX_DEPTH: usize = STATE + 36
 const MAX_VALUES: usize = STATE + 40
 const MAX_KEYS: usize = STATE + 44
 const CHECKS: usize = STATE + 48
-/** A word per level: the highest bit says object, the others count its keys. */
+/** A word per level: the highest bit says object, the others count its keys. The innermost one is there between windows only. */
 const STACK: usize = 4096
 const MAX_LEVELS: i32 = 4096
 const OBJECT: u32 = 0x80000000
@@ -55,31 +55,14 @@ const COLON: i32 = 7
 const OBJECT_NEXT: i32 = 8 // "," or "}"
 const ARRAY_NEXT: i32 = 9 // "," or "]"
 
-// Kinds of tokens.
-const OPEN_BRACE: i32 = 0
-const OPEN_BRACKET: i32 = 1
-const CLOSE_BRACE: i32 = 2
-const CLOSE_BRACKET: i32 = 3
-const STRING: i32 = 6
-const SCALAR_START: i32 = 7
+// Bytes of tokens. A bracket and a brace differ in one bit.
+const QUOTE: u8 = 0x22
+const COMMA: u8 = 0x2c
+const COLON_SIGN: u8 = 0x3a
+const OPEN_BRACE: u8 = 0x7b
+const CLOSE_BRACE: u8 = 0x7d
+const BRACE_BIT: u8 = 0x20
 
-/** What is expected behind a token, by what was expected and the token; 0: it may not stand there. Brackets: 1 if they may. */
-// prettier-ignore
-const NEXT = memory.data<u8>([
-  0, 0, 0, 0, 0, 0, 0, 0,
-  /* ANY_VALUE     */ 1, 1, 0, 0, 0, 0, 0, 0,
-  /* OBJECT_VALUE  */ 1, 1, 0, 0, 0, 0, 8, 8,
-  /* ARRAY_VALUE   */ 1, 1, 0, 0, 0, 0, 9, 9,
-  /* FIRST_ELEMENT */ 1, 1, 0, 1, 0, 0, 9, 9,
-  /* FIRST_KEY     */ 0, 0, 1, 0, 0, 0, 7, 0,
-  /* KEY           */ 0, 0, 0, 0, 0, 0, 7, 0,
-  /* COLON         */ 0, 0, 0, 0, 2, 0, 0, 0,
-  /* OBJECT_NEXT   */ 0, 0, 1, 0, 0, 6, 0, 0,
-  /* ARRAY_NEXT    */ 0, 0, 0, 1, 0, 3, 0, 0,
-])
-
-/** The kind of token that begins with a byte. */
-const TOKENS = memory.data(256)
 /** What a byte is to a number or a word: 0 nothing. */
 const LETTERS = memory.data(256)
 /** The automaton of numbers, `true`, `false` and `null`: 16 letters to a state, 0 is an error. */
@@ -103,14 +86,6 @@ function digits(from: i32, to: i32): void {
 
 /** Fills the tables. Called once. */
 export function prepare(): void {
-  memory.fill(TOKENS, SCALAR_START as u8, 256)
-  store<u8>(TOKENS + 0x7b, OPEN_BRACE)
-  store<u8>(TOKENS + 0x5b, OPEN_BRACKET)
-  store<u8>(TOKENS + 0x7d, CLOSE_BRACE)
-  store<u8>(TOKENS + 0x5d, CLOSE_BRACKET)
-  store<u8>(TOKENS + 0x3a, 4)
-  store<u8>(TOKENS + 0x2c, 5)
-  store<u8>(TOKENS + 0x22, STRING)
   letter(0x2d, 1) // -
   letter(0x2b, 2) // +
   letter(0x30, 3) // 0
@@ -220,10 +195,42 @@ function isEscape(v: v128): v128 {
 
 // @ts-ignore: decorator
 @inline
+function isDigit(v: v128): v128 {
+  return i8x16.lt_u(i8x16.sub(v, i8x16.splat(0x30)), i8x16.splat(10))
+}
+
+// @ts-ignore: decorator
+@inline
 function isHex(v: v128): v128 {
-  const digit = i8x16.lt_u(i8x16.sub(v, i8x16.splat(0x30)), i8x16.splat(10))
   const lower = v128.or(v, i8x16.splat(0x20))
-  return v128.or(digit, i8x16.lt_u(i8x16.sub(lower, i8x16.splat(0x61)), i8x16.splat(6)))
+  return v128.or(isDigit(v), i8x16.lt_u(i8x16.sub(lower, i8x16.splat(0x61)), i8x16.splat(6)))
+}
+
+/**
+ * Whether the `size` bytes at `place`, at most 63, are an integer, a decimal fraction or a word: nearly all scalars are, and the automaton takes a few
+ * ns for each of their bytes. `digits`: which of the bytes are digits. False: they may still be a number.
+ */
+// @ts-ignore: decorator
+@inline
+function isCommonScalar(place: usize, size: i32, digits: u64): bool {
+  const first = load<u8>(place)
+  const others = ~digits & (((1 as u64) << size) - 1)
+  if (others === 0) return first !== 0x30 || size === 1
+  if ((digits & 1) !== 0) {
+    // One point, between digits.
+    const point = ctz(others) as i32
+    return (
+      (others & (others - 1)) === 0 &&
+      load<u8>(place + (point as usize)) === 0x2e &&
+      point + 1 < size &&
+      (first !== 0x30 || point === 1)
+    )
+  }
+  if (size === 4) {
+    const word = load<u32>(place)
+    return word === 0x65757274 || word === 0x6c6c756e // true, null
+  }
+  return size === 5 && first === 0x66 && load<u32>(place, 1) === 0x65736c61 // false
 }
 
 /** Bytes of strings that JSON does not allow. Moves `HEX_LEFT` on. */
@@ -298,6 +305,8 @@ export function skipValue(length: i32): i32 {
   let depth = load<i32>(DEPTH)
   let values = load<i32>(VALUES)
   let beginning = load<i32>(BEGINNING)
+  // The word of the innermost open bracket; those around it are on the stack.
+  let top = load<u32>(STACK + ((depth as usize) << 2))
   const end = WINDOW + length
   for (let at = WINDOW; at < end; at += 64) {
     const a = v128.load(at)
@@ -350,6 +359,7 @@ export function skipValue(length: i32): i32 {
     )
     const outside = ~(strings | quotes) & valid
     const scalars = outside & ~(space | sign)
+    const digits: u64 = scalars === 0 ? 0 : bits(isDigit(a), isDigit(b), isDigit(c), isDigit(d))
     const before: u64 = scalar !== 0 ? 1 : 0
     if (scalar !== 0) {
       // A scalar that began in the block before.
@@ -363,45 +373,57 @@ export function skipValue(length: i32): i32 {
       }
     }
     let tokens = (outside & sign) | (scalars & ~((scalars << 1) | before)) | (quotes & strings)
+    // Comparisons, not a table: what is expected next is guessed by the processor, while look-ups would wait for each other.
     while (tokens !== 0) {
       const index = ctz(tokens)
       tokens &= tokens - 1
       const byte = load<u8>(at + (index as usize))
-      const token = load<u8>(TOKENS + byte) as i32
-      const next = load<u8>(NEXT + (expected << 3) + token) as i32
-      if (next === 0) return DOUBT
-      if (token > CLOSE_BRACKET) {
-        expected = next
-        if (token === STRING) {
-          if (next === COLON) {
-            const top = STACK + ((depth as usize) << 2)
-            const keys = load<u32>(top) + 1
-            if (((keys & ~OBJECT) as i32) > maxKeys) return DOUBT
-            store<u32>(top, keys)
-          } else if (++values > maxValues) return DOUBT
-        } else if (token === SCALAR_START) {
-          if (++values > maxValues) return DOUBT
-          const run = min<u64>(ctz(~(scalars >> index)), size - index) as i32
-          let state = load<u8>(SCALARS + (SCALAR_BEGIN << 4) + load<u8>(LETTERS + byte)) as i32
-          for (let more = 1; more < run; more++)
-            state = load<u8>(SCALARS + (state << 4) + load<u8>(LETTERS + load<u8>(at + (index as usize) + more)))
-          if (state === 0) return DOUBT
-          if ((run as u64) + index === size) scalar = state
-          else if (((SCALAR_ENDS >> state) & 1) === 0) return DOUBT
-        }
-      } else if (token <= OPEN_BRACKET) {
-        if (++depth > maxDepth || ++values > maxValues) return DOUBT
-        store<u32>(STACK + ((depth as usize) << 2), token === OPEN_BRACE ? OBJECT : 0)
-        expected = token === OPEN_BRACE ? FIRST_KEY : FIRST_ELEMENT
-      } else {
+      if (byte === QUOTE && (expected === KEY || expected === FIRST_KEY)) {
+        if (((++top & ~OBJECT) as i32) > maxKeys) return DOUBT
+        expected = COLON
+      } else if (byte === COLON_SIGN) {
+        if (expected !== COLON) return DOUBT
+        expected = OBJECT_VALUE
+      } else if (byte === COMMA) {
+        if (expected === OBJECT_NEXT) expected = KEY
+        else if (expected === ARRAY_NEXT) expected = ARRAY_VALUE
+        else return DOUBT
+      } else if ((byte | BRACE_BIT) === CLOSE_BRACE) {
+        if (byte === CLOSE_BRACE ? expected !== FIRST_KEY && expected !== OBJECT_NEXT : expected !== FIRST_ELEMENT && expected !== ARRAY_NEXT)
+          return DOUBT
         if (--depth === 0) {
           store<i32>(VALUES, values)
           return (at - WINDOW + (index as usize) + 1) as i32
         }
-        expected = (load<u32>(STACK + ((depth as usize) << 2)) & OBJECT) !== 0 ? OBJECT_NEXT : ARRAY_NEXT
+        top = load<u32>(STACK + ((depth as usize) << 2))
+        expected = (top & OBJECT) !== 0 ? OBJECT_NEXT : ARRAY_NEXT
+      } else {
+        if (++values > maxValues) return DOUBT
+        if ((byte | BRACE_BIT) === OPEN_BRACE) {
+          if (expected > FIRST_ELEMENT) return DOUBT
+          store<u32>(STACK + ((depth as usize) << 2), top)
+          if (++depth > maxDepth) return DOUBT
+          top = byte === OPEN_BRACE ? OBJECT : 0
+          expected = byte === OPEN_BRACE ? FIRST_KEY : FIRST_ELEMENT
+          continue
+        }
+        if (expected === OBJECT_VALUE) expected = OBJECT_NEXT
+        else if (expected === ARRAY_VALUE || expected === FIRST_ELEMENT) expected = ARRAY_NEXT
+        else return DOUBT
+        if (byte === QUOTE) continue
+        const run = min<u64>(ctz(~(scalars >> index)), size - index) as i32
+        if (run === 0) return DOUBT
+        if ((run as u64) + index < size && isCommonScalar(at + (index as usize), run, digits >> index)) continue
+        let state = load<u8>(SCALARS + (SCALAR_BEGIN << 4) + load<u8>(LETTERS + byte)) as i32
+        for (let more = 1; more < run; more++)
+          state = load<u8>(SCALARS + (state << 4) + load<u8>(LETTERS + load<u8>(at + (index as usize) + more)))
+        if (state === 0) return DOUBT
+        if ((run as u64) + index === size) scalar = state
+        else if (((SCALAR_ENDS >> state) & 1) === 0) return DOUBT
       }
     }
   }
+  store<u32>(STACK + ((depth as usize) << 2), top)
   store<i32>(IN_STRING, (inString & 1) as i32)
   store<i32>(ESCAPED, reached as i32)
   store<i32>(SCALAR, scalar)
