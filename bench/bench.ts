@@ -13,7 +13,8 @@ import { coldStarts } from './cold-start.ts'
 import { awaitWritable, numberOf, parseOptions, runProgram, UsageError } from './command-line.ts'
 import { type Figures, renderComparison, shortFigures } from './compare.ts'
 import { machineTime, othersBetween, peakMiB, processTree } from './cpu.ts'
-import { openField, openStage, type Stage } from './field.ts'
+import { type Contestant, openField, openStage, type Stage } from './field.ts'
+import { type Field, fieldsOf } from './fields.ts'
 import type { Effort, Figure } from './figures.ts'
 import { goalsOf } from './goals.ts'
 import { growth } from './growth.ts'
@@ -23,7 +24,7 @@ import { ROOT } from './process.ts'
 import { takeProfiles, WALKS } from './profiling.ts'
 import { type Load, machine, render, renderSections, type Report, rowName, versions } from './report.ts'
 import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
-import { runRounds } from './rounds.ts'
+import { type Row, runRounds } from './rounds.ts'
 import { sessions } from './sessions.ts'
 import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
@@ -175,26 +176,37 @@ const measure = async (values: Values): Promise<Report> => {
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   const weight = sections.reduce((sum, [, , weight]) => sum + weight, isFull ? ROUNDS_WEIGHT + PROFILES_WEIGHT : 0)
   const budget = new Budget(values.quick ? undefined : isFull ? (minutes ?? FULL_MINUTES) : isAlone ? minutes : undefined, weight)
-  const measureRows = async (inner: Stage) => {
-    const rowsUntil = isFull ? budget.part(ROUNDS_WEIGHT) : undefined
-    const contestants = await openField(inner, subjects, {
-      isWanted: !isFull ? overHttp : values.quick ? isShown : () => true,
-      cells: (subject, between) => (isFull ? fullCells(subject, between, kinds) : plainCells(kinds)),
-      copies: (subject, between) => (isFull && !values.quick ? fullCopies(subject, between) : 1),
-    })
-    log(`${contestants.length} contestants are up`)
-    const rows = await runRounds(
-      contestants,
-      effort,
-      rowsUntil,
-      (round) => log(`round ${round + 1} of at most ${effort.rounds}`),
-      (name, error) => inner.lose(name, error),
-    )
-    const peakOf = ({ instances }: (typeof contestants)[number]) =>
-      Math.max(...instances.map(({ pid }) => peakMiB(processTree(pid))))
-    return [rows, contestants.map((one) => [rowName(one), peakOf(one)] as const)] as const
+  const isWanted = !isFull ? overHttp : values.quick ? isShown : () => true
+  const cellsOf = (subject: string, between: Between) => (isFull ? fullCells(subject, between, kinds) : plainCells(kinds))
+  const copiesOf = (subject: string, between: Between) => (isFull && !values.quick ? fullCopies(subject, between) : 1)
+  const fields = isAlone ? [] : fieldsOf(subjects, isWanted, copiesOf)
+  const rows: Row[] = []
+  const memory: (readonly [name: string, mib: number])[] = []
+  const burstsOf = ({ subjects, role }: Field): number => {
+    const pairs = subjects.flatMap(({ name, between }) => between.map((pair) => [name, pair] as const))
+    return pairs.reduce((sum, pair) => (role(...pair) === undefined ? sum : sum + cellsOf(...pair).length), 0)
   }
-  const [rows, memory] = isAlone ? [[], []] : await stage.section(measureRows)
+  const bursts = fields.reduce((sum, field) => sum + burstsOf(field), 0)
+  const measureField = async (inner: Stage, field: Field) => {
+    const { name, subjects, role, copies } = field
+    const until = isFull ? budget.part((ROUNDS_WEIGHT * burstsOf(field)) / bursts) : undefined
+    const contestants = await openField(inner, subjects, {
+      isWanted: (subject, between) => role(subject, between) !== undefined,
+      cells: cellsOf,
+      copies: (subject, between) => (role(subject, between) === 'counted' ? copiesOf(subject, between) : copies),
+    })
+    log(`${name}: ${contestants.length} contestants are up`)
+    const isCounted = ({ subject, between }: Pick<Row, 'subject' | 'between'>) => role(subject, between) === 'counted'
+    const found = await runRounds(needed(contestants, isCounted), effort, until, (what, error) => inner.lose(what, error))
+    rows.push(...found.filter(isCounted))
+    const peakOf = ({ instances }: Contestant) => Math.max(...instances.map(({ pid }) => peakMiB(processTree(pid))))
+    memory.push(...contestants.filter(isCounted).map((one) => [rowName(one), peakOf(one)] as const))
+  }
+  for (const field of fields) {
+    const began = performance.now()
+    await stage.section((inner) => measureField(inner, field))
+    log(`${field.name}: ${((performance.now() - began) / 1e3).toFixed(0)} s`)
+  }
   const able = isAlone ? subjects : subjects.filter(({ name }) => rows.some(({ subject }) => subject === name))
   const figures = await measureSections(stage, able, effort, sections, budget)
   if (isFull) log('profiles')
@@ -248,6 +260,12 @@ const withAgain = (report: Report, again: Report, names: string): Report => {
 const bySection = (figures: readonly Figure[]) => {
   const order = [...new Set(figures.map(({ section }) => section))]
   return (one: Figure, other: Figure) => order.indexOf(one.section) - order.indexOf(other.section)
+}
+
+/** Yardsticks take part in the columns of the others alone. */
+const needed = (contestants: readonly Contestant[], isCounted: (one: Contestant) => boolean): readonly Contestant[] => {
+  const wanted = new Set(contestants.filter(isCounted).flatMap(({ cells }) => cells.map(cellName)))
+  return contestants.map((one) => (isCounted(one) ? one : { ...one, cells: one.cells.filter((cell) => wanted.has(cellName(cell))) }))
 }
 
 /** How anyone repeats the run; `DIR`: a folder with the peers. */

@@ -1,4 +1,4 @@
-/** Everything of a run, up at once: one fake server per kind, and each subject before each kind of server that it can speak to. */
+/** What is up at once: a fake server of each kind, and each subject before each kind of server that is wanted. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -150,7 +150,7 @@ export const openHostOf = async (subject: Subject, reach: Reach, kind: HostKind)
 
 /** What of a field is up. */
 export interface FieldOptions {
-  readonly isWanted: (between: Between) => boolean
+  readonly isWanted: (subject: string, between: Between) => boolean
   readonly cells: (subject: string, between: Between) => readonly Cell[]
   /** How many processes of the same there are. */
   readonly copies: (subject: string, between: Between) => number
@@ -162,13 +162,13 @@ export const openField = async (
   subjects: readonly Subject[],
   { isWanted, cells, copies }: FieldOptions,
 ): Promise<readonly Contestant[]> => {
-  const pairs = subjects.flatMap(({ between }) => between.filter(isWanted))
+  const pairs = subjects.flatMap(({ name, between }) => between.filter((pair) => isWanted(name, pair)))
   const kinds = [...new Set(pairs.map(([, kind]) => kind))]
   const servers = new Map(await Promise.all(kinds.map(async (kind) => [kind, await stage.server(kind)] as const)))
 
   const startOne = async (subject: Subject, kind: ServerKind): Promise<readonly Contestant[]> => {
     const server = servers.get(kind)!
-    const hosts = subject.between.filter((pair) => pair[1] === kind && isWanted(pair)).map(([host]) => host)
+    const hosts = subject.between.filter((pair) => pair[1] === kind && isWanted(subject.name, pair)).map(([host]) => host)
     const copiesOf = (host: HostKind): number => (subject.name === 'direct' ? 1 : copies(subject.name, [host, kind]))
     /** Processes of HTTP, which every kind of host shares. */
     const shared: Pick<Started, 'pid' | 'reach'>[] = []
@@ -192,7 +192,7 @@ export const openField = async (
 
   const contestants: Contestant[] = []
   for (const subject of subjects) {
-    const own = kinds.filter((kind) => subject.between.some((pair) => pair[1] === kind && isWanted(pair)))
+    const own = kinds.filter((kind) => subject.between.some((pair) => pair[1] === kind && isWanted(subject.name, pair)))
     const started = await Promise.all(
       own.map((kind) => stage.attempt(`${subject.name} before ${kind}`, () => startOne(subject, kind))),
     )

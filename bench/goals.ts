@@ -70,7 +70,7 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[], isBusy
     const below = others.map(({ kind, ratio }) => `${kind} ${ratio!.median.toFixed(2)}`).join(', ')
     return { measured: first.ratio, beside: others.length === 0 ? undefined : `${first.kind}; ${below}` }
   }
-  /** CPU per call of one subject ÷ that of another in the same cell, by round. */
+  /** CPU per call of one subject ÷ that of another in the same cell: each is set beside raw, since they need not be up at the same time. */
   const paired = (
     [above, aboveBetween]: readonly [string, string],
     [below, belowBetween]: readonly [string, string],
@@ -78,7 +78,7 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[], isBusy
   ): Spread | undefined => {
     const kind = tool === 't100' ? 'prose' : 'dense'
     const [one, other] = [row(above, aboveBetween, tool, kind), row(below, belowBetween, tool, kind)]
-    return one && other && spread(one.cpuByRound.map((cpu, round) => cpu / other.cpuByRound[round]))
+    return one?.ratio && other?.ratio && by(one.ratio, other.ratio)
   }
   const withJwt = (between: string, tool: ToolName): string => {
     const verified = row('trunkline-jwt', between, tool)?.ratio

@@ -3,7 +3,6 @@ import type { Figure } from './figures.ts'
 import type { ToolName } from './payload.ts'
 import type { Report } from './report.ts'
 import type { Row } from './rounds.ts'
-import { quantile } from './stats.ts'
 
 const short = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2))
 const micros = (value: number): string => (value >= 1_000 ? `${short(value / 1_000)} ms` : `${short(value)} µs`)
@@ -40,19 +39,14 @@ export const answersText = ({ rows, figures }: Pick<Report, 'rows' | 'figures'>)
     const ratio = row('trunkline', between, tool)?.ratio
     return ratio && `${short(ratio.median)} ×`
   }
-  /** CPU of a call of one subject ÷ ours, by round. */
+  /** CPU of a call of one subject ÷ ours, each beside its yardstick of the same rounds. */
   const against =
     (subject: string, between: string, base = 'legacy → legacy') =>
     (tool: ToolName) => {
       const kind = row(subject, between, tool) === undefined ? 'prose' : kindOf(tool)
       const [other, own] = [row(subject, between, tool, kind), row('trunkline', base, tool, kind)]
-      if (other === undefined || own === undefined) return undefined
-      return `${short(
-        quantile(
-          other.cpuByRound.map((cpu, round) => cpu / own.cpuByRound[round]),
-          0.5,
-        ),
-      )} ×`
+      if (other?.ratio === undefined || own?.ratio === undefined) return undefined
+      return `${short(other.ratio.median / own.ratio.median)} ×`
     }
   const HTTP = 'legacy → legacy'
   const alone = (subject: string, field: 'p50' | 'p99') => row(subject, HTTP, 't100', 'prose', 1)?.[field]

@@ -196,7 +196,7 @@ The yardstick is raw beside the same.`,
   'growth in one process': `The same process before and after; beside each burst one of a second process that does not grow, whose change is divided out. Servers and
 tools are added by reloading the configuration. Calls of many sessions: each session has one call under way, eight servers share them, and the yardstick
 is one call at a time.`,
-  workers: `\`listen.workers: 2\` beside 1, before one server of the modern era; a call carries some two hundred records (10 KB of arguments), and ten rules of a policy
+  workers: `\`listen.workers: 2\` beside 1, before one server of the modern era; a call carries some two hundred records (10 KB of arguments), seventy rules of a policy
 look at each of them. The yardstick is one worker; that of the host and the server is the gateway of the same row: they share the cores with it. CPU and memory
 are those of all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option.`,
   'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn, which is what Node reads at most from one pipe before it turns to
@@ -242,8 +242,8 @@ bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11
 server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
 refuses requests without one; \`trunkline-jwt\` verifies its signature.
 
-Everything is up at once. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}In each of ${roundsOf(rows)} rounds every subject has one burst of ${options.forMs} ms per column, in an order that rotates,
-after ${options.warmUpMs} ms of the same calls that do not count: V8 forgets compiled code that has not run for a while. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
+A few processes are up at once: those before one kind of server, in groups, with what they are set against in each. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}In each of ${roundsOf(rows)} rounds every subject has one burst of ${options.forMs} ms per column, in an order that rotates,
+after ${options.warmUpMs} ms of the same calls that do not count: a process that has not run for a while is cold. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
 reply: status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
 
 ## CPU per call, as a ratio to raw

@@ -85,14 +85,13 @@ const warmUp = async ({ prefix, instances }: Contestant, calls: number): Promise
 }
 
 /**
- * Runs all rounds, or as many as fit into the time. `onRound` is told the number of the round that begins. A contestant that loses a
- * connection is out: `lose` is told why.
+ * Runs all rounds, or as many as fit into the time. A contestant that loses a connection is out: `lose`
+ * is told why.
  */
 export const runRounds = async (
   contestants: readonly Contestant[],
   { rounds, forMs, warmUpMs, warmUpCalls }: RoundsOptions,
   deadline: Deadline,
-  onRound: (round: number) => void,
   lose: (name: string, error: unknown) => void,
 ): Promise<readonly Row[]> => {
   const samples = new Map<Contestant, Map<string, Sample[]>>(contestants.map((one) => [one, new Map()]))
@@ -122,7 +121,6 @@ export const runRounds = async (
   }
   const started = performance.now()
   for (let round = 0; round < rounds && !isOver(deadline, round, (performance.now() - started) / round); round++) {
-    onRound(round)
     await takePart(round)
   }
 
