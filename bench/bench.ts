@@ -265,7 +265,9 @@ const bySection = (figures: readonly Figure[]) => {
 /** Yardsticks take part in the columns of the others alone. */
 const needed = (contestants: readonly Contestant[], isCounted: (one: Contestant) => boolean): readonly Contestant[] => {
   const wanted = new Set(contestants.filter(isCounted).flatMap(({ cells }) => cells.map(cellName)))
-  return contestants.map((one) => (isCounted(one) ? one : { ...one, cells: one.cells.filter((cell) => wanted.has(cellName(cell))) }))
+  return contestants.map((one) =>
+    isCounted(one) ? one : { ...one, cells: one.cells.filter((cell) => wanted.has(cellName(cell))) },
+  )
 }
 
 /** How anyone repeats the run; `DIR`: a folder with the peers. */
