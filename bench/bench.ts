@@ -214,8 +214,8 @@ const measure = async (values: Values): Promise<Report> => {
   const ended = machineTime()
   const others = othersBetween(started, ended)
   const load: Load = {
-    before: loadBefore,
-    after: loadavg()[0],
+    before: loadBefore!,
+    after: loadavg()[0]!,
     others,
     isBusy: others > MAX_OTHERS * cpus().length,
     minutes: (ended.atMs - started.atMs) / 60_000,
@@ -295,7 +295,7 @@ const isSound = ({ rows, failed, peers }: Report): boolean => {
 const inShort = ({ date, machine, versions, rows, figures }: Report): Figures => ({
   date,
   machine: `${machine.cores} cores (${machine.cpu})`,
-  node: versions['node'],
+  node: versions['node']!,
   figures: shortFigures(rows, figures),
 })
 

@@ -64,8 +64,8 @@ const watch = async (all: readonly Watched[]): Promise<readonly Sample[]> => {
   const [after, seconds] = [cpu(), (performance.now() - started) / 1e3]
   const readsAfter = await Promise.all(all.map(readsOf))
   return all.map((_, at) => ({
-    cpu: (after[at] - before[at]) / seconds,
-    reads: (readsAfter[at] - readsBefore[at]) / seconds,
+    cpu: (after[at]! - before[at]!) / seconds,
+    reads: (readsAfter[at]! - readsBefore[at]!) / seconds,
   }))
 }
 
@@ -95,11 +95,11 @@ export const changes = async (
   }
   const of = ({ count, tools }: (typeof cases)[number], isChanging: boolean): readonly Sample[] => {
     const at = all.findIndex((one) => one.count === count && one.tools === tools && one.isChanging === isChanging)
-    return samples.map((found) => found[at])
+    return samples.map((found) => found[at]!)
   }
   /** What changes cost beyond the same gateway without them, by change that was taken in. */
   const extra = (one: (typeof cases)[number]): readonly number[] =>
-    of(one, true).map(({ cpu, reads }, round) => (cpu - of(one, false)[round].cpu) / reads)
+    of(one, true).map(({ cpu, reads }, round) => (cpu - of(one, false)[round]!.cpu) / reads)
   return cases.flatMap((one) => {
     const own = (what: string, values: readonly number[], base?: readonly number[]) =>
       figure(SECTION, trunkline.name, `${what}, ${one.count} × ${one.tools}`, 'µs', values, base)
@@ -107,7 +107,7 @@ export const changes = async (
     return [
       own('CPU per second, nothing changes', perSecond(false)),
       own('CPU per second, one changes', perSecond(true)),
-      own('CPU of a change', extra(one), extra(cases[0])),
+      own('CPU of a change', extra(one), extra(cases[0]!)),
     ]
   })
 }

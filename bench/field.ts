@@ -181,7 +181,7 @@ export const openField = async (
     for (const host of hosts) {
       const instances: Instance[] = []
       for (let copy = 0; copy < copiesOf(host); copy++) {
-        const { pid, reach } = host === 'stdio' ? await stage.start(subject, [server], true) : shared[copy]
+        const { pid, reach } = host === 'stdio' ? await stage.start(subject, [server], true) : shared[copy]!
         instances.push({ pid, host: stage.stack.use(await openHostOf(subject, reach, host)) })
       }
       const between = [host, kind] as const

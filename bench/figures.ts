@@ -28,8 +28,8 @@ export const figure = (
   what,
   unit,
   value: spread(values),
-  ratio: base && spread(values.map((value, round) => value / base[round])),
-  more: base && spread(values.map((value, round) => value - base[round])),
+  ratio: base && spread(values.map((value, round) => value / base[round]!)),
+  more: base && spread(values.map((value, round) => value - base[round]!)),
 })
 
 /** How much is done; the shortest form shows that everything works and says nothing about speed. */
@@ -64,13 +64,13 @@ export const rotate = async <T, V>(
     if (round > 0 && isOver(deadline, round, (performance.now() - started) / round)) break
     for (let turn = 0; turn < all.length; turn++) {
       const one = all[(turn + round + warmUp) % all.length]
-      if (!found.has(one)) continue
+      if (!found.has(one!)) continue
       try {
-        const value = await measure(one, round < 0)
-        if (round >= 0) found.get(one)!.push(value)
+        const value = await measure(one!, round < 0)
+        if (round >= 0) found.get(one!)!.push(value)
       } catch (error) {
-        found.delete(one)
-        lose(one, error)
+        found.delete(one!)
+        lose(one!, error)
       }
     }
   }

@@ -60,7 +60,7 @@ const callMicros = async ({ host, pid }: Grower, tool: string, forMs: number, ca
   return used / latencies.length
 }
 
-const median = (values: readonly number[]): number => values.toSorted((one, other) => one - other)[values.length >> 1]
+const median = (values: readonly number[]): number => values.toSorted((one, other) => one - other)[values.length >> 1]!
 
 /** CPU of a call before and after `grow`, and the heap it added. */
 const grown = async (
@@ -145,7 +145,7 @@ const atOnce = async (stage: Stage, subjects: readonly Subject[], effort: Effort
       const [alone] = levels
       for (const [level, found] of costs)
         figures.push(
-          figure(SECTION, subject.name, `CPU of a call, ${level} in flight of as many sessions`, 'µs', found, costs.get(alone)),
+          figure(SECTION, subject.name, `CPU of a call, ${level} in flight of as many sessions`, 'µs', found, costs.get(alone!)),
         )
     })
   return figures

@@ -148,7 +148,7 @@ export const openHost = async (reach: Reach, kind: HostKind, bearer = TOKEN): Pr
     const parts = message('tools/call', { name: ask.tool, arguments: args } as object, FIRST_ID).split(/100000000|#{12}/)
     if (payload === undefined) return parts
     // The length of the request is that of the payload; its key and quotes are what stood around the place.
-    return [...parts.slice(0, 2), parts[2].replace(place, () => payload)]
+    return [...parts.slice(0, 2), parts[2]!.replace(place, () => payload)]
   }
 
   /** Calls on every connection until `forMs` have passed; 0: one call each. */

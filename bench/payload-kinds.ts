@@ -33,7 +33,7 @@ const UNITS: Readonly<Record<Exclude<PayloadKind, 'objects' | 'mixed'>, (at: num
 const MIXED = ['prose', 'dense', 'cjk', 'k8s', 'prose', 'nested', 'base64'] as const
 
 const unitOf = (kind: Exclude<PayloadKind, 'objects'>, at: number): string =>
-  kind === 'mixed' ? UNITS[MIXED[at % MIXED.length]](at) : UNITS[kind](at)
+  kind === 'mixed' ? UNITS[MIXED[at % MIXED.length]!](at) : UNITS[kind](at)
 
 /** `bytes` of JSON text. */
 const filled = (bytes: number, unit: (at: number) => string): Buffer => {

@@ -35,7 +35,8 @@ const nginx: Subject = {
     ['modern', 'modern'],
   ],
   prefix: '',
-  command: async ({ servers: [{ url }], folder }) => {
+  command: async ({ servers: [place], folder }) => {
+    const { url } = place!
     const port = await freePort()
     const file = join(folder, 'nginx.conf')
     await writeFile(file, nginxConfig(folder, port, new URL(url).host))
@@ -77,7 +78,8 @@ const mcpProxy = (dir: string): Subject => ({
     ['http-sse', 'stdio'],
   ],
   prefix: '',
-  command: async ({ servers: [{ command }] }) => {
+  command: async ({ servers: [place] }) => {
+    const { command } = place!
     const port = await freePort()
     const options = ['--host', '127.0.0.1', '--port', `${port}`]
     return {
@@ -88,7 +90,8 @@ const mcpProxy = (dir: string): Subject => ({
 })
 
 const supergateway = (dir: string): Subject => {
-  const start = async ({ servers: [{ kind, url, command }], isPiped }: StartContext): Promise<Command> => {
+  const start = async ({ servers: [place], isPiped }: StartContext): Promise<Command> => {
+    const { kind, url, command } = place!
     const main = [script(dir, 'supergateway/dist/index.js'), '--logLevel', 'none']
     if (isPiped) return { args: [...main, kind === 'http-sse' ? '--sse' : '--streamableHttp', url], isPiped }
     const port = await freePort()
@@ -116,7 +119,8 @@ const agentgateway = (file: string): Subject => ({
     ['modern', 'modern'],
   ],
   prefix: '',
-  command: async ({ servers: [{ url }], folder }) => {
+  command: async ({ servers: [place], folder }) => {
+    const { url } = place!
     const port = await freePort()
     const config = join(folder, 'agentgateway.json')
     const target = { name: 'a', mcp: { host: url } }

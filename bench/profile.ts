@@ -47,7 +47,7 @@ export const labelOf = ({ callFrame: { functionName, url, lineNumber } }: Profil
 /** Own time of every node, µs. */
 const ownTimes = ({ samples, timeDeltas }: CpuProfile): ReadonlyMap<number, number> => {
   const own = new Map<number, number>()
-  samples.forEach((id, index) => own.set(id, (own.get(id) ?? 0) + Math.max(0, timeDeltas[index])))
+  samples.forEach((id, index) => own.set(id, (own.get(id) ?? 0) + Math.max(0, timeDeltas[index]!)))
   return own
 }
 

@@ -159,7 +159,7 @@ ${table(
 const fullText = ({ figures, profiles }: Report): string => {
   const sections = [...Map.groupBy(figures, ({ section }) => section)]
   const text = sections.map(
-    ([section, own]) => `## ${section[0].toUpperCase()}${section.slice(1)}
+    ([section, own]) => `## ${section[0]!.toUpperCase()}${section.slice(1)}
 
 ${SECTION_NOTES[section] ?? ''}
 
@@ -230,7 +230,7 @@ export const render = (report: Report, notes: string): string => {
   const versionText = Object.entries(versions)
     .map(([name, version]) => `${name} ${version}`)
     .join(', ')
-  const missing = Object.entries({ ...absent, ...failed }).map(([name, why]) => [name, why.split('\n')[0], ''])
+  const missing = Object.entries({ ...absent, ...failed }).map(([name, why]) => [name, why.replace(/\n[^]*/, ''), ''])
   return `# Benchmarks
 
 Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machine.cpu}), Linux ${machine.kernel}, ${versionText}.

@@ -112,9 +112,9 @@ export const runRounds = async (
       const able = contestants.filter((one) => one.cells.some((own) => cellName(own) === name))
       for (let turn = 0; turn < able.length; turn++) {
         const contestant = able[(turn + at + round) % able.length]
-        const instance = contestant.instances[round % contestant.instances.length]
-        await attempt(contestant, name, async () => {
-          push(samples, contestant, name, await measure(contestant.prefix, instance, cell, { forMs, warmUpMs }))
+        const instance = contestant!.instances[round % contestant!.instances.length]!
+        await attempt(contestant!, name, async () => {
+          push(samples, contestant!, name, await measure(contestant!.prefix, instance, cell, { forMs, warmUpMs }))
         })
       }
     }
@@ -141,7 +141,7 @@ export const runRounds = async (
       firstBad: counted.find(({ firstBad }) => firstBad !== undefined)?.firstBad,
       cpuPerCall: spread(pick('cpuPerCall')),
       cpuByRound: pick('cpuPerCall'),
-      ratio: base && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / base[round].cpuPerCall)),
+      ratio: base && spread(counted.map(({ cpuPerCall }, round) => cpuPerCall / base[round]!.cpuPerCall)),
       callsPerSecond: spread(pick('callsPerSecond')),
       p50: quantile(pick('p50'), 0.5),
       p99: quantile(pick('p99'), 0.5),

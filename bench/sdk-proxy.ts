@@ -44,7 +44,7 @@ const openProxy = async (): Promise<[Server, () => Promise<unknown>]> => {
   })
   server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
     const [, index = '0', name = params.name] = /^s(\d+)__(.*)$/.exec(params.name) ?? []
-    return clients[Number(index)].callTool({ ...params, name }, CallToolResultSchema)
+    return clients[Number(index)]!.callTool({ ...params, name }, CallToolResultSchema)
   })
   return [server, () => Promise.all(clients.map((client) => client.close()))]
 }

@@ -56,7 +56,7 @@ const memory = async (stage: Stage, subject: Subject, server: Place, between: Be
   }
   await end(opened)
   const slope = (field: 'heap' | 'resident') =>
-    reads.slice(1).map((after, step) => ((after[field] - reads[step][field]) * 1000) / perStep)
+    reads.slice(1).map((after, step) => ((after[field] - reads[step]![field]) * 1000) / perStep)
   return { heap: slope('heap'), resident: slope('resident') }
 }
 

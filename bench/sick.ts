@@ -93,7 +93,7 @@ const run = async (): Promise<boolean> => {
   const beside = await measureStart(stack, root, 'with-sick', { ...healthy, ...sick })
   console.log(`ms from the question, ${Object.keys(healthy).length} healthy servers | with ${Object.keys(sick).length} sick ones`)
   for (const [what, value] of Object.entries(without.firsts))
-    console.log(`${what}: ${value.toFixed(0)} | ${beside.firsts[what].toFixed(0)}`)
+    console.log(`${what}: ${value.toFixed(0)} | ${beside.firsts[what]!.toFixed(0)}`)
 
   let bad = 0
   const cost = async ({ host, pid }: Measured, transport: Transport): Promise<number> => {

@@ -145,36 +145,36 @@ export const SUBJECTS: readonly Subject[] = [
     what: 'no proxy; the CPU is that of the fake server itself',
     between: [...SAME, ['stdio', 'stdio']],
     prefix: '',
-    command: ({ servers: [{ kind, command }] }) =>
-      kind === 'stdio' ? { args: command.slice(1), isPiped: true } : { args: ['bench/server.ts', kind] },
+    command: ({ servers: [place] }) =>
+      place!.kind === 'stdio' ? { args: place!.command.slice(1), isPiped: true } : { args: ['bench/server.ts', place!.kind] },
   },
   {
     name: 'raw',
     what: 'node:http to undici `Pool.dispatch`, passing bytes',
     between: SAME,
     prefix: '',
-    command: ({ servers: [{ url }] }) => ({ args: ['bench/raw.ts', url] }),
+    command: ({ servers: [place] }) => ({ args: ['bench/raw.ts', place!.url] }),
   },
   {
     name: 'pipe',
     what: 'a process that passes the bytes of its pipe to that of a child, and back',
     between: [['stdio', 'stdio']],
     prefix: '',
-    command: ({ servers: [{ command }] }) => ({ args: ['bench/pipe.ts', ...command], isPiped: true }),
+    command: ({ servers: [place] }) => ({ args: ['bench/pipe.ts', ...place!.command], isPiped: true }),
   },
   {
     name: 'lines',
     what: 'a process between two pipes that reads lines, parses each as JSON and passes it on as it came',
     between: [['stdio', 'stdio']],
     prefix: '',
-    command: ({ servers: [{ command }] }) => ({ args: ['bench/line-relay.ts', ...command], isPiped: true }),
+    command: ({ servers: [place] }) => ({ args: ['bench/line-relay.ts', ...place!.command], isPiped: true }),
   },
   {
     name: 'raw-json',
     what: 'raw, with `JSON.parse` and `JSON.stringify` of every body',
     between: SAME.slice(0, 2),
     prefix: '',
-    command: ({ servers: [{ url }] }) => ({ args: ['bench/raw.ts', url, 'json'] }),
+    command: ({ servers: [place] }) => ({ args: ['bench/raw.ts', place!.url, 'json'] }),
   },
   {
     name: 'sdk-proxy',
@@ -185,7 +185,7 @@ export const SUBJECTS: readonly Subject[] = [
     ],
     prefix: '',
     command: ({ servers, isPiped }) => ({
-      args: ['bench/sdk-proxy.ts', ...(isPiped ? ['stdio', ...servers[0].command] : servers.map(({ url }) => url))],
+      args: ['bench/sdk-proxy.ts', ...(isPiped ? ['stdio', ...servers[0]!.command] : servers.map(({ url }) => url))],
       isPiped,
     }),
   },
@@ -202,7 +202,7 @@ export const SUBJECTS: readonly Subject[] = [
     between: SAME.slice(0, 2),
     prefix: 'a__',
     bearer: JWT,
-    command: (context) => trunkline(context, byJwt(context.servers[0].url)),
+    command: (context) => trunkline(context, byJwt(context.servers[0]!.url)),
   },
   {
     name: 'trunkline-rules',

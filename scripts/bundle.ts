@@ -45,7 +45,7 @@ const declarations = (file: string, reached = new Set<string>()): ReadonlySet<st
   if (reached.has(file)) return reached
   reached.add(file)
   for (const [, name] of readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)['"]/g))
-    declarations(resolve(dirname(file), name.replace(/\.[jt]s$/, '.d.ts')), reached)
+    declarations(resolve(dirname(file), name!.replace(/\.[jt]s$/, '.d.ts')), reached)
   return reached
 }
 

@@ -18,9 +18,9 @@ export const renderHostPages = (runs: readonly Outcome[]): ReadonlyMap<string, s
 const page = (host: string, row: HostRow, runs: readonly Outcome[]): string => {
   const stdio = entryFor(row, { kind: 'stdio', command: 'npx', args: ['-y', 'trunkline', 'stdio'] })!
   const http = entryFor(row, { kind: 'http', url: 'http://127.0.0.1:7420/mcp' })
-  const scopes = [...new Set(row.places(SYSTEMS[0][1]).map(({ scope }) => scope))]
-  const [place] = row.places(SYSTEMS[0][1]).filter(({ scope }) => scope === (scopes.includes('user') ? 'user' : 'project'))
-  const text = (entry: typeof stdio): string => `\`\`\`text\n${editedText(place, entry).trimEnd()}\n\`\`\``
+  const scopes = [...new Set(row.places(SYSTEMS[0]![1]).map(({ scope }) => scope))]
+  const [place] = row.places(SYSTEMS[0]![1]).filter(({ scope }) => scope === (scopes.includes('user') ? 'user' : 'project'))
+  const text = (entry: typeof stdio): string => `\`\`\`text\n${editedText(place!, entry).trimEnd()}\n\`\`\``
   return [
     `# ${row.label}`,
     '',
@@ -41,7 +41,7 @@ const page = (host: string, row: HostRow, runs: readonly Outcome[]): string => {
     `| --- | ${SYSTEMS.map(() => '---').join(' | ')} |`,
     ...rows(row),
     '',
-    `The servers stand under ${place.at.map((step) => `\`${step}\``).join(', ')}${place.isList === true ? ', as a list with a `name` each' : ''}. ` +
+    `The servers stand under ${place!.at.map((step) => `\`${step}\``).join(', ')}${place!.isList === true ? ', as a list with a `name` each' : ''}. ` +
       `\`--scope\` chooses the file; without, \`${scopes.includes('user') ? 'user' : 'project'}\`.`,
     '',
     '## What is entered',
@@ -110,9 +110,9 @@ const seen = (runs: readonly Outcome[]): string[] => {
 
 const rows = (row: HostRow): string[] => {
   const all = SYSTEMS.map(([, around]) => row.places(around))
-  return all[0].map((place, at) => {
+  return all[0]!.map((place, at) => {
     const old = place.isOld === true ? ' (read only)' : ''
-    return `| ${place.scope}${old} | ${all.map((places) => `\`${places[at].path}\``).join(' | ')} |`
+    return `| ${place.scope}${old} | ${all.map((places) => `\`${places[at]!.path}\``).join(' | ')} |`
   })
 }
 

@@ -62,7 +62,7 @@ const isPageWanted = names.length === 0 || isWritten
 const writePage = (): Promise<void> =>
   writeFile(new URL('../docs/peers.md', import.meta.url), renderPeersPage(ran, judged, notRun, isFew, bridgeVersion))
 for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
-  const { sdks, setUp, groups } = PARTS[name]
+  const { sdks, setUp, groups } = PARTS[name]!
   console.log(name)
   try {
     await setUp()

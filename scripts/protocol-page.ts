@@ -74,7 +74,7 @@ const section = (feature: Feature, resultOf: ResultOf): string[] => {
     feature.what,
     table(
       ['host ↓ server →', ...servers.map(labelOf)],
-      hosts.map((group) => [labelOf(group), ...servers.map(([server]) => rows[group[0]][server])]),
+      hosts.map((group) => [labelOf(group), ...servers.map(([server]) => rows[group[0]!]![server!]!)]),
     ),
     ...(reasons.length === 0
       ? []
@@ -91,7 +91,7 @@ const grouped = (texts: readonly string[]): number[][] => [...Map.groupBy(texts.
 /** Cells in as few words as possible. */
 const labelOf = (places: readonly number[]): string => {
   if (places.length === CELLS.length) return 'every'
-  const cells = places.map((at) => CELLS[at])
+  const cells = places.map((at) => CELLS[at]!)
   const transportsOf = (revision: Revision, of: readonly Cell[]): string =>
     of
       .filter((cell) => cell.revision === revision)
@@ -111,9 +111,8 @@ const labelOf = (places: readonly number[]): string => {
 }
 
 const rangeOf = (some: readonly Revision[]): string => {
-  const [first] = some
-  const last = some.at(-1)
-  const isRange = some.length > 1 && some.length === REVISIONS.indexOf(last ?? first) - REVISIONS.indexOf(first) + 1
+  const [first, last] = [some[0]!, some.at(-1)!]
+  const isRange = some.length > 1 && some.length === REVISIONS.indexOf(last) - REVISIONS.indexOf(first) + 1
   return isRange ? `${first} to ${last}` : some.join(', ')
 }
 

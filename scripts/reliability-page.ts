@@ -18,22 +18,22 @@ const lineOf = ({ id, about, later }: Row, named: readonly Tested[], before: str
   const [passed, failed, left] = (['passed', 'failed', 'not run'] as const).map((result) =>
     named.filter((test) => test.result === result),
   )
-  const ran = passed.length + failed.length
+  const ran = passed!.length + failed!.length
   if (ran === 0) {
     const kept = before.split('\n').find((line) => line.startsWith(`| ${id} |`))
     const text = later === undefined && kept !== undefined ? kept : `| ${id} | ${about} | ${later ?? '**no test**'} |  |`
     const why = named.length === 0 ? 'no test of the run names it' : `none of its ${named.length} tests ran`
     return { id, text, open: later === undefined ? why : undefined }
   }
-  const result = failed.length > 0 ? `**${failed.length} of ${ran} failed**` : `${passed.length} passed`
-  const notRun = left.length > 0 ? `, ${left.length} not run` : ''
+  const result = failed!.length > 0 ? `**${failed!.length} of ${ran} failed**` : `${passed!.length} passed`
+  const notRun = left!.length > 0 ? `, ${left!.length} not run` : ''
   const files = [...new Set(named.map(({ file }) => file))].map((file) => `[${file.replace(/^test\//, '')}](../${file})`)
-  const example = cell((failed[0] ?? passed[0])?.fullName ?? '')
+  const example = cell((failed![0] ?? passed![0])?.fullName ?? '')
   return {
     id,
     text: `| ${id} | ${about} | ${result}${notRun} | ${[example, ...files].join('<br>')} |`,
     open:
-      failed.length > 0 ? `failed: ${failed.map(({ file, fullName }) => `${file}: ${fullName.trim()}`).join('; ')}` : undefined,
+      failed!.length > 0 ? `failed: ${failed!.map(({ file, fullName }) => `${file}: ${fullName.trim()}`).join('; ')}` : undefined,
   }
 }
 

@@ -57,7 +57,7 @@ const machineSettings = (): Record<string, string> => {
 
 const oneRun = async (): Promise<Run> => {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'trunkline-stopwatch-')))
-  const [home, project, clone] = ['home', 'project', 'trunkline'].map((name) => join(root, name))
+  const [home, project, clone] = [join(root, 'home'), join(root, 'project'), join(root, 'trunkline')]
   await Promise.all([home, project].map((folder) => mkdir(folder)))
   const env = { PATH: process.env['PATH'], HOME: home, NO_COLOR: '1', ...machineSettings() }
   const load = loadavg()[0]
@@ -90,7 +90,7 @@ const oneRun = async (): Promise<Run> => {
       'list the files here',
     )
     if (!answer.includes('.mcp.json')) throw new Error(`no answer of the server: ${answer}`)
-    return { steps, load }
+    return { steps, load: load! }
   } finally {
     await rm(root, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -104,7 +104,7 @@ const person = ({ steps }: Run): { readonly characters: number; readonly typing:
 
 const page = (runs: readonly Run[]): string => {
   const [first] = runs
-  const { characters, typing, reading } = person(first)
+  const { characters, typing, reading } = person(first!)
   const cells = (texts: readonly string[]): string => `| ${texts.join(' | ')} |`
   const seconds = (value: number): string => `${value.toFixed(1)} s`
   return `# Stopwatch
@@ -118,7 +118,7 @@ ${process.versions.node}, ${availableParallelism()} cores.
 ${cells(['', ...runs.map((_, at) => `run ${at + 1}`)])}
 ${cells(['---', ...runs.map(() => '---:')])}
 ${cells(['load of the machine before it', ...runs.map(({ load }) => load.toFixed(1))])}
-${first.steps.map(({ what }, at) => cells([what, ...runs.map(({ steps }) => seconds(steps[at].seconds))])).join('\n')}
+${first!.steps.map(({ what }, at) => cells([what, ...runs.map(({ steps }) => seconds(steps[at]!.seconds))])).join('\n')}
 ${cells(['the machine works', ...runs.map((run) => seconds(working(run)))])}
 ${cells(['reading (2 s a step)', ...runs.map(() => seconds(reading))])}
 ${cells(['pasted from README: all', ...runs.map((run) => seconds(working(run) + reading))])}

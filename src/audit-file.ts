@@ -3,6 +3,7 @@
  * again until there is no more room, and whatever is lost then is counted and said in the next line (`dropped`).
  */
 import { open as openFile } from 'node:fs/promises'
+import { asError } from './values/as-error.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import type { AuditSink } from './gateway/audit.ts'
 
@@ -147,7 +148,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
       }
       this.#recovered()
     } catch (error) {
-      this.#failed(error as NodeJS.ErrnoException)
+      this.#failed(asError(error))
     }
   }
 

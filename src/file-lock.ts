@@ -1,6 +1,7 @@
 /** A lock between processes: a file that only one of them can create. Its age tells that the process behind it ended. */
 import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { asError } from './values/as-error.ts'
 import { makeFolder } from './make-folder.ts'
 
 const LOCK_POLL_MS = 25
@@ -17,7 +18,7 @@ export const acquireFileLock = async (lock: string, staleMs: number): Promise<bo
       closeSync(openSync(lock, 'wx', 0o600))
       return true
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false
+      if (asError(error).code !== 'EEXIST') return false
     }
     if (ageOf(lock) > staleMs) rmSync(lock, { force: true })
     else await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))

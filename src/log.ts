@@ -1,6 +1,7 @@
 /** The process's own log: pino to stderr, JSON lines, or a human form on a terminal. stdout belongs to data and the protocol. */
 import { pino } from 'pino'
 import type { Logger } from 'pino'
+import { parseOwnJson } from './values/own-json.ts'
 
 export interface LogOptions {
   readonly level: string
@@ -44,7 +45,7 @@ interface LogLine {
 }
 
 const humanForm = (line: string): string => {
-  const { level, time, msg, server, ...facts } = JSON.parse(line) as LogLine
+  const { level, time, msg, server, ...facts } = parseOwnJson<LogLine>(line)
   const at = new Date(time).toISOString().slice(11, 19)
   const rest = Object.entries(facts).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
   const who = server === undefined ? '' : `${server}: `

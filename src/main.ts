@@ -5,10 +5,10 @@
  */
 
 /** As `engines` of package.json says. */
-const REQUIRED = [22, 19]
+const REQUIRED = [22, 19] as const
 
-const version = process.versions.node.split('.').map(Number)
-if (version[0] < REQUIRED[0] || (version[0] === REQUIRED[0] && version[1] < REQUIRED[1])) {
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
   process.stderr.write(
     `trunkline needs Node ${REQUIRED.join('.')} or later, and this is ${process.version}; install a newer one, or run it with npx -p node@24 trunkline\n`,
   )

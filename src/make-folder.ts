@@ -4,6 +4,7 @@
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { asError } from './values/as-error.ts'
 
 /** Folders made here are for their owner alone unless `mode` says otherwise. Throws the system's error, with a message that names the place. */
 export const makeFolder = (folder: string, mode = 0o700): void => {
@@ -14,7 +15,7 @@ export const makeFolder = (folder: string, mode = 0o700): void => {
       mkdirSync(path, { mode })
     } catch (error) {
       // Another process may have made it meanwhile.
-      if (!isFolder(path)) throw explain(error as NodeJS.ErrnoException, folder, path)
+      if (!isFolder(path)) throw explain(asError(error), folder, path)
     }
 }
 

@@ -2,6 +2,7 @@
  * Keeps the secrets of the configuration, and tokens that come while we run, out of every text that leaves by log, status, audit or error: by value, at one boundary (T-14). A secret is found as
  * it is, one line of it, in JSON, in URLs and forms, and inside base64 at any offset, such as the `Basic` header it is part of.
  */
+import { isList } from './values/json-object.ts'
 
 const HIDDEN = '***'
 /** Lines of a secret, and pieces of base64, that are shorter are found by chance. */
@@ -98,6 +99,7 @@ export class Redactor {
 
   /** The same for every text of plain data; what holds no secret is returned as it is. */
   hideIn<T>(value: T): T {
+    // Cast: texts become texts, all else stays what it is.
     return this.#isIdle ? value : (this.#hideIn(value) as T)
   }
 
@@ -109,9 +111,9 @@ export class Redactor {
     if (typeof value === 'string') return this.hide(value)
     if (typeof value === 'number') return this.#texts.has(String(value)) ? HIDDEN : value
     if (typeof value !== 'object' || value === null) return value
-    if (Array.isArray(value)) {
+    if (isList(value)) {
       const items = value.map((item) => this.#hideIn(item))
-      return items.every((item, at) => item === value[at]) ? (value as unknown) : items
+      return items.every((item, at) => item === value[at]) ? value : items
     }
     const before = Object.entries(value)
     const after = before.map(([key, child]): [string, unknown] => [this.#hideKey(key), this.#hideIn(child)])
@@ -135,17 +137,18 @@ class Beginnings {
     let key = 0
     for (let at = 0; at < 4; at++) key = shiftedIn(key, text.charCodeAt(at))
     const slot = slotOf(key)
-    this.#bits[slot >>> 5] |= 1 << (slot & 31)
+    // Cast: a slot has 20 bits, and there is a bit for each.
+    this.#bits[slot >>> 5]! |= 1 << (slot & 31)
   }
 
-  /** False only where none of them is in it. */
+  /** False only where none of them is in it. Cast: there is a bit for each slot. */
   mayBeIn(text: string): boolean {
     if (this.#hasShort) return true
     let key = 0
     for (let at = 0; at < text.length; at++) {
       key = shiftedIn(key, text.charCodeAt(at))
       const slot = slotOf(key)
-      if (at >= 3 && (this.#bits[slot >>> 5] & (1 << (slot & 31))) !== 0) return true
+      if (at >= 3 && (this.#bits[slot >>> 5]! & (1 << (slot & 31))) !== 0) return true
     }
     return false
   }

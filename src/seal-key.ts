@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { asError } from './values/as-error.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import type { Log } from './downstream/environment.ts'
 
@@ -41,7 +42,7 @@ const readKey = (file: string): Buffer | undefined => {
     // A link is not followed, so that what is looked at is what is read. Windows has no such flag, nor modes.
     descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const { code } = asError(error)
     if (code === 'ELOOP' || code === 'EMLINK')
       throw refused(file, 'is a symbolic link', 'put the key itself there, or remove the link to have a new one made')
     if (code === 'EACCES' || code === 'EPERM') throw refused(file, 'cannot be read', 'make it yours with chown')

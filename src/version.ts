@@ -1,6 +1,7 @@
 /** Our own version, from the package that this file belongs to. */
 import { readFileSync } from 'node:fs'
+import { parseOwnJson } from './values/own-json.ts'
 
-const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+const manifest = parseOwnJson<{ version: string }>(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
 export const VERSION = manifest.version

@@ -77,7 +77,7 @@ export const startModel = async (wanted: Wanted): Promise<FakeModel> => {
     const filler = texts.length < MAX_FILLERS ? fillers[texts.length % fillers.length] : undefined
     if (found.length > 0) send(response, api.text('done', body, path))
     else if (tool !== undefined && texts.length <= MAX_FILLERS) send(response, api.call(tool, wanted.args, body, path))
-    else if (filler !== undefined) send(response, api.call(filler, FILLERS[filler.name], body, path))
+    else if (filler !== undefined) send(response, api.call(filler, FILLERS[filler.name]!, body, path))
     else send(response, api.text('there is no such tool', body, path))
   }
   const server = createServer((request, response) => void answer(request, response))

@@ -52,7 +52,7 @@ export const runHost = async (
   tell: (line: string) => void,
 ): Promise<Outcome> => {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'trunkline-host-')))
-  const [home, project, runtime] = ['home', 'project', 'run'].map((name) => join(root, name))
+  const [home, project, runtime] = [join(root, 'home'), join(root, 'project'), join(root, 'run')]
   for (const folder of [home, project, runtime]) await mkdir(folder, { mode: 0o700 })
   const base = {
     PATH: process.env['PATH'],

@@ -286,6 +286,7 @@ const askedAt = async ({ fleet, context }: Running, server: string) => {
 /** Why a configuration was refused, as problems: by its own words, or because an address it names cannot be bound. */
 export const problemsOf = (error: unknown): readonly Problem[] => {
   if (error instanceof ConfigError) return error.problems
+  // Cast: Node adds the address to the errors of a listener.
   const { code, address, message } = error as NodeJS.ErrnoException & { address?: string }
   if (address === undefined) return [{ place: '', path: '', message: `could not be applied: ${message}`, remedy: '' }]
   return [{ place: address, path: 'listen', message: `cannot be bound (${code})`, remedy: 'choose another address' }]

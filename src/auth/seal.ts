@@ -7,6 +7,7 @@
  * Where what is handed out may be read by all and only must not be forged, a mark beside it is enough.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { parseOwnJson } from '../values/own-json.ts'
 
 export interface SealOptions {
   /** 32 random bytes each. The first seals, all open: that is how a key is rotated. */
@@ -17,21 +18,36 @@ export interface SealOptions {
   readonly now?: () => number
 }
 
+/** Never present at run time: it ties a purpose to the type of what it seals. */
+declare const HOLDS: unique symbol
+
+/**
+ * What a token is for. A token opens only for the purpose it was sealed for, so what opens is a `T`: declare the purpose as
+ * `Purpose<T>`, and both sides agree.
+ */
+export type Purpose<T extends object> = string & { readonly [HOLDS]?: T }
+
 const VERSION = 1
 const HEADER = 5
 const NONCE = 12
 const TAG = 16
 const MARK = 16
 
+interface Key {
+  readonly id: Buffer
+  readonly key: Buffer
+}
+
 export class Seal {
-  readonly #keys: readonly { id: Buffer; key: Buffer }[]
+  /** The one that seals. */
+  readonly #current: Key
+  readonly #keys: readonly Key[]
   readonly #group: string
   readonly #now: () => number
 
   /** Throws `RangeError` for a key that is not 32 bytes long. */
   constructor(options: SealOptions) {
-    if (options.keys.length === 0) throw new RangeError('a seal needs a key')
-    this.#keys = options.keys.map((key) => {
+    const keys = options.keys.map((key) => {
       if (key.length !== 32) throw new RangeError(`a seal key has 32 bytes, not ${key.length}`)
       return {
         id: createHash('sha256')
@@ -42,13 +58,17 @@ export class Seal {
         key,
       }
     })
+    const [current] = keys
+    if (current === undefined) throw new RangeError('a seal needs a key')
+    this.#current = current
+    this.#keys = keys
     this.#group = options.group ?? ''
     this.#now = options.now ?? Date.now
   }
 
   /** A token that holds `value` as JSON; with `ttlMs` it opens only that long. */
-  seal(purpose: string, value: object, ttlMs?: number): string {
-    const { id, key } = this.#keys[0]
+  seal<T extends object>(purpose: Purpose<T>, value: NoInfer<T>, ttlMs?: number): string {
+    const { id, key } = this.#current
     const header = Buffer.concat([Buffer.of(VERSION), id])
     const nonce = randomBytes(NONCE)
     const cipher = createCipheriv('aes-256-gcm', key, nonce)
@@ -58,7 +78,7 @@ export class Seal {
   }
 
   /** What was sealed, or `undefined`: altered, expired, of another purpose or group, or under a key we no longer hold. */
-  open(purpose: string, token: string): object | undefined {
+  open<T extends object>(purpose: Purpose<T>, token: string): T | undefined {
     const bytes = Buffer.from(token, 'base64url')
     // One spelling only: base64url decoding overlooks stray characters and spare bits.
     if (bytes.length < HEADER + NONCE + TAG || bytes.toString('base64url') !== token) return undefined
@@ -70,7 +90,7 @@ export class Seal {
     decipher.setAuthTag(bytes.subarray(-TAG))
     try {
       const plain = Buffer.concat([decipher.update(bytes.subarray(HEADER + NONCE, -TAG)), decipher.final()])
-      const { value, expires } = JSON.parse(plain.toString()) as { value: object; expires?: number }
+      const { value, expires } = parseOwnJson<{ value: T; expires?: number }>(plain.toString())
       return expires !== undefined && expires <= this.#now() ? undefined : value
     } catch {
       return undefined
@@ -79,7 +99,7 @@ export class Seal {
 
   /** 22 characters that only a holder of the key can make for this text and purpose. */
   mark(purpose: string, text: string): string {
-    return this.#marked(this.#keys[0].key, purpose, text).toString('base64url')
+    return this.#marked(this.#current.key, purpose, text).toString('base64url')
   }
 
   /** Whether `mark` was made by one of our keys. */

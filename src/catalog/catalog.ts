@@ -100,7 +100,7 @@ export interface LeftOutOf extends LeftOut {
 
 /** The one server whose URIs are all exposed as they are, so that any URI is its; `undefined` if there are several, or prefixes. */
 export const soleServer = ({ sources, naming }: Catalog): CatalogServer | undefined => {
-  const server = sources.length === 1 ? sources[0].server : undefined
+  const server = sources.length === 1 ? sources[0]?.server : undefined
   return server !== undefined && uriMode(server, naming) === 'identity' ? server : undefined
 }
 
@@ -109,5 +109,5 @@ export const servesApps = (server: CatalogServer, { sources }: Catalog): boolean
   server.apps && !(server.trusted === false && sources.length > 1)
 
 /** Whether a server's word on its tools' `execution` holds: without the capability it means nothing, whatever it says. */
-export const runsTasks = ({ inventory }: CatalogSource, { naming }: Catalog): boolean =>
-  naming.tasks !== false && runsToolsAsTasks(inventory?.capabilities ?? {})
+export const runsTasks = (source: CatalogSource | undefined, { naming }: Catalog): boolean =>
+  naming.tasks !== false && runsToolsAsTasks(source?.inventory?.capabilities ?? {})

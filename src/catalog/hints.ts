@@ -1,4 +1,5 @@
 /** What is believed of a tool, where a policy asks: of a server that is trusted its annotations, else what the specification assumes. */
+import { keysOf } from '../values/typed-keys.ts'
 import { Payload } from '../wire/message/payload.ts'
 
 export type HintName = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
@@ -17,7 +18,7 @@ const ASSUMED: Readonly<Record<HintName, boolean>> = {
   idempotentHint: false,
   openWorldHint: true,
 }
-const HINTS = Object.keys(ASSUMED) as HintName[]
+const HINTS = keysOf(ASSUMED)
 
 /**
  * Whether the hint holds of this tool; `told`: what the operator says of it where the caller looks, beside what he says of it at its

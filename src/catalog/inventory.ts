@@ -7,6 +7,14 @@ import type { Hints } from './hints.ts'
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
 
+/** What `of` gives for each kind, in the order of `LIST_KINDS`. */
+export const perKind = <T>(of: (kind: ListKind) => T): Record<ListKind, T> => ({
+  tools: of('tools'),
+  resources: of('resources'),
+  templates: of('templates'),
+  prompts: of('prompts'),
+})
+
 /** One tool, resource, template or prompt. */
 export interface Entry {
   /** Original name, URI or URI template: what the server calls it. */
@@ -85,6 +93,6 @@ export const isSameOffer = (a: Inventory, b: Inventory): boolean =>
     const others = b.lists[kind]
     return (
       a.lists[kind].length === others.length &&
-      a.lists[kind].every(({ original, raw }, at) => others[at].original === original && others[at].raw.equals(raw))
+      a.lists[kind].every(({ original, raw }, at) => others[at]?.original === original && others[at].raw.equals(raw))
     )
   })

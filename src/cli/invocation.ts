@@ -45,15 +45,17 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
       throw new CommandError(EXIT.usage, '--from and -c exclude each other: -c FILE serves a file as it is')
     const context = around({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock, watch })
     const found = await filesOf(named, context, looksAround)
-    const files = found ?? [userConfigurationPath(context.home, context.env)]
-    const id = configurationId(resolve(context.cwd, files[0]))
+    const usual = userConfigurationPath(context.home, context.env)
+    const files = found ?? [usual]
+    const [file = usual] = files
+    const id = configurationId(resolve(context.cwd, file))
     const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     let latest: Discovered | undefined
     const read = async (edited?: readonly EditedFile[]): Promise<Read> => {
       const sinceMs = Date.now()
       const isDiscovered = found === undefined || from.length > 0
       const discovered = isDiscovered
-        ? await discoverServers(context, { standsFor: files[0], from, looksAround, takesNone, before: latest })
+        ? await discoverServers(context, { standsFor: file, from, looksAround, takesNone, before: latest })
         : undefined
       latest = discovered
       const configuration = discovered?.configuration ?? (await loadConfiguration({ files }, { ...context, edited }))

@@ -1,6 +1,7 @@
 /** The frame of all screens: navigation, sign-in, help, notices. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { asError } from '../values/as-error.ts'
 import { session, sessionProblem, signInWith, signOut } from './page/api.ts'
 import { lineOf } from './model/text.ts'
 import { commandOf } from './page/command.ts'
@@ -134,6 +135,7 @@ const Navigation = ({ current }: { readonly current: string }): JSX.Element => {
           {SCREENS.filter(({ path }) => role === 'operator' || path === '/traffic').map(({ path, name, key }) => (
             <li key={path}>
               <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>
+                {/* Cast: each screen has an icon of its name. */}
                 <Icon name={path.slice(1) as IconName} /> <span>{name}</span>
               </a>
             </li>
@@ -197,7 +199,7 @@ const Entrance = (): JSX.Element => {
     try {
       await signInWith(token.trim())
     } catch (error) {
-      setProblem((error as Error).message)
+      setProblem(asError(error).message)
     }
   }
   return (

@@ -5,6 +5,7 @@
 import type { Declared } from '../era/server/link.ts'
 import { isBridge } from '../rpc/call.ts'
 import type { Call, Caller, HostSession } from '../rpc/call.ts'
+import { jsonObject } from '../values/json-object.ts'
 import { declaresApps, UI_EXTENSION } from '../wire/protocol/apps.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
 import { reaches } from '../wire/protocol/methods.ts'
@@ -92,8 +93,7 @@ export const levelFor = (owner: LinkOwner, asked: LogLevel | undefined): LogLeve
   return owner.level
 }
 
-const extensionsIn = ({ extensions }: Caller['capabilities']): Readonly<Record<string, unknown>> =>
-  typeof extensions === 'object' && extensions !== null ? (extensions as Readonly<Record<string, unknown>>) : {}
+const extensionsIn = ({ extensions }: Caller['capabilities']): Readonly<Record<string, unknown>> => jsonObject(extensions) ?? {}
 
 const appsIn = (capabilities: Caller['capabilities']): Readonly<Record<string, unknown>> =>
   declaresApps(capabilities) ? { [UI_EXTENSION]: extensionsIn(capabilities)[UI_EXTENSION] } : {}

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
+import { memberOf } from '../values/json-object.ts'
 import { cleanLabel, cleanMessage } from '../wire/protocol/label.ts'
 import { elementsAt, lastMember, membersAt } from '../wire/message/members.ts'
 import { Payload } from '../wire/message/payload.ts'
@@ -35,17 +36,17 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   if (!QUESTION_METHODS.has(method)) return refused(-32601, method)
   if (method === 'roots/list') return capabilities['roots'] === undefined ? refused(-32601, method) : undefined
   if (method === 'sampling/createMessage') {
-    const sampling = capabilities['sampling'] as { tools?: unknown } | undefined
+    const { sampling } = capabilities
     if (sampling === undefined) return refused(-32601, method)
-    return params?.isAbsent('tools') === false && sampling.tools === undefined
+    return params?.isAbsent('tools') === false && memberOf(sampling, 'tools') === undefined
       ? refused(-32602, 'sampling with tools')
       : undefined
   }
-  const elicitation = capabilities['elicitation'] as { form?: unknown; url?: unknown } | undefined
+  const { elicitation } = capabilities
   if (elicitation === undefined) return refused(-32601, method)
   const mode = params?.text('mode') ?? 'form'
-  const isDeclared =
-    mode === 'url' ? elicitation.url !== undefined : elicitation.form !== undefined || elicitation.url === undefined
+  const hasUrl = memberOf(elicitation, 'url') !== undefined
+  const isDeclared = mode === 'url' ? hasUrl : !hasUrl || memberOf(elicitation, 'form') !== undefined
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
 
@@ -126,7 +127,7 @@ const encodeForm = (
     const options = property?.member('oneOf')
     if (property === undefined || options === undefined || property.bytes[options.start] !== OPEN_BRACKET) continue
     note('questionForm')
-    const names = { enum: [] as Buffer[], enumNames: [] as Buffer[] }
+    const names: Record<'enum' | 'enumNames', Buffer[]> = { enum: [], enumNames: [] }
     for (const { start } of elementsAt(property.bytes, options.start)) {
       const members = membersAt(property.bytes, start)
       const textOf = (name: string): Buffer | undefined => {

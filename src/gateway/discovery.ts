@@ -79,13 +79,13 @@ export class Discovery {
     const { rows, entries } = view.list('tools')
     const isShown = await this.#access.shown(view, 'tools', call.caller)
     const best = await this.#searches.find(view, query, isShown === undefined ? limit : rows.length)
-    const found = isShown === undefined ? best : best.filter(({ at }) => isShown(rows[at])).slice(0, limit)
-    const tools = found.map(({ at, score }) => ({
-      name: rows[at].exposed,
-      server: rows[at].server.displayName,
-      score,
-      description: oneLine(entries[at]),
-    }))
+    const tools: object[] = []
+    for (const { at, score } of best) {
+      const [row, entry] = [rows[at], entries[at]]
+      if (tools.length === limit) break
+      if (row === undefined || entry === undefined || isShown?.(row) === false) continue
+      tools.push({ name: row.exposed, server: row.server.displayName, score, description: oneLine(entry) })
+    }
     return JSON.stringify({ tools })
   }
 
@@ -95,8 +95,9 @@ export class Discovery {
     const { rows, entries } = view.list('tools')
     const at = rows.findIndex(({ exposed }) => exposed === name)
     const isShown = await this.#access.shown(view, 'tools', call.caller)
-    if (at === -1 || isShown?.(rows[at]) === false) throw new Misused(`Unknown tool: ${name}`)
-    return entries[at].toString()
+    const [row, entry] = [rows[at], entries[at]]
+    if (row === undefined || entry === undefined || isShown?.(row) === false) throw new Misused(`Unknown tool: ${name}`)
+    return entry.toString()
   }
 }
 

@@ -12,6 +12,7 @@ import type { Fleet } from '../downstream/fleet.ts'
 import { complete, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, HostSession, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
+import { memberOf } from '../values/json-object.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { isModernRevision } from '../wire/protocol/revisions.ts'
@@ -51,7 +52,7 @@ export class ResourceSubscriptions {
   /** `undefined`: a legacy server that declares nothing may offer it nevertheless. */
   isOffered(caller: Caller, uri: string): boolean | undefined {
     const inventory = this.#find(caller, uri)?.downstream.eras.inventoryFor(caller)
-    const isDeclared = (inventory?.capabilities['resources'] as { subscribe?: unknown } | undefined)?.subscribe === true
+    const isDeclared = memberOf(inventory?.capabilities['resources'], 'subscribe') === true
     return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
   }
 

@@ -5,7 +5,9 @@
 import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { asError } from '../values/as-error.ts'
 import { makeFolder } from '../make-folder.ts'
+import { parseOwnJson } from '../values/own-json.ts'
 import {
   ChangeError,
   digestOf,
@@ -202,7 +204,7 @@ export class HostConnection {
 
   async #record(state: FileState): Promise<ConnectionRecord | undefined> {
     try {
-      const record = JSON.parse(await readFile(join(this.#folder(state), 'record.json'), 'utf8')) as ConnectionRecord
+      const record = parseOwnJson<ConnectionRecord>(await readFile(join(this.#folder(state), 'record.json'), 'utf8'))
       return isDeepStrictEqual(record.at, this.#place.at) ? record : undefined
     } catch {
       return undefined
@@ -222,7 +224,7 @@ export class HostConnection {
       await writeThrough(temporary, bytes, 0o600)
       await rename(temporary, join(folder, name))
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
+      const { code } = asError(error)
       throw new ChangeError(`no backup can be kept in ${folder} (${code}), so nothing is changed; make that folder writable`, {
         cause: error,
       })

@@ -8,6 +8,7 @@ import type { Configuration } from '../config/options.ts'
 import { ConfigError, formatProblem } from '../config/syntax/problems.ts'
 import type { Context } from '../config/runtime-environment.ts'
 import { nearestKey } from '../config/syntax/nearest-key.ts'
+import { keysOf } from '../values/typed-keys.ts'
 import { ChangeError } from './edit/change.ts'
 import { findInFile } from './found-in-file.ts'
 import { findServers } from './found.ts'
@@ -68,7 +69,8 @@ export const discover = async (context: Context, { standsFor, scopes, from }: Di
 const findNamed = async (context: Context, from: readonly string[]): Promise<readonly FoundFile[]> => {
   const found = await Promise.all(
     from.map(async (word) => {
-      if (Object.hasOwn(HOSTS, word)) return findServers(context, [word])
+      const host = keysOf(HOSTS).find((name) => name === word)
+      if (host !== undefined) return findServers(context, [host])
       const file = findInFile(resolve(context.cwd, word), context)
       return [await file.catch((error: unknown) => throwUnknown(word, error))]
     }),

@@ -1,12 +1,13 @@
 /** The servers of one file of a host, wherever the file lies: read as the host reads it whose form it has. */
 import { readFile } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
+import { entriesOf } from '../values/typed-keys.ts'
 import { ChangeError, editing } from './edit/change.ts'
 import { lookIn, readText } from './edit/editor.ts'
 import { nameOf, readPlace } from './found.ts'
 import type { FoundFile } from './found.ts'
 import { HOSTS } from './hosts.ts'
-import type { Around, HostPlace } from './hosts.ts'
+import type { Around, HostPlace, HostName } from './hosts.ts'
 
 /** Extensions of one syntax. */
 const SYNTAX: Readonly<Record<string, string>> = {
@@ -34,9 +35,9 @@ export const findInFile = async (file: string, around: Around & { readonly uid?:
 }
 
 /** Places of one syntax with this file, those of its very name first. */
-const placesOf = (file: string, around: Around): readonly { readonly host: string; readonly place: HostPlace }[] => {
+const placesOf = (file: string, around: Around): readonly { readonly host: HostName; readonly place: HostPlace }[] => {
   const syntax = SYNTAX[extname(file)] ?? 'json'
-  const all = Object.entries(HOSTS).flatMap(([host, { places }]) => places(around).map((place) => ({ host, place })))
+  const all = entriesOf(HOSTS).flatMap(([host, { places }]) => places(around).map((place) => ({ host, place })))
   return all
     .filter(({ place }) => (SYNTAX[extname(place.path)] ?? 'json') === syntax)
     .toSorted((a, b) => Number(basename(b.place.path) === basename(file)) - Number(basename(a.place.path) === basename(file)))

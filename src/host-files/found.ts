@@ -12,8 +12,9 @@ import type { Problem } from '../config/syntax/problems.ts'
 import { readSource } from '../config/read/source.ts'
 import { asTyped, child, plain } from '../config/syntax/tree.ts'
 import type { MapTree, Tree } from '../config/syntax/tree.ts'
+import { keysOf } from '../values/typed-keys.ts'
 import { HOSTS } from './hosts.ts'
-import type { Around, HostPlace, Scope } from './hosts.ts'
+import type { Around, HostPlace, Scope, HostName } from './hosts.ts'
 import { isOurselves } from './ourselves.ts'
 import { translate } from './variables.ts'
 import type { UsedVariable } from './variables.ts'
@@ -22,7 +23,7 @@ import type { UsedVariable } from './variables.ts'
 export type ServerDraft = Readonly<Record<string, unknown>>
 
 export interface FoundServer {
-  readonly host: string
+  readonly host: HostName
   readonly scope: Scope
   readonly file: string
   /** As the host calls it. */
@@ -39,7 +40,7 @@ export interface FoundServer {
 }
 
 export interface FoundFile {
-  readonly host: string
+  readonly host: HostName
   readonly scope: Scope
   readonly file: string
   readonly servers: readonly FoundServer[]
@@ -53,7 +54,7 @@ export interface FoundFile {
 /** Every file of the hosts that is there. `hosts`: words of the table; `scopes`: which files. In the order of the table. */
 export const findServers = async (
   around: Around & { readonly uid?: number | undefined },
-  hosts: readonly string[] = Object.keys(HOSTS),
+  hosts: readonly HostName[] = keysOf(HOSTS),
   scopes: readonly Scope[] = ['local', 'project', 'user'],
 ): Promise<readonly FoundFile[]> => {
   const places = hosts.flatMap((host) => HOSTS[host].places(around).map((place) => ({ host, place })))
@@ -64,7 +65,7 @@ export const findServers = async (
 
 /** One file, read as the host of this place reads it; `undefined`: it is not there. */
 export const readPlace = async (
-  host: string,
+  host: HostName,
   place: HostPlace,
   around: Around & { readonly uid?: number | undefined },
 ): Promise<FoundFile | undefined> => {

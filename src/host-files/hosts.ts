@@ -133,8 +133,29 @@ const likeGemini = (label: string, folder: string, client: RegExp, homeVariable?
   note: 'the folder it runs in must be one that it trusts',
 })
 
-/** By the word that `connect` and `import` take. Where a row names no source, the vendor documents it. */
-export const HOSTS: Readonly<Record<string, HostRow>> = {
+/** The words that `connect` and `import` take. */
+export type HostName =
+  | 'claude-code'
+  | 'claude-desktop'
+  | 'vscode'
+  | 'cursor'
+  | 'windsurf'
+  | 'zed'
+  | 'codex'
+  | 'copilot-cli'
+  | 'cline'
+  | 'roo'
+  | 'continue'
+  | 'goose'
+  | 'librechat'
+  | 'opencode'
+  | 'gemini'
+  | 'qwen'
+  | 'jetbrains'
+  | 'amp'
+
+/** Where a row names no source, the vendor documents it. */
+export const HOSTS: Readonly<Record<HostName, HostRow>> = {
   'claude-code': {
     label: 'Claude Code',
     client: /^claude-code/,

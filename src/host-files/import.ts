@@ -4,20 +4,24 @@
  */
 import { basename } from 'node:path'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../config/schema/server-key.ts'
+import { isList, jsonObject } from '../values/json-object.ts'
 import type { FoundServer, ServerDraft } from './found.ts'
 import { variableName, withoutSecrets } from './secrets.ts'
 
+/** What is imported; `add` imports a server that no host has. */
+export type Importable = Omit<FoundServer, 'host'>
+
 /** An entry to write, and where it was found. */
-export interface ImportedServer {
+export interface ImportedServer<S extends Importable = FoundServer> {
   readonly key: string
   readonly draft: ServerDraft
-  readonly from: readonly FoundServer[]
+  readonly from: readonly S[]
 }
 
-export interface ImportPlan {
-  readonly servers: readonly ImportedServer[]
+export interface ImportPlan<S extends Importable = FoundServer> {
+  readonly servers: readonly ImportedServer<S>[]
   /** Servers that the configuration has already. */
-  readonly known: readonly { readonly key: string; readonly from: FoundServer }[]
+  readonly known: readonly { readonly key: string; readonly from: S }[]
   /** Values for `.env`, by name. */
   readonly secrets: ReadonlyMap<string, string>
   /** Variables that are not set anywhere, with the servers that name them. */
@@ -36,10 +40,10 @@ export interface Existing {
   readonly folder: string
 }
 
-export const planImport = (found: readonly FoundServer[], existing: Existing): ImportPlan => {
+export const planImport = <S extends Importable>(found: readonly S[], existing: Existing): ImportPlan<S> => {
   const warnings: string[] = []
-  const groups: FoundServer[][] = []
-  const known: { key: string; from: FoundServer }[] = []
+  const groups: S[][] = []
+  const known: { key: string; from: S }[] = []
   for (const server of found) {
     const there = Object.entries(existing.servers).find(([, draft]) => isSame(draft, server.draft))
     const group = groups.find((group) => group.every((other) => isSame(other.draft, server.draft)))
@@ -50,9 +54,9 @@ export const planImport = (found: readonly FoundServer[], existing: Existing): I
   const taken = new Set(Object.keys(existing.servers))
   const secrets = new Map<string, string>()
   const unset = new Map<string, string[]>()
-  const servers = groups.map((group): ImportedServer => {
-    const [first] = group
-    const key = keyFor(first.name, taken)
+  const servers = groups.map((group): ImportedServer<S> => {
+    // Cast: a group has a server.
+    const key = keyFor(group[0]!.name, taken)
     taken.add(key)
     const merged = merge(group, key, existing.folder, warnings)
     const draft = withoutSecrets(key, merged, (proposed, value) => nameFor(proposed, key, value, existing, secrets))
@@ -92,9 +96,9 @@ const nameFor = (
 const isSame = (one: ServerDraft, other: ServerDraft): boolean =>
   launchOf(one) === launchOf(other) &&
   ['env', 'headers'].every((member) => {
-    const [left, right] = [one, other].map((draft) => (draft[member] ?? {}) as Record<string, unknown>)
-    return Object.entries(left).every(([name, value]) => {
-      const there = right[name]
+    const right = jsonObject(other[member])
+    return Object.entries(jsonObject(one[member]) ?? {}).every(([name, value]) => {
+      const there = right?.[name]
       return there === undefined || there === value || [there, value].some((text) => String(text).includes('${'))
     })
   })
@@ -105,8 +109,8 @@ const launchOf = ({ command, args, url }: ServerDraft): string => {
     const parsed = URL.parse(url)
     return `url ${(parsed === null ? url : parsed.href).replace(/\/$/, '')}`
   }
-  const words = [command, ...(Array.isArray(args) ? (args as unknown[]) : [])].map(String)
-  const bare = /^cmd(\.exe)?$/i.test(words[0]) && /^\/c$/i.test(words[1] ?? '') ? words.slice(2) : words
+  const words = [command, ...(isList(args) ? args : [])].map(String)
+  const bare = /^cmd(\.exe)?$/i.test(words[0] ?? '') && /^\/c$/i.test(words[1] ?? '') ? words.slice(2) : words
   const [program = '', ...rest] = bare
   const name = basename(program).replace(/\.(exe|cmd)$/i, '')
   if (!/^(npx|bunx|uvx)$/.test(name)) return JSON.stringify([program, ...rest])
@@ -115,16 +119,17 @@ const launchOf = ({ command, args, url }: ServerDraft): string => {
 }
 
 /** One entry for a server that several hosts have. */
-const merge = (group: readonly FoundServer[], key: string, folder: string, warnings: string[]): ServerDraft => {
+const merge = (group: readonly Importable[], key: string, folder: string, warnings: string[]): ServerDraft => {
   const on = group.filter(({ isOff }) => !isOff)
   const counted = on.length > 0 ? on : group
-  const [first] = counted
+  // Cast: a group has a server.
+  const first = counted[0]!
   const { display_name: _name, filter: _filter, enabled: _enabled, ...rest } = first.draft
   const both = (member: 'env' | 'headers'): Record<string, unknown> | undefined => {
-    const all = counted.map(({ draft }) => (draft[member] ?? {}) as Record<string, unknown>)
+    const all = counted.map(({ draft }) => jsonObject(draft[member]) ?? {})
     // A value that is written beats a variable that may not be set.
     const sorted = all.toSorted((a, b) => Number(isWritten(a)) - Number(isWritten(b)))
-    const merged = Object.assign({}, ...sorted) as Record<string, unknown>
+    const merged = Object.fromEntries(sorted.flatMap((members) => Object.entries(members)))
     return Object.keys(merged).length === 0 ? undefined : merged
   }
   const filter = mergeFilters(counted, key, warnings)
@@ -144,7 +149,7 @@ const merge = (group: readonly FoundServer[], key: string, folder: string, warni
 const isWritten = (members: Readonly<Record<string, unknown>>): boolean =>
   Object.values(members).every((value) => !String(value).includes('${'))
 
-const cwdOf = ({ draft, folder: project }: FoundServer, folder: string): { cwd?: string } =>
+const cwdOf = ({ draft, folder: project }: Importable, folder: string): { cwd?: string } =>
   draft['command'] === undefined || project === undefined || project === folder ? {} : { cwd: project }
 
 interface Filter {
@@ -153,7 +158,8 @@ interface Filter {
 }
 
 /** A tool that is off in one host stays off: what one denies is denied, and allowed is what all allow. */
-const mergeFilters = (group: readonly FoundServer[], key: string, warnings: string[]): Filter | undefined => {
+const mergeFilters = (group: readonly Importable[], key: string, warnings: string[]): Filter | undefined => {
+  // Cast: the readers of host files write this member.
   const filters = group.map(({ draft }) => (draft['filter'] ?? {}) as Filter)
   const texts = new Set(filters.map((filter) => JSON.stringify(filter)))
   if (texts.size > 1)
@@ -161,7 +167,7 @@ const mergeFilters = (group: readonly FoundServer[], key: string, warnings: stri
       `${key}: its tools are not the same in ${group.map(({ place }) => place).join(', ')}; what is off in one stays off`,
     )
   const lists = filters.flatMap(({ allow }) => (allow === undefined ? [] : [allow]))
-  const allow = lists.length === 0 ? undefined : lists[0].filter((name) => lists.every((list) => list.includes(name)))
+  const allow = lists[0]?.filter((name) => lists.every((list) => list.includes(name)))
   const deny = [...new Set(filters.flatMap(({ deny }) => deny ?? []))]
   return allow === undefined && deny.length === 0
     ? undefined

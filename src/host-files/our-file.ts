@@ -5,6 +5,7 @@
 import { chmod, readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import { jsonObject } from '../values/json-object.ts'
 import { ChangeError, editing, exclusively, folderFor, readState, replaceFile, textOfState } from './edit/change.ts'
 import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
 import type { ServerDraft } from './found.ts'
@@ -27,7 +28,8 @@ export const readOurFile = async (file: string): Promise<OurFile> => {
   const { bytes } = await readState(file)
   const text = bytes?.toString('utf8')
   const data = text === undefined ? {} : editing(file, () => readText(file, text))
-  const servers = (lookIn(data, ['servers']) ?? {}) as OurFile['servers']
+  const entries = Object.entries(jsonObject(lookIn(data, ['servers'])) ?? {})
+  const servers = Object.fromEntries(entries.map(([key, draft]) => [key, jsonObject(draft) ?? {}]))
   const named = [lookIn(data, ['env_file'])].flat().filter((name) => typeof name === 'string')
   const envFile = resolve(dirname(file), named[0] ?? '.env')
   const values = await readFile(envFile, 'utf8').then(parseEnv, () => ({}))

@@ -3,6 +3,7 @@
  * values go to a file of their own (`.env`).
  */
 import { SECRET_NAME } from '../config/build/known-secrets.ts'
+import { isList, jsonObject, memberOf } from '../values/json-object.ts'
 
 /** Beside the names that the configuration knows, those of options and of connection strings. */
 const NAMES = new RegExp(`${SECRET_NAME.source}|(^|[-_])(pat|pwd|auth|apikey|api_key|key|dsn|jwt)$`, 'i')
@@ -48,11 +49,11 @@ export const withoutSecrets = (key: string, draft: Draft, keep: KeepSecret): Dra
       /^authorization$/i.test(name) ? `${own}_TOKEN` : `${own}_${variableName(name.replace(/^x-/i, ''))}`,
     )
   if (typeof draft['url'] === 'string') changes['url'] = inUrl(draft['url'], `${own}_KEY`, hide)
-  if (Array.isArray(draft['args'])) changes['args'] = inArguments(draft['args'] as unknown[], own, hide)
-  const { credentials } = draft as { credentials?: { oauth?: Record<string, unknown> } }
-  const secret = credentials?.oauth?.['client_secret']
+  if (isList(draft['args'])) changes['args'] = inArguments(draft['args'], own, hide)
+  const oauth = memberOf(draft['credentials'], 'oauth')
+  const secret = memberOf(oauth, 'client_secret')
   if (typeof secret === 'string' && !isReference(secret))
-    changes['credentials'] = { oauth: { ...credentials?.oauth, client_secret: hide(`${own}_CLIENT_SECRET`, secret) } }
+    changes['credentials'] = { oauth: { ...jsonObject(oauth), client_secret: hide(`${own}_CLIENT_SECRET`, secret) } }
   return { ...draft, ...changes }
 }
 

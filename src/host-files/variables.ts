@@ -4,7 +4,7 @@
  */
 import { isAbsolute, resolve } from 'node:path'
 import type { VariableForms } from '../config/syntax/variables.ts'
-import { plain } from '../config/syntax/tree.ts'
+import { plainMap } from '../config/syntax/tree.ts'
 import type { MapTree, ScalarTree, Tree } from '../config/syntax/tree.ts'
 
 export interface UsedVariable {
@@ -35,16 +35,20 @@ export const translate = (
     used.set(name, { name, fallback })
     return fallback === undefined ? `\${${name}}` : `\${${name}:-${fallback}}`
   }
-  const draft = plain(translated(tree, wording, note)) as Record<string, unknown>
+  const draft = plainMap(translatedMap(tree, wording, note))
   return { draft: withPaths(draft, wording), variables: [...used.values()] }
 }
 
 type Note = (name: string, fallback?: string) => string
 
+const translatedMap = (tree: MapTree, wording: Wording, note: Note): MapTree => ({
+  ...tree,
+  entries: new Map([...tree.entries].map(([key, inner]) => [key, translated(inner, wording, note)])),
+})
+
 const translated = (tree: Tree, wording: Wording, note: Note): Tree => {
   if (tree.kind === 'list') return { ...tree, items: tree.items.map((item) => translated(item, wording, note)) }
-  if (tree.kind === 'map')
-    return { ...tree, entries: new Map([...tree.entries].map(([key, inner]) => [key, translated(inner, wording, note)])) }
+  if (tree.kind === 'map') return translatedMap(tree, wording, note)
   return typeof tree.value === 'string' ? { ...tree, value: textOf(tree, tree.value, wording, note) } : tree
 }
 
@@ -76,7 +80,7 @@ const replaced = ([found, ...groups]: RegExpMatchArray, wording: Wording, note: 
   const inner = groups.find((group) => group !== undefined) ?? ''
   const constant = Object.hasOwn(wording.constants, inner) ? wording.constants[inner] : undefined
   if (constant !== undefined) return escape(constant)
-  const [, form, rest] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
+  const [, form, rest = ''] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
   if (form === 'input') return note(`INPUT_${rest.toUpperCase().replaceAll(/\W/g, '_')}`, wording.inputs.get(rest))
   if (form === 'file') return `\${file:${isAbsolute(rest) || rest.startsWith('~') ? rest : resolve(wording.folder, rest)}}`
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(form === 'env' ? rest : inner) ?? []

@@ -1,6 +1,7 @@
 /** What rules of a policy read of a caller beside its principal. Collected only while there is a policy, except for pipes. */
 import type { Identity } from '../auth/identity.ts'
 import type { CallerFacts } from '../rpc/call.ts'
+import { memberOf } from '../values/json-object.ts'
 
 const NO_CLAIMS = {}
 const NO_SCOPES: readonly string[] = []
@@ -18,7 +19,7 @@ export const factsOf = ({ claims = NO_CLAIMS, scopes = NO_SCOPES }: Identity, ad
 
 /** `clientInfo`: as parsed JSON, whatever the host sent. */
 export const withHost = (facts: CallerFacts, clientInfo: unknown): CallerFacts => {
-  const { name } = (typeof clientInfo === 'object' && clientInfo !== null ? clientInfo : {}) as { name?: unknown }
+  const name = memberOf(clientInfo, 'name')
   return { ...facts, host: typeof name === 'string' ? name : '' }
 }
 

@@ -1,4 +1,5 @@
 /** Reports requests that a listener refuses to the audit log. The caller sends the response. */
+import { asError } from '../values/as-error.ts'
 import type { Scope } from '../rpc/call.ts'
 import type { DenialReason } from '../rpc/record.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
@@ -58,7 +59,7 @@ export const noteError = (
     ...toolsetOf(scope),
     ...(method !== undefined && { method }),
     ...(session !== undefined && { session: session.id }),
-    detail: error instanceof Error ? error.message : String(error),
+    detail: asError(error).message,
   })
 
 const toolsetOf = ({ toolset }: Scope): { readonly toolset?: string } => (toolset === undefined ? {} : { toolset })

@@ -10,6 +10,8 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Scope } from '../rpc/call.ts'
 import { makeFolder } from '../make-folder.ts'
+import { memberOf } from '../values/json-object.ts'
+import { parseOwnJson } from '../values/own-json.ts'
 
 /** What one host did last. */
 export interface HostSighting {
@@ -58,10 +60,9 @@ export class HostSightings implements AsyncDisposable {
 
   /** `tools`: how many it is listed now. Returns at once; the file is written later. */
   see({ clientInfo, revision, transport, scope }: Sighted, tools: number | undefined): void {
-    const { name, version } = (clientInfo ?? {}) as { readonly name?: unknown; readonly version?: unknown }
     const sighting: HostSighting = {
-      name: textOf(name),
-      version: textOf(version),
+      name: textOf(memberOf(clientInfo, 'name')),
+      version: textOf(memberOf(clientInfo, 'version')),
       revision,
       transport,
       toolset: scope.toolset,
@@ -118,7 +119,7 @@ export const readSightings = async (stateDir: string, sinceMs: number): Promise<
 
 const readSighting = async (file: string): Promise<HostSighting | undefined> => {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as HostSighting
+    return parseOwnJson<HostSighting>(await readFile(file, 'utf8'))
   } catch {
     return undefined
   }

@@ -26,6 +26,7 @@ export const initializeAnswer = (caller: Caller, context: ListenerContext, isPip
     const { core, identities } = context
     const { scope, revision } = caller
     const own = initializeResult(
+      // Cast: only hosts of legacy revisions send `initialize`.
       revision as LegacyRevision,
       identities.of(scope).info,
       core.instructions(caller),

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { z } from 'zod'
+import { asError } from '../values/as-error.ts'
 import type { ServerDraft } from '../host-files/found.ts'
 import { makeFolder } from '../make-folder.ts'
 import { InstallError } from './inputs.ts'
@@ -61,12 +62,12 @@ export const readBundle = async (file: string): Promise<Bundle> => {
     const parsed = manifestSchema.safeParse(JSON.parse(content.toString()))
     if (!parsed.success) {
       const [issue] = parsed.error.issues
-      throw new InstallError(`its manifest.json is not valid (${issue.path.join('.')}: ${issue.message})`)
+      throw new InstallError(`its manifest.json is not valid (${issue?.path.join('.')}: ${issue?.message})`)
     }
     const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 12)
     return { name: parsed.data.name, manifest: parsed.data, members, digest }
   } catch (error) {
-    const reason = error instanceof SyntaxError ? 'its manifest.json is no JSON' : (error as Error).message
+    const reason = error instanceof SyntaxError ? 'its manifest.json is no JSON' : asError(error).message
     throw new InstallError(`${file} cannot be installed: ${reason}`, { cause: error })
   }
 }
@@ -147,5 +148,5 @@ const placed = (text: string, folder: string, home: string): string =>
   text.replaceAll(/\$\{(__dirname|HOME|DESKTOP|DOCUMENTS|DOWNLOADS|pathSeparator|\/)\}/g, (_, word: string) => {
     if (word === '__dirname') return folder
     if (word === 'pathSeparator' || word === '/') return sep
-    return word === 'HOME' ? home : join(home, word[0] + word.slice(1).toLowerCase())
+    return word === 'HOME' ? home : join(home, word.charAt(0) + word.slice(1).toLowerCase())
   })

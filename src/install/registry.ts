@@ -1,9 +1,11 @@
 /** Reads one server from a registry (its API v0.1). What it answers may be of any size, slow or hostile: it ends at a limit. */
+import { asError } from '../values/as-error.ts'
 import { SafeFetch } from '../auth/oauth/safe-fetch.ts'
 import { DEFAULT_REGISTRY } from '../config/schema/registry.ts'
 import type { RegistryOptions } from '../config/schema/registry.ts'
 import { isLoopbackHost } from '../transport/loopback.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
+import { memberOf } from '../values/json-object.ts'
 import { InstallError } from './inputs.ts'
 import { readServerJson } from './server-json.ts'
 import type { ServerJson } from './server-json.ts'
@@ -21,7 +23,7 @@ export const fetchServer = async (name: string, options: RegistryOptions, proxie
     .through(() => proxies)({ url: `${url}${path}`, reach })
     .catch((error: unknown) => {
       const remedy = 'look at registry.url, registry.timeout and registry.max_answer, or add the server by URL or command'
-      throw new InstallError(`the registry cannot be read (${(error as Error).message}); ${remedy}`, { cause: error })
+      throw new InstallError(`the registry cannot be read (${asError(error).message}); ${remedy}`, { cause: error })
     })
   if (reply.status === 404) throw new InstallError(`the registry ${url} has no server "${name}"; look the name up there`)
   if (reply.status !== 200) throw new InstallError(`the registry ${url} answered HTTP ${reply.status}; try again later`)
@@ -32,7 +34,7 @@ export const fetchServer = async (name: string, options: RegistryOptions, proxie
   } catch (error) {
     throw new InstallError(`${from} is no JSON`, { cause: error })
   }
-  const server = (value as { server?: unknown } | null)?.server ?? value
+  const server = memberOf(value, 'server') ?? value
   const found = readServerJson(JSON.stringify(server), from)
   if (found.name !== id) throw new InstallError(`${from} is about ${JSON.stringify(found.name)}, not ${JSON.stringify(id)}`)
   return found

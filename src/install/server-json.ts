@@ -66,7 +66,7 @@ export const readServerJson = (text: string, from: string): ServerJson => {
   const parsed = serverJsonSchema.safeParse(value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw new InstallError(`${from} is no server.json (${issue.path.join('.') || 'top level'}: ${issue.message})`)
+  throw new InstallError(`${from} is no server.json (${issue?.path.join('.') || 'top level'}: ${issue?.message})`)
 }
 
 /** A program that runs packages of one kind. `identifier` must look like one, so that it cannot be an option. */
@@ -123,12 +123,14 @@ export const draftOf = async (server: ServerJson, answer: Answer, way: string | 
         ? `${server.name} comes as a bundle; download its .mcpb file, and add that`
         : `${server.name} names no remote and no package that can be run here${kinds.length === 0 ? '' : ` (${kinds.join(', ')})`}`,
     )
-  const chosen = way ?? ways[0]
-  if (!ways.includes(chosen)) throw new InstallError(`${server.name} has no ${chosen}; it has ${ways.join(', ')}`)
+  const chosen = ways.find((one) => way === undefined || one === way)
+  if (chosen === undefined) throw new InstallError(`${server.name} has no ${way}; it has ${ways.join(', ')}`)
   if (chosen === 'remote') {
     const remotes = (server.remotes ?? []).filter(({ url }) => url !== undefined)
-    return remoteDraft(remotes.find(({ type }) => type === 'streamable-http') ?? remotes[0], answer)
+    // Cast: `remote` is a way where there is one.
+    return remoteDraft(remotes.find(({ type }) => type === 'streamable-http') ?? remotes[0]!, answer)
   }
+  // Cast: the other ways are kinds of its packages.
   return packageDraft(
     server.packages!.find(({ registryType }) => registryType === chosen)!,
     answer,
@@ -148,7 +150,8 @@ const remoteDraft = async ({ type, url = '', headers = [], variables = {} }: Tra
 }
 
 const packageDraft = async (pack: Package, answer: Answer): Promise<ServerDraft> => {
-  const runner = RUNNERS[pack.registryType]
+  // Cast: the ways are kinds that have a runner.
+  const runner = RUNNERS[pack.registryType]!
   if (!runner.identifier.test(pack.identifier) || /^-|\s/.test(pack.version ?? ''))
     throw new InstallError(`${JSON.stringify(pack.identifier)} is no name of a package of ${pack.registryType}`)
   if (pack.transport !== undefined && pack.transport.type !== 'stdio' && pack.transport.url === undefined)

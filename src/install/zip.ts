@@ -42,7 +42,8 @@ export const readZip = (bytes: Buffer, { maxMembers, maxBytes }: ZipLimits = DEF
       if (bytes.readUInt32LE(at) !== CENTRAL) throw broken()
       const [flags, method] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10)]
       const [packed, size] = [bytes.readUInt32LE(at + 20), bytes.readUInt32LE(at + 24)]
-      const [nameLength, extra, comment] = [28, 30, 32].map((field) => bytes.readUInt16LE(at + field))
+      const nameLength = bytes.readUInt16LE(at + 28)
+      const [extra, comment] = [bytes.readUInt16LE(at + 30), bytes.readUInt16LE(at + 32)]
       const mode = bytes.readUInt32LE(at + 38) >>> 16
       const local = bytes.readUInt32LE(at + 42)
       const path = bytes.toString('utf8', at + 46, at + 46 + nameLength)

@@ -6,6 +6,7 @@
  * read, nothing else is decoded.
  */
 import { membersAt } from '../wire/message/members.ts'
+import { isJsonObject, isList } from '../values/json-object.ts'
 import { isCaseVariant } from '../wire/protocol/deciding-keys.ts'
 
 /** The arguments cannot be judged; the message is for the caller. */
@@ -73,16 +74,16 @@ const look = (value: unknown, walk: Walk): void => {
     if (!Number.isSafeInteger(value) && Number.isInteger(value)) walk.isInexact = true
     return
   }
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) {
-    for (const item of value as unknown[]) look(item, walk)
+  if (isList(value)) {
+    for (const item of value) look(item, walk)
     return
   }
+  if (!isJsonObject(value)) return
   // Of what JSON.parse made all members are its own.
   for (const key in value) {
     walk.count++
     refuseVariant(key, walk.keys)
-    look((value as Readonly<Record<string, unknown>>)[key], walk)
+    look(value[key], walk)
   }
 }
 

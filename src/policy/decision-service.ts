@@ -6,7 +6,9 @@
  * A failure is an answer here: `policy.service.on_failure` says which.
  */
 import { createHash } from 'node:crypto'
+import { asError } from '../values/as-error.ts'
 import type { Caller } from '../rpc/call.ts'
+import { isJsonObject } from '../values/json-object.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { cleanMessage } from '../wire/protocol/label.ts'
 import type { Decision, ServiceOptions } from './options.ts'
@@ -100,7 +102,7 @@ export class DecisionService {
   }
 
   #failed(error: unknown): Verdict {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = asError(error).message
     this.#watch.failed(message)
     const decision = this.options.onFailure
     return { decision, rule: `${RULE}.on_failure`, reason: 'the policy service does not answer', detail: message }
@@ -113,10 +115,10 @@ export class DecisionService {
     const { decision = result['allow'] } = result
     const decided = decision === true ? 'allow' : decision === false ? 'deny' : decision
     if (decided === undefined) return { answer: { verdict: undefined }, ttlMs: 0 }
-    if (!DECISIONS.has(decided)) throw new NoAnswer('"decision" is not allow, deny or confirm')
+    if (!isDecision(decided)) throw new NoAnswer('"decision" is not allow, deny or confirm')
     const replaced = this.#replaced(text, result)
     const isReplaced = replaced.arguments !== undefined || replaced.content !== undefined
-    const answer = { verdict: verdictOf(decided as Decision, result), ...replaced }
+    const answer = { verdict: verdictOf(decided, result), ...replaced }
     return { answer, ttlMs: isReplaced ? 0 : ttlOf(result) }
   }
 
@@ -126,7 +128,7 @@ export class DecisionService {
     if (args === undefined && content === undefined) return {}
     const given = Payload.at(Buffer.from(text)).object('result')
     const taken = this.options.replaces
-    if (args !== undefined && (!taken.includes('arguments') || typeof args !== 'object' || args === null || Array.isArray(args)))
+    if (args !== undefined && (!taken.includes('arguments') || !isJsonObject(args)))
       throw new NoAnswer('"arguments" are replaced by an object, where policy.service.replaces holds arguments')
     if (content !== undefined && (!taken.includes('results') || !Array.isArray(content)))
       throw new NoAnswer('"content" is replaced by a list, where policy.service.replaces holds results')
@@ -141,11 +143,13 @@ const resultOf = (text: string): Readonly<Record<string, unknown>> | boolean | u
   } catch {
     throw new NoAnswer('the policy service answered with something else than JSON')
   }
-  const result = typeof answer === 'object' && answer !== null ? (answer as { result?: unknown }).result : null
+  const result = isJsonObject(answer) ? answer['result'] : null
   if (result === undefined || typeof result === 'boolean') return result
-  if (typeof result === 'object' && result !== null && !Array.isArray(result)) return result as Readonly<Record<string, unknown>>
+  if (isJsonObject(result)) return result
   throw new NoAnswer('the policy service answered without "result"')
 }
+
+const isDecision = (value: unknown): value is Decision => DECISIONS.has(value)
 
 const verdictOf = (decision: Decision, { reason, rule }: Readonly<Record<string, unknown>>): Verdict => {
   const told = typeof reason === 'string' ? cleanMessage(reason).slice(0, MAX_REASON_CHARS) : undefined

@@ -5,8 +5,10 @@
  * body of every loop counts its rounds first, and `matches` is RE2, whose time is linear in its input.
  */
 import { Environment } from '@marcbachmann/cel-js'
-import type { ASTNode, ParseError } from '@marcbachmann/cel-js'
+import type { ASTNode } from '@marcbachmann/cel-js'
 import { RE2JS } from 're2js'
+import { asError } from '../values/as-error.ts'
+import { isInteger, isJsonObject, memberOf } from '../values/json-object.ts'
 import { UnjudgedArguments } from './arguments.ts'
 import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown } from './subject.ts'
 import type { Subject } from './subject.ts'
@@ -157,7 +159,7 @@ export class Expressions {
       RE2JS.compile(pattern)
       return undefined
     } catch (error) {
-      return `${JSON.stringify(pattern)} is no regular expression of RE2 (${(error as Error).message})`
+      return `${JSON.stringify(pattern)} is no regular expression of RE2 (${asError(error).message})`
     }
   }
 }
@@ -197,11 +199,15 @@ const declared = (): Environment =>
 
 /** The library's errors end with the place in the text, over several lines. */
 const summaryOf = (error: unknown): string => {
-  const { summary, message } = error as Partial<ParseError>
-  return String(summary ?? message ?? error).split('\n', 1)[0]
+  const summary = memberOf(error, 'summary')
+  const [line = ''] = (typeof summary === 'string' ? summary : asError(error).message).split('\n', 1)
+  return line
 }
 
-const faultOf = (error: unknown): Fault => ({ fault: summaryOf(error), at: (error as Partial<ParseError>).range?.start ?? 0 })
+const faultOf = (error: unknown): Fault => {
+  const start = memberOf(memberOf(error, 'range'), 'start')
+  return { fault: summaryOf(error), at: isInteger(start) ? start : 0 }
+}
 
 interface Survey {
   readonly text: string
@@ -265,9 +271,9 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     case 'rcall': {
       const [name, receiver, args] = node.args
       visit(receiver, found, loops)
-      const isLoop = LOOPS.has(name) && args.length > 1 && args[0].op === 'id'
-      for (const arg of isLoop ? args.slice(1) : args) visit(arg, found, isLoop ? loops + 1 : loops)
-      if (isLoop) countRounds(node, args, found)
+      const loop = loopOf(name, args)
+      for (const arg of loop ?? args) visit(arg, found, loop === undefined ? loops : loops + 1)
+      if (loop !== undefined) countRounds(node, args, found)
       if (name === 'matches') useRe2(receiver, args, found)
       return
     }
@@ -289,6 +295,12 @@ const readMember = (name: string, found: Survey): void => {
   found.members.add(name)
 }
 
+/** The arguments of a loop behind its variable; `undefined`: the call is no loop. */
+const loopOf = (name: string, [variable, ...body]: readonly ASTNode[]): readonly [ASTNode, ...ASTNode[]] | undefined => {
+  const [first, ...rest] = body
+  return LOOPS.has(name) && variable?.op === 'id' && first !== undefined ? [first, ...rest] : undefined
+}
+
 /** Whether a member is one of a claim. */
 const isOfCaller = (node: ASTNode): boolean => {
   if (node.op === 'id') return node.args === 'caller'
@@ -297,18 +309,20 @@ const isOfCaller = (node: ASTNode): boolean => {
 
 const childrenOf = (args: unknown): readonly ASTNode[] => {
   if (Array.isArray(args)) return args.flatMap(childrenOf)
-  return typeof args === 'object' && args !== null && 'op' in args ? [args as ASTNode] : []
+  return isNode(args) ? [args] : []
 }
+
+const isNode = (value: unknown): value is ASTNode => isJsonObject(value) && 'op' in value
 
 /**
  * `list.all(x, BODY)` becomes `list.all(x, __round() ? (BODY) : false)`; of `map` with a filter, the filter. Between two arguments there
  * is nothing but a comma, brackets and blanks.
  */
-const countRounds = (node: ASTNode, args: readonly ASTNode[], found: Survey): void => {
+const countRounds = (node: ASTNode, [variable, , third]: readonly ASTNode[], found: Survey): void => {
   const { text, edits } = found
-  const first = text.indexOf(',', args[0].range.end) + 1
-  const end = args.length === 3 ? text.lastIndexOf(',', args[2].range.start) : node.range.end - 1
-  const isMap = node.op === 'rcall' && node.args[0] === 'map' && args.length === 2
+  const first = text.indexOf(',', variable?.range.end) + 1
+  const end = third === undefined ? node.range.end - 1 : text.lastIndexOf(',', third.range.start)
+  const isMap = node.op === 'rcall' && node.args[0] === 'map' && third === undefined
   edits.push({ start: first, end: first, text: `${ROUND}() ? (` })
   edits.push({ start: end, end, text: isMap ? ') : dyn(null)' : ') : false' })
 }
@@ -325,15 +339,14 @@ const useRe2 = (receiver: ASTNode, [pattern]: readonly ASTNode[], found: Survey)
 const isBounded = (node: ASTNode): boolean => {
   if (node.op === 'rcall') {
     const [name, receiver, args] = node.args
-    const isLoop = LOOPS.has(name) && args.length > 1 && args[0].op === 'id'
-    if (name === 'matches' || (isLoop && !isCounted(args[1]))) return false
+    const loop = loopOf(name, args)
+    if (name === 'matches' || (loop !== undefined && !isCounted(loop[0]))) return false
     return [receiver, ...args].every(isBounded)
   }
   return childrenOf(node.args).every(isBounded)
 }
 
-const isCounted = ({ op, args }: ASTNode): boolean =>
-  op === '?:' && (args as ASTNode[])[0].op === 'call' && ((args as ASTNode[])[0].args as unknown[])[0] === ROUND
+const isCounted = (node: ASTNode): boolean => node.op === '?:' && node.args[0].op === 'call' && node.args[0].args[0] === ROUND
 
 /** The text that is evaluated. */
 const bounded = ({ text, edits }: Survey): string => {

@@ -102,7 +102,7 @@ export class Policy {
     const reading = this.#rules.filter(({ expression: { fields } }) => fields.has('call.arguments') || fields.has('call'))
     this.#keys = new RuleKeys(reading.flatMap(({ expression }) => [...expression.names]))
     const fields = new Set(this.#rules.flatMap(({ expression }) => [...expression.fields]))
-    const reads = (field: string): boolean => fields.has(field) || fields.has(field.split('.', 1)[0])
+    const reads = (field: string): boolean => fields.has(field) || field.split('.', 1).some((root) => fields.has(root))
     this.#readsClaims = reads('caller.claims')
     this.#readsScopes = reads('caller.scopes')
     this.#readsHost = reads('request.host')

@@ -9,6 +9,7 @@
  * hop's mark proves only that it comes from a replica, and the answer's mark that it is answered by the one that is meant.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { asError } from '../values/as-error.ts'
 import type { Seal } from '../auth/seal.ts'
 import type { Store } from '../store/store.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
@@ -16,6 +17,7 @@ import { formatHome, homeOf } from './home.ts'
 import type { Home } from './home.ts'
 import { DEFAULT_REPLICA_TIMES, fenceOf, Lease } from './lease.ts'
 import type { ReplicaFacts, ReplicaTimes } from './lease.ts'
+import { parseOwnJson } from '../values/own-json.ts'
 import { PassOn } from './pass-on.ts'
 import type { PassedOn } from './pass-on.ts'
 
@@ -260,7 +262,7 @@ export class Replicas {
   async list(): Promise<readonly ReplicaStatus[] | undefined> {
     const leases = await this.#lease?.all()
     const { instance } = this.#options.self
-    return leases && [...leases].map(([name, lease]) => ({ ...(JSON.parse(lease) as ReplicaStatus), isSelf: name === instance }))
+    return leases && [...leases].map(([name, lease]) => ({ ...parseOwnJson<ReplicaStatus>(lease), isSelf: name === instance }))
   }
 
   /** Says in the store that this replica has what is named. While the store is away the others do not find it. */
@@ -364,7 +366,7 @@ export class Replicas {
       if (answer.status === UNLEASED) return 'unreachable'
       return answer.status === 200 ? 'alive' : 'gone'
     } catch (error) {
-      return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? 'gone' : 'unreachable'
+      return asError(error).code === 'ECONNREFUSED' ? 'gone' : 'unreachable'
     }
   }
 

@@ -198,6 +198,7 @@ export class Connection implements Sweepable, ChannelEvents {
       if (this.#ended !== undefined) return reject(notSent(this.#ended))
       if (signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
       const id = this.#ids.next++
+      // Cast: `read` of the request makes the value.
       const pending = new Pending(id, request, this.#sweeper.nowMs, resolve as (answer: unknown) => void, reject, this.#cancelled)
       signal?.addEventListener('abort', pending)
       if (this.#pending.size === 0) this.#sweeper.watch(this)

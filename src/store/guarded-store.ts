@@ -2,6 +2,7 @@
  * Bounds every operation of a store (F-28): 250 ms each, and after five failures in a row none is tried for a second, so that a store that
  * is away costs its callers nothing. One operation then tries again.
  */
+import { asError } from '../values/as-error.ts'
 import { StoreDown } from './store.ts'
 import type { Store } from './store.ts'
 
@@ -86,9 +87,9 @@ export class GuardedStore implements Store {
       this.#failures++
       if (++this.#failuresInRow === MAX_FAILURES) {
         this.#triesAtMs = this.#now() + REST_MS
-        this.#options.changed(true, (error as Error).message)
+        this.#options.changed(true, asError(error).message)
       }
-      throw new StoreDown(`the shared store is not available (store): ${(error as Error).message}`, error)
+      throw new StoreDown(`the shared store is not available (store): ${asError(error).message}`, error)
     } finally {
       clearTimeout(timer)
     }

@@ -56,5 +56,6 @@ const hasFailed = ({ status }: ReadableSpan): boolean => status.code === SpanSta
 
 const asSampled = (span: ReadableSpan): ReadableSpan => {
   const context = { ...span.spanContext(), traceFlags: span.spanContext().traceFlags | TraceFlags.SAMPLED }
+  // Cast: all else is the span's own.
   return Object.create(span, { spanContext: { value: () => context } }) as ReadableSpan
 }

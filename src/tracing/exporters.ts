@@ -6,6 +6,7 @@ import { ExportResultCode } from '@opentelemetry/core'
 import type { ExportResult } from '@opentelemetry/core'
 import type { PushMetricExporter } from '@opentelemetry/sdk-metrics'
 import type { SpanExporter } from '@opentelemetry/sdk-trace'
+import { asError } from '../values/as-error.ts'
 import type { TracingOptions } from './options.ts'
 
 export interface Exporters {
@@ -53,6 +54,7 @@ const below = (endpoint: URL, path: string): string => {
 /** The same exporter, whose failures are told; what it throws is one, too. */
 const reporting = <E extends SpanExporter | PushMetricExporter>(exporter: E, failed: (error: unknown) => void): E => {
   type Export = (items: unknown, done: (result: ExportResult) => void) => void
+  // Cast: both kinds are called alike.
   const own = (exporter.export as Export).bind(exporter)
   const tell: Export = (items, done) => {
     const answered = (result: ExportResult): void => {
@@ -62,7 +64,7 @@ const reporting = <E extends SpanExporter | PushMetricExporter>(exporter: E, fai
     try {
       own(items, answered)
     } catch (error) {
-      answered({ code: ExportResultCode.FAILED, error: error as Error })
+      answered({ code: ExportResultCode.FAILED, error: asError(error) })
     }
   }
   return Object.assign(exporter, { export: tell })

@@ -8,6 +8,7 @@
  * The only part that knows OpenTelemetry, with what it imports; loaded where `telemetry.otlp` names a collector. Nothing is registered
  * globally.
  */
+import { asError } from '../values/as-error.ts'
 import { Throttle } from '../time/throttle.ts'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { Attributes, Histogram, Link as SpanLink, Span, SpanContext, Tracer } from '@opentelemetry/api'
@@ -64,7 +65,7 @@ export const startTracing = async (options: TracingOptions, source: TracingSourc
   const failed = (error: unknown): void => {
     if (complaints.due() === undefined) return
     source.log.warn(
-      { endpoint: options.endpoint.origin, error: error instanceof Error ? error.message : String(error) },
+      { endpoint: options.endpoint.origin, error: asError(error).message },
       'traces and metrics do not reach the collector, and are dropped (telemetry.otlp)',
     )
   }

@@ -27,7 +27,7 @@ export class BodyPool implements Memory {
   /** Bytes of bodies that are held, in this pool or elsewhere. */
   readonly held = new HeldBytes()
   /** By size, a power of two. */
-  readonly #free = new Map<number, ArrayBuffer[]>()
+  readonly #free = new Map<number, ArrayBufferLike[]>()
   /** Buffers of this pool; only these are used again. */
   readonly #own = new WeakSet<ArrayBufferLike>()
   readonly #relayed = new WeakSet<ArrayBufferLike>()
@@ -57,14 +57,14 @@ export class BodyPool implements Memory {
 
   /** The system has accepted all bytes of a host's answer with these parts. */
   release(parts: readonly Uint8Array[]): void {
-    for (const { buffer } of parts) if (this.#relayed.delete(buffer)) this.#keep(buffer as ArrayBuffer)
+    for (const { buffer } of parts) if (this.#relayed.delete(buffer)) this.#keep(buffer)
   }
 
   giveBack({ buffer }: Buffer): void {
-    if (this.#own.has(buffer)) this.#keep(buffer as ArrayBuffer)
+    if (this.#own.has(buffer)) this.#keep(buffer)
   }
 
-  #keep(memory: ArrayBuffer): void {
+  #keep(memory: ArrayBufferLike): void {
     const size = memory.byteLength
     if (this.#freeBytes + size > MAX_FREE_BYTES) return
     const free = this.#free.get(size)

@@ -47,8 +47,8 @@ const blocks = pages.flatMap((page): Block[] => {
   return [...text.matchAll(/(?:^<!-- test: (\w+) -->\n)?^```(\w+)\n([^]*?)^```$/gm)].map((found) => ({
     at: `${page}:${text.slice(0, found.index).split('\n').length}`,
     mark: found[1],
-    language: found[2],
-    text: found[3],
+    language: found[2]!,
+    text: found[3]!,
   }))
 })
 
@@ -56,7 +56,7 @@ const blocks = pages.flatMap((page): Block[] => {
 const anchorsOf = (page: string): readonly string[] => {
   const anchorOf = anchorNamer()
   const text = textOfPage(page).replaceAll(/^ *```[^]*?^ *```/gm, '')
-  return [...text.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading]) => anchorOf(heading))
+  return [...text.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading]) => anchorOf(heading!))
 }
 
 /** Each marked command with the answer that stands below it. */
@@ -98,7 +98,7 @@ describe('commands', () => {
     const { stdout } = await promisify(execFile)(program, [...words, '--help'])
     const known = [...(stdout.split(/^Commands:$/m)[1] ?? '').matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
     const rows = textOfPage('README.md').match(/^\| `trunkline .*$/gm) ?? []
-    const named = rows.flatMap((row) => [...row.split('|')[1].matchAll(/`trunkline (\w+)/g)].map(([, name]) => name))
+    const named = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`trunkline (\w+)/g)].map(([, name]) => name))
     expect(named.length).toBeGreaterThan(5)
     expect(known).toEqual(expect.arrayContaining(named))
     const page = textOfPage('docs/commands.md')
@@ -147,20 +147,20 @@ describe('pages', () => {
   test('JSON inside the tables of the first page is JSON', () => {
     const inline = [...textOfPage('docs/start/personal.md').matchAll(/^\|.*`(\{[^`]+\})` \|$/gm)].map(([, json]) => json)
     expect(inline.length).toBeGreaterThan(0)
-    for (const json of inline) expect(JSON.parse(json)).toBeTypeOf('object')
+    for (const json of inline) expect(JSON.parse(json!)).toBeTypeOf('object')
   })
 
   test.each(pages)('the links of %s lead somewhere', (page) => {
     const targets = [...textOfPage(page).matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target)
-    const broken = targets.filter((target) => !existsSync(join(ROOT, dirname(page), target)))
-    expect(broken.map((target) => `${page} → ${relative(ROOT, join(ROOT, dirname(page), target))}`)).toEqual([])
+    const broken = targets.filter((target) => !existsSync(join(ROOT, dirname(page), target!)))
+    expect(broken.map((target) => `${page} → ${relative(ROOT, join(ROOT, dirname(page), target!))}`)).toEqual([])
   })
 
   test.each(pages)('the links of %s to headings lead to some', (page) => {
     const links = [...textOfPage(page).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
     const broken = links.filter(([, target, anchor]) => {
-      const file = target === '' ? page : join(dirname(page), target)
-      return file.endsWith('.md') && !anchorsOf(file).includes(decodeURI(anchor))
+      const file = target === '' ? page : join(dirname(page), target!)
+      return file.endsWith('.md') && !anchorsOf(file).includes(decodeURI(anchor!))
     })
     expect(broken.map(([link]) => link)).toEqual([])
   })

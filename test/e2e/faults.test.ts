@@ -19,7 +19,7 @@ const beginCalls = async ({ referee, seats, url }: Arena): Promise<() => Promise
   const callers = await Promise.all(seats.map(() => openCaller('modern', url, 1)))
   const ends = seats.map(async ({ key }, at) => {
     const nonce = referee.begin()
-    for (const end of await callers[at].call(0, `${key}__echo`, { nonce, delayMs: 60_000 })) referee.ended(nonce, end)
+    for (const end of await callers[at]!.call(0, `${key}__echo`, { nonce, delayMs: 60_000 })) referee.ended(nonce, end)
   })
   await Promise.all(seats.map(({ fake }) => fake.until('tools/call')))
   return async () => {
@@ -32,9 +32,9 @@ const called = async (arena: Arena, key: string): Promise<string> => {
   const caller = await openCaller('modern', arena.url, 1)
   const nonce = arena.referee.begin()
   const [end] = await caller.call(0, `${key}__echo`, { nonce })
-  arena.referee.ended(nonce, end)
+  arena.referee.ended(nonce, end!)
   await caller.leave(true)
-  return end.type === 'failed' ? end.kind : end.type
+  return end!.type === 'failed' ? end!.kind : end!.type
 }
 
 describe('F-31 an uncaught error', () => {
@@ -95,13 +95,13 @@ test('F-27 after SIGSTOP and SIGCONT nothing has expired: calls under way are an
   const nonces = seats.map(({ key }) => [key, referee.begin()] as const)
   const hosts = await Promise.all(nonces.map(() => openCaller('modern', arena.url, 1)))
   const ends = nonces.map(async ([key, nonce], at) => {
-    for (const end of await hosts[at].call(0, `${key}__echo`, { nonce, delayMs: 7_000 })) referee.ended(nonce, end)
+    for (const end of await hosts[at]!.call(0, `${key}__echo`, { nonce, delayMs: 7_000 })) referee.ended(nonce, end)
   })
   await Promise.all(seats.map(({ fake }) => fake.until('tools/call')))
   const children = arena.children()
   arena.signal('SIGSTOP')
   // Servers take longer than any limit of the gateway that is stopped meanwhile.
-  await Promise.all(nonces.map(([, nonce], at) => seats[at].answered.until((one) => one === nonce)))
+  await Promise.all(nonces.map(([, nonce], at) => seats[at]!.answered.until((one) => one === nonce)))
   arena.signal('SIGCONT')
   await Promise.all(ends)
   const last = referee.begin()

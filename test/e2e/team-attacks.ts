@@ -20,8 +20,8 @@ export const newcomer = async (
   const token = await scene.issuer.sign(claims(scene, { sub: name }))
   const { result } = await scene.post({ token }, 'tools/call', call('desk__sign_in'))
   const { 'sign-in': question } = (result ?? {})['inputRequests'] as Record<string, { params: { url: string } }>
-  scene.secrets.add(question.params.url.split('/').at(-1) ?? '')
-  return { token, name, link: question.params.url }
+  scene.secrets.add(question!.params.url.split('/').at(-1) ?? '')
+  return { token, name, link: question!.params.url }
 }
 /** Opens a link, and presses its button with this token for a proof. */
 const press = async (browser: Browser, link: string, token: string): Promise<Visited> => {

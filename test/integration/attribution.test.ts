@@ -157,7 +157,7 @@ describe.each(['legacy stdio', 'legacy sse'] as const)('a %s server', (kind) => 
       const found = gateway.fake('a').all('tools/call')
       return found.length === 2 ? found : undefined
     })
-    expect(turns[0].connection).toBe(turns[1].connection)
+    expect(turns[0]!.connection).toBe(turns[1]!.connection)
     // One pipe: the first question comes while both are under way.
     release()
     const texts = await Promise.all(calls.map(async ({ response }) => JSON.stringify((await response).result)))

@@ -254,7 +254,7 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     await journal.until(() => true)
     addTool(gateway.fake('a'), 'two')
     await journal.until(isToolsChanged)
-    expect(journal.entries[0].method).toBe('notifications/subscriptions/acknowledged')
+    expect(journal.entries[0]!.method).toBe('notifications/subscriptions/acknowledged')
     for (const message of journal.entries) expect(metaOf(message)[KEY.subscriptionId]).toBe(id)
   })
   test('B123 only what was asked for is sent', async () => {
@@ -287,7 +287,7 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     await using host = await connect(gateway)
     const uris = ['a+file:///yes', 'b+file:///no', 'c+file:///neither', 'nope:///x']
     const { heard } = await listen(host, { toolsListChanged: true, resourceSubscriptions: uris })
-    expect(heard.entries[0].params?.['notifications']).toEqual({
+    expect(heard.entries[0]!.params?.['notifications']).toEqual({
       toolsListChanged: true,
       resourceSubscriptions: ['a+file:///yes'],
     })
@@ -433,7 +433,7 @@ describe('a legacy server that has a process or connection for each session', ()
       const watched = a
         .all('resources/subscribe')
         .map(({ connection, params }) => [a.connections.indexOf(connection), params['uri']])
-      const own = a.connections.indexOf(a.all('tools/call')[0].connection)
+      const own = a.connections.indexOf(a.all('tools/call')[0]!.connection)
       expect(watched.toSorted()).toEqual(
         [
           [0, 'file:///r'],
@@ -443,8 +443,8 @@ describe('a legacy server that has a process or connection for each session', ()
         ].toSorted(),
       )
       host.heard.clear()
-      a.connections[0].notify('notifications/resources/updated', { uri: 'file:///r' })
-      a.connections[own].notify('notifications/resources/updated', { uri: 'file:///s' })
+      a.connections[0]!.notify('notifications/resources/updated', { uri: 'file:///r' })
+      a.connections[own]!.notify('notifications/resources/updated', { uri: 'file:///s' })
       await host.heard.until(isUpdate)
       expect(host.heard.entries.map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
       await host.call('resources/unsubscribe', { uri })
@@ -462,7 +462,7 @@ describe('a legacy server that has a process or connection for each session', ()
     const [r, s] = spec.resources.map((one) => (path === '/mcp' ? `a+${one}` : one))
     for (const one of [r, s]) await host.call('resources/subscribe', { uri: one })
     await host.call('resources/unsubscribe', { uri: r })
-    const [{ connection }] = a.all('resources/subscribe')
+    const { connection } = a.all('resources/subscribe')[0]!
     for (const changed of spec.resources) connection.notify('notifications/resources/updated', { uri: changed })
     await host.heard.until((message) => isUpdate(message) && message.params?.['uri'] === s)
     expect(host.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual(told)
@@ -477,14 +477,14 @@ test('B257 limits.subscriptions: over it a resource is not watched, and the text
   const [one, two, three] = uris.map((uri) => `a+${uri}`)
   const subscribe = (uri: string): Promise<JsonMap> => legacy.call('resources/subscribe', { uri })
   const refusal = { code: -32603, message: 'gateway is busy: limits.subscriptions (2) reached' }
-  for (const uri of [one, two, one]) await subscribe(uri)
-  await expect(subscribe(three)).rejects.toMatchObject(refusal)
+  for (const uri of [one, two, one]) await subscribe(uri!)
+  await expect(subscribe(three!)).rejects.toMatchObject(refusal)
   await legacy.call('resources/unsubscribe', { uri: one })
-  await subscribe(three)
+  await subscribe(three!)
   const listens = (resourceSubscriptions: string[]) =>
     modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions } })
-  expect((await listens([one, two, three]).response).error).toMatchObject(refusal)
-  const pending = listens([one, two, one])
+  expect((await listens([one!, two!, three!]).response).error).toMatchObject(refusal)
+  const pending = listens([one!, two!, one!])
   expect((await pending.messages.until(isAcknowledged)).params?.['notifications']).toEqual({
     resourceSubscriptions: [one, two, one],
   })

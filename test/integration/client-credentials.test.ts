@@ -52,7 +52,7 @@ describe.each(['modern http', 'modern stdio'] as const)('a %s server that asks b
     const { requestState, inputRequests } = await modern.call('tools/call', CALL)
     const [key] = Object.keys(inputRequests as JsonMap)
     expect(
-      await modern.call('tools/call', { ...CALL, requestState, inputResponses: { [key]: { action: 'cancel' } } }),
+      await modern.call('tools/call', { ...CALL, requestState, inputResponses: { [key!]: { action: 'cancel' } } }),
     ).toMatchObject(text([{ action: 'cancel' }]))
   })
 })
@@ -64,8 +64,8 @@ test('B072 outside of a call a request on a modern link is refused at once', asy
     ['ping', { result: {} }],
     ['elicitation/create', { error: { code: -32601 } }],
   ] as const) {
-    const { id, answer } = connection.expectAnswer()
-    connection.say(JSON.stringify({ jsonrpc: '2.0', id, method, params: FORM }))
+    const { id, answer } = connection!.expectAnswer()
+    connection!.say(JSON.stringify({ jsonrpc: '2.0', id, method, params: FORM }))
     expect(await answer).toMatchObject(wanted)
   }
 })

@@ -157,9 +157,9 @@ describe('arguments that are not the host’s to choose', () => {
     const headers = { 'mcp-param-org': 'evil', 'mcp-param-q': 'evil', 'mcp-param-other': 'kept' }
     await host.call('tools/call', { name: 'a__search', arguments: {} }, { headers })
     const [call] = gateway.fake('a').all('tools/call')
-    expect(call.headers['mcp-param-org']).toBeUndefined()
-    expect(call.headers['mcp-param-q']).toBe('ours')
-    expect(call.headers['mcp-param-other']).toBe('kept')
+    expect(call!.headers['mcp-param-org']).toBeUndefined()
+    expect(call!.headers['mcp-param-q']).toBe('ours')
+    expect(call!.headers['mcp-param-other']).toBe('kept')
   })
 
   test('B221 pinned arguments and their headers stand in the second attempt, too', async () => {
@@ -226,7 +226,7 @@ describe('calls that are continued', () => {
     const { requestState } = await host.call('tools/call', call)
     const { running } = gateway
     const { configuration } = running
-    const servers = [{ ...configuration.servers[0], ...(await curated({ filter: { deny: 'search' } })) }]
+    const servers = [{ ...configuration.servers[0]!, ...(await curated({ filter: { deny: 'search' } })) }]
     await running.apply({ ...configuration, servers }, new Set())
     await expect(host.call('tools/call', { ...call, requestState })).rejects.toMatchObject({
       code: -32602,
@@ -297,7 +297,7 @@ describe('more than one way to a server', () => {
     await using host = await legacyHttp.connect(gateway)
     const { running } = gateway
     const { configuration } = running
-    const servers = [{ ...configuration.servers[0], ...(await curated({ filter: { deny: 'put' } })) }]
+    const servers = [{ ...configuration.servers[0]!, ...(await curated({ filter: { deny: 'put' } })) }]
     await running.apply({ ...configuration, servers }, new Set())
     await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
     expect(await listed(host, 'tools/list', 'tools', 'name')).toEqual(['a__get'])

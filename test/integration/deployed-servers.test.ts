@@ -61,7 +61,7 @@ const serve = async (spellings: { request?: Write; notification?: Write; get?: W
 const expectServed = async ({ gateway }: { gateway: TestGateway }): Promise<void> => {
   await using host = await legacyHttp.connect(gateway)
   expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x' }] })
-  expect(await host.call('tools/call', { name: 'a__x', arguments: {} })).toMatchObject(RESULTS['tools/call'])
+  expect(await host.call('tools/call', { name: 'a__x', arguments: {} })).toMatchObject(RESULTS['tools/call']!)
 }
 
 const sse =

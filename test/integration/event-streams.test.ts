@@ -77,7 +77,7 @@ describe('B281 every message is an event named message, and no stream that is he
     gateway.fake('a').on('tools/call', (turn) => (turn.progress(1), { content: [] }))
     const reply = await call(gateway, host)
     await reply.body
-    const resumed = await resume(gateway, host, reply.events.entries[0].id)
+    const resumed = await resume(gateway, host, reply.events.entries[0]!.id)
     await resumed.body
     expect(resumed.events.entries).toHaveLength(2)
     expectMessagesByName(resumed.text)

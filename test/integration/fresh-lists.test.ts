@@ -68,7 +68,7 @@ test('B285 a lifetime that a modern server gave is believed', async () => {
   await names(host)
   const [kept, never] = counts()
   expect(kept).toBe(before[0])
-  expect(never).toBe(before[1] + 1)
+  expect(never).toBe(before[1]! + 1)
 })
 
 test('B285 a list asked for right after it was announced to have changed is the new one, whatever its age', async () => {

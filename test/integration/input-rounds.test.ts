@@ -50,9 +50,9 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
       host.answer('roots/list', () => ({ roots: [{ uri: 'file:///r' }] }))
       expect(await host.call('tools/call', CALL)).toEqual(done({ ok, sum: SAMPLED, where: { roots: [{ uri: 'file:///r' }] } }))
       const [first, second] = gateway.fake('a').all('tools/call')
-      expect(first.params).not.toHaveProperty('requestState')
-      expect(second.params).toMatchObject({ name: 'release', arguments: CALL.arguments, requestState: state })
-      expect(second.id).not.toBe(first.id)
+      expect(first!.params).not.toHaveProperty('requestState')
+      expect(second!.params).toMatchObject({ name: 'release', arguments: CALL.arguments, requestState: state })
+      expect(second!.id).not.toBe(first!.id)
     },
   )
 
@@ -65,7 +65,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
         host.answer('elicitation/create', () => ok)
         const { requestState } = await host.call('tools/call', CALL)
         if (era === 'modern') await host.call('tools/call', { ...CALL, requestState, inputResponses: { ok } })
-        expect(gateway.fake('a').all('tools/call')[1].params).toMatchObject({ requestState: state })
+        expect(gateway.fake('a').all('tools/call')[1]!.params).toMatchObject({ requestState: state })
       }
     },
   )
@@ -115,7 +115,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     await using gateway = await start(kind, rounds(required(undefined, 'busy')))
     await using host = await legacyHttp.connect(gateway, able)
     expect(await host.call('tools/call', CALL)).toEqual({ content: [{ type: 'text' }] })
-    expect(gateway.fake('a').all('tools/call')[1].params['requestState']).toBe('busy')
+    expect(gateway.fake('a').all('tools/call')[1]!.params['requestState']).toBe('busy')
   })
 
   test('B085 after 16 rounds the call ends with an error', async () => {
@@ -170,7 +170,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
         throw new RpcError({ code: -1, message: 'not now' })
       })
     expect(await host.call('tools/call', CALL)).toEqual({ content: [{ type: 'text', text: 'not now' }], isError: true })
-    expect(gateway.fake('a').all('tools/call')[1].params['inputResponses']).toEqual({ ok: { action: 'cancel' } })
+    expect(gateway.fake('a').all('tools/call')[1]!.params['inputResponses']).toEqual({ ok: { action: 'cancel' } })
     expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
   })
 
@@ -277,7 +277,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     await using host = await legacyHttp.connect(gateway, able)
     host.answer('elicitation/create', () => ok)
     await host.call(method, params)
-    expect(gateway.fake('a').all(method)[1].params['inputResponses']).toEqual({ ok })
+    expect(gateway.fake('a').all(method)[1]!.params['inputResponses']).toEqual({ ok })
   })
 })
 
@@ -301,7 +301,7 @@ test('B087 B088 B091 a URL question to a 2025-11-25 host has an id, and that hos
   await host.call('tools/call', CALL)
   expect(asked).toEqual([{ mode: 'url', message: 'Go', url, elicitationId: expect.any(String) }])
   const complete = await host.heard.until(({ method }) => method === 'notifications/elicitation/complete')
-  expect(complete.params).toEqual({ elicitationId: asked[0]['elicitationId'] })
+  expect(complete.params).toEqual({ elicitationId: asked[0]!['elicitationId'] })
   await other.call('ping')
   expect(other.heard.entries).toEqual([])
 })

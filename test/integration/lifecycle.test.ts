@@ -365,7 +365,7 @@ test('B023 nobody is treated differently for the name it gives itself', async ()
       host.call('tools/list', {}, { meta: { [KEY.clientInfo]: { name, version: '0' } } }),
     ),
   )
-  for (const { tools } of results) expect(tools).toEqual(results[0]['tools'])
+  for (const { tools } of results) expect(tools).toEqual(results[0]!['tools'])
 })
 
 test('B023 no server gets the names of another for what it says of itself', async () => {

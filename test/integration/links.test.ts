@@ -34,8 +34,8 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
     await using two = await modernHttp.connect(gateway)
     for (const host of [one, two]) await host.call('tools/call', { name: 'a__x' })
     const [first, second] = gateway.fake('a').all('tools/call')
-    expect(first.connection).toBe(second.connection)
-    expect(first.connection.declared).toEqual({})
+    expect(first!.connection).toBe(second!.connection)
+    expect(first!.connection.declared).toEqual({})
   })
   test('B263 the catalogue link declines at once what it is asked within a list, and no host is told of it', async () => {
     await using gateway = await startGateway({
@@ -55,9 +55,9 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
     gateway.fake('a').changed('tools')
     expect(await promise).toEqual([{ action: 'cancel' }, -1, { roots: [] }])
     const [catalogue] = gateway.fake('a').connections
-    expect((await catalogue.ask('roots/list')).result).toEqual({ roots: [] })
-    expect((await catalogue.ask('ping')).result).toEqual({})
-    expect((await catalogue.ask('tasks/list')).error?.code).toBe(-32601)
+    expect((await catalogue!.ask('roots/list')).result).toEqual({ roots: [] })
+    expect((await catalogue!.ask('ping')).result).toEqual({})
+    expect((await catalogue!.ask('tasks/list')).error?.code).toBe(-32601)
     await host.call('ping')
     expect(host.heard.entries).toEqual([])
   })
@@ -83,7 +83,7 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
         return { content: [{ type: 'text', text: JSON.stringify(own.result) }] }
       })
       const { content } = (await host.call('tools/call', { name: 'a__x' })) as { content: { text: string }[] }
-      expect(JSON.parse(content[0].text)).toEqual(answer)
+      expect(JSON.parse(content[0]!.text)).toEqual(answer)
       expect(answered).toEqual([])
       expect(idle.heard.entries).toEqual([])
     },
@@ -108,10 +108,10 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
     await using host = await connectHttp(gateway)
     await host.call('tools/call', { name: 'a__x' })
-    const { connection } = gateway.fake('a').all('tools/call')[0]
+    const { connection } = gateway.fake('a').all('tools/call')[0]!
     await send(gateway.url, { method: 'DELETE', headers: host.headers() })
     await connection.closed
-    expect(gateway.fake('a').connections[0].isOpen).toBe(true)
+    expect(gateway.fake('a').connections[0]!.isOpen).toBe(true)
   })
 })
 
@@ -232,7 +232,7 @@ describe('3.22 a server that writes every answer and every question to every cli
       return { content: [{ type: 'text', text: JSON.stringify(own.result) }] }
     })
     const { content } = (await host.call('tools/call', { name: 'a__x' })) as { content: { text: string }[] }
-    expect(JSON.parse(content[0].text)).toEqual(roots)
+    expect(JSON.parse(content[0]!.text)).toEqual(roots)
     expect(early).toEqual([])
   })
 })

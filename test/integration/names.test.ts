@@ -114,7 +114,7 @@ test('B160 a name is the same whatever else is configured, running or listed, in
   }
   const alone = await read({ a: fake.offering(...odd) })
   expect(await read({ b: fake.offering(...odd, 'a__plain'), a: fake.offering(...odd.toReversed()) })).toEqual(alone)
-  const fewer = await read({ a: fake.offering(odd[2], odd[1]) })
+  const fewer = await read({ a: fake.offering(odd[2]!, odd[1]!) })
   expect(alone).toEqual(expect.arrayContaining(fewer))
 })
 
@@ -252,5 +252,5 @@ test('B168 _meta.ui.resourceUri of a tool is exposed', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering(tool) } })
   await using host = await modernHttp.connect(gateway)
   const [listed] = (await host.call('tools/list'))['tools'] as JsonMap[]
-  expect(listed['_meta']).toEqual({ ui: { resourceUri: 'ui://~a/panel', keep: 1 } })
+  expect(listed!['_meta']).toEqual({ ui: { resourceUri: 'ui://~a/panel', keep: 1 } })
 })

@@ -32,7 +32,7 @@ const callLog = async (host: Host): Promise<Block[]> => (await host.call('tools/
 const textAt = async (host: Host, uri: string): Promise<string> => {
   const { contents } = await host.call('resources/read', { uri })
   expect(contents).toEqual([{ uri, mimeType: 'text/plain', text: expect.any(String) }])
-  return (contents as { text: string }[])[0].text
+  return (contents as { text: string }[])[0]!.text
 }
 
 describe.each(everyTransport)('over $name', ({ connect, era }) => {
@@ -40,12 +40,12 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     await using gateway = await start(logs(), LIMIT)
     await using host = await connect(gateway)
     const [head, words, link] = await callLog(host)
-    expect(words.text).toMatch(
+    expect(words!.text).toMatch(
       /^\[The result goes on: about \d+ of \d+ tokens are not shown\. Read the resource gateway\+result:/,
     )
     expect(link).toMatchObject({ type: 'resource_link', uri: expect.stringMatching(/^gateway\+result:\/\/\/[\w-]{22}$/) })
-    let whole = head.text ?? ''
-    for (let uri = link.uri; uri !== undefined;) {
+    let whole = head!.text ?? ''
+    for (let uri = link!.uri; uri !== undefined;) {
       const [part, more = ''] = (await textAt(host, uri)).split('\n\n[')
       whole += part
       uri = /read (\S+)\]$/.exec(more)?.[1]
@@ -64,8 +64,8 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
       { maxBytes: 700 },
     )
     await using host = await connect(gateway)
-    const uri = (await callLog(host))[2].uri ?? ''
-    const next = (await callLog(host))[2].uri ?? ''
+    const uri = (await callLog(host))[2]!.uri ?? ''
+    const next = (await callLog(host))[2]!.uri ?? ''
     expect(await textAt(host, next)).toContain('line ')
     const code = era === 'modern' ? -32602 : -32002
     for (const gone of [uri, 'gateway+result:///x', 'gateway+result:'])
@@ -82,7 +82,7 @@ test('B107 a host that knows no links is told in text where the rest is', async 
   await using host = await legacyHttp.connect(gateway, { revision: '2025-03-26' })
   const blocks = await callLog(host)
   expect(blocks.map(({ type }) => type)).toEqual(['text', 'text', 'text'])
-  const uri = /gateway\+result:\S+$/.exec(blocks[2].text ?? '')?.[0] ?? ''
+  const uri = /gateway\+result:\S+$/.exec(blocks[2]!.text ?? '')?.[0] ?? ''
   expect(await textAt(host, uri)).toContain('line ')
 })
 
@@ -91,7 +91,7 @@ test('what is too much to be kept is cut and told', async () => {
   await using host = await modernHttp.connect(gateway)
   const blocks = await callLog(host)
   expect(blocks.map(({ type }) => type)).toEqual(['text', 'text'])
-  expect(blocks[1].text).toMatch(/^\[The result is cut here/)
+  expect(blocks[1]!.text).toMatch(/^\[The result is cut here/)
 })
 
 test.each(everyFakeKind)('links of a %s server beside the text keep their exposed form', async (kind) => {
@@ -124,7 +124,7 @@ describe.each(['legacy http', 'modern http'] as const)('a %s server', (kind) => 
       }
       await using host = await connect(gateway)
       const [head] = await callLog(host)
-      expect(Buffer.byteLength(head.text ?? '')).toBeLessThanOrEqual(100)
+      expect(Buffer.byteLength(head!.text ?? '')).toBeLessThanOrEqual(100)
       expect((await host.call('tools/call', { name: 'a__other' }))['content']).toEqual(content)
     },
   )
@@ -186,6 +186,6 @@ describe('a tool whose results are limited is no task of the host', () => {
     await using host = await modernHttp.connect(gateway, { capabilities: { extensions: { [TASKS]: {} } } })
     expect((await callLog(host)).map(({ type }) => type)).toEqual(['text', 'text', 'resource_link'])
     const [first] = gateway.fake('a').all('tools/call')
-    expect(describes(first)[KEY.capabilities]).not.toHaveProperty(['extensions', TASKS])
+    expect(describes(first!)[KEY.capabilities]).not.toHaveProperty(['extensions', TASKS])
   })
 })

@@ -93,7 +93,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     ])
     const sampled = { role: 'assistant', model: 'm', content: { type: 'text', text: 's' } }
     const [one, two, three] = entries.map(([key]) => key)
-    const responses = { [three]: sampled, [two]: accept('2'), [one]: accept('1') }
+    const responses = { [three!]: sampled, [two!]: accept('2'), [one!]: accept('1') }
     expect(await host.call('tools/call', retry(round, responses))).toMatchObject(said([accept('1'), accept('2'), sampled]))
   })
 
@@ -109,10 +109,10 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     await using host = await modernHttp.connect(gateway, able)
     const round = await host.call('tools/call', CALL)
     const [one, two] = Object.keys(asked(round))
-    const again = await host.call('tools/call', retry(round, { [one]: accept('1'), nobody: accept('?') }))
+    const again = await host.call('tools/call', retry(round, { [one!]: accept('1'), nobody: accept('?') }))
     expect(Object.keys(asked(again))).toEqual([two])
     expect(again['requestState']).not.toBe(round['requestState'])
-    expect(await host.call('tools/call', retry(again, { [two]: accept('2') }))).toMatchObject(said([accept('1'), accept('2')]))
+    expect(await host.call('tools/call', retry(again, { [two!]: accept('2') }))).toMatchObject(said([accept('1'), accept('2')]))
   })
 
   test('B078 each state is taken once; the next round has its own', async () => {

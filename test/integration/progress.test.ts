@@ -174,7 +174,7 @@ describe.each(everyLegacyTransport)('log messages over $name', ({ connect }) => 
       await host.call('ping')
       const levels = gateway.fake('a').all('logging/setLevel')
       expect(levels.map(({ params }) => params['level'])).toEqual(['critical'])
-      expect(levels[0].connection).toBe(gateway.fake('a').all('tools/call')[0].connection)
+      expect(levels[0]!.connection).toBe(gateway.fake('a').all('tools/call')[0]!.connection)
       expect(ofMethod(saidDuring(host, pending), 'notifications/message').map(({ level }) => level)).toEqual([
         'critical',
         'alert',
@@ -192,7 +192,7 @@ describe.each(everyLegacyTransport)('log messages over $name', ({ connect }) => 
       await host.call('logging/setLevel', { level: 'error' })
       const heard = await gateway.fake('a').until('logging/setLevel')
       expect(heard.params).toEqual({ level: 'error' })
-      expect(heard.connection).toBe(gateway.fake('a').all('tools/call')[0].connection)
+      expect(heard.connection).toBe(gateway.fake('a').all('tools/call')[0]!.connection)
     },
   )
   test('B148 an unknown level is answered -32602', async () => {
@@ -210,9 +210,9 @@ test('B052 messages that belong to no call reach the session of their link and n
   await one.call('tools/call', { name: 'a__x' })
   await two.call('tools/call', { name: 'a__x' })
   const [mine] = gateway.fake('a').all('tools/call')
-  mine.connection.notify('notifications/message', { level: 'error', data: 'mine' })
+  mine!.connection.notify('notifications/message', { level: 'error', data: 'mine' })
   await one.heard.until(({ method }) => method === 'notifications/message')
-  gateway.fake('a').connections[0].notify('notifications/message', { level: 'error', data: 'of the catalogue link' })
+  gateway.fake('a').connections[0]!.notify('notifications/message', { level: 'error', data: 'of the catalogue link' })
   await two.call('tools/call', { name: 'a__x' })
   expect(two.heard.entries).toEqual([])
 })

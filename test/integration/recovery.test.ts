@@ -27,7 +27,7 @@ describe('era detection', () => {
     if (kind !== 'legacy sse')
       expect(first).toMatchObject({ method: 'server/discover', params: { _meta: { [KEY.version]: MODERN } } })
     await gateway.ready()
-    const transport = { stdio: 'pipe', http: 'http', sse: 'sse' }[kind.split(' ')[1]]
+    const transport = { stdio: 'pipe', http: 'http', sse: 'sse' }[kind.split(' ')[1]!]
     expect(linkOf(gateway)).toMatchObject({ era: kind.split(' ')[0], transport })
   })
 
@@ -325,7 +325,7 @@ describe('headers to a server', () => {
       servers: { a: fake.of({ kind: 'modern http', tools: [tool], resources: ['file:///r'] }) },
     })
     await using host = await legacyHttp.connect(gateway)
-    const [{ name }] = (await host.call('tools/list'))['tools'] as JsonMap[]
+    const { name } = ((await host.call('tools/list'))['tools'] as JsonMap[])[0]!
     await host.call('tools/call', { name, arguments: { region: 'München', count: 42, dry: false, gone: null } })
     const { headers } = await gateway.fake('a').until('tools/call')
     expect(headers).toMatchObject({
@@ -513,15 +513,15 @@ describe('a server that was lost', () => {
       return isAway
     }
     const gone = new Promise<void>((resolve) => {
-      downstream.health$.subscribe(({ state }) => state === 'down' && resolve())
+      downstream!.health$.subscribe(({ state }) => state === 'down' && resolve())
     })
-    await downstream.link?.close()
+    await downstream!.link?.close()
     await gone
     await expect(legacy.call('resources/subscribe', { uri })).rejects.toMatchObject({ code: -32603 })
     const { messages } = modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
     await messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
     isAway = false
-    downstream.retryNow()
+    downstream!.retryNow()
     await messages.until(({ method }) => method === 'notifications/resources/updated')
     a.updated('file:///r')
     await messages.when(() => messages.entries.filter(({ method }) => method?.endsWith('/updated')).at(1))

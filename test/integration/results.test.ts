@@ -81,7 +81,7 @@ describe.each([...LEGACY, '2026-07-28'])('for a host of %s', (revision) => {
     for (const [at, schema] of schemas.entries()) {
       const isWrapped = wraps && at !== 2
       const wrapped = { type: 'object', properties: { result: schema }, required: ['result'] }
-      expect(listed[at]['outputSchema']).toEqual(isWrapped && schema !== undefined ? wrapped : schema)
+      expect(listed[at]!['outputSchema']).toEqual(isWrapped && schema !== undefined ? wrapped : schema)
       const { structuredContent } = await host.call('tools/call', { name: `a__t${at}` })
       expect(structuredContent).toEqual(isWrapped ? { result: values[at] } : values[at])
     }

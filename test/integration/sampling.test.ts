@@ -39,7 +39,7 @@ const run = async (
   const heard: JsonMap[] = []
   host.answer('sampling/createMessage', (params) => (heard.push(params), answer))
   const { content } = (await host.call('tools/call', { name: 'a__x' })) as { content: { text: string }[] }
-  return { heard, told: JSON.parse(content[0].text) as JsonMap }
+  return { heard, told: JSON.parse(content[0]!.text) as JsonMap }
 }
 
 describe('to hosts before 2025-11-25', () => {

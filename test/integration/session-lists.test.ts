@@ -84,7 +84,7 @@ test('B128 a change for everybody reaches a session with lists of its own, too, 
   const a = gateway.fake('a')
   const everybody = (connection: FakeConnection): string[] => ['reveal', 'third', ...(revealed.has(connection) ? ['secret'] : [])]
   a.on('tools/list', ({ connection }) => ({ tools: everybody(connection).map(tool) }))
-  a.connections[0].notify('notifications/tools/list_changed')
+  a.connections[0]!.notify('notifications/tools/list_changed')
   await host.heard.until(isToolsChanged)
   expect(await names(host)).toEqual(['a__reveal', 'a__third', 'a__secret', 'b__other'])
 })

@@ -124,9 +124,9 @@ test('B266 two requests with one id in flight are answered each on its own POST,
   await gateway.fake('a').journal.when(() => (turns.length === 1 ? true : undefined))
   const second = call(gateway, host, 1, { arguments: { n: 'second' } })
   await gateway.fake('a').journal.when(() => (turns.length === 2 ? true : undefined))
-  turns[1]()
+  turns[1]!()
   expect((await messagesOf(await second))[0]).toMatchObject({ id: 1, result: { content: [{ text: '{"n":"second"}' }] } })
-  turns[0]()
+  turns[0]!()
   expect((await messagesOf(await first))[0]).toMatchObject({ id: 1, result: { content: [{ text: '{"n":"first"}' }] } })
 })
 
@@ -146,7 +146,7 @@ test('7.4 a cancellation of an id that is in flight twice ends the newest', asyn
   expect(cancelled.params['requestId']).toBe(newest.id)
   expect(await messagesOf(await second)).toEqual([])
   release()
-  expect((await messagesOf(await first))[0].result).toEqual({ content: [] })
+  expect((await messagesOf(await first))[0]!.result).toEqual({ content: [] })
 })
 
 test('B202 B203 a broken request stream is resumed: what was missed on that very stream, then the answer', async () => {
@@ -191,7 +191,7 @@ test('B202 a finished stream is replayed, too, and ends again', async () => {
   const first = reply.events.entries[0]
   const resumed = await send(gateway.url, {
     method: 'GET',
-    headers: { ...host.headers(), accept: 'text/event-stream', 'last-event-id': first.id },
+    headers: { ...host.headers(), accept: 'text/event-stream', 'last-event-id': first!.id },
   })
   await resumed.body
   expect(resumed.events.entries.map(({ id }) => id)).toEqual(reply.events.entries.slice(1).map(({ id }) => id))
@@ -229,7 +229,7 @@ test.each(LEGACY.filter((revision) => revision !== '2024-11-05'))(
     const [first] = reply.events.entries
     if (revision === '2025-11-25') {
       expect(first).toMatchObject({ data: '', id: expect.any(String) as string })
-    } else expect(first.data).not.toBe('')
+    } else expect(first!.data).not.toBe('')
   },
 )
 
@@ -241,7 +241,7 @@ test('B205 a stream that is closed early said when to come back, and has the res
   const reply = await call(gateway, host, 1)
   expect(await reply.body).toBe('')
   expect(reply.retryMs).toBeGreaterThan(0)
-  const [{ id }] = reply.events.entries
+  const { id } = reply.events.entries[0]!
   const resumed = await send(gateway.url, {
     method: 'GET',
     headers: { ...host.headers(), accept: 'text/event-stream', 'last-event-id': id },
@@ -298,7 +298,7 @@ test('an idle session ends; one with an open stream or call does not', async () 
     await idle[Symbol.asyncDispose]()
   expect((await send(gateway.url, { headers: streaming.headers(), body: request(1, 'ping') })).status).toBe(200)
   release()
-  expect((await messagesOf(await reply))[0].result).toEqual({ content: [] })
+  expect((await messagesOf(await reply))[0]!.result).toEqual({ content: [] })
 })
 
 test('B257 the number of sessions is bounded; an idle one makes place', async () => {

@@ -51,7 +51,7 @@ describe.each(['principal', 'shared'] as const)('with sharing: %s', (sharing) =>
     const busy = (await gateway.fake('a').until('tools/call')).connection
     if (sharing === 'principal') {
       await other.call('tools/call', { name: 'a__x' })
-      await callsOf(gateway)[1].connection.closed
+      await callsOf(gateway)[1]!.connection.closed
       expect(busy.isOpen).toBe(true)
     }
     release()
@@ -69,7 +69,7 @@ test('with sharing: call each call has a link of its own, closed after it', asyn
   const pending = host.begin('tools/call', { name: 'a__slow' })
   const busy = (await gateway.fake('a').until('tools/call')).connection
   await host.call('tools/call', { name: 'a__x' })
-  const { connection } = callsOf(gateway)[1]
+  const { connection } = callsOf(gateway)[1]!
   await connection.closed
   expect(busy.isOpen).toBe(true)
   release()
@@ -85,7 +85,7 @@ test('with sharing: principal roots are asked of a session that is there, and no
   other.answer('roots/list', () => ({ roots: [{ uri: 'file:///other' }] }))
   for (const host of [opener, other]) await host.call('tools/call', { name: 'a__x' })
   await send(gateway.url, { method: 'DELETE', headers: opener.headers() })
-  const [{ connection }] = callsOf(gateway)
+  const { connection } = callsOf(gateway)[0]!
   expect((await connection.ask('roots/list')).result).toEqual({ roots: [{ uri: 'file:///other' }] })
 
   const open = await startShared({ sharing: 'shared' })
@@ -97,7 +97,7 @@ test('with sharing: principal roots are asked of a session that is there, and no
     return { content: [] }
   })
   expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
-  expect(callsOf(shared)[0].connection.declared).toEqual({})
+  expect(callsOf(shared)[0]!.connection.declared).toEqual({})
   expect(host.heard.entries).toEqual([])
 })
 

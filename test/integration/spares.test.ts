@@ -48,7 +48,7 @@ test('a server that starts quickly has none', async () => {
 
 test('ps tells the pid of each process, and what it holds in memory', async () => {
   await using gateway = await slow({})
-  const [{ processes }] = serverStatuses(gateway.running)
+  const { processes } = serverStatuses(gateway.running)[0]!
   expect(processes.map(({ pid }) => pid)).toEqual(gateway.fake('a').connections.map(({ pid }) => pid))
-  if (process.platform === 'linux') expect(processes[0].memoryBytes).toBeGreaterThan(1_000_000)
+  if (process.platform === 'linux') expect(processes[0]!.memoryBytes).toBeGreaterThan(1_000_000)
 })

@@ -32,7 +32,7 @@ test('B054 one process serves catalogue and calls, with the capabilities of the 
   expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
   const [connection] = gateway.fake('a').connections.slice(-1)
   expect(gateway.fake('a').connections.filter(({ isOpen }) => isOpen)).toEqual([connection])
-  expect(connection.declared).toEqual({ roots: {} })
+  expect(connection!.declared).toEqual({ roots: {} })
 })
 
 describe('7.4 mistakes of the host', () => {
@@ -109,7 +109,7 @@ test('nothing is asked of a host that has not sent initialize, whatever servers 
   await using gateway = await start({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) } })
   await using host = attach(gateway)
   await host.sendRaw(described('m', 'tools/list'), 'm').response
-  const asked = gateway.fake('a').connections[0].ask('roots/list')
+  const asked = gateway.fake('a').connections[0]!.ask('roots/list')
   expect(await asked).toBeDefined()
   expect(host.heard.entries.filter(({ id, method }) => id !== undefined && method !== undefined)).toEqual([])
 })

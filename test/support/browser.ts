@@ -32,7 +32,7 @@ export class Browser {
     const action = /<form method="post" action="([^"]*)"/.exec(text)?.[1]
     if (action === undefined) throw new Error(`no form at ${url.href}: ${text}`)
     const fields = [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(
-      ([, name, value]): [string, string] => [name, value],
+      ([, name, value]): [string, string] => [name!, value!],
     )
     return this.#follow(await this.#request(new URL(action, url), new URLSearchParams(fields)))
   }
@@ -67,7 +67,7 @@ export class Browser {
     })
     for (const cookie of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-      if (name !== undefined) jar.set(name, value)
+      if (name !== undefined) jar.set(name, value!)
     }
     return { status: response.status, url, text: await response.text(), headers: response.headers }
   }

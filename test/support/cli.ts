@@ -97,9 +97,9 @@ export const commandLine = async (
     return { code: code as number | null, stdout, stderr, errors: stderr.trimEnd().split('\n') }
   }
   const inside = async (args: readonly string[], answers: Parameters<Cli['onTerminal']>[1] | undefined): Promise<Ended> => {
-    const streams = [new PassThrough(), new PassThrough(), new PassThrough()]
     const isTTY = answers !== undefined
-    const [stdin, stdout, stderr] = streams.map((stream) => Object.assign(stream, { isTTY }))
+    const stream = () => Object.assign(new PassThrough(), { isTTY })
+    const [stdin, stdout, stderr] = [stream(), stream(), stream()]
     const left = [...(answers ?? [])]
     const answerOf = (next: (typeof left)[number] | undefined): string => (typeof next === 'function' ? next() : (next ?? ''))
     stderr.on('data', (chunk: Buffer) => {

@@ -6,6 +6,6 @@ import type { ServerOptions } from '../../src/downstream/options.ts'
 export const curated = async (entry: object): Promise<Pick<ServerOptions, 'curation' | 'trusted'>> => {
   const value = { servers: { a: { command: 'x', ...entry } } }
   const { servers } = await loadConfiguration({ files: [], value }, { env: {}, cwd: '/', home: '/' })
-  const { curation, trusted } = servers[0]
+  const { curation, trusted } = servers[0]!
   return { curation, trusted }
 }

@@ -44,7 +44,7 @@ const SPACES = ['', '', '', ' ', '\t', '  ']
 
 /** One object as text. `bytes`: how long a string it holds, for the rare large ones. */
 export const documentFrom = (random: () => number, bytes = 0): string => {
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const value = (depth: number): string => {
     const kind = random()
     if (depth <= 0 || kind < 0.5) return pick(SCALARS)

@@ -122,7 +122,7 @@ export class FakeIssuer implements AsyncDisposable {
       ['state', params.get('state') ?? ''],
       ['iss', this.url],
     ])
-      back.searchParams.set(name, value)
+      back.searchParams.set(name!, value!)
     return { status: 302, headers: { location: back.href } }
   }
 

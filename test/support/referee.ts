@@ -138,6 +138,6 @@ export class Referee {
 
   #set(nonce: number, bit: number): void {
     const chunk = (this.#marks[Math.floor(nonce / CHUNK)] ??= new Uint8Array(CHUNK))
-    chunk[nonce % CHUNK] |= bit
+    chunk[nonce % CHUNK]! |= bit
   }
 }

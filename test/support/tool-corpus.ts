@@ -56,7 +56,7 @@ export const listCorpus = (corpus: readonly ServerCorpus[]): ReadyList =>
 export const measure = (list: ReadyList, questions: readonly Question[]): Quality => {
   const search = new ToolSearch()
   const ranked = questions.map((question) => {
-    const found = search.find(list, question.query, DEPTH).map(({ at }) => list.rows[at].exposed)
+    const found = search.find(list, question.query, DEPTH).map(({ at }) => list.rows[at]!.exposed)
     const place = found.findIndex((name) => question.tools.includes(name))
     return { question, found, place: place === -1 ? Infinity : place + 1 }
   })

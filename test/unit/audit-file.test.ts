@@ -80,13 +80,13 @@ describe('a disk that is full', () => {
     await using file = await AuditFile.open({ file: '/audit', onFailure: 'refuse' }, log, () =>
       Promise.resolve(open.next().value as Disk),
     )
-    disks[0].room = 17
+    disks[0]!.room = 17
     file.write('{"a":"first"}')
     file.write('{"a":"second"}')
     await turn()
     await file.reopen()
     await turn()
-    expect([disks[0].text.split('\n')[0], disks[1].text]).toEqual(['{"a":"first"}', '{"a":"second"}\n'])
+    expect([disks[0]!.text.split('\n')[0], disks[1]!.text]).toEqual(['{"a":"first"}', '{"a":"second"}\n'])
   })
 
   test('with `drop` calls go on; what is lost is counted, and said in the next line', async () => {

@@ -32,9 +32,9 @@ test.each(['json', 'pretty'] as const)('T-15 one event is one line of the log (%
       const log = createLog({ level: 'info', format }, { write: (line: string) => written.push(line) } as never)
       log.info({ server, fact, deep: { fact: [fact] } }, text)
       expect(written).toHaveLength(1)
-      expect(written[0].indexOf('\n')).toBe(written[0].length - 1)
+      expect(written[0]!.indexOf('\n')).toBe(written[0]!.length - 1)
       expect(written[0]).not.toMatch(UNSAFE)
-      if (format !== 'pretty') expect((JSON.parse(written[0]) as { msg: string }).msg).toBe(text)
+      if (format !== 'pretty') expect((JSON.parse(written[0]!) as { msg: string }).msg).toBe(text)
     }),
     { numRuns: 500 },
   )

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 
 /** Lowest first: a module imports only from modules before it, and from itself. Folders of `src/`, then its files. */
 const MODULES = [
+  'values',
   'operator-command.ts',
   'make-folder.ts',
   'file-lock.ts',
@@ -95,7 +96,7 @@ const sources: Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' }
     return { file, text, code: withoutComments(text) }
   })
 
-const moduleOf = (file: string): string => file.split('/', 1)[0]
+const moduleOf = (file: string): string => file.split('/', 1)[0]!
 
 /** The folder inside its module, `undefined` for a file beside the folders. */
 const folderOf = (file: string): string | undefined => file.split('/').slice(1, -1).join('/') || undefined
@@ -103,7 +104,7 @@ const folderOf = (file: string): string | undefined => file.split('/').slice(1, 
 /** What `import` and `export … from` name, static and dynamic. */
 const importsOf = ({ code }: Source): string[] =>
   [/^(?:import|export)\s(?:[\w*{][^'=;()]*?\sfrom\s)?'([^']+)'/gm, /\bimport\('([^']+)'\)/g].flatMap((form) =>
-    [...code.matchAll(form)].map(([, specifier]) => specifier),
+    [...code.matchAll(form)].map(([, specifier]) => specifier!),
   )
 
 const relativeImports = sources.flatMap((source) =>
@@ -144,7 +145,7 @@ describe('the order of modules', () => {
   test('every folder of a module is in the list', () => {
     const unlisted = sources.flatMap(({ file }) => {
       const folder = folderOf(file)
-      const isListed = Object.hasOwn(FOLDERS, moduleOf(file)) && FOLDERS[moduleOf(file)].includes(folder ?? '')
+      const isListed = Object.hasOwn(FOLDERS, moduleOf(file)) && FOLDERS[moduleOf(file)]!.includes(folder ?? '')
       return folder === undefined || isListed ? [] : [file]
     })
     expect(unlisted.filter((file) => !file.startsWith('wire/kernel/assembly/'))).toEqual([])
@@ -155,7 +156,7 @@ describe('the order of modules', () => {
       const [from, to] = [folderOf(file), folderOf(target)]
       if (moduleOf(file) !== moduleOf(target) || from === undefined || to === undefined) return false
       const order = FOLDERS[moduleOf(file)]
-      return order.indexOf(to) > order.indexOf(from)
+      return order!.indexOf(to) > order!.indexOf(from)
     })
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })

@@ -3,6 +3,7 @@ import type { Running } from '../../app/running.ts'
 import { decideEntry } from '../../catalog/curate/curated-filter.ts'
 import type { Decision } from '../../catalog/curate/curated-filter.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
+import { parseOwnJson } from '../../values/own-json.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { exposedName } from './offered.ts'
 import type { ToolDefinition } from './tools.ts'
@@ -33,7 +34,7 @@ export const listHiddenTools = ({ fleet, gateway }: Pick<Running, 'fleet' | 'gat
       const { curation } = options
       const { isShown, by } = curation === undefined ? SHOWN : decideEntry(curation, 'tools', entry)
       if (isShown || by === undefined) return []
-      const { description = '' } = JSON.parse(entry.raw.toString()) as ToolDefinition
+      const { description = '' } = parseOwnJson<ToolDefinition>(entry.raw.toString())
       return [
         {
           name: exposedName(catalog, options, { kind: 'tools', name: entry.original, from: undefined, to: undefined }),

@@ -110,7 +110,8 @@ const listedIn = (view: View): Listed =>
     LIST_KINDS.flatMap((kind) => {
       const { rows, entries } = view.list(kind)
       return rows.map(({ exposed, server }, at) => {
-        const listed = { kind, name: exposed, server: server.key, bytes: entries[at] }
+        // Cast: there is an entry for each row.
+        const listed = { kind, name: exposed, server: server.key, bytes: entries[at]! }
         return [`${kind} ${exposed}`, listed] as const
       })
     }),

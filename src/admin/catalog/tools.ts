@@ -5,6 +5,7 @@ import type { Searches } from '../../gateway/lists/searches.ts'
 import { EVERYTHING } from '../../rpc/call.ts'
 import type { Scope } from '../../rpc/call.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
+import { parseOwnJson } from '../../values/own-json.ts'
 
 /** One tool as `tools --json` prints it. */
 export interface ToolRow {
@@ -32,8 +33,10 @@ export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHIN
   const { rows, entries } = gateway.feed.viewOf({ scope, revision: MODERN }).list('tools')
   return rows
     .map(({ server, entry, exposed }, at): ToolRow => {
-      const definition = JSON.parse(entries[at].toString()) as ToolDefinition
-      const tokens = estimateTokens(entries[at])
+      // Cast: there is an entry for each row.
+      const bytes = entries[at]!
+      const definition = parseOwnJson<ToolDefinition>(bytes.toString())
+      const tokens = estimateTokens(bytes)
       return { name: exposed, server: server.key, original: entry.original, tokens, definition }
     })
     .filter(({ name, server, definition }) => {
@@ -59,7 +62,9 @@ export const findTools = async (gateway: Gateway, searches: Searches, query: str
   const view = gateway.feed.viewOf({ scope, revision: MODERN })
   const { rows, entries } = view.list('tools')
   return (await searches.find(view, query, MOST_FOUND)).map(({ at, score }) => {
-    const { description = '' } = JSON.parse(entries[at].toString()) as ToolDefinition
-    return { name: rows[at].exposed, server: rows[at].server.key, score, description }
+    // Cast: what is found is in the list.
+    const [row, bytes] = [rows[at]!, entries[at]!]
+    const { description = '' } = parseOwnJson<ToolDefinition>(bytes.toString())
+    return { name: row.exposed, server: row.server.key, score, description }
   })
 }

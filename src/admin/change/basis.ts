@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Running } from '../../app/running.ts'
-import { LIST_KINDS } from '../../catalog/inventory.ts'
+import { perKind } from '../../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
@@ -106,9 +106,10 @@ export const basisOf = (
         pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [tool, hiddenPin(pin, hide)])),
       }),
     ),
-    lists: listsOf((kind) => {
+    lists: perKind((kind) => {
       const { rows, entries } = whole.list(kind)
-      return rows.map(({ exposed }, at) => listedEntry(hide(exposed), entries[at], hide))
+      // Cast: there is an entry for each row.
+      return rows.map(({ exposed }, at) => listedEntry(hide(exposed), entries[at]!, hide))
     }),
     total: whole.cost,
     toolsets: [...costs],
@@ -134,9 +135,6 @@ export const listedEntry = (name: string, entry: Buffer, hide: (text: string) =>
   tokens: estimateTokens(entry),
 })
 
-export const listsOf = <T>(of: (kind: ListKind) => T): Readonly<Record<ListKind, T>> =>
-  Object.fromEntries(LIST_KINDS.map((kind) => [kind, of(kind)])) as Record<ListKind, T>
-
 /** An inventory that may leave the process. */
 const hidden = (inventory: Inventory, hide: <T>(value: T) => T): Inventory => {
   const { lists, ...rest } = inventory
@@ -145,7 +143,7 @@ const hidden = (inventory: Inventory, hide: <T>(value: T) => T): Inventory => {
     const told = hide(text)
     return told === text ? one : { ...one, original: hide(one.original), raw: Buffer.from(told) }
   }
-  return { ...hide(rest), lists: listsOf((kind) => lists[kind].map(entry)) }
+  return { ...hide(rest), lists: perKind((kind) => lists[kind].map(entry)) }
 }
 
 const hiddenPin = ({ digest, definition }: Pin, hide: (text: string) => string): Pin => ({
@@ -161,7 +159,7 @@ export const encodeBasis = (basis: Basis): object => ({
     ...(offered !== undefined && {
       offered: {
         ...offered,
-        lists: listsOf((kind) => offered.lists[kind].map((entry) => ({ ...entry, raw: entry.raw.toString() }))),
+        lists: perKind((kind) => offered.lists[kind].map((entry) => ({ ...entry, raw: entry.raw.toString() }))),
       },
     }),
   })),
@@ -182,7 +180,7 @@ export const decodeBasis = (json: EncodedBasis): Basis => ({
     ...server,
     offered: offered && {
       ...offered,
-      lists: listsOf((kind) => offered.lists[kind].map((entry) => ({ ...entry, raw: Buffer.from(entry.raw) }))),
+      lists: perKind((kind) => offered.lists[kind].map((entry) => ({ ...entry, raw: Buffer.from(entry.raw) }))),
     },
   })),
 })

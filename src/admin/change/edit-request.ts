@@ -1,4 +1,5 @@
 /** The body of `POST /edit`: what is to be changed, and of which files it was planned. */
+import { isList } from '../../values/json-object.ts'
 import type { ConfigurationChange, NewToolset, ToolChange } from './edit-changes.ts'
 import { AdminRefusal } from '../refusal.ts'
 
@@ -15,10 +16,9 @@ const MAX_CHANGES = 1_000
 export const readEdit = (body: string): EditRequest => {
   const { changes, revision } = objectOf(body)
   if (revision !== undefined && typeof revision !== 'string') throw wrong('revision must be the one of a plan')
-  if (!Array.isArray(changes) || changes.length === 0) throw wrong('expected a JSON object with "changes", a list')
+  if (!isList(changes) || changes.length === 0) throw wrong('expected a JSON object with "changes", a list')
   if (changes.length > MAX_CHANGES) throw wrong(`at most ${MAX_CHANGES} changes are made at once, got ${changes.length}`)
-  const all = changes as readonly unknown[]
-  return { changes: all.map((change, at) => readChange(new Fields(change, `changes[${at}]`))), revision }
+  return { changes: changes.map((change, at) => readChange(new Fields(change, `changes[${at}]`))), revision }
 }
 
 const readChange = (said: Fields): ConfigurationChange => {
@@ -40,15 +40,14 @@ const readChange = (said: Fields): ConfigurationChange => {
 const TEXTS = ['name', 'title', 'description'] as const
 
 const readToolChange = (said: Fields): ToolChange => {
-  const texts = TEXTS.flatMap((member) =>
-    said.has(member) ? [[member, said.isNull(member) ? null : said.text(member)] as const] : [],
-  )
+  const texts: { [M in (typeof TEXTS)[number]]?: string | null } = {}
+  for (const member of TEXTS) if (said.has(member)) texts[member] = said.isNull(member) ? null : said.text(member)
   return {
     kind: 'tool',
     server: said.text('server'),
     tool: said.text('tool'),
     ...(said.has('hidden') && { hidden: said.flag('hidden') }),
-    ...(Object.fromEntries(texts) as Pick<ToolChange, (typeof TEXTS)[number]>),
+    ...texts,
   }
 }
 
@@ -95,7 +94,7 @@ class Fields {
 
   texts(name: string): readonly string[] {
     const value = this.#members[name]
-    if (Array.isArray(value) && value.every((one) => typeof one === 'string' && one !== '')) return value as readonly string[]
+    if (isList(value) && value.every((one): one is string => typeof one === 'string' && one !== '')) return value
     throw this.wrong(name, 'must be a list of texts')
   }
 
@@ -107,7 +106,7 @@ class Fields {
 
   count(name: string): number {
     const value = this.#members[name]
-    if (Number.isSafeInteger(value) && (value as number) > 0) return value as number
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
     throw this.wrong(name, 'must be a whole number above 0')
   }
 

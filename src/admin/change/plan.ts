@@ -157,7 +157,8 @@ const catalogUnder = ({ servers, gateway }: Configuration, known: ReadonlyMap<st
 const compareLists = (kind: ListKind, was: readonly ListedEntry[], will: View): EntryPlan[] => {
   const { rows, entries } = will.list(kind)
   const before = new Map(was.map((entry) => [entry.name, entry]))
-  const after = new Map(rows.map(({ exposed }, at) => [exposed, listedEntry(exposed, entries[at])]))
+  // Cast: there is an entry for each row.
+  const after = new Map(rows.map(({ exposed }, at) => [exposed, listedEntry(exposed, entries[at]!)]))
   return [...new Set([...after.keys(), ...before.keys()])].flatMap((name): EntryPlan[] => {
     const [from, to] = [before.get(name), after.get(name)]
     if (from?.digest === to?.digest) return []

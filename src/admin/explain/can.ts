@@ -9,6 +9,7 @@ import type { Call, Caller, CallerFacts } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { AdminRefusal } from '../refusal.ts'
+import { isJsonObject, parseJsonObject } from '../../values/json-object.ts'
 import { explain } from './why.ts'
 
 export interface CanQuestion {
@@ -88,21 +89,14 @@ export const readQuestion = (body: string): CanQuestion => {
   const refuse = (what: string): never => {
     throw new AdminRefusal(400, 'body', what)
   }
-  let said: Readonly<Record<string, unknown>>
-  try {
-    said = JSON.parse(body) as Readonly<Record<string, unknown>>
-  } catch {
-    return refuse('the body must be a JSON object')
-  }
-  if (typeof said !== 'object' || said === null) return refuse('the body must be a JSON object')
+  const said = parseJsonObject(body) ?? refuse('the body must be a JSON object')
   const text = (key: string, initial: string): string => {
     const value = said[key] ?? initial
     return typeof value === 'string' ? value : refuse(`"${key}" must be a text`)
   }
   const object = (key: string): Readonly<Record<string, unknown>> => {
     const value = said[key] ?? {}
-    const isObject = typeof value === 'object' && !Array.isArray(value)
-    return isObject ? (value as Readonly<Record<string, unknown>>) : refuse(`"${key}" must be an object`)
+    return isJsonObject(value) ? value : refuse(`"${key}" must be an object`)
   }
   const scopes = said['scopes'] ?? []
   if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string'))

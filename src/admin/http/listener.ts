@@ -15,6 +15,8 @@ import type { EventStream } from '../../transport/http1/server/request/event-str
 import type { Headers, HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import { listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { Listening } from '../../transport/http1/server/http-server.ts'
+import { asError } from '../../values/as-error.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
 import { VERSION } from '../../version.ts'
 import { countOf } from '../calls/calls.ts'
 import type { FeedMessage } from '../calls/calls.ts'
@@ -156,7 +158,7 @@ export class AdminListener implements AsyncDisposable {
         reached: context.limits.hit,
       })
     } catch (error) {
-      throw Object.assign(error as Error, {
+      throw Object.assign(asError(error), {
         address: `${address.host}:${address.port}`,
         port: address.port,
         option: 'admin.bind',
@@ -286,7 +288,7 @@ export class AdminListener implements AsyncDisposable {
     try {
       return await viewerOf(token, credentials, identityOf, this.#observe.admin.operatorScope)
     } catch (error) {
-      log.warn({ error: (error as Error).message }, 'a token could not be verified')
+      log.warn({ error: asError(error).message }, 'a token could not be verified')
       return 'busy'
     }
   }
@@ -341,12 +343,8 @@ export class AdminListener implements AsyncDisposable {
 }
 
 const keyIn = (body: string): string => {
-  try {
-    const { key } = JSON.parse(body) as { key?: unknown }
-    return typeof key === 'string' ? key : ''
-  } catch {
-    return ''
-  }
+  const key = parseJsonObject(body)?.['key']
+  return typeof key === 'string' ? key : ''
 }
 
 const reply = (request: HttpRequest, value: object): void => request.reply(200, JSON_TYPE, [Buffer.from(JSON.stringify(value))])

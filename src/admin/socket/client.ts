@@ -23,6 +23,7 @@ import { isAnswered, isOurs, PIPE } from './place.ts'
 import type { Place } from './place.ts'
 import type { FoundTool, ToolRow } from '../catalog/tools.ts'
 import type { ConnectGuide } from '../../host/listener-context.ts'
+import { parseOwnJson } from '../../values/own-json.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
@@ -32,7 +33,7 @@ type Query = Record<string, string> | [key: string, value: string][]
 
 const remoteControl = (place: Place): Control => {
   const ask = async <T>(method: string, path: string, query: Query = {}): Promise<T> =>
-    JSON.parse((await exchange(place, method, path, query)).toString()) as T
+    parseOwnJson((await exchange(place, method, path, query)).toString())
   return {
     calls: (_viewer, query) => ask('GET', '/calls', [...query]),
     callDetail: (_viewer, id) => ask('GET', `/calls/${id}`),
@@ -47,8 +48,8 @@ const remoteControl = (place: Place): Control => {
       const body = `{"id":${id},"confirm":${isConfirmed}${params === undefined ? '' : `,"params":${params}`}}`
       const answer = Payload.at(await exchange(place, 'POST', '/replay', {}, body, signal))
       const result = answer.raw('result')
-      if (result === undefined) return JSON.parse(answer.bytes.toString()) as ReplayEnd
-      const call = answer.value('call') as number
+      if (result === undefined) return parseOwnJson<ReplayEnd>(answer.bytes.toString())
+      const { call } = parseOwnJson<{ call: number }>(answer.bytes.toString())
       return { kind: 'result', isError: answer.value('isError') === true, result, call }
     },
     stats: (windowMs) => ask('GET', '/stats', { window: `${windowMs}ms` }),
@@ -57,7 +58,7 @@ const remoteControl = (place: Place): Control => {
     logs: async ({ servers, after, sinceMs, count, isWaiting }, signal) => {
       const numbers = { after: String(after), since: String(sinceMs), lines: String(count), wait: String(isWaiting) }
       const query = [...servers.map((server): [string, string] => ['server', server]), ...Object.entries(numbers)]
-      return JSON.parse((await exchange(place, 'GET', '/logs', query, '', signal)).toString()) as LogPage
+      return parseOwnJson<LogPage>((await exchange(place, 'GET', '/logs', query, '', signal)).toString())
     },
     metrics: async (isOpenMetrics) => (await ask<{ text: string }>('GET', '/metrics', { open: String(isOpenMetrics) })).text,
     open: async () => (await ask<{ opened?: OpenEnd }>('POST', '/open')).opened,
@@ -81,10 +82,10 @@ const remoteControl = (place: Place): Control => {
       (await ask<{ guides?: readonly ConnectGuide[] }>('GET', '/guides', toolset === undefined ? {} : { toolset })).guides,
     history: () => ask('GET', '/history'),
     why: (name, toolset) => ask('GET', '/why', { name, ...(toolset !== undefined && { toolset }) }),
-    can: async (question) => JSON.parse((await exchange(place, 'POST', '/can', {}, question)).toString()) as CanEnd,
+    can: async (question) => parseOwnJson<CanEnd>((await exchange(place, 'POST', '/can', {}, question)).toString()),
     settings: () => ask('GET', '/settings'),
     plan: () => ask('GET', '/plan'),
-    edit: async (body) => JSON.parse((await exchange(place, 'POST', '/edit', {}, body)).toString()) as EditEnd,
+    edit: async (body) => parseOwnJson<EditEnd>((await exchange(place, 'POST', '/edit', {}, body)).toString()),
     basis: async () => {
       const answer = await ask<Parameters<typeof decodeBasis>[0]>('GET', '/basis').catch(ifUnknown)
       return answer?.format === BASIS_FORMAT && answer.version === VERSION ? decodeBasis(answer) : undefined
@@ -96,13 +97,13 @@ const remoteControl = (place: Place): Control => {
     login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
     loginEnd: async (server, signal) => {
       const answer = exchange(place, 'GET', '/login', { server }, '', signal)
-      return (JSON.parse((await answer).toString()) as { end: SignInEnd }).end
+      return parseOwnJson<{ end: SignInEnd }>((await answer).toString()).end
     },
     call: async ({ tool, args, toolset, host }, signal) => {
       const query = { tool, ...(toolset !== undefined && { toolset }), ...(host !== undefined && { host }) }
       const answer = Payload.at(await exchange(place, 'POST', '/call', query, args, signal))
       const result = answer.raw('result')
-      if (result === undefined) return JSON.parse(answer.bytes.toString()) as CallEnd
+      if (result === undefined) return parseOwnJson<CallEnd>(answer.bytes.toString())
       return { kind: 'result', isError: answer.value('isError') === true, result }
     },
   }
@@ -120,7 +121,7 @@ export const connectAll = async ({ folder, uid }: Place): Promise<readonly Contr
 /** Asks a process that serves one host only to leave the socket to one that serves any; false: it needs it itself. */
 export const askToRelease = async (place: Place): Promise<boolean> => {
   const answer = (await isOurs(place)) ? await exchange(place, 'POST', '/release', {}).catch(() => undefined) : undefined
-  return answer !== undefined && (JSON.parse(answer.toString()) as { released: boolean }).released
+  return answer !== undefined && parseOwnJson<{ released: boolean }>(answer.toString()).released
 }
 
 /** Why there is no pipe: `unknown`: no such endpoint; `stopping`: the process ends, and another may follow; `none` that takes hosts. */
@@ -181,7 +182,7 @@ const follow = ({ path: socketPath }: Place, query: Record<string, string>, sink
       if (response.statusCode !== 200) return void collect(response).then(() => resolve(), reject)
       // What breaks the answer is told by the lines' reader as well.
       createInterface({ input: response })
-        .on('line', (line) => sink.send(JSON.parse(line) as FeedMessage))
+        .on('line', (line) => sink.send(parseOwnJson<FeedMessage>(line)))
         .on('error', () => resolve())
       response.once('close', resolve)
       response.on('error', () => resolve())
@@ -203,7 +204,8 @@ const ifUnknown = (error: unknown): undefined => {
 
 const collect = async (response: IncomingMessage): Promise<Buffer> => {
   const chunks: Buffer[] = []
-  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
+  const body: AsyncIterable<Buffer> = response
+  for await (const chunk of body) chunks.push(chunk)
   const refusal = refusalIn(response.statusCode ?? 0, Buffer.concat(chunks).toString())
   if (refusal !== undefined) throw refusal
   if (response.statusCode === 404) throw new UnknownRequest('the running process is of another version, and cannot do this')
@@ -214,6 +216,6 @@ const collect = async (response: IncomingMessage): Promise<Buffer> => {
 /** What the running process refused in words. */
 const refusalIn = (status: number, text: string): AdminRefusal | undefined => {
   if (status < 400 || !text.startsWith('{"error":')) return undefined
-  const { code, message, at } = (JSON.parse(text) as { error: { code: string; message: string; at?: number } }).error
+  const { code, message, at } = parseOwnJson<{ error: { code: string; message: string; at?: number } }>(text).error
   return new AdminRefusal(status, code, message, at)
 }

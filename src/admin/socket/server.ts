@@ -15,6 +15,7 @@ import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'
 import { countOf } from '../calls/calls.ts'
 import type { FeedSink } from '../calls/calls.ts'
 import type { Control } from '../control.ts'
+import { asError } from '../../values/as-error.ts'
 import { askToRelease } from './client.ts'
 import { AdminRefusal } from '../refusal.ts'
 import { findRoute } from '../routes.ts'
@@ -55,10 +56,10 @@ export const openAdmin = async (place: Place, options: AdminOptions): Promise<As
     server.on('error', (error) => log.warn({ error: error.message }, 'trouble with connections of the admin socket'))
     if (place.folder !== undefined) await chmod(place.path, 0o600)
   } catch (error) {
-    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    const isTaken = asError(error).code === 'EADDRINUSE'
     const why = isTaken
       ? 'another process of this configuration has it'
-      : `${(error as Error).message}; set XDG_RUNTIME_DIR to a folder of yours`
+      : `${asError(error).message}; set XDG_RUNTIME_DIR to a folder of yours`
     log.warn({ socket: place.path }, `no admin socket: ${why}`)
   }
   return {
@@ -113,7 +114,7 @@ const take = async (server: Server, place: Place, servesAny: boolean): Promise<v
   try {
     await listen(server, place.path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    if (asError(error).code !== 'EADDRINUSE') throw error
     if ((await isAnswered(place)) && !(servesAny && (await askToRelease(place)))) throw error
     await removeStale(place)
     await listen(server, place.path)
@@ -188,7 +189,8 @@ const urlOf = ({ url }: IncomingMessage): URL => new URL(url ?? '/', 'http://adm
 const read = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  const body: AsyncIterable<Buffer> = request
+  for await (const chunk of body) {
     bytes += chunk.length
     if (bytes > MAX_BODY_BYTES) throw new Error('a request of the admin socket is too large')
     chunks.push(chunk)

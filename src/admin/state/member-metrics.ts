@@ -14,10 +14,12 @@ export const joinFamilies = (members: readonly MemberFamilies[]): readonly Famil
     for (const family of families) {
       const own = withWorker(family, worker)
       const before = joined.get(family.name)
+      // Cast: families of one name are of one kind, which TypeScript does not know.
       joined.set(family.name, before === undefined ? own : ({ ...own, samples: [...before.samples, ...own.samples] } as Family))
     }
   return [...joined.values()]
 }
 
 const withWorker = (family: Family, worker: string): Family =>
+  // Cast: the samples stay those of the kind of family.
   ({ ...family, samples: family.samples.map((sample) => ({ ...sample, labels: { worker, ...sample.labels } })) }) as Family

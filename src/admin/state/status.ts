@@ -152,7 +152,7 @@ export const serverStatuses = ({
     const { state, reason, failures, nextTryAtMs } = needsSignIn && callers !== undefined ? STARTING : health$.value
     const inventory = inventory$.value
     const shown = catalog.sources.find(({ server }) => server.key === options.key)?.inventory
-    const own = entries.filter((_, at) => rows[at].server.key === options.key)
+    const own = entries.filter((_, at) => rows[at]?.server.key === options.key)
     const all = [common, ...(personal?.all ?? [])]
     return {
       key: options.key,

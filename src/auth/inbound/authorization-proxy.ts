@@ -17,7 +17,7 @@ import { reachOfIssuer } from '../oauth/environment.ts'
 import { browserUrl } from '../oauth/authorization.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import { GrantRefused, requestGrant } from '../oauth/token-endpoint.ts'
-import type { Seal } from '../seal.ts'
+import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
 import type { Clock } from './resource-server.ts'
 import { HostClients, isRedirectOf } from './host-clients.ts'
@@ -44,10 +44,10 @@ export interface TokenAnswer {
   readonly body: object
 }
 
-const CONSENT = 'oauth consent'
-const STATE = 'oauth state'
-const CODE = 'oauth code'
-const REFRESH = 'oauth refresh'
+const CONSENT: Purpose<{ request: AuthorizationRequest; browser: string }> = 'oauth consent'
+const STATE: Purpose<{ c: string; r: string; p: string; s?: string | undefined; b: string }> = 'oauth state'
+const CODE: Purpose<{ c: string; r: string; p: string; k: string }> = 'oauth code'
+const REFRESH: Purpose<{ c: string; k: string }> = 'oauth refresh'
 const CONSENT_MS = 600_000
 const CODE_MS = 60_000
 /** Requests to the provider at a time. */
@@ -140,7 +140,7 @@ export class AuthorizationProxy {
 
   /** `undefined`: altered, too old, or of another browser. */
   openRequest(sealed: string, browser: string): AuthorizationRequest | undefined {
-    const opened = this.#seal.open(CONSENT, sealed) as { request: AuthorizationRequest; browser: string } | undefined
+    const opened = this.#seal.open(CONSENT, sealed)
     return opened?.browser === browser ? opened.request : undefined
   }
 
@@ -172,9 +172,7 @@ export class AuthorizationProxy {
 
   /** The provider sent the browser back: where the host gets its answer. `undefined`: this browser did not consent. Rejects with `Failure`. */
   async arrive(answer: URLSearchParams, browser: string | undefined, issuer: string): Promise<string | undefined> {
-    const opened = this.#seal.open(STATE, answer.get('state') ?? '') as
-      | { c: string; r: string; p: string; s?: string; b: string }
-      | undefined
+    const opened = this.#seal.open(STATE, answer.get('state') ?? '')
     if (opened === undefined || browser === undefined || opened.b !== browser) return undefined
     const provider = await this.#providerNow()
     const issuers = answer.getAll('iss')
@@ -234,12 +232,12 @@ export class AuthorizationProxy {
     if (resource !== undefined && !this.#isOurs(resource)) return { error: 'invalid_target' }
     const passed = this.#client.sendsResource ? resource : undefined
     if (kind === 'refresh_token') {
-      const opened = this.#seal.open(REFRESH, form.get('refresh_token') ?? '') as { c: string; k: string } | undefined
+      const opened = this.#seal.open(REFRESH, form.get('refresh_token') ?? '')
       if (opened?.c !== clientId) return INVALID_GRANT
       return { grant_type: 'refresh_token', refresh_token: opened.k, resource: passed }
     }
     if (kind !== 'authorization_code') return { error: 'unsupported_grant_type' }
-    const opened = this.#seal.open(CODE, form.get('code') ?? '') as { c: string; r: string; p: string; k: string } | undefined
+    const opened = this.#seal.open(CODE, form.get('code') ?? '')
     const verifier = form.get('code_verifier') ?? ''
     const isGood =
       opened?.c === clientId &&

@@ -7,6 +7,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { compactVerify } from 'jose'
+import { asError } from '../../values/as-error.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
+import { parseOwnJson } from '../../values/own-json.ts'
 import { arrive, depart } from '../oauth/authorization.ts'
 import type { Journey } from '../oauth/authorization.ts'
 import { discoverIssuer } from '../oauth/discovery.ts'
@@ -84,7 +87,7 @@ export class BrowserSignIn {
       fetch: this.#fetch,
       now: this.#clock.wallMs,
     }).catch((error: unknown) => {
-      throw refused(`no identity: ${(error as Error).message}`, error)
+      throw refused(`no identity: ${asError(error).message}`, error)
     })
     const idToken = grant['id_token']
     if (typeof idToken !== 'string') throw refused(`${this.issuer} sent no ID token: it must be an OpenID provider`)
@@ -99,9 +102,9 @@ export class BrowserSignIn {
   async #verified(idToken: string): Promise<Claims> {
     try {
       const { payload } = await compactVerify(idToken, this.#keys.find, { algorithms: ALGORITHMS })
-      return JSON.parse(Buffer.from(payload).toString()) as Claims
+      return parseJsonObject(Buffer.from(payload).toString()) ?? {}
     } catch (error) {
-      throw refused(`the ID token cannot be verified: ${(error as Error).message}`, error)
+      throw refused(`the ID token cannot be verified: ${asError(error).message}`, error)
     }
   }
 
@@ -141,7 +144,7 @@ export class BrowserSignIns {
 /** The issuer in a principal that `principalOfClaims` made. */
 const issuerOf = (principal: string): string | undefined => {
   if (!principal.startsWith('[')) return undefined
-  const [issuer] = JSON.parse(principal) as readonly unknown[]
+  const [issuer] = parseOwnJson<readonly unknown[]>(principal)
   return typeof issuer === 'string' ? issuer : undefined
 }
 

@@ -1,4 +1,5 @@
 /** Reads one claim of a token. */
+import { isJsonObject } from '../../values/json-object.ts'
 
 /** Claims of a JWT, or what introspection answered. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -11,8 +12,8 @@ export const claimValue = (claims: Claims, claim: ClaimPath): unknown => {
   if (typeof claim === 'string' && Object.hasOwn(claims, claim)) return claims[claim]
   let value: unknown = claims
   for (const step of typeof claim === 'string' ? claim.split('.') : claim) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, step)) return undefined
-    value = (value as Claims)[step]
+    if (!isJsonObject(value) || !Object.hasOwn(value, step)) return undefined
+    value = value[step]
   }
   return value
 }

@@ -1,4 +1,5 @@
 /** The claims of a verified token: the checks they must pass, and what they say of the caller: which one, its scopes, its toolsets (BRIDGING 6.1). */
+import { isList } from '../../values/json-object.ts'
 import { claimValue, shownPath } from './claim-value.ts'
 import type { Claims } from './claim-value.ts'
 import type { Admitted } from '../identity.ts'
@@ -191,6 +192,7 @@ const MOST_NAMES = 50
 /** Why no rule holds: what the claims of the rules are, and which claims there are. No values: they name people and their groups. */
 const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): Refusal => {
   const kinds = new Map(map.map(({ claim }) => [shownPath(claim), kindOf(claimValue(claims, claim))]))
+  // Cast: the caller has found one.
   const [[first, kind], ...others] = [...kinds] as [[string, string], ...[string, string][]]
   const names = Object.keys(claims)
     .slice(0, MOST_NAMES)
@@ -205,4 +207,4 @@ const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): Refusal => 
 }
 
 const textsOf = (value: unknown): readonly string[] =>
-  (Array.isArray(value) ? (value as unknown[]) : [value]).filter((text) => typeof text === 'string')
+  (isList(value) ? value : [value]).filter((text) => typeof text === 'string')

@@ -3,9 +3,11 @@
  * id holds its registration, sealed; the id of any other is the URL of its metadata document ([2026-07-28 basic/authorization/client-registration]).
  */
 import { isLoopbackHost } from '../../transport/loopback.ts'
+import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
+import type { UnknownObject } from '../../values/json-object.ts'
 import type { Reach } from '../oauth/addresses.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
-import type { Seal } from '../seal.ts'
+import type { Purpose, Seal } from '../seal.ts'
 
 export interface HostClient {
   readonly id: string
@@ -22,7 +24,7 @@ export interface RegistrationRefused {
   readonly error_description: string
 }
 
-const PURPOSE = 'oauth client'
+const PURPOSE: Purpose<{ n: string; r: readonly string[] }> = 'oauth client'
 const MAX_REDIRECTS = 10
 const MAX_URI = 512
 const MAX_NAME = 100
@@ -58,7 +60,7 @@ export class HostClients {
   /** The client of this id; `undefined`: there is none, or its document is not good. */
   async find(id: string): Promise<HostClient | undefined> {
     if (id.startsWith('https:') || id.startsWith('http:')) return this.#fromDocument(id)
-    const opened = this.#seal.open(PURPOSE, id) as { n: string; r: readonly string[] } | undefined
+    const opened = this.#seal.open(PURPOSE, id)
     return opened && { id, name: opened.n, redirectUris: opened.r, document: undefined }
   }
 
@@ -80,12 +82,11 @@ export class HostClients {
     return client
   }
 
-  async #read(url: string): Promise<Record<string, unknown> | undefined> {
+  async #read(url: string): Promise<UnknownObject | undefined> {
     try {
       const { status, text } = await this.#fetch({ url, reach: this.#reach })
       if (status !== 200 || text.length > MAX_DOCUMENT_CHARACTERS) return undefined
-      const value: unknown = JSON.parse(text)
-      return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+      return parseJsonObject(text)
     } catch {
       return undefined
     }
@@ -111,13 +112,11 @@ const withoutPort = (uri: string): string | undefined => {
 }
 
 const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUris'> | RegistrationRefused => {
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
-    return { error: 'invalid_client_metadata', error_description: 'expected a JSON object' }
-  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: auth } = metadata as Record<string, unknown>
-  if (!Array.isArray(uris) || uris.length === 0 || uris.length > MAX_REDIRECTS)
+  if (!isJsonObject(metadata)) return { error: 'invalid_client_metadata', error_description: 'expected a JSON object' }
+  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: auth } = metadata
+  if (!isList(uris) || uris.length === 0 || uris.length > MAX_REDIRECTS)
     return { error: 'invalid_redirect_uri', error_description: `expected 1 to ${MAX_REDIRECTS} redirect_uris` }
-  const wrong = uris.find((uri) => !isRedirectUri(uri))
-  if (wrong !== undefined)
+  if (!uris.every(isRedirectUri))
     return {
       error: 'invalid_redirect_uri',
       error_description: 'a redirect URI is https, http on a loopback address, or of a scheme of its own with a dot or a path',
@@ -125,13 +124,13 @@ const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUri
   if (auth !== undefined && typeof auth !== 'string')
     return { error: 'invalid_client_metadata', error_description: 'token_endpoint_auth_method is not a text' }
   const shown = typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, MAX_NAME) : 'An application'
-  return { name: shown, redirectUris: uris as string[] }
+  return { name: shown, redirectUris: uris }
 }
 
 /** Schemes that run in the browser or read files. */
 const FORBIDDEN = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:', 'filesystem:', 'ws:', 'wss:', 'ftp:'])
 
-const isRedirectUri = (uri: unknown): boolean => {
+const isRedirectUri = (uri: unknown): uri is string => {
   const url = typeof uri === 'string' && uri.length <= MAX_URI && /^[\x21-\x7e]+$/.test(uri) ? URL.parse(uri) : null
   if (url === null || url.hash !== '' || url.username !== '' || url.password !== '' || FORBIDDEN.has(url.protocol)) return false
   if (url.protocol === 'https:') return url.hostname !== ''

@@ -3,6 +3,8 @@
  * ([RFC 8414] 3, [OpenID Connect Discovery] 4). The operator has named it, so it may stand in a private network; what its document
  * names elsewhere may not (BRIDGING 6.2.9).
  */
+import { asError } from '../../values/as-error.ts'
+import { memberOf } from '../../values/json-object.ts'
 import type { Reach } from '../oauth/addresses.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
@@ -66,7 +68,7 @@ export class Issuer {
       if (status === 200) return text
       throw new Error(`${URL.parse(url)?.origin}: answered ${status}`)
     } catch (error) {
-      throw new IssuerUnreachable(`the authorization server cannot be asked (${(error as Error).message})`, error)
+      throw new IssuerUnreachable(`the authorization server cannot be asked (${asError(error).message})`, error)
     }
   }
 
@@ -74,11 +76,14 @@ export class Issuer {
     for (const url of wellKnowns(this.name)) {
       try {
         const text = await this.ask(url, true)
-        const document = JSON.parse(text) as Record<string, unknown>
-        const own = document['issuer']
+        const document: unknown = JSON.parse(text)
+        const own = memberOf(document, 'issuer')
         if (own !== this.name)
           throw new Error(`${url} describes the issuer ${shown(own)}, and auth.oauth.issuer is spelled otherwise`)
-        const textAt = (key: string): string | undefined => (typeof document[key] === 'string' ? document[key] : undefined)
+        const textAt = (key: string): string | undefined => {
+          const value = memberOf(document, key)
+          return typeof value === 'string' ? value : undefined
+        }
         return (this.#metadata = {
           text,
           jwksUri: textAt('jwks_uri'),
@@ -93,7 +98,7 @@ export class Issuer {
   }
 
   #unreachable(): IssuerUnreachable {
-    const { message } = this.#failure as Error
+    const { message } = asError(this.#failure)
     return new IssuerUnreachable(`no metadata of ${this.name}: ${message}`, this.#failure)
   }
 

@@ -1,6 +1,7 @@
 /** JWT access tokens: form, algorithm, type and signature ([RFC 7515], [RFC 9068] 4; T-07). What the claims say is judged in `claims.ts`. */
 import { compactVerify, decodeProtectedHeader, errors } from 'jose'
 import type { JWTVerifyGetKey, ProtectedHeaderParameters } from 'jose'
+import { parseJsonObject } from '../../values/json-object.ts'
 import { shownValue } from '../refusal.ts'
 import type { Check, Refusal } from '../refusal.ts'
 import type { Claims } from './claim-value.ts'
@@ -31,7 +32,7 @@ export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer:
   let claims: Claims | undefined
   try {
     const { payload } = await compactVerify(token, findKey, { algorithms: ALGORITHMS })
-    claims = parsedObject(Buffer.from(payload).toString())
+    claims = parseJsonObject(Buffer.from(payload).toString())
   } catch (error) {
     return { checks: [...checks, failed(signatureRefusal(error, header, issuer))], claims: undefined }
   }
@@ -101,14 +102,4 @@ const headerOf = (token: string): ProtectedHeaderParameters | undefined => {
 
 /** Chooses the keys; the signature then proves the same text. */
 export const unverifiedIssuer = (token: string): unknown =>
-  parsedObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())?.['iss']
-
-/** A JSON object; `undefined`: the text is another value, or no JSON. */
-export const parsedObject = (text: string): Claims | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : undefined
-  } catch {
-    return undefined
-  }
-}
+  parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())?.['iss']

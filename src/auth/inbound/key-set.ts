@@ -7,6 +7,7 @@
  */
 import { createLocalJWKSet, errors } from 'jose'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
+import { asError } from '../../values/as-error.ts'
 import { TokenBucket } from '../../rpc/rate.ts'
 import { IssuerUnreachable } from './issuer.ts'
 
@@ -82,13 +83,14 @@ export class KeySet {
     if (nowMs - this.#triedMs < pauseMs) return Promise.resolve()
     this.#triedMs = nowMs
     const reading = this.#read().then((text) => {
+      // Cast: jose checks the shape itself.
       this.#keys = createLocalJWKSet(JSON.parse(text) as JSONWebKeySet)
       this.#readMs = nowMs
       this.#failure = undefined
     })
     return (this.#reading = reading
       .catch((error: unknown) => {
-        this.#failure = error instanceof Error ? error : new Error(String(error))
+        this.#failure = asError(error)
       })
       .finally(() => (this.#reading = undefined)))
   }

@@ -30,7 +30,8 @@ export class KnownCredentials {
   find(digest: Buffer, nowMs: number): Admitted | undefined {
     const at = this.#placeOf(digest)
     if (at === undefined) return undefined
-    const leftMs = this.#untilMs[at] - nowMs
+    // Cast: there is a number for each place.
+    const leftMs = this.#untilMs[at]! - nowMs
     // More is left than there ever was: the clock was set back (F-27).
     return leftMs <= 0 || leftMs > REMEMBERED_MS ? undefined : this.#admitted[at]
   }
@@ -55,7 +56,8 @@ export class KnownCredentials {
   #firstToEnd(digest: Buffer): number {
     const first = this.#firstPlace(digest)
     let chosen = first
-    for (let at = first + 1; at < first + WAYS; at++) if (this.#untilMs[at] < this.#untilMs[chosen]) chosen = at
+    // Cast: there is a number for each place.
+    for (let at = first + 1; at < first + WAYS; at++) if (this.#untilMs[at]! < this.#untilMs[chosen]!) chosen = at
     return chosen
   }
 

@@ -3,13 +3,14 @@
  * configured ([RFC 9068] 4, [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the host gets the same answer; what
  * is wrong is reported check by check, for the log and `trunkline token explain`.
  */
+import { asError } from '../../values/as-error.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
 import type { Admitted } from '../identity.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import { failed, judgeClaims, passed } from './claims.ts'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
 import { Issuer, IssuerUnreachable } from './issuer.ts'
-import { issuersOf } from './issuers.ts'
-import { hasJwtForm, parsedObject, unverifiedIssuer, verifyJwt } from './jwt.ts'
+import { hasJwtForm, unverifiedIssuer, verifyJwt } from './jwt.ts'
 import { KeySet } from './key-set.ts'
 import { shownValue } from '../refusal.ts'
 import type { Check, Refusal } from '../refusal.ts'
@@ -63,11 +64,11 @@ export class ResourceServer {
     this.#refused = refused
     this.#map = map
     this.#clock = clock
-    const known = issuersOf(options).map((one): Known => {
+    const known = (one: IssuerOptions): Known => {
       const issuer = new Issuer(one.issuer, fetch, clock.monotonicMs, one.allowsHttp)
       return { options: one, issuer, keys: new KeySet(() => readKeys(one, issuer), clock.monotonicMs) }
-    })
-    this.#known = known as [Known, ...Known[]]
+    }
+    this.#known = [known(options), ...options.otherIssuers.map(known)]
   }
 
   /** The authorization server that hosts are sent to first. */
@@ -147,7 +148,7 @@ export class ResourceServer {
       'content-type': 'application/x-www-form-urlencoded',
       authorization: `Basic ${basic}`,
     })
-    const claims = parsedObject(text)
+    const claims = parseJsonObject(text)
     if (claims?.['active'] !== true) return refuse(inactiveAt(options.issuer, claims?.['active']))
     if ((claims['iss'] ?? options.issuer) !== options.issuer) return refuse(this.#strangeIssuer(claims['iss']))
     const verdict = judgeClaims(claims, this.#reading(options, 'introspection'))
@@ -185,11 +186,11 @@ const reportOf = async ({ options, issuer }: Known): Promise<IssuerReport> => {
     if (introspection !== undefined && (introspection.endpoint ?? metadata?.introspectionEndpoint) === undefined)
       throw new IssuerUnreachable(`${name} names no introspection_endpoint; set auth.oauth.introspection.endpoint`)
     if (introspectsAll) return { issuer: name, keys: undefined, error: undefined }
-    const keys = parsedObject(await readKeys(options, issuer))?.['keys']
+    const keys = parseJsonObject(await readKeys(options, issuer))?.['keys']
     if (!Array.isArray(keys) || keys.length === 0) throw new IssuerUnreachable(`${name} publishes no keys`)
     return { issuer: name, keys: keys.length, error: undefined }
   } catch (error) {
-    return { issuer: name, keys: undefined, error: (error as Error).message }
+    return { issuer: name, keys: undefined, error: asError(error).message }
   }
 }
 

@@ -4,6 +4,7 @@
  * before the browser leaves.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
@@ -78,7 +79,7 @@ export const browserUrl = (text: string, reach: Reach): URL => {
     url.hash = ''
     return url
   } catch (error) {
-    throw refused(`the authorization endpoint is not one to send a person to: ${(error as Error).message}`, error)
+    throw refused(`the authorization endpoint is not one to send a person to: ${asError(error).message}`, error)
   }
 }
 

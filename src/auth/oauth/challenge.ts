@@ -15,7 +15,7 @@ export const readChallenge = (header: string | undefined): BearerChallenge => {
   const text = (header ?? '').slice(0, LONGEST)
   const at = text.search(/\bbearer\b/i)
   const found = new Map<string, string>()
-  for (const [, name, quoted, token] of at === -1 ? [] : text.slice(at).matchAll(PARAMETER)) {
+  for (const [, name = '', quoted, token = ''] of at === -1 ? [] : text.slice(at).matchAll(PARAMETER)) {
     const key = name.toLowerCase()
     if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? token)
   }

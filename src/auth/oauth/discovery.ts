@@ -3,6 +3,7 @@
  * B241, B242): the metadata of the protected resource, then that of its issuer, each from well-known places in a fixed order, each
  * believed only if it names itself as we know it.
  */
+import { parseJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Reach } from './addresses.ts'
 import type { Fetch } from './safe-fetch.ts'
@@ -164,7 +165,7 @@ const firstOf = async (
   for (const url of places) {
     try {
       const { status, text } = await fetch({ url, reach, headers: { 'mcp-protocol-version': '2026-07-28' } })
-      const document = status === 200 ? parsed(text) : undefined
+      const document = status === 200 ? parseJsonObject(text) : undefined
       if (document !== undefined) return document
     } catch (error) {
       trouble ??= error
@@ -204,15 +205,6 @@ const providerOf = (
     hasPkce: textsOf(metadata, 'code_challenge_methods_supported')?.includes('S256') === true,
     tellsIssuer: metadata['authorization_response_iss_parameter_supported'] === true,
     takesDocuments: metadata['client_id_metadata_document_supported'] === true,
-  }
-}
-
-const parsed = (text: string): Metadata | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Metadata) : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 /** The gateway's own account at a server: client credentials, obtained when they are needed ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
+import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
@@ -20,7 +21,7 @@ const MOST_STEPS = 2
 export const noToken = (error: unknown): Failure =>
   new Failure(
     error instanceof GrantRefused ? 'auth_required' : 'unreachable',
-    `no token: ${(error as Error).message}`,
+    `no token: ${asError(error).message}`,
     { executed: 'no', retryable: true },
     error,
   )

@@ -5,6 +5,7 @@
  * A client is registered without `scope`: one that was registered for what the first sign-in took could never step up. Only where a
  * server binds its clients to scopes is it registered again, with those that are wanted.
  */
+import { parseJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import type { Reach } from './addresses.ts'
@@ -71,7 +72,7 @@ const registered = async (registration: RegistrationOptions): Promise<Registered
   const { provider, redirectUri, scope, store, now } = registration
   const key = keyOf(provider, redirectUri)
   return store.exclusively(key, async () => {
-    const known = store.read(key) as Stored | undefined
+    const known = store.read(key)
     const isGood = known?.issuer === provider.issuer && now() + MARGIN_MS < (known.expiresAt ?? Infinity)
     const isEnough = covers(known?.scope, scope) || (known?.insisted !== undefined && covers(known.insisted, scope))
     if (known !== undefined && isGood && isEnough) return known
@@ -108,13 +109,13 @@ const unlessBadRequest =
 export const scopeRefused = (store: TokenStore, { issuer }: Pick<Provider, 'issuer'>, redirectUri: string): Promise<void> => {
   const key = keyOf({ issuer }, redirectUri)
   return store.exclusively(key, async () => {
-    const known = store.read(key) as Stored | undefined
+    const known = store.read(key)
     if (known !== undefined && known.scope === undefined && known.insisted === undefined)
       store.write(key, { ...known, scope: '' })
   })
 }
 
-const keyOf = ({ issuer }: Pick<Provider, 'issuer'>, redirectUri: string): StoreKey => ['client', issuer, redirectUri]
+const keyOf = ({ issuer }: Pick<Provider, 'issuer'>, redirectUri: string): StoreKey<Stored> => ['client', issuer, redirectUri]
 
 /** Whether a client that is bound to `bound` may ask for `wanted`. */
 const covers = (bound: string | undefined, wanted: string | undefined): boolean => {
@@ -138,7 +139,7 @@ const register = async (
     body: JSON.stringify(metadata),
     headers: { 'content-type': 'application/json' },
   })
-  const { client_id: id, client_secret: secret, ...rest } = answerOf(text)
+  const { client_id: id, client_secret: secret, ...rest } = parseJsonObject(text) ?? {}
   if (status >= 300 || typeof id !== 'string')
     throw new Failure('auth_required', `${provider.issuer} did not register us (HTTP ${status})`, { executed: 'no', status })
   const expires = Number(rest['client_secret_expires_at'] ?? 0)
@@ -153,11 +154,3 @@ const register = async (
 }
 
 const publicClient = (id: string): ClientOptions => ({ id, secret: undefined, privateKey: undefined, algorithm: '' })
-
-const answerOf = (text: string): Record<string, unknown> => {
-  try {
-    return { ...(JSON.parse(text) as object) }
-  } catch {
-    return {}
-  }
-}

@@ -94,8 +94,9 @@ export class SafeFetch implements AsyncDisposable {
     }
     const chunks: Buffer[] = []
     let size = 0
+    const received: AsyncIterable<Buffer> = reply.body
     try {
-      for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+      for await (const chunk of received) {
         size += chunk.length
         if (size > maxBytes) throw new Error(`more than ${maxBytes} bytes`)
         chunks.push(chunk)

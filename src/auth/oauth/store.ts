@@ -9,13 +9,17 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { asError } from '../../values/as-error.ts'
 import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
 import { makeFolder } from '../../make-folder.ts'
 import type { Store } from '../../store/store.ts'
-import type { Seal } from '../seal.ts'
+import type { Purpose, Seal } from '../seal.ts'
 
-/** What a record is of: a word for its kind, then all that it must not be mixed up with. */
-export type StoreKey = readonly string[]
+/** Never present at run time: it ties a key to the type of its record. */
+declare const HOLDS: unique symbol
+
+/** What a record is of: a word for its kind, then all that it must not be mixed up with. Its records are `T`. */
+export type StoreKey<T extends object = object> = readonly string[] & { readonly [HOLDS]?: T }
 
 /** A lock that is older than any grant takes was left behind by a process that ended. */
 const STALE_LOCK_MS = 30_000
@@ -49,9 +53,10 @@ export class TokenStore {
   }
 
   /** What was written last, by whichever process; `undefined`: nothing, or nothing that opens. */
-  read(key: StoreKey): object | undefined {
+  read<T extends object>(key: StoreKey<T>): T | undefined {
     const name = nameOf(key)
-    if (this.#folder === undefined || this.#memory.has(name)) return this.#memory.get(name)
+    // Cast: `write` put it there under the same key.
+    if (this.#folder === undefined || this.#memory.has(name)) return this.#memory.get(name) as T | undefined
     try {
       return this.#seal.open(purposeOf(key), readFileSync(join(this.#folder, name), 'utf8'))
     } catch {
@@ -69,7 +74,7 @@ export class TokenStore {
     void this.#pull(key)
   }
 
-  write(key: StoreKey, value: object): void {
+  write<T extends object>(key: StoreKey<T>, value: NoInfer<T>): void {
     this.#writeHere(key, value)
     const shared = this.#shared
     if (shared === undefined) return
@@ -105,7 +110,7 @@ export class TokenStore {
         this.#memory.delete(name)
         return
       } catch (error) {
-        this.#onTrouble(error as Error)
+        this.#onTrouble(asError(error))
       }
     this.#memory.set(name, value)
   }
@@ -181,7 +186,7 @@ const LOCK_LOOK_MS = 50
 
 const recordOf = (name: string): string => `credential:${name}`
 
-const purposeOf = (key: StoreKey): string => `credential ${JSON.stringify(key)}`
+const purposeOf = <T extends object>(key: StoreKey<T>): Purpose<T> => `credential ${JSON.stringify(key)}`
 
 /** Says nothing of the server or the principal to who only sees the folder. */
 const nameOf = (key: StoreKey): string => createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32)

@@ -1,5 +1,6 @@
 /** One question to a token endpoint, and how the client proves itself there ([RFC 6749] 2.3, [RFC 7523] 2.2). */
 import { createPrivateKey, randomUUID } from 'node:crypto'
+import { parseJsonObject } from '../../values/json-object.ts'
 import type { Reach } from './addresses.ts'
 import type { Provider } from './discovery.ts'
 import type { ClientOptions } from './options.ts'
@@ -60,7 +61,7 @@ export const requestGrant = async (request: TokenRequest): Promise<Readonly<Reco
     body: new URLSearchParams(given).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...proof.headers },
   })
-  const answer = parsed(text)
+  const answer = parseJsonObject(text) ?? {}
   // It is away, or asks to wait: neither is a word about the grant.
   if (status >= 500 || status === 429) throw new Error(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}`)
   if (status >= 400 || typeof answer['error'] === 'string') {
@@ -143,12 +144,3 @@ const assertion = async ({ client, provider, now }: TokenRequest): Promise<strin
 }
 
 const isSeconds = (value: unknown): boolean => (typeof value === 'number' || typeof value === 'string') && Number(value) > 0
-
-const parsed = (text: string): Record<string, unknown> => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
-}

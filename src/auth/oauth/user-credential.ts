@@ -7,6 +7,7 @@
  *                            └─ yes ─► one refresh┴─ refused ───► sign in
  *     403 insufficient_scope ──► sign in, with the union of scopes
  */
+import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { arrive, depart } from './authorization.ts'
 import type { Journey } from './authorization.ts'
@@ -52,7 +53,7 @@ export class UserCredential implements Credential, Interactive {
   readonly principal: string
   readonly #options: UserCredentialOptions
   readonly #environment: OAuthEnvironment
-  readonly #storeKey: StoreKey
+  readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
   #held: Held | undefined
   /** What the server said when it refused us last, for the next sign-in. */
@@ -140,7 +141,7 @@ export class UserCredential implements Credential, Interactive {
       code_verifier: verifier,
       resource: provider.resource,
     }).catch((error: unknown) => {
-      throw new Failure('auth_required', `no token: ${(error as Error).message}`, { executed: 'no' }, error)
+      throw new Failure('auth_required', `no token: ${asError(error).message}`, { executed: 'no' }, error)
     })
     const held: Held = { ...tokens, provider: kept(provider), registered, asked: scope }
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
@@ -152,7 +153,7 @@ export class UserCredential implements Credential, Interactive {
     try {
       return arrive(journey, answer)
     } catch (error) {
-      const { cause } = error as Error
+      const { cause } = asError(error)
       if (cause instanceof GrantRefused && cause.code === 'invalid_scope')
         await scopeRefused(this.#environment.store, journey.provider, journey.redirectUri)
       throw error
@@ -207,7 +208,7 @@ export class UserCredential implements Credential, Interactive {
         // Whatever else is wrong, signing in again would not mend it.
         throw new Failure(
           error instanceof GrantRefused ? 'auth_required' : 'unreachable',
-          `the token could not be renewed: ${(error as Error).message}`,
+          `the token could not be renewed: ${asError(error).message}`,
           { executed: 'no', retryable: true },
           error,
         )
@@ -242,8 +243,8 @@ export class UserCredential implements Credential, Interactive {
 
   /** A configured client is known to one authorization server; another one must not hear of it. */
   #refuseOther({ issuer }: Provider): void {
-    const key = ['issuer', this.#options.key, this.#options.signIn.client?.id ?? '']
-    const known = this.#environment.store.read(key) as { issuer: string } | undefined
+    const key: StoreKey<{ issuer: string }> = ['issuer', this.#options.key, this.#options.signIn.client?.id ?? '']
+    const known = this.#environment.store.read(key)
     if (known === undefined) this.#environment.store.write(key, { issuer })
     else if (known.issuer !== issuer)
       throw new Failure('auth_required', `client_id is of ${known.issuer}, and the server names ${issuer} now`, {
@@ -252,7 +253,7 @@ export class UserCredential implements Credential, Interactive {
   }
 
   #stored(): Held | undefined {
-    return this.#environment.store.read(this.#storeKey) as Held | undefined
+    return this.#environment.store.read(this.#storeKey)
   }
 
   #keep(held: Held): void {

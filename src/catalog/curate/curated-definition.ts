@@ -2,6 +2,7 @@
  * A tool's definition as the configuration wants it: the server's own bytes, but for the members that were named. Of a schema only
  * the arguments at its root are edited.
  */
+import { isList } from '../../values/json-object.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import type { ArgumentEdit, ToolEdit } from '../curation.ts'
 import { overridden } from './override.ts'
@@ -26,17 +27,17 @@ export const argumentsOf = (raw: Buffer): { readonly all: ReadonlySet<string>; r
   const required = schema?.value('required')
   return {
     all: new Set(schema?.object('properties')?.members.map(({ key }) => key)),
-    required: new Set(Array.isArray(required) ? (required as unknown[]) : []),
+    required: new Set(isList(required) ? required : []),
   }
 }
 
 const editArguments = (schema: Payload, args: readonly ArgumentEdit[]): void => {
   const properties = schema.object('properties')
   for (const argument of args) if (properties?.has(argument.name) === true) editArgument(properties, argument)
-  const spared = new Set(args.filter(isSpared).map(({ name }) => name))
+  const spared = new Set<unknown>(args.filter(isSpared).map(({ name }) => name))
   const required = schema.value('required')
-  if (!Array.isArray(required) || !required.some((name) => spared.has(name as string))) return
-  const left = required.filter((name) => !spared.has(name as string))
+  if (!isList(required) || !required.some((name) => spared.has(name))) return
+  const left = required.filter((name) => !spared.has(name))
   if (left.length === 0) schema.delete('required')
   else schema.set('required', JSON.stringify(left))
 }

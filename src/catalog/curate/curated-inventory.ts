@@ -7,7 +7,7 @@ import { argumentsOf, curateDefinition } from './curated-definition.ts'
 import { decideEntry } from './curated-filter.ts'
 import type { CallRule, Curation, ToolEdit } from '../curation.ts'
 import type { Entry, Finding, Inventory, ListKind } from '../inventory.ts'
-import { LIST_KINDS } from '../inventory.ts'
+import { perKind } from '../inventory.ts'
 
 interface Curated {
   readonly curation: Curation
@@ -35,8 +35,7 @@ export class Curator {
   #curated(lists: Inventory['lists'], curation: Curation): Curated {
     let curated = this.#inventories.get(lists)
     if (curated?.curation !== curation) {
-      const entries = LIST_KINDS.map((kind) => [kind, this.#list(kind, lists[kind], curation)] as const)
-      const shown = Object.fromEntries(entries) as Record<ListKind, readonly Entry[]>
+      const shown = perKind((kind) => this.#list(kind, lists[kind], curation))
       curated = { curation, lists: shown, findings: findingsOf(lists.tools, curation) }
       this.#inventories.set(lists, curated)
     }
@@ -58,7 +57,7 @@ export class Curator {
 
 const editEntry = (entry: Entry, edit: ToolEdit): Entry => {
   const hidden = new Set(edit.args.filter(({ isHidden }) => isHidden).map(({ name }) => name))
-  const isHidden = ({ path }: ParamHeader): boolean => hidden.has(path[0])
+  const isHidden = ({ path: [name] }: ParamHeader): boolean => name !== undefined && hidden.has(name)
   const rule = ruleOf(entry, edit, isHidden)
   return {
     ...entry,

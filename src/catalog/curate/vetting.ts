@@ -2,11 +2,12 @@
  * What a definition hides, and what is done about it (T-16). A definition is looked at as a model will read it: its escapes
  * undone. Under `strip` its texts lose what they hide, and every other byte stays.
  */
+import { parseOwnJson } from '../../values/own-json.ts'
 import { findHidden, stripHidden } from '../../wire/protocol/hidden-characters.ts'
 import type { Hidden } from '../../wire/protocol/hidden-characters.ts'
 import { membersAt } from '../../wire/message/members.ts'
 import { digestInventory } from '../digest.ts'
-import { LIST_KINDS } from '../inventory.ts'
+import { perKind } from '../inventory.ts'
 import type { Entry, Finding, Inventory, LeftOut, ListKind } from '../inventory.ts'
 
 /** `warn`: served as it is, and told. `strip`: served without. `drop`: left out. */
@@ -22,7 +23,7 @@ export const vetHidden = (inventory: Inventory, hidden: HiddenPolicy): Inventory
       if ('reason' in vetted) leftOut.push(vetted)
       return 'reason' in vetted ? [] : [vetted]
     })
-  const lists = Object.fromEntries(LIST_KINDS.map((kind) => [kind, vetted(kind)])) as Record<ListKind, Entry[]>
+  const lists = perKind(vetted)
   const instructions = vetInstructions(inventory.instructions, hidden, findings)
   if (leftOut.length === 0 && findings.length === 0) return inventory
   const clean = {
@@ -72,7 +73,7 @@ export const formatHidden = (where: string, { kind, first, count }: Hidden): str
 export const stripEntry = (raw: Buffer): Buffer =>
   Buffer.from(
     raw.toString('utf8').replace(STRING, (token) => {
-      const text = JSON.parse(token) as string
+      const text = parseOwnJson<string>(token)
       const clean = stripHidden(text)
       return clean === text ? token : JSON.stringify(clean)
     }),

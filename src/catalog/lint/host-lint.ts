@@ -1,4 +1,5 @@
 /** A list of tools against what hosts can take (`host-limits.ts`): every finding with its remedy. Pure. */
+import { Payload } from '../../wire/message/payload.ts'
 import { HOST_LIMITS } from './host-limits.ts'
 import type { Consequence, HostLimits, Limit } from './host-limits.ts'
 import type { View } from '../view/view.ts'
@@ -28,9 +29,10 @@ export interface Linted {
 /** How hosts call us, unless they were told otherwise. */
 export const OUR_NAME = 'trunkline'
 
-/** `all`: every toolset there is, so that one that fits can be named. */
+/** Nothing of a host whose limits are not known. `all`: every toolset there is, so that one that fits can be named. */
 export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): HostFinding[] => {
   const limits = HOST_LIMITS[host]
+  if (limits === undefined) return []
   const { toolset, view, instructions } = linted
   const { rows, entries } = view.listed('tools')
   const found = (limit: Omit<Limit, 'most'>, tool: string, message: string, remedy: string): HostFinding => ({
@@ -58,7 +60,10 @@ export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): 
     )
   const ofEach = rows.flatMap(({ exposed, server }, at) => [
     ...lintName(limits, exposed, server.key).map(([limit, message, remedy]) => found(limit, exposed, message, remedy)),
-    ...lintDescription(limits, entries[at], server.key).map(([limit, message, remedy]) => found(limit, exposed, message, remedy)),
+    // Cast: there is an entry for each row.
+    ...lintDescription(limits, entries[at]!, server.key).map(([limit, message, remedy]) =>
+      found(limit, exposed, message, remedy),
+    ),
   ])
   return [...ofAll, ...ofEach]
 }
@@ -81,14 +86,14 @@ const lintName = ({ namePrefix, name, characters }: HostLimits, exposed: string,
 
 const lintDescription = ({ description }: HostLimits, entry: Buffer, server: string): Told[] => {
   if (description === undefined || entry.length <= description.most) return []
-  const { name, description: text } = JSON.parse(entry.toString()) as { name: string; description?: unknown }
-  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : 0
+  const definition = Payload.at(entry)
+  const bytes = Buffer.byteLength(definition.text('description') ?? '')
   if (bytes <= description.most) return []
   return [
     [
       description,
       `a description of ${bytes} bytes > ${description.most}`,
-      `give ${name} another one under servers.${server}.tools`,
+      `give ${definition.text('name')} another one under servers.${server}.tools`,
     ],
   ]
 }

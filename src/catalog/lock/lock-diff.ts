@@ -16,10 +16,11 @@ export const diffDefinitions = (
 
 /** Names of the members that differ, for one line: `description, inputSchema`; `text` for instructions. */
 export const changedMembers = (from: Pick<Locked, 'definition'>, to: Pick<Locked, 'definition'>): readonly string[] => {
-  const [before, after] = [from, to].map(({ definition }) => {
+  const membersOf = ({ definition }: Pick<Locked, 'definition'>): Map<string, string> => {
     const bytes = Buffer.from(definition)
     return new Map(membersAt(bytes, 0).map(({ key, start, end }) => [key, bytes.toString('utf8', start, end)]))
-  })
+  }
+  const [before, after] = [membersOf(from), membersOf(to)]
   if (before.size === 0 || after.size === 0) return ['text']
   return [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key))
 }
@@ -45,10 +46,11 @@ const diffMiddle = (a: readonly string[], b: readonly string[]): string[] => {
   const width = b.length + 1
   if (a.length * b.length > MAX_CELLS) return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)]
   const common = new Uint32Array((a.length + 1) * width)
+  // Cast: there is a cell for each pair of lines, and for the ends.
+  const commonAt = (i: number, j: number): number => common[i * width + j]!
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
-      common[i * width + j] =
-        a[i] === b[j] ? common[(i + 1) * width + j + 1] + 1 : Math.max(common[(i + 1) * width + j], common[i * width + j + 1])
+      common[i * width + j] = a[i] === b[j] ? commonAt(i + 1, j + 1) + 1 : Math.max(commonAt(i + 1, j), commonAt(i, j + 1))
   const lines: string[] = []
   let [i, j] = [0, 0]
   while (i < a.length || j < b.length) {
@@ -56,8 +58,7 @@ const diffMiddle = (a: readonly string[], b: readonly string[]): string[] => {
       lines.push(`  ${a[i]}`)
       i++
       j++
-    } else if (j === b.length || (i < a.length && common[(i + 1) * width + j] >= common[i * width + j + 1]))
-      lines.push(`- ${a[i++]}`)
+    } else if (j === b.length || (i < a.length && commonAt(i + 1, j) >= commonAt(i, j + 1))) lines.push(`- ${a[i++]}`)
     else lines.push(`+ ${b[j++]}`)
   }
   return lines

@@ -60,6 +60,7 @@ const readServer = (reader: Reader, server: Member): ServerLock => {
 }
 
 const readKind = (reader: Reader, member: Member, path: string): Locked[] => {
+  // Cast: `only` has refused other keys.
   const kind = member.key as LockKind
   if (kind === 'instructions') return [readEntry(reader, member, kind, '', path)]
   return reader.members(member, path).map((entry) => readEntry(reader, entry, kind, entry.key, `${path}.${entry.key}`))
@@ -68,11 +69,12 @@ const readKind = (reader: Reader, member: Member, path: string): Locked[] => {
 const readEntry = (reader: Reader, entry: Member, kind: LockKind, name: string, path: string): Locked => {
   const members = reader.members(entry, path)
   reader.only(members, ['digest', 'definition'], path)
-  const [digest, definition] = ['digest', 'definition'].map((key) => {
+  const memberAt = (key: string): Member => {
     const found = members.find((member) => member.key === key)
     if (found === undefined) throw reader.error(`has no ${key}`, path, entry)
     return found
-  })
+  }
+  const [digest, definition] = [memberAt('digest'), memberAt('definition')]
   const raw = Buffer.from(canonical(reader.bytes.subarray(definition.start, definition.end)))
   const said = /^sha256:([0-9a-f]{64})$/.exec(stringAt(reader.bytes, digest) ?? '')?.[1]
   if (said === undefined) throw reader.error('its digest is not "sha256:" and 64 digits', path, digest)

@@ -40,8 +40,9 @@ const appsMember = (apps: readonly Locked[]): string => `      "apps": ${block(k
 const kindMembers = (entries: readonly Locked[], indent: string): string[] =>
   LOCK_KINDS.flatMap((kind) => {
     const own = inLockOrder(entries).filter((entry) => entry.kind === kind)
-    if (own.length === 0) return []
-    if (kind === 'instructions') return [`${indent}"instructions": ${printEntry(own[0], indent)}`]
+    const [first] = own
+    if (first === undefined) return []
+    if (kind === 'instructions') return [`${indent}"instructions": ${printEntry(first, indent)}`]
     const inner = own.map((entry) => `${indent}  ${printText(entry.name, '')}: ${printEntry(entry, `${indent}  `)}`)
     return [`${indent}"${kind}": ${block(inner, indent)}`]
   })

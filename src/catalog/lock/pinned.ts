@@ -2,10 +2,11 @@
  * What of an inventory may be served, measured by what is pinned (T-17): a definition that is not as it was approved is served,
  * told, replaced by the approved one or left out. Pure: what is pinned, and what becomes of it, is the affair of `downstream/lists/pins.ts`.
  */
+import { parseOwnJson } from '../../values/own-json.ts'
 import { lastMember, membersAt } from '../../wire/message/members.ts'
 import { readParamHeaders } from '../../wire/headers/param-headers.ts'
 import { digestInventory } from '../digest.ts'
-import { LIST_KINDS } from '../inventory.ts'
+import { perKind } from '../inventory.ts'
 import type { Entry, Finding, Inventory, LeftOut, ListKind } from '../inventory.ts'
 import { lockedOf } from './lock.ts'
 import type { Locked, LockKind, OnChange } from './lock.ts'
@@ -90,11 +91,11 @@ const replaced = (
       return definition === undefined ? [] : [entryOf(kind, entry.original, definition)]
     })
   }
-  const lists = Object.fromEntries(LIST_KINDS.map((kind) => [kind, ofKind(kind)])) as Record<ListKind, readonly Entry[]>
+  const lists = perKind(ofKind)
   const instructions = deviations.find(({ kind }) => kind === 'instructions')
   if (instructions === undefined) return { lists, instructions: offered.instructions }
   const text = held(instructions)
-  return { lists, instructions: text === undefined ? undefined : (JSON.parse(text) as string) }
+  return { lists, instructions: text === undefined ? undefined : parseOwnJson<string>(text) }
 }
 
 /** A held definition as an entry. */

@@ -41,7 +41,8 @@ export const exposeNames = (
   const uses = new Map<string, number>()
   for (const name of names.values()) uses.set(name, (uses.get(name) ?? 0) + 1)
   for (const [original, name] of names) {
-    if (Object.hasOwn(server.alias, original)) names.set(original, server.alias[original])
+    const alias = Object.hasOwn(server.alias, original) ? server.alias[original] : undefined
+    if (alias !== undefined) names.set(original, alias)
     else if (naming.prefix === 'always' && (uses.get(name) ?? 0) > 1 && name !== plainName(server.prefix, ownOf(original)))
       names.set(original, shortened(server.prefix, ownOf(original), naming.maxNameLength, LONG_HASH))
   }

@@ -43,7 +43,7 @@ export const parseTemplate = (text: string): UriTemplate | undefined => {
     if (open === -1) break
     const close = text.indexOf('}', open)
     if (close === -1) return undefined
-    pieces.push(OPERATORS.get(text[open + 1]) ?? SIMPLE)
+    pieces.push(OPERATORS.get(text.charAt(open + 1)) ?? SIMPLE)
     at = close + 1
   }
   const [head] = pieces
@@ -65,7 +65,7 @@ type Positions = Uint8Array<ArrayBuffer>
 
 const overLiteral = (uri: string, reached: Positions, literal: string): Positions => {
   const next = new Uint8Array(reached.length)
-  for (let at = uri.indexOf(literal); at !== -1; at = uri.indexOf(literal, at + 1)) next[at + literal.length] = reached[at]
+  for (let at = uri.indexOf(literal); at !== -1; at = uri.indexOf(literal, at + 1)) next[at + literal.length] = reached[at] ?? 0
   return next
 }
 
@@ -73,9 +73,10 @@ const overExpression = (uri: string, reached: Positions, { first, stops }: Expre
   const next = Uint8Array.from(reached)
   let isInside = false
   for (let at = 0; at < uri.length; at++) {
+    const character = uri.charAt(at)
     // Inside: the expansion holds the character before `at`, so it may go on with the one at `at`.
-    const mayGoOn: boolean = isInside && !stops.includes(uri[at])
-    const mayBegin = reached[at] === 1 && (first === '' ? !stops.includes(uri[at]) : uri[at] === first)
+    const mayGoOn: boolean = isInside && !stops.includes(character)
+    const mayBegin = reached[at] === 1 && (first === '' ? !stops.includes(character) : character === first)
     isInside = mayGoOn || mayBegin
     if (isInside) next[at + 1] = 1
   }

@@ -56,6 +56,7 @@ const hasScheme = (args: Buffer, start: number): boolean => {
   let at = start
   const isLetter = (byte: number): boolean => (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
   const isOther = (byte: number): boolean => (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e
-  while (isLetter(args[at]) || (at > start && isOther(args[at]))) at++
+  // Cast: what stands behind the end is no number, and no comparison with it holds.
+  while (isLetter(args[at]!) || (at > start && isOther(args[at]!))) at++
   return at > start && args[at] === COLON
 }

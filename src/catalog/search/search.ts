@@ -80,7 +80,7 @@ export class ToolSearch {
         prefix: (term) => !isMark(term) && term.length >= MIN_PREFIX,
         fuzzy: (term) => (!isMark(term) && term.length >= MIN_FUZZY ? 0.2 : false),
       })
-      .map(({ id, score }): Found => ({ at: this.#places.get(id as number) ?? -1, score: Math.round(score * 100) / 100 }))
+      .map(({ id, score }): Found => ({ at: this.#places.get(Number(id)) ?? -1, score: Math.round(score * 100) / 100 }))
       .sort((a, b) => b.score - a.score || a.at - b.at)
       .slice(0, limit)
   }
@@ -95,7 +95,8 @@ export class ToolSearch {
     const known = new Map<Buffer, Known>()
     const places = new Map<number, number>()
     for (const [at, bytes] of list.entries.entries()) {
-      const row = list.rows[at]
+      // Cast: there is a row for each entry.
+      const row = list.rows[at]!
       const kept = this.#known.get(bytes)
       const isSame = kept !== undefined && serverText(kept.server) === serverText(row.server)
       const { indexed } = isSame ? kept : { indexed: this.#read(row, bytes, read) }

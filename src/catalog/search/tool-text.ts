@@ -1,4 +1,6 @@
 /** What a search reads of a tool: its name, what it says of itself, what it takes. Definitions are a server's and may be anything. */
+import { jsonObject } from '../../values/json-object.ts'
+import type { UnknownObject } from '../../values/json-object.ts'
 import type { CatalogServer, Exposed } from '../catalog.ts'
 
 export interface ToolText {
@@ -58,7 +60,6 @@ const readSchema = (schema: unknown, depth: number, said: string[]): void => {
   }
 }
 
-const readObject = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+const readObject = (value: unknown): UnknownObject => jsonObject(value) ?? {}
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

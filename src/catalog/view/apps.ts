@@ -3,6 +3,7 @@
  * passes them on without saying which app it was. A bare name is believed only if exactly one server can be meant
  * (BRIDGING 3.16 rule 3; B170, B171, B265).
  */
+import { isList, jsonObject, memberOf } from '../../values/json-object.ts'
 import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { Catalog, Exposed } from '../catalog.ts'
@@ -38,8 +39,7 @@ export const indexApps = (catalog: Catalog): AppIndex => {
 /** What is declared to hosts: a single server's own settings, none of our making; `undefined`: nothing here has apps (BRIDGING 3.1). */
 export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog' | 'shows'>): object | undefined => {
   const declared = view.sources.flatMap(({ server, inventory }) => {
-    const { extensions } = (inventory?.capabilities ?? {}) as { extensions?: Readonly<Record<string, object | undefined>> }
-    const settings = extensions?.[UI_EXTENSION]
+    const settings = jsonObject(memberOf(inventory?.capabilities['extensions'], UI_EXTENSION))
     return settings === undefined || !servesApps(server, view.catalog) ? [] : [settings]
   })
   if (declared.length === 1) return declared[0]
@@ -81,7 +81,12 @@ const groupTemplates = (named: readonly { readonly row: Exposed; readonly ui: Ui
 const uiOf = ({ entry }: Exposed): UiMeta | undefined => {
   if (!entry.raw.includes('"ui')) return undefined
   const meta = Payload.at(entry.raw).object('_meta')
-  const ui = meta?.value('ui') as UiMeta | undefined
+  const ui = jsonObject(meta?.value('ui'))
   const older = meta?.text('ui/resourceUri')
-  return ui ?? (older === undefined ? undefined : { resourceUri: older })
+  if (ui === undefined) return older === undefined ? undefined : { resourceUri: older }
+  const { resourceUri, visibility } = ui
+  return {
+    ...(typeof resourceUri === 'string' && { resourceUri }),
+    ...(isList(visibility) && { visibility: visibility.filter((one) => typeof one === 'string') }),
+  }
 }

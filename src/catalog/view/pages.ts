@@ -5,7 +5,8 @@
  * It is sealed only where callers are told apart. A gateway without authentication has one caller, to whom a cursor says nothing that
  * the page before it has not said, and whom an invented one leads nowhere but into the same list: replicas then need no common key.
  */
-import type { Seal } from '../../auth/seal.ts'
+import type { Purpose, Seal } from '../../auth/seal.ts'
+import { isJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -39,7 +40,7 @@ interface Cursor {
   readonly given: number
 }
 
-const PURPOSE = 'cursor'
+const PURPOSE: Purpose<Cursor> = 'cursor'
 
 /**
  * The page that begins behind `cursor`, or the first. Throws `Failure('state')` for a cursor that we did not make, or made for
@@ -60,7 +61,8 @@ export const pageOf = (
   const to = pageEnd(list, from, limits)
   const entries = from === 0 && to === list.rows.length ? list.whole : joinArray(list.entries.slice(from, to))
   if (to === list.rows.length) return { entries: [entries], nextCursor: undefined }
-  const { server, position, entry } = list.rows[to - 1]
+  // Cast: a page has a row.
+  const { server, position, entry } = list.rows[to - 1]!
   const given = list.rows.slice(0, to).filter((row) => row.server.key === server.key).length
   const last: Cursor = { kind, view: view.id, principal, server: server.key, position, original: entry.original, given }
   return { entries: [entries], nextCursor: principal === SHARED_PRINCIPAL ? encodePlain(last) : seal.seal(PURPOSE, last) }
@@ -68,7 +70,7 @@ export const pageOf = (
 
 const openCursor = (seal: Seal, token: string, expected: { kind: ListKind; view: string; principal: string }): Cursor => {
   const isShared = expected.principal === SHARED_PRINCIPAL
-  const cursor = isShared ? decodePlain(token) : (seal.open(PURPOSE, token) as Cursor | undefined)
+  const cursor = isShared ? decodePlain(token) : seal.open(PURPOSE, token)
   if (
     cursor === undefined ||
     cursor.kind !== expected.kind ||
@@ -86,22 +88,24 @@ const decodePlain = (token: string): Cursor | undefined => {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.toString('base64url') !== token) return undefined
   try {
-    const cursor = JSON.parse(bytes.toString()) as Partial<Cursor> | null
-    const isWhole =
-      typeof cursor?.kind === 'string' &&
-      typeof cursor.view === 'string' &&
-      typeof cursor.principal === 'string' &&
-      typeof cursor.server === 'string' &&
-      typeof cursor.original === 'string' &&
-      isCount(cursor.position) &&
-      isCount(cursor.given)
-    return isWhole ? (cursor as Cursor) : undefined
+    const cursor: unknown = JSON.parse(bytes.toString())
+    return isCursor(cursor) ? cursor : undefined
   } catch {
     return undefined
   }
 }
 
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
+const isCursor = (value: unknown): value is Cursor =>
+  isJsonObject(value) &&
+  typeof value['kind'] === 'string' &&
+  typeof value['view'] === 'string' &&
+  typeof value['principal'] === 'string' &&
+  typeof value['server'] === 'string' &&
+  typeof value['original'] === 'string' &&
+  isCount(value['position']) &&
+  isCount(value['given'])
+
+const isCount = (value: unknown): boolean => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
 /** The place of the first row that comes behind the cursor's. */
 const behind = (view: View, { rows }: ReadyList, cursor: Cursor): number => {
@@ -131,8 +135,8 @@ const orEnd = (rows: readonly unknown[], at: number): number => (at === -1 ? row
 const pageEnd = ({ entries }: ReadyList, from: number, { maxItems, maxBytes }: PageLimits): number => {
   let bytes = 0
   let to = from
-  while (to < entries.length && to - from < maxItems) {
-    bytes += entries[to].length + 1
+  for (const entry of entries.slice(from, from + maxItems)) {
+    bytes += entry.length + 1
     if (bytes > maxBytes && to > from) break
     to++
   }

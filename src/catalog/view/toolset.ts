@@ -3,6 +3,7 @@
  * for its callers (DECISIONS 5). Where a credential has several toolsets, they form one that shows what any of them shows.
  */
 import type { Rate } from '../../rpc/rate.ts'
+import { entriesOf } from '../../values/typed-keys.ts'
 import type { CatalogServer, Exposed } from '../catalog.ts'
 import type { ToolOverride } from '../curate/override.ts'
 import { matchesGlob } from '../glob.ts'
@@ -131,7 +132,7 @@ export class Toolset {
 
 class CompiledChoice {
   readonly #choice: Choice
-  readonly #where: readonly [HintName, boolean][]
+  readonly #where: readonly [HintName, boolean | undefined][]
   readonly #tools: Matcher | undefined
   readonly #prompts: Matcher | undefined
   readonly #isWhole: boolean
@@ -139,7 +140,7 @@ class CompiledChoice {
   constructor(choice: Choice) {
     const { tools, resources, prompts, where } = choice
     this.#choice = choice
-    this.#where = Object.entries(where) as [HintName, boolean][]
+    this.#where = entriesOf(where)
     this.#tools = tools && matcher(tools)
     this.#prompts = prompts && matcher(prompts)
     this.#isWhole = tools === undefined && resources === undefined && prompts === undefined
@@ -204,7 +205,7 @@ class CompiledChoice {
 
 /** Whether the glob matches anything that begins like that. */
 const mayBegin = (glob: string, start: string): boolean => {
-  const head = glob.split(/[*?]/, 1)[0]
+  const [head = ''] = glob.split(/[*?]/, 1)
   return head.startsWith(start) || (start.startsWith(head) && head !== glob)
 }
 

@@ -237,7 +237,8 @@ export class View {
     const { rows, entries } = this.list('tools')
     const own = metaTools(this.sources.map(({ server }) => server)).map((row) => ({ row, bytes: row.entry.raw }))
     const always = rows
-      .map((row, at) => ({ row, bytes: entries[at] }))
+      // Cast: there is an entry for each row.
+      .map((row, at) => ({ row, bytes: entries[at]! }))
       .filter(({ row }) => this.isAlways(row) && !isMetaTool(row.exposed))
     const listed = [...own, ...always]
     const found = segment(
@@ -262,8 +263,9 @@ export class View {
         rows.map((row) => this.#bytesOf(kind, row)),
       )
     if (this.#shown !== undefined) return make(all.filter((row) => this.shows(row)))
-    if (all.length === 0) return make(all)
-    const { server, position } = all[0]
+    const [first] = all
+    if (first === undefined) return make(all)
+    const { server, position } = first
     const key = `${this.#form} ${runsTasks(this.catalog.sources[position], this.catalog)} ${servesApps(server, this.catalog)}`
     return this.#segmentOf(all, key, () => make(all))
   }
@@ -302,7 +304,7 @@ export class View {
 
 /** Whether the lists of the source at this place were read from a modern server. */
 const isOfModernServer = ({ sources }: Catalog, position: number): boolean => {
-  const { inventory } = sources[position]
+  const inventory = sources[position]?.inventory
   return inventory !== undefined && isModernRevision(inventory.revision)
 }
 
@@ -329,12 +331,18 @@ const readyList = (kind: ListKind, segments: readonly Segment[]): ReadyList => {
 
 /** The rows of a list that hold. */
 export const narrowList = (list: ReadyList, isIn: (row: Exposed) => boolean): ReadyList => {
-  const kept = list.rows.flatMap((row, at) => (isIn(row) ? [at] : []))
-  if (kept.length === list.rows.length) return list
-  const entries = kept.map((at) => list.entries[at])
+  const rows: Exposed[] = []
+  const entries: Buffer[] = []
+  for (const [at, row] of list.rows.entries())
+    if (isIn(row)) {
+      rows.push(row)
+      // Cast: there is an entry for each row.
+      entries.push(list.entries[at]!)
+    }
+  if (rows.length === list.rows.length) return list
   return {
     kind: list.kind,
-    rows: kept.map((at) => list.rows[at]),
+    rows,
     entries,
     get whole() {
       return joinArray(entries)

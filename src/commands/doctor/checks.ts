@@ -1,6 +1,7 @@
 /** What `trunkline doctor` looks at. Adding a check is adding a function to `CHECKS`. */
 import { constants, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
+import { asError } from '../../values/as-error.ts'
 import type { ServerOptions } from '../../downstream/options.ts'
 import { readOurFile } from '../../host-files/our-file.ts'
 import { HttpClients } from '../../transport/http1/client/http-clients.ts'
@@ -189,7 +190,7 @@ const askServer = async (server: ServerOptions, clients: HttpClients): Promise<r
     const text = `the clock differs from that of ${url.host} by ${Math.round(skewMs / 1_000)} s: tokens may count as expired`
     return skewMs > SKEW_MS ? [advice(text, 'set the clock by NTP')] : []
   } catch (error) {
-    const { message } = error as Error
+    const { message } = asError(error)
     const text = `${key}: ${url.origin} cannot be reached: ${message}`
     if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(message))
       return [trouble(text, `name the authority of its certificate: servers.${key}.tls.ca, or NODE_EXTRA_CA_CERTS`)]

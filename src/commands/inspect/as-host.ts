@@ -17,7 +17,8 @@ export interface AsHost {
 
 /** `toolset`: what is looked at; `undefined`: what hosts get that name none. */
 export const asHost = async (control: Control, word: string, toolset: string | undefined): Promise<AsHost> => {
-  const limits = HOST_LIMITS[knownLimits(word)]
+  // Cast: `knownLimits` takes no other word.
+  const limits = HOST_LIMITS[knownLimits(word)]!
   const { findings } = await control.lint([word])
   const own = findings.filter((finding) => finding.toolset === (toolset ?? ''))
   return {

@@ -33,7 +33,7 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
       `→ ${remedy}`,
     ])
     const lines = columns(rows).map((line, at) =>
-      paint(`  ${line}`, lint.findings[at].consequence === 'breaks' ? 'red' : 'yellow'),
+      paint(`  ${line}`, lint.findings[at]?.consequence === 'breaks' ? 'red' : 'yellow'),
     )
     await printLines(io, [
       ...lines,
@@ -44,13 +44,15 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
   if (broken.length === 0) return EXIT.ok
   throw new CommandError(
     EXIT.mismatch,
-    `${formatCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => HOST_LIMITS[host].label))].join(', ')}`,
+    `${formatCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => HOST_LIMITS[host]?.label ?? host))].join(', ')}`,
   )
 }
 
 const summary = (hosts: readonly string[], { findings, tools }: Lint): string => {
   const fine = hosts.filter((host) => !findings.some((finding) => finding.host === host))
-  return fine.length === 0 ? `${tools} tools` : `${tools} tools: ok in ${fine.map((host) => HOST_LIMITS[host].label).join(', ')}`
+  return fine.length === 0
+    ? `${tools} tools`
+    : `${tools} tools: ok in ${fine.map((host) => HOST_LIMITS[host]?.label ?? host).join(', ')}`
 }
 
 const formatCount = (findings: readonly HostFinding[]): string =>

@@ -37,9 +37,9 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   const [issuers, status] = await Promise.all([checkIssuers(configuration), inline(loaded, (control) => control.status())])
   // Servers that only signed-in callers reach do not fail the check.
   const unwell = status.servers.filter(({ state, callers }) => !callers && state !== 'healthy' && state !== 'degraded')
-  const [unsigned, lost] = [true, false].map((isAsked) =>
-    unwell.flatMap(({ key, needsSignIn }) => (needsSignIn === isAsked ? [key] : [])),
-  )
+  const unsigned = unwell.filter(({ needsSignIn }) => needsSignIn).map(({ key }) => key)
+  const lost = unwell.filter(({ needsSignIn }) => !needsSignIn).map(({ key }) => key)
+  const [firstUnsigned] = unsigned
   const { collisions } = status
   const away = issuers.flatMap(({ issuer, error }) => (error === undefined ? [] : [issuer]))
   const paint = painter(io.stdout, context.env)
@@ -62,10 +62,10 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
       EXIT.unreachable,
       `not reachable: ${lost.join(', ')}; the reason stands beside each, correct it in ${files[0]}`,
     )
-  if (unsigned.length > 0)
+  if (firstUnsigned !== undefined)
     throw new CommandError(
       EXIT.authorization,
-      `needs sign-in: ${unsigned.join(', ')}; sign in with ${invocation.command('login', unsigned[0])}`,
+      `needs sign-in: ${unsigned.join(', ')}; sign in with ${invocation.command('login', firstUnsigned)}`,
     )
   const serverWarnings = status.servers.flatMap((server) => [...server.warnings, ...server.findings.map(({ note }) => note)])
   const toolsetWarnings = status.toolsets.flatMap(({ findings }) => findings)

@@ -3,6 +3,7 @@ import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
 import type { Deviating, OfferedServer } from '../../admin/catalog/offered.ts'
+import { asError } from '../../values/as-error.ts'
 import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts'
 import { printLock } from '../../catalog/lock/lock-text.ts'
 import { compareLocked } from '../../catalog/lock/lock.ts'
@@ -213,7 +214,7 @@ const writeChanged = async (file: string, text: string): Promise<boolean> => {
     await rename(`${target}.new`, target)
     return true
   } catch (error) {
-    throw new CommandError(EXIT.usage, `${file} cannot be written (${(error as NodeJS.ErrnoException).code}); check its folder`)
+    throw new CommandError(EXIT.usage, `${file} cannot be written (${asError(error).code}); check its folder`)
   }
 }
 

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Player } from '../../observe/recorded/player.ts'
 import { readRecording } from '../../observe/recorded/recorded-file.ts'
+import { asError } from '../../values/as-error.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printJsonText, remark } from '../terminal/print.ts'
@@ -19,7 +20,7 @@ export const mock = async (io: Io, file: string, { strict }: MockOptions): Promi
   const recorded = await readFile(file, 'utf8')
     .then(readRecording)
     .catch((error: unknown) => {
-      throw new CommandError(EXIT.config, `${file} cannot be served: ${(error as Error).message}`)
+      throw new CommandError(EXIT.config, `${file} cannot be served: ${asError(error).message}`)
     })
   if (recorded.calls.length === 0)
     throw new CommandError(EXIT.config, `${file} holds no call with both its request and its answer`)

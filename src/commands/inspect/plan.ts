@@ -122,8 +122,10 @@ const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
   ]
 }
 
-const painted = (rows: readonly Row[], paint: Paint): Line[] =>
-  columns(rows.map(({ cells }) => cells)).map((line, at) => ['  ', paint(line, rows[at].colour)])
+const painted = (rows: readonly Row[], paint: Paint): Line[] => {
+  const lines = columns(rows.map(({ cells }) => cells))
+  return rows.map(({ colour }, at) => ['  ', paint(lines[at] ?? '', colour)])
+}
 
 const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row => {
   const [sign, colour] = SIGNS[change]

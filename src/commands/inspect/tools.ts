@@ -48,4 +48,4 @@ const seenBy = (host: AsHost, exposed: string): object => ({
   findings: host.findings(exposed).map(({ consequence, message, remedy }) => ({ consequence, message, remedy })),
 })
 
-const firstWords = (text = ''): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text).split('\n', 1)[0]
+const firstWords = (text = ''): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text).replace(/\n[^]*/, '')

@@ -66,6 +66,7 @@ const COLOURS: Readonly<Record<Step['effect'], Colour>> = {
 const lines = ({ kind, server, original, exposed, steps }: Why, paint: Paint): Line[] => {
   const head = exposed === undefined ? `${server} ${original}: hidden from hosts` : `${exposed}: shown to hosts`
   const cells = steps.map(({ effect, what, path, place }) => [effect, what, [place, path].filter(Boolean).join(' ')])
-  const rows = columns(cells).map((line, at): Line => ['  ', paint(line, COLOURS[steps[at].effect])])
+  const texts = columns(cells)
+  const rows = steps.map(({ effect }, at): Line => ['  ', paint(texts[at] ?? '', COLOURS[effect])])
   return [`${kind} ${head}`, ...rows]
 }

@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { AdminRefusal } from '../../admin/refusal.ts'
 import type { ReplayEnd, ReplayRequest } from '../../admin/calls/replay.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
+import { asError } from '../../values/as-error.ts'
+import { jsonObject, memberOf } from '../../values/json-object.ts'
 import { running } from '../serve/inline.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -48,8 +50,7 @@ export const replayCall = async (invocation: Invocation, id: string, { edit, yes
 const paramsOf = ({ id, request }: CallDetail): string => {
   if (request?.text === undefined)
     throw new CommandError(EXIT.usage, `the request of call ${id} is not kept whole (ui.capture.bodies, ui.capture.body)`)
-  const { params = {} } = JSON.parse(request.text) as { params?: Record<string, unknown> }
-  const { _meta, ...rest } = params
+  const { _meta, ...rest } = jsonObject(memberOf(JSON.parse(request.text), 'params')) ?? {}
   return JSON.stringify(rest, undefined, 2)
 }
 
@@ -63,13 +64,13 @@ const edited = async ({ io, context }: Invocation, text: string): Promise<string
     await writeFile(file, `${text}\n`, { mode: 0o600 })
     // As git does: the variable may hold options.
     const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
-    const [code] = (await once(child, 'exit')) as [number | null]
+    const [code]: (number | null)[] = await once(child, 'exit')
     if (code !== 0) throw new CommandError(EXIT.interrupted, `the editor ended with ${code}: nothing was called`)
     const made = await readFile(file, 'utf8')
     try {
       JSON.parse(made)
     } catch (error) {
-      throw new CommandError(EXIT.usage, `what was edited is no JSON (${(error as Error).message}): nothing was called`)
+      throw new CommandError(EXIT.usage, `what was edited is no JSON (${asError(error).message}): nothing was called`)
     }
     remark(io, `sending ${made.trim().length} characters of parameters`)
     return made

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { Control } from '../../admin/control.ts'
 import type { CallRow } from '../../observe/capture/captured.ts'
+import { asError } from '../../values/as-error.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { formatHeader, formatRecorded } from '../../observe/recorded/recorded-file.ts'
 import { running } from '../serve/inline.ts'
@@ -99,7 +100,7 @@ const openRecording = async (name: string, control: Control): Promise<RecordingF
   try {
     handle = await open(name, 'wx', 0o600)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code, message } = asError(error)
     const why = code === 'EEXIST' ? 'it is there already; name another file' : message
     throw new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
   }

@@ -3,8 +3,10 @@
  * Both sides are of one build and one configuration, so nothing is versioned.
  */
 import { AdminRefusal } from '../../admin/refusal.ts'
+import { asError } from '../../values/as-error.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
+import { memberOf } from '../../values/json-object.ts'
 
 /** By it a process knows that it is one of several, started by their supervisor (`listen.workers`). */
 export const WORKER_VARIABLE = 'TRUNKLINE_WORKER'
@@ -38,7 +40,7 @@ interface SentError {
 export class Exchange {
   readonly #port: Port
   readonly #handlers: Handlers
-  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>()
+  readonly #pending = new Map<number, Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>>()
   #nextId = 1
   #isClosed = false
 
@@ -55,12 +57,13 @@ export class Exchange {
     })
   }
 
-  /** Rejects with what the other side's function rejected with, or when it has ended. */
-  ask(name: string, ...args: readonly unknown[]): Promise<unknown> {
+  /** `T` is what the other side's function resolves with. Rejects with what it rejected with, or when the other side has ended. */
+  ask<T>(name: string, ...args: readonly unknown[]): Promise<T> {
     const id = this.#nextId++
-    const pending = Promise.withResolvers<unknown>()
+    const pending = Promise.withResolvers<T>()
     if (!this.#send({ kind: 'question', id, name, args })) return Promise.reject(ended())
-    this.#pending.set(id, pending)
+    // Cast: both sides are of one build, so the value is a `T`.
+    this.#pending.set(id, { ...pending, resolve: (value) => pending.resolve(value as T) })
     return pending.promise
   }
 
@@ -76,6 +79,7 @@ export class Exchange {
       else pending?.reject(receivedError(message.error))
       return
     }
+    // Cast: both sides are of one build, so the arguments are those of the function.
     const handler = this.#handlers[message.name] as ((...args: readonly unknown[]) => unknown) | undefined
     if (message.kind === 'news') return void handler?.(...message.args)
     const { id, name, args } = message
@@ -108,8 +112,8 @@ const isMessage = (message: unknown): message is Message =>
 const FACTS = ['code', 'address', 'port', 'option'] as const
 
 const sentError = (error: unknown): SentError => {
-  const { message } = error instanceof Error ? error : new Error(String(error))
-  const facts = Object.fromEntries(FACTS.map((name) => [name, (error as Record<string, unknown> | undefined)?.[name]]))
+  const { message } = asError(error)
+  const facts = Object.fromEntries(FACTS.map((name) => [name, memberOf(error, name)]))
   if (error instanceof ConfigError) return { message, facts: {}, problems: error.problems }
   if (error instanceof AdminRefusal) return { message, facts: {}, refusal: [error.status, error.code, error.at] }
   return { message, facts }

@@ -8,6 +8,7 @@ import { AdminListener } from '../../admin/http/listener.ts'
 import { openAdmin } from '../../admin/socket/server.ts'
 import type { Control } from '../../admin/control.ts'
 import type { Running } from '../../app/running.ts'
+import { asError } from '../../values/as-error.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import { DASHBOARD_FOLDER } from '../../dashboard-folder.ts'
 import { createLog } from '../../log.ts'
@@ -127,6 +128,6 @@ const bindListener = async (listener: AdminListener, running: Running, log: Voic
     await listener.rebind(running.configuration.observe)
   } catch (error) {
     if (takesHosts) throw error
-    log.warn({ error: (error as Error).message }, 'the admin listener is not opened here (admin.bind)')
+    log.warn({ error: asError(error).message }, 'the admin listener is not opened here (admin.bind)')
   }
 }

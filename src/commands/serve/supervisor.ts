@@ -17,6 +17,7 @@ import type { FeedMessage, FeedOptions } from '../../admin/calls/calls.ts'
 import { startGateway } from '../../app.ts'
 import type { Member } from '../../app/member.ts'
 import type { Running } from '../../app/running.ts'
+import { asError } from '../../values/as-error.ts'
 import type { Configuration } from '../../config/options.ts'
 import { Backoff } from '../../downstream/pacing/backoff.ts'
 import { sealKeys } from '../../seal-key.ts'
@@ -68,6 +69,7 @@ interface HandedOver {
  */
 const closeUntaken = (child: Child): void => {
   const { process: forked } = child
+  // Cast: it is called with what Node passes, which is not looked at.
   const send = forked.send.bind(forked) as (...args: readonly unknown[]) => boolean
   let handed: HandedOver[] = []
   const noting = (...args: readonly unknown[]): boolean => {
@@ -221,7 +223,7 @@ export class Supervisor {
       [Symbol.asyncDispose]: () => this.stop(),
     }
     const configuration = { get: () => this.#configuration }
-    // All else is the view's own, read when it is asked for.
+    // Cast: all else is the view's own, read when it is asked for.
     return Object.setPrototypeOf(Object.defineProperties(whole, { configuration }), view) as Running
   }
 
@@ -294,7 +296,7 @@ export class Supervisor {
     const member: Member = { ...this.#start.member, index: slot.index }
     const start: Start = { ...this.#start, member, isWatched: this.#watchers > 0 }
     await ready.promise
-    const addresses = (await exchange.ask('start', start)) as readonly TcpAddress[]
+    const addresses = await exchange.ask<readonly TcpAddress[]>('start', start)
     slot.exchange = exchange
     for (const [id, { options }] of this.#followers) exchange.tell('follow', id, options)
     return addresses
@@ -371,9 +373,9 @@ export class Supervisor {
     const before = this.#configuration
     await this.owner.apply(ownerConfiguration(next, owner.token), restart)
     const workers = this.serving
-    const ends = await Promise.allSettled(workers.map(({ exchange }) => exchange.ask('answer', 'reload')))
-    const [failed] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as Error] : []))
-    const [addresses] = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value as readonly TcpAddress[]] : []))
+    const ends = await Promise.allSettled(workers.map(({ exchange }) => exchange.ask<readonly TcpAddress[]>('answer', 'reload')))
+    const [failed] = ends.flatMap((end) => (end.status === 'rejected' ? [asError(end.reason)] : []))
+    const [addresses] = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
     if (addresses === undefined && failed !== undefined) {
       await this.owner.apply(ownerConfiguration(before, owner.token), restart)
       throw failed

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { serverStatuses, urlsOf } from '../../admin/state/status.ts'
 import type { Control } from '../../admin/control.ts'
 import { startGateway } from '../../app.ts'
+import { asError } from '../../values/as-error.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Running } from '../../app/running.ts'
 import { foundFoot, foundHead } from '../setup/found.ts'
@@ -169,6 +170,7 @@ const start = async (loaded: Loaded, voice: Voice): Promise<Started> => {
 
 /** Throws what was caught, in words where an address could not be bound. */
 const explainAddress = (error: unknown): never => {
+  // Cast: what Node adds to the errors of a listener, and the `option` that names it.
   const { code, address, port, option } = error as NodeJS.ErrnoException & { address?: string; port?: number; option?: string }
   if (address === undefined) throw error
   const remedy = option === undefined ? 'choose another with --listen HOST:PORT' : `choose another for ${option}`
@@ -189,7 +191,7 @@ interface OpenedPage {
 
 /** Gives a new link to the dashboard to a browser. Its listener is opened where it was not. */
 const openPage = async ({ listener }: Services, platform: NodeJS.Platform | undefined): Promise<OpenedPage> => {
-  const opened = await listener.open().catch((error: unknown) => error as Error)
+  const opened = await listener.open().catch((error: unknown) => asError(error))
   if (opened === undefined) return { trouble: 'the dashboard is switched off: set ui.enabled' }
   if (opened instanceof Error) return { trouble: `the dashboard cannot be opened: ${opened.message}` }
   const { url } = opened

@@ -76,6 +76,7 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
     },
     stop: () => end(EXIT.ok),
     answer: (name: keyof Served['answers'], ...args: never[]) => {
+      // Cast: the supervisor is of the same build, and sends the arguments of the answer it names.
       const answer = served?.answers[name] as ((...given: never[]) => unknown) | undefined
       if (answer === undefined) throw new Error(`the worker does not serve, or knows no ${name}`)
       return answer(...args)

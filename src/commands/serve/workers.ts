@@ -39,6 +39,7 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
   const askAll = async <Name extends keyof WorkerAnswers>(name: Name, ...args: Parameters<WorkerAnswers[Name]>) =>
     (await supervisor.askAll(name, ...args)).map(({ worker, answer }) => ({
       worker,
+      // Cast: both sides are of one build.
       answer: answer as Awaited<ReturnType<WorkerAnswers[Name]>>,
     }))
   return {
@@ -67,12 +68,12 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
     callDetail: (viewer, id) => {
       const worker = workerOf(id)
       if (worker === undefined) return local.callDetail(viewer, id)
-      return worker.exchange.ask('answer', 'callDetail', viewer, id) as Promise<CallDetail>
+      return worker.exchange.ask<CallDetail>('answer', 'callDetail', viewer, id)
     },
     replay: (viewer, request, signal) => {
       const worker = workerOf(request.id)
       if (worker === undefined) return local.replay(viewer, request, signal)
-      return worker.exchange.ask('answer', 'replay', viewer, request) as Promise<ReplayEnd>
+      return worker.exchange.ask<ReplayEnd>('answer', 'replay', viewer, request)
     },
     follow: async (options, sink, signal) => {
       readFilter(options.filter)
@@ -132,6 +133,7 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
 const withoutServers = (family: Family, isOwned: (server: string) => boolean): Family => {
   if (!family.name.startsWith('trunkline_server_')) return family
   const samples = family.samples.filter(({ labels: { server } }) => server === undefined || !isOwned(server))
+  // Cast: TypeScript does not see that the samples are those of the same kind of family.
   return { ...family, samples } as Family
 }
 

@@ -21,6 +21,7 @@ import { fetchServer } from '../../install/registry.ts'
 import { draftOf, readServerJson } from '../../install/server-json.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
 import { refusing } from './import.ts'
 import type { Writing } from './import.ts'
@@ -57,7 +58,6 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   const key = keyFor(options.as ?? source.name, words, options, Object.keys(ours.servers))
   const draft = { ...source.draft, ...(options.prefix === undefined ? {} : { prefix: options.prefix }) }
   const found = {
-    host: '',
     scope: 'user',
     file,
     name: key,
@@ -117,22 +117,22 @@ const TRANSPORTS = ['stdio', 'http', 'sse']
 
 const sourceOf = async (writing: Writing, words: readonly string[], options: AddOptions, registry: unknown): Promise<Source> => {
   const { context } = writing
-  const [first, ...rest] = words
+  const [first = '', ...rest] = words
   const { env = [], header = [], transport } = options
   if (transport !== undefined && !TRANSPORTS.includes(transport))
     throw new CommandError(EXIT.usage, `--transport is one of ${TRANSPORTS.join(', ')}, got "${transport}"`)
   const own = { ...pairs(env, '=', '-e NAME=VALUE', 'env'), ...pairs(header, ':', '--header "Name: value"', 'headers') }
   const isUrl = (word: string): boolean => /^https?:\/\//i.test(word)
-  const url = rest[0] !== undefined && isUrl(rest[0]) ? rest[0] : isUrl(first) ? first : undefined
+  const [command, ...args] = rest
+  const url = command !== undefined && isUrl(command) ? command : isUrl(first) ? first : undefined
   if (url !== undefined && transport !== 'stdio') {
     const parsed = URL.parse(url)
     if (parsed === null) throw new CommandError(EXIT.usage, `${JSON.stringify(url)} is not a URL`)
-    const name = url === first ? parsed.hostname.replace(/^(mcp|api|www)\./, '').split('.')[0] : first
+    const name = url === first ? parsed.hostname.replace(/^(mcp|api|www)\./, '').replace(/\..*/, '') : first
     return { name, draft: { url, ...(transport === undefined ? {} : { transport }), ...own }, isForeign: false, open: [] }
   }
-  if (rest.length > 0) {
+  if (command !== undefined) {
     if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
-    const [command, ...args] = rest
     return { name: first, draft: { command, ...(args.length === 0 ? {} : { args }), ...own }, isForeign: false, open: [] }
   }
   const open: string[] = []
@@ -162,12 +162,10 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
 
 const merged = (draft: ServerDraft, own: { readonly env?: object; readonly headers?: object }): ServerDraft => ({
   ...draft,
-  ...(own.env === undefined || draft['command'] === undefined
-    ? {}
-    : { env: { ...(draft['env'] as object | undefined), ...own.env } }),
+  ...(own.env === undefined || draft['command'] === undefined ? {} : { env: { ...jsonObject(draft['env']), ...own.env } }),
   ...(own.headers === undefined || draft['command'] !== undefined
     ? {}
-    : { headers: { ...(draft['headers'] as object | undefined), ...own.headers } }),
+    : { headers: { ...jsonObject(draft['headers']), ...own.headers } }),
 })
 
 /** Asks on a terminal. Elsewhere what `-e` gave, else the default, else, where it is required, a variable to be set. */
@@ -201,6 +199,7 @@ const pairs = <K extends string>(
     if (at < 1) throw new CommandError(EXIT.usage, `expected ${form}, got ${JSON.stringify(text)}`)
     return [text.slice(0, at).trim(), text.slice(at + 1).trim()] as const
   })
+  // Cast: TypeScript gives a computed key the type `string`.
   return (entries.length === 0 ? {} : { [member]: Object.fromEntries(entries) }) as never
 }
 

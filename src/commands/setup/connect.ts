@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Status } from '../../admin/state/status.ts'
+import { asError } from '../../values/as-error.ts'
 import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { userConfigurationPath } from '../../config/read/find.ts'
@@ -15,9 +16,10 @@ import type { Change } from '../../host-files/connection.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf } from '../../host-files/found.ts'
 import { entryFor, HOSTS, OUR_NAME } from '../../host-files/hosts.ts'
-import type { HostEntry, HostPlace, Scope, Target } from '../../host-files/hosts.ts'
+import type { HostEntry, HostPlace, Scope, Target, HostName } from '../../host-files/hosts.ts'
 import { editedText } from '../../host-files/sample.ts'
 import { operatorCommand } from '../../operator-command.ts'
+import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { importServers, knownHost } from './import.ts'
 import type { Writing } from './import.ts'
@@ -95,7 +97,7 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
 
 /** What `--json` tells of one host; `changed` is there where its file was looked at. */
 interface Report {
-  readonly host: string
+  readonly host: HostName
   readonly changed?: boolean
   readonly file?: string
   /** Steps to the servers in that file. */
@@ -155,16 +157,16 @@ const clientLines = (clients: readonly HostClientId[]): readonly string[] => [
 const runningStatus = async ({ invocation }: Connecting): Promise<Status | undefined> =>
   (await connectAdmin(invocation.place))?.status()
 
-const firstLine = (error: unknown): string => (error as Error).message.split('\n', 1)[0] ?? ''
+const firstLine = (error: unknown): string => asError(error).message.split('\n', 1)[0] ?? ''
 
 /** Throws `ChangeError` where the host cannot be reached so. */
-const entryOf = async (connecting: Connecting, host: string, options: ConnectOptions): Promise<HostEntry> => {
+const entryOf = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<HostEntry> => {
   const entry = entryFor(HOSTS[host], await targetFor(connecting, host, options))
   if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} takes no URL in its file; leave --http out`)
   return entry
 }
 
-const connectOne = async (connecting: Connecting, host: string, place: HostPlace, options: ConnectOptions): Promise<Report> => {
+const connectOne = async (connecting: Connecting, host: HostName, place: HostPlace, options: ConnectOptions): Promise<Report> => {
   const { context, io, json, named } = connecting
   const { label, afterwards, note } = HOSTS[host]
   const connection = new HostConnection(place, stateRoot(context))
@@ -223,7 +225,7 @@ export const disconnect = async (
   hosts: readonly string[],
   options: Pick<ConnectOptions, 'all' | 'scope' | 'yes'>,
 ): Promise<number> => {
-  const words = options.all === true ? Object.keys(HOSTS) : hosts.map(knownHost)
+  const words = options.all === true ? keysOf(HOSTS) : hosts.map(knownHost)
   if (words.length === 0) throw new CommandError(EXIT.usage, 'name a host, or --all')
   const scope = options.scope === undefined ? undefined : knownScope(options.scope)
   const reports: object[] = []
@@ -270,13 +272,13 @@ const chosenHosts = async (
   { context }: Connecting,
   hosts: readonly string[],
   { all }: ConnectOptions,
-): Promise<readonly string[]> => {
+): Promise<readonly HostName[]> => {
   if (all !== true && hosts.length === 0)
     throw new CommandError(EXIT.usage, `name a host, or --all; known: ${Object.keys(HOSTS).join(', ')}`)
   if (all !== true) return hosts.map(knownHost)
   const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
   const found = await Promise.all(
-    Object.keys(HOSTS).map(async (host) => {
+    keysOf(HOSTS).map(async (host) => {
       const places = HOSTS[host].places(context).filter(({ scope }) => scope === 'user')
       // A host that has its folder is installed, though it may have no such file yet; home itself says nothing.
       const there = await Promise.all(
@@ -291,16 +293,17 @@ const chosenHosts = async (
 }
 
 /** The file of this scope that is there, else the one whose folder is there, else the first. */
-const placeFor = async (host: string, { context }: Connecting, { scope }: ConnectOptions): Promise<HostPlace> => {
+const placeFor = async (host: HostName, { context }: Connecting, { scope }: ConnectOptions): Promise<HostPlace> => {
   const places = HOSTS[host].places(context).filter(({ isOld }) => isOld !== true)
   const wanted = scope === undefined ? (places.some((place) => place.scope === 'user') ? 'user' : 'project') : knownScope(scope)
   const fit = places.filter((place) => place.scope === wanted)
-  if (fit.length === 0)
+  const [first] = fit
+  if (first === undefined)
     throw new ChangeError(`has no file of scope ${wanted}; it has ${[...new Set(places.map((place) => place.scope))].join(', ')}`)
   const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
   const files = await Promise.all(fit.map(({ path }) => isThere(path)))
   const folders = await Promise.all(fit.map(({ path }) => isThere(dirname(path))))
-  return fit[Math.max(0, files.includes(true) ? files.indexOf(true) : folders.indexOf(true))]
+  return fit[files.includes(true) ? files.indexOf(true) : folders.indexOf(true)] ?? first
 }
 
 const knownScope = (word: string): Scope => {
@@ -310,7 +313,7 @@ const knownScope = (word: string): Scope => {
 }
 
 /** By URL where a process runs that can be reached so, or where that is asked for; else the host starts us, and we attach to it. */
-const targetFor = async (connecting: Connecting, host: string, options: ConnectOptions): Promise<Target> => {
+const targetFor = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<Target> => {
   const { context, configuration } = connecting
   const { http = false, stdio = false, toolset, tokenEnv } = options
   if (http && stdio) throw new CommandError(EXIT.usage, '--http and --stdio exclude each other')
@@ -351,6 +354,7 @@ const placesOf = ({
   }
   const own = Object.entries(usual).flatMap(([name, value]) => {
     const there = env[name]?.replace(/(?<=.)\/$/, '')
+    // Cast: `there` is made of it.
     return there === undefined || !isAbsolute(there) || there === value ? [] : [[name, env[name]!] as const]
   })
   return own.length === 0 || platform === 'win32' ? undefined : Object.fromEntries(own)

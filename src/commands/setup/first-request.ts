@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
-import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
+import type { HostName } from '../../host-files/hosts.ts'
 import { readSightings } from '../../host/host-sightings.ts'
 import type { HostSighting } from '../../host/host-sightings.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
@@ -30,7 +30,7 @@ const SHOWN = 4
 /** `undefined`: none came within `waitMs`, or `signal` fired. `sinceMs`: wall clock. */
 export const firstRequest = async (
   loaded: Loaded,
-  host: string,
+  host: HostName,
   { sinceMs, waitMs, signal }: { readonly sinceMs: number; readonly waitMs: number; readonly signal: AbortSignal },
 ): Promise<FirstRequest | undefined> => {
   const { stateDir } = loaded.configuration
@@ -49,20 +49,19 @@ export const firstRequest = async (
 }
 
 /** By its name; a name that is no host's is taken for the one that is waited for. */
-const isOf = (host: string, { name }: HostSighting): boolean => {
+const isOf = (host: HostName, { name }: HostSighting): boolean => {
   const small = name.toLowerCase()
   return HOSTS[host].client.test(small) || Object.values(HOSTS).every(({ client }) => !client.test(small))
 }
 
-const findingsOf = async (loaded: Loaded, host: string, { toolset }: HostSighting): Promise<readonly HostFinding[]> => {
-  if (HOST_LIMITS[host] === undefined) return []
+const findingsOf = async (loaded: Loaded, host: HostName, { toolset }: HostSighting): Promise<readonly HostFinding[]> => {
   const control = await connectAdmin(loaded.place)
   const { findings } = control === undefined ? storedLint(loaded, [host]) : await control.lint([host])
   return findings.filter((finding) => finding.toolset === (toolset ?? ''))
 }
 
 /** `● Cursor has connected: 2025-11-25 over stdio, 53 tools (cursor-vscode 1.7)`, and what it does not take. */
-export const firstRequestLines = (host: string, { seen, findings }: FirstRequest, command: CommandPrinter): Line[] => {
+export const firstRequestLines = (host: HostName, { seen, findings }: FirstRequest, command: CommandPrinter): Line[] => {
   const { name, version, revision, transport, tools } = seen
   const listed = tools === undefined ? 'it has not listed tools yet' : tools === 1 ? '1 tool' : `${tools} tools`
   const who = name === '' ? '' : ` (${[name, version].filter(Boolean).join(' ')})`

@@ -3,6 +3,7 @@ import type { Context } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import { nameOf } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
+import type { HostName } from '../../host-files/hosts.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Line, Paint } from '../terminal/print.ts'
@@ -55,4 +56,4 @@ export const foundFoot = (discovered: Discovered, paint: Paint, command: Command
   ]
 }
 
-const labelsOf = (hosts: readonly string[]): string => [...new Set(hosts)].map((host) => HOSTS[host].label).join(', ')
+const labelsOf = (hosts: readonly HostName[]): string => [...new Set(hosts)].map((host) => HOSTS[host].label).join(', ')

@@ -8,10 +8,12 @@ import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf } from '../../host-files/found.ts'
 import type { FoundFile } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
+import type { HostName } from '../../host-files/hosts.ts'
 import { planImport } from '../../host-files/import.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { OurFile } from '../../host-files/our-file.ts'
+import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
@@ -149,8 +151,9 @@ const summaryOf = (plan: ImportPlan, found: readonly FoundFile[], file: string, 
 })
 
 /** The word of a host, or a usage error that names the nearest. */
-export const knownHost = (word: string): string => {
-  if (Object.hasOwn(HOSTS, word)) return word
+export const knownHost = (word: string): HostName => {
+  const host = keysOf(HOSTS).find((name) => name === word)
+  if (host !== undefined) return host
   const near = nearestKey(word, Object.keys(HOSTS))
   const hint = near === undefined ? `known: ${Object.keys(HOSTS).join(', ')}` : `did you mean "${near}"?`
   throw new CommandError(EXIT.usage, `no host "${word}" is known; ${hint}`)

@@ -1,11 +1,12 @@
 /** Arguments of a tool as a person types them: `key=value` pairs, read by the tool's own schema, or one JSON object. */
+import { isJsonObject } from '../../values/json-object.ts'
 import { CommandError, EXIT } from './io.ts'
 
 /** JSON text of one object. `schema` is the tool's `inputSchema`; without it a value is JSON if it reads as JSON, else a text. */
 export const readArguments = (pairs: readonly string[], json: string | undefined, schema: unknown): string => {
   if (json !== undefined) {
     if (pairs.length > 0) throw new CommandError(EXIT.usage, 'give the arguments as key=value or with --args, not both')
-    if (!isPlainObject(parse(json)))
+    if (!isJsonObject(parse(json)))
       throw new CommandError(EXIT.usage, '--args is no JSON object; write for example --args \'{"a":1}\'')
     return json
   }
@@ -31,20 +32,17 @@ const asJson = (key: string, text: string, type: string | undefined): string => 
 /** `undefined` for what is no JSON. */
 const parse = (text: string): unknown => {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(text)
   } catch {
     return undefined
   }
 }
 
-const isPlainObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const typesOf = (schema: unknown): ReadonlyMap<string, string> => {
-  const properties = isPlainObject(schema) && isPlainObject(schema['properties']) ? schema['properties'] : {}
+  const properties = isJsonObject(schema) && isJsonObject(schema['properties']) ? schema['properties'] : {}
   return new Map(
     Object.entries(properties).flatMap(([key, property]) =>
-      isPlainObject(property) && typeof property['type'] === 'string' ? [[key, property['type']] as const] : [],
+      isJsonObject(property) && typeof property['type'] === 'string' ? [[key, property['type']] as const] : [],
     ),
   )
 }

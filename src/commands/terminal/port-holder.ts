@@ -19,7 +19,10 @@ export const portHolder = (port: number): string | undefined => {
 const inodesIn = (table: string, port: number): readonly string[] => {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const rows = (attempt(() => readFileSync(table, 'latin1')) ?? '').split('\n').map((line) => line.trim().split(/\s+/))
-  return rows.flatMap((row) => (row.length > 9 && row[1].endsWith(suffix) && row[3] === LISTENS ? [row[9]] : []))
+  return rows.flatMap((row) => {
+    const [local, state, inode] = [row[1], row[3], row[9]]
+    return inode !== undefined && state === LISTENS && local?.endsWith(suffix) === true ? [inode] : []
+  })
 }
 
 const holds = (pid: string, inodes: ReadonlySet<string>): boolean =>

@@ -58,6 +58,7 @@ export interface TerminalSize {
 
 /** `term`: the variable `TERM`, by which a terminal says that it only prints. */
 export const terminalSize = ({ stderr }: Streams, term: string | undefined): TerminalSize | undefined => {
+  // Cast: a stream to a terminal has these members.
   const { isTTY, columns, rows } = stderr as Writable & { isTTY?: boolean; columns?: number; rows?: number }
   return isTTY !== true || term === 'dumb' ? undefined : { columns: columns || 80, rows: rows || 24 }
 }

@@ -95,7 +95,7 @@ const rowsOf = ({ top, middle, bottom, rest }: Shown, logged: readonly string[],
 /** The beginning of the line, in one row. */
 const cutLine = (line: Line, columns: number): Parts => {
   const [first] = wrapLine(line, columns)
-  const [shorter, ...left] = wrapLine(line, columns - 1)
+  const [shorter = [], ...left] = wrapLine(line, columns - 1)
   return left.length === 0 || first === undefined ? (first ?? []) : [...shorter, '…']
 }
 
@@ -111,6 +111,7 @@ export const wrapLine = (line: Line, columns: number): Parts[] => {
       while (left !== '') {
         const fitting = width + widthOf(left) <= most ? left : width > INDENT.length ? '' : fittingStart(left, most - width)
         if (fitting !== '') {
+          // Cast: it begins with a row.
           rows.at(-1)!.push(painted === undefined ? fitting : { ...painted, text: fitting })
           width += widthOf(fitting)
         }

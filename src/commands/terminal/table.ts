@@ -11,7 +11,8 @@ import type { Colour, Line, Paint } from './print.ts'
 export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] => {
   const clean = rows.map((row) => row.map(printable))
   const widths = clean.reduce<number[]>((most, row) => row.map((cell, at) => Math.max(most[at] ?? 0, cell.length)), [])
-  const pad = (cell: string, at: number): string => (right.has(at) ? cell.padStart(widths[at]) : cell.padEnd(widths[at]))
+  const pad = (cell: string, at: number): string =>
+    right.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)
   return clean.map((row) => row.map(pad).join('  ').trimEnd())
 }
 
@@ -55,24 +56,18 @@ export const serverLines = (
     ]
   })
   const remarks = servers.map((server) => remarkOn(server, command))
-  const inOrder = facts.map(([key, state, tools, transport, revision, tokens, processes], at) => [
-    key,
-    state,
-    transport,
-    revision,
-    tools,
-    tokens,
-    processes,
-    remarks[at],
-  ])
+  const inOrder = facts.map(([key, state, tools, transport, revision, tokens, processes], at) =>
+    [key, state, transport, revision, tools, tokens, processes, remarks[at]].map((cell = '') => cell),
+  )
   const whole = columns(inOrder, new Set([4, 5]))
   const isNarrow = whole.some((line) => line.length + INDENT > width)
   const lines = isNarrow ? fitting(facts, width - INDENT) : whole
-  return lines.flatMap((line, at): Line[] => {
-    const { state, needsSignIn } = servers[at]
+  return servers.flatMap(({ state, needsSignIn }, at): Line[] => {
+    const line = lines[at] ?? ''
     const [mark, colour] = MARKS[needsSignIn ? 'degraded' : state] ?? ['?', 'yellow']
     const first: Line = ['  ', colour === undefined ? mark : paint(mark, colour), ` ${line}`]
-    return isNarrow && remarks[at] !== '' ? [first, `      ${remarks[at]}`] : [first]
+    const remark = remarks[at] ?? ''
+    return isNarrow && remark !== '' ? [first, `      ${remark}`] : [first]
   })
 }
 
@@ -90,12 +85,11 @@ const fitting = (rows: readonly (readonly string[])[], width: number): string[] 
 
 /** `pid 4711 96 MB`, or the number of processes and what they hold together. */
 const processCell = ({ processes }: ServerStatus): string => {
-  if (processes.length === 0) return ''
+  const [first, ...others] = processes
+  if (first === undefined) return ''
   const bytes = processes.reduce((sum, { memoryBytes = 0 }) => sum + memoryBytes, 0)
   const memory = bytes === 0 ? '' : ` ${Math.round(bytes / 1_000_000)} MB`
-  return processes.length === 1
-    ? `pid ${processes[0].pid}${memory}`
-    : `pids ${processes.map(({ pid }) => pid).join(' ')}${memory}`
+  return others.length === 0 ? `pid ${first.pid}${memory}` : `pids ${processes.map(({ pid }) => pid).join(' ')}${memory}`
 }
 
 /** What is to be done, who is there, or what is wrong. */

@@ -3,6 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { TlsSettings } from '../../transport/http1/client/http-client.ts'
+import { asError } from '../../values/as-error.ts'
 import type { GatheredServer } from '../read/gather.ts'
 import type { ServerEntry } from '../schema/server-schema.ts'
 import type { Context } from '../runtime-environment.ts'
@@ -44,7 +45,7 @@ export const readTls = (
       else createSecureContext({ [name]: new X509Certificate(text).toString() })
       return text
     } catch (error) {
-      complain(['tls', name], `${file} cannot be used: ${(error as Error).message}`, 'name a readable file of PEM')
+      complain(['tls', name], `${file} cannot be used: ${asError(error).message}`, 'name a readable file of PEM')
       return undefined
     }
   }

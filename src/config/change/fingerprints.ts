@@ -120,7 +120,7 @@ const optionsOf = (server: ServerOptions, { proxies }: Configuration, { env }: F
   if (env === undefined) return all
   return all.map(([name, value]): [string, unknown] => {
     if (name === 'proxies' && isDeepStrictEqual(value, proxies)) return [name, INHERITED]
-    return [name, name === 'launch.env' ? marked(value as Readonly<Record<string, string>>, env) : value]
+    return [name, launch !== undefined && name === 'launch.env' ? marked(launch.env, env) : value]
   })
 }
 
@@ -148,7 +148,7 @@ const canonicalText = (value: unknown, folder: string | undefined): string => {
   if (ArrayBuffer.isView(value)) return `<${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}>`
   if (Array.isArray(value)) return `[${value.map(text).join(',')}]`
   if (value instanceof Set) return `(${[...value].map(text).sort().join(',')})`
-  const entries: [unknown, unknown][] = value instanceof Map ? [...(value as Map<unknown, unknown>)] : Object.entries(value)
+  const entries: [unknown, unknown][] = value instanceof Map ? [...value] : Object.entries(value)
   const texts = entries.filter(([name]) => name !== 'place').map(([name, member]) => `${text(name)}:${text(member)}`)
   return `{${texts.sort().join(',')}}`
 }

@@ -1,6 +1,7 @@
 /** Files of `NAME=value` lines: values for variables (`env_file`), or the environment of one server of a host's file (`envFile`). */
 import { readFile, stat } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
+import { asError } from '../../values/as-error.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { isWritableByAll } from './source.ts'
 import { child, childPath, plain } from '../syntax/tree.ts'
@@ -24,7 +25,7 @@ export const readEnvFiles = async (paths: readonly string[], scope: Scope, node:
       if (isWritableByAll(await stat(file))) refuse('can be written by everyone', 'chmod o-w it')
       Object.assign(values, parseEnv(await readFile(file, 'utf8')))
     } catch (error) {
-      refuse(`cannot be read (${(error as NodeJS.ErrnoException).code})`, 'create it, or remove it here')
+      refuse(`cannot be read (${asError(error).code})`, 'create it, or remove it here')
     }
   }
   return values

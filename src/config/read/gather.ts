@@ -4,6 +4,7 @@
  */
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import type { z } from 'zod'
+import { keysOf } from '../../values/typed-keys.ts'
 import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import type { Settings } from '../schema/file-schema.ts'
@@ -141,10 +142,12 @@ export const gather = async (
       // A section whose lines are all commented out says nothing.
       if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
       const expanded = await expandTree(written, scope, problems)
+      // Cast: TypeScript does not relate a schema of the union to the output of its key.
       const schema: z.ZodType<z.output<(typeof fileSchema.shape)[K]>> = fileSchema.shape[key] as never
       return { tree: expanded, value: validate(schema, expanded, problems) }
     }
-    const known = Object.keys(fileSchema.shape)
+    const keys = keysOf(fileSchema.shape)
+    const known: readonly string[] = keys
     for (const [key, node] of tree.entries) if (!known.includes(key)) problems.push(unknownKey(key, node, '', known))
     const envFiles = (await section('env_file', outer)) ?? { tree, value: [] }
     const scope = {
@@ -163,9 +166,9 @@ export const gather = async (
     }
     const providers = tree.entries.get('secrets')
     if (providers !== undefined && isFirst('secrets', providers)) await secrets.define(providers, scope, problems)
-    for (const key of known) {
+    for (const key of keys) {
       if (['include', 'env_file', 'secrets', 'servers'].includes(key)) continue
-      const found = await section(key as keyof typeof fileSchema.shape, scope)
+      const found = await section(key, scope)
       if (found === undefined || key === '$schema' || key === 'version' || !isFirst(key, found.tree)) continue
       settings[key] = found.value
       folders.set(key, scope.folder)
@@ -186,6 +189,7 @@ export const gather = async (
     }
     const includes = await section('include', scope)
     for (const [index, item] of (includes?.value ?? []).entries()) {
+      // Cast: each include is written there.
       const node = child(includes!.tree, index)!
       const pattern = absolutePath(item.path, scope.folder, scope.home)
       const inner = { tags: [...include.tags, ...item.tags], env: scope.env }
@@ -221,6 +225,7 @@ export const gather = async (
     const found: Problem[] = [...(own ?? [])]
     const flag = child(written, 'enabled')
     const enabled = !isOff(flag && (await expandTree(flag, scope, [])))
+    // Cast: variables replace scalars alone.
     const tree = (await expandTree(
       written,
       enabled ? scope : { ...scope, secrets: unasked, warn: () => undefined },

@@ -78,6 +78,7 @@ export const rearrange = (entry: MapTree, name: string, key: string, isOff: bool
   const isStarted = transport === 'stdio' || (transport === undefined && command !== undefined)
   const problems: Problem[] = []
   if (type !== undefined && transport === undefined)
+    // Cast: the member has been read.
     problems.push(problemAt(child(entry, 'type')!, `transport ${JSON.stringify(type)} is not known`, 'use stdio, http or sse'))
   const own = { ...context, problems }
   const parts: Readonly<Record<string, Tree | undefined>> = {
@@ -120,7 +121,7 @@ const reached = (
   url: firstOf(entry, URLS),
   headers: headersOf(entry, context),
   credentials: credentialsOf(entry, context),
-  // VS Code means "HTTP, else SSE" by `http`.
+  // VS Code means "HTTP, else SSE" by `http`. Cast: the member has been read.
   transport:
     transport === undefined || transport === 'auto' || (context.kind === 'vscode' && transport === 'http')
       ? undefined
@@ -136,6 +137,7 @@ const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: va
     return name === undefined || value === undefined ? [] : [[name, filled(value, item, childPath(names.path, name))] as const]
   })
   const own = env?.kind === 'map' ? env.entries : []
+  // Cast: an `env` that is not a mapping keeps its kind, which validation reports.
   return {
     kind: 'map',
     path: names.path,
@@ -165,6 +167,7 @@ const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   if (bearer !== undefined) fromVariable('Authorization', bearer, 'Bearer ')
   if (isToken && token?.kind === 'scalar')
     headers.set('Authorization', { ...token, value: `Bearer ${textOf(token)}`, path: childPath(token.path, 'Authorization') })
+  // Cast: one of them is there.
   const { path, place } = written ?? named ?? bearer ?? token!
   return { kind: 'map', entries: headers, path, place }
 }
@@ -197,6 +200,7 @@ const credentialsOf = (entry: MapTree, { warnings }: EntryContext): Tree | undef
         warnings.push(`${value.place} ${value.path}: not honoured; write the server into trunkline.yaml, with credentials`)
     }
   }
+  // Cast: one of them is there.
   const at = tree ?? flat ?? child(entry, 'auth')!
   const oauth: MapTree = { kind: 'map', entries: members, path: at.path, place: at.place }
   return { ...oauth, entries: new Map([['oauth', oauth]]) }
@@ -224,9 +228,9 @@ const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
     return names.some(({ value }) => value === '*') ? [] : [{ tree, names }]
   })
   const [first, ...others] = allowed
-  if (first === undefined && denied.length === 0) return undefined
-  const both = first?.names.filter(({ value }) => others.every(({ names }) => names.some((name) => name.value === value)))
   const at = first?.tree ?? denied[0]
+  if (at === undefined) return undefined
+  const both = first?.names.filter(({ value }) => others.every(({ names }) => names.some((name) => name.value === value)))
   const list = (items: readonly Tree[]): ListTree => ({ kind: 'list', items, path: at.path, place: at.place })
   return {
     kind: 'map',

@@ -4,6 +4,7 @@
  * mean is in host-entry.
  */
 import { basename, dirname, sep } from 'node:path'
+import { memberOf } from '../../values/json-object.ts'
 import { isPartOfHost, rearrange, textOf, withDenied } from './host-entry.ts'
 import type { EntryContext, HostKind } from './host-entry.ts'
 import type { Switches } from './host-switches.ts'
@@ -97,8 +98,13 @@ export const hostConstants = (file: string, home: string): Readonly<Record<strin
 /** Defaults of `${input:id}` by id, as VS Code writes them. */
 export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefined> => {
   const inputs = child(tree, 'inputs')
-  const items = inputs?.kind === 'list' ? (inputs.items.map(plain) as readonly { id?: unknown; default?: unknown }[]) : []
-  return new Map(items.map((item) => [String(item?.id), typeof item?.default === 'string' ? item.default : undefined]))
+  const items = inputs?.kind === 'list' ? inputs.items.map(plain) : []
+  return new Map(
+    items.map((item) => {
+      const value = memberOf(item, 'default')
+      return [String(memberOf(item, 'id')), typeof value === 'string' ? value : undefined]
+    }),
+  )
 }
 
 /** A server of a host's file. */

@@ -4,6 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { asError } from '../../values/as-error.ts'
+import { isJsonObject, isList, memberOf } from '../../values/json-object.ts'
 import type { HostKind } from './host-entry.ts'
 import { child, plain } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
@@ -54,8 +56,8 @@ const filesBeside = (kind: HostKind, file: string, home: string): readonly Besid
   if (basename(file) === '.mcp.json') {
     const listed: Read = (content) => content['disabledMcpjsonServers']
     const ofProject: Read = ({ projects }) => {
-      const project = (projects as Record<string, Record<string, unknown>> | undefined)?.[folder]
-      return [project?.['disabledMcpjsonServers'], project?.['disabledMcpServers']].flatMap((names) => names ?? [])
+      const project = memberOf(projects, folder)
+      return ['disabledMcpjsonServers', 'disabledMcpServers'].flatMap((key) => memberOf(project, key) ?? [])
     }
     return [
       { path: join(folder, '.claude', 'settings.json'), read: listed, isWatched: true },
@@ -66,17 +68,19 @@ const filesBeside = (kind: HostKind, file: string, home: string): readonly Besid
   }
   if (kind !== 'gemini') return []
   const disabled: Read = (content) =>
-    Object.entries(content).flatMap(([name, value]) => ((value as { enabled?: unknown } | null)?.enabled === false ? [name] : []))
+    Object.entries(content).flatMap(([name, value]) => (memberOf(value, 'enabled') === false ? [name] : []))
   return [{ path: join(home, '.gemini', 'mcp-server-enablement.json'), read: disabled, isWatched: true }]
 }
 
 /** The names that are off; `undefined`: there is no such file. One that cannot be read is told. */
 const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<string[] | undefined> => {
   try {
-    const names = read(JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>)
-    return Array.isArray(names) ? names.filter((name): name is string => typeof name === 'string') : []
+    const content: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if (!isJsonObject(content)) throw new Error('not a JSON object')
+    const names = read(content)
+    return isList(names) ? names.filter((name) => typeof name === 'string') : []
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code, message } = asError(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     warnings.push(`${path}: cannot be read (${code ?? message}); what it switches off is not known`)
     return []
@@ -95,7 +99,8 @@ const deniedByPattern = (tree: MapTree, name: string): ReturnType<Switches['deni
       return rest === undefined ? [] : [{ rest, at: value }]
     })
   })
-  return found.length === 0 ? undefined : { patterns: found.map(({ rest }) => rest), at: found[0].at }
+  const [first] = found
+  return first && { patterns: found.map(({ rest }) => rest), at: first.at }
 }
 
 /** What of the pattern is left for names behind the prefix; `undefined`: it means other servers. */

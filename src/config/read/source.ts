@@ -1,6 +1,7 @@
 /** One file from disk to a tree. What the file system itself says against a file (who may write it, T-12) is judged here. */
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
+import { asError } from '../../values/as-error.ts'
 import { parseText } from '../syntax/document.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { parseToml } from '../syntax/toml.ts'
@@ -34,7 +35,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
       return syntax.length > 0 ? undefined : refuse('expected a mapping at the top', 'begin with "servers:"')
     return { tree, readable: isPosix() && (found.mode & 0o044) !== 0, isEmpty }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code, message } = asError(error)
     return refuse(`cannot be read (${code ?? message})`, code === 'ENOENT' ? 'check the path' : 'check its permissions')
   }
 }

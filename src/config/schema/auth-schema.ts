@@ -1,11 +1,10 @@
 /** What may stand under `auth`: who may come in, and as whom (BRIDGING 6.1). */
 import { z } from 'zod'
-import type { ClaimPath } from '../../auth/inbound/claim-value.ts'
 import { SUBJECT } from '../../auth/inbound/principal.ts'
 import { readHash } from '../../auth/inbound/static-tokens.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import { operatorCommand } from '../../operator-command.ts'
-import { choice, field, filledText, flag, headerValue, kind, texts } from './kinds.ts'
+import { choice, field, filledText, flag, headerValue, kind, listOf, texts } from './kinds.ts'
 
 const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d{2}-\d{2}$/
@@ -44,9 +43,10 @@ const isPlain = (url: URL, text: string): boolean => url.username === '' && url.
 
 /** Kept as it is written, for tokens must spell it so. Whether http may be spoken there is decided where `allow_http` is known. */
 const issuerUrl = kind('an https URL without query', { type: 'string', pattern: '^https?://|\\$\\{' }, (value) => {
-  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (typeof value !== 'string') return undefined
+  const url = URL.parse(value)
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:'
-  return url !== null && isHttp && isPlain(url, value as string) ? (value as string) : undefined
+  return url !== null && isHttp && isPlain(url, value) ? value : undefined
 })
 
 const AUDIENCE = /^[\x21-\x7e]{1,512}$/
@@ -56,8 +56,8 @@ const audiences = kind(
   'the origin of our endpoints, such as https://mcp.example.com, or a list of it and other values of "aud"',
   { type: ['string', 'array'], items: { type: 'string' } },
   (value) => {
-    const list: readonly unknown[] = Array.isArray(value) ? value : [value]
-    return list.length > 0 && list.every((item) => typeof item === 'string' && AUDIENCE.test(item)) ? (list as string[]) : undefined
+    const list = listOf(value, (item): item is string => typeof item === 'string' && AUDIENCE.test(item))
+    return list?.length === 0 ? undefined : list
   },
 )
 
@@ -65,9 +65,8 @@ const claimPath = kind(
   'a claim, such as groups or realm_access.roles, or a list of the steps to it',
   { type: ['string', 'array'], items: { type: 'string' }, minLength: 1 },
   (value) => {
-    const steps: readonly unknown[] = Array.isArray(value) ? value : [value]
-    const isPath = steps.length > 0 && steps.every((step) => typeof step === 'string' && step !== '')
-    return isPath ? (value as ClaimPath) : undefined
+    const steps = listOf(value, (step): step is string => typeof step === 'string' && step !== '')
+    return steps === undefined || steps.length === 0 ? undefined : typeof value === 'string' ? value : steps
   },
   'such as ["resource_access", "my.client", "roles"]',
 )

@@ -66,12 +66,13 @@ export const buildCredential = (
   complain: Complain,
 ): CredentialOptions | undefined => {
   const { oauth, client_credentials: machine, exchange } = given ?? {}
-  const ways = WAYS.filter((way) => given?.[way] !== undefined)
-  if (ways.length > 1) complain([ways[1]], `"${ways[1]}" beside "${ways[0]}"`, 'keep one of them')
-  if (ways.length > 0 && ways[0] !== 'bearer' && hasAuthorization(given?.headers))
-    complain(['headers'], `a header Authorization beside "${ways[0]}"`, 'keep one of them')
-  if ((oauth ?? machine ?? exchange) !== undefined && url?.protocol === 'http:' && !isLoopbackHost(url.hostname))
-    complain([ways[0]], 'tokens are not sent over plain http', 'use an https URL')
+  const [way, other] = WAYS.filter((one) => given?.[one] !== undefined)
+  if (other !== undefined) complain([other], `"${other}" beside "${way}"`, 'keep one of them')
+  if (way !== undefined && way !== 'bearer' && hasAuthorization(given?.headers))
+    complain(['headers'], `a header Authorization beside "${way}"`, 'keep one of them')
+  const isClear = url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
+  if (way !== undefined && (oauth ?? machine ?? exchange) !== undefined && isClear)
+    complain([way], 'tokens are not sent over plain http', 'use an https URL')
   if (oauth !== undefined) return buildOAuth(oauth, complain)
   if (exchange !== undefined) return buildExchange(exchange, complain)
   return machine === undefined ? undefined : buildMachine(machine, complain)

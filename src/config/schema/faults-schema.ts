@@ -1,6 +1,7 @@
 /** `faults`: what is injected into calls on purpose. */
 import { z } from 'zod'
 import { FAULT_KINDS } from '../../gateway/faults.ts'
+import { isInteger, isList } from '../../values/json-object.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { choice, countField, duration, field, filledText, kind, share, texts } from './kinds.ts'
 
@@ -11,13 +12,13 @@ const CALLS = Object.entries(METHODS)
 const errorCode = kind(
   'a JSON-RPC error code such as -32603',
   { type: 'integer', minimum: -2_147_483_648, maximum: 2_147_483_647 },
-  (value) => (Number.isSafeInteger(value) && Math.abs(value as number) < 2 ** 31 ? (value as number) : undefined),
+  (value) => (isInteger(value) && Math.abs(value) < 2 ** 31 ? value : undefined),
 )
 const methods = kind(
   `a method or a list of them: ${CALLS.join(', ')}`,
   { type: ['string', 'array'], items: { enum: CALLS } },
   (value) => {
-    const list = Array.isArray(value) ? (value as unknown[]) : [value]
+    const list = isList(value) ? value : [value]
     return list.length > 0 && list.every((item) => CALLS.includes(String(item))) ? list.map(String) : undefined
   },
 )

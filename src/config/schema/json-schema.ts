@@ -32,5 +32,6 @@ export const configurationJsonSchema = (): JsonSchema => {
       delete jsonSchema['initial']
     },
   })
+  // Cast: `JsonSchema` names the members that are printed; zod's type is wider.
   return { $schema, $id: SCHEMA_ID, ...schema } as JsonSchema
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { Address } from '../../host/options.ts'
 import { isProxyEntry } from '../../transport/http1/server/connection/trusted-proxies.ts'
+import { isInteger, isList } from '../../values/json-object.ts'
 import {
   DURATION_PATTERN,
   formatDuration,
@@ -104,9 +105,7 @@ export const rate = kind(
 export const count = (minimum: number, maximum: number): Kind<number> =>
   kind(`a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) => {
     const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
-    return Number.isSafeInteger(number) && (number as number) >= minimum && (number as number) <= maximum
-      ? (number as number)
-      : undefined
+    return isInteger(number) && number >= minimum && number <= maximum ? number : undefined
   })
 
 /** One supervisor answers for so many at most. */
@@ -119,9 +118,7 @@ export const workers = kind<'auto' | number>(
   (value) => {
     if (value === 'auto') return value
     const number = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
-    return Number.isSafeInteger(number) && (number as number) >= 1 && (number as number) <= MAX_WORKERS
-      ? (number as number)
-      : undefined
+    return isInteger(number) && number >= 1 && number <= MAX_WORKERS ? number : undefined
   },
 )
 
@@ -173,10 +170,16 @@ export const headerValue = kind('a header value in one line', { type: ['string',
   typeof value === 'string' && /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value) ? value.trim() : undefined,
 )
 
+/** A list of items, or one item as a list; `undefined` where one of them is not such an item. */
+export const listOf = <T>(value: unknown, isItem: (item: unknown) => item is T): readonly T[] | undefined => {
+  const list = isList(value) ? value : [value]
+  return list.every(isItem) ? list : undefined
+}
+
 /** One text or a list of texts. */
 export const texts = kind('a text or a list of texts', { type: ['string', 'array'], items: { type: 'string' } }, (value) => {
-  const list = Array.isArray(value) ? (value as unknown[]) : [value]
-  return list.every((item) => typeof item === 'string' && item !== '' && !item.includes('\0')) ? (list as string[]) : undefined
+  const isText = (item: unknown): item is string => typeof item === 'string' && item !== '' && !item.includes('\0')
+  return listOf(value, isText)
 })
 
 export const httpUrl = kind(
@@ -210,8 +213,9 @@ const ADDRESS_PATTERN = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/
 /** `127.0.0.1:7420`, `[::1]:7420`, `localhost:0`; `undefined` for anything else. Port 0 lets the system choose. */
 export const parseAddress = (value: unknown): Address | undefined => {
   const [, six, four, digits] = (typeof value === 'string' ? ADDRESS_PATTERN.exec(value) : null) ?? []
+  const host = six ?? four
   const port = Number(digits)
-  return digits !== undefined && port < 65_536 ? { host: six ?? four, port } : undefined
+  return host !== undefined && port < 65_536 ? { host, port } : undefined
 }
 
 /** One address or a list of them. */

@@ -1,6 +1,7 @@
 /** `policy`: who may call what. */
 import { z } from 'zod'
 import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../policy/options.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN_REVISIONS } from '../../wire/protocol/revisions.ts'
 import { hints } from './curation-schema.ts'
 import { choice, durationField, field, filledText, flag, headerValue, httpUrl, kind, sizeField, text, texts } from './kinds.ts'
@@ -46,9 +47,7 @@ export const policySchema = z.strictObject({
   ),
 })
 
-const object = kind('a mapping', { type: 'object' }, (value) =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : undefined,
-)
+const object = kind('a mapping', { type: 'object' }, jsonObject)
 const time = kind('a time such as 2026-06-01T12:00:00Z', { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT' }, (value) => {
   const at = typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value) : undefined
   return at === undefined || Number.isNaN(at.getTime()) ? undefined : at

@@ -1,7 +1,8 @@
 /** `store`: a URL, a list of them, or a map with `url`, `sentinel`, `cluster`, `prefix` and `tls`. */
 import { DEFAULT_PREFIX } from '../../store/store-options.ts'
 import type { StoreOptions } from '../../store/store-options.ts'
-import { kind } from './kinds.ts'
+import { isJsonObject } from '../../values/json-object.ts'
+import { kind, listOf } from './kinds.ts'
 
 /** `tls` names files, which are read later. */
 export interface StoreEntry extends Omit<StoreOptions, 'tls'> {
@@ -43,12 +44,12 @@ export const storeKind = kind<StoreEntry>(
 )
 
 const parseStore = (value: unknown): StoreEntry | undefined => {
-  if (typeof value !== 'object' || value === null || Object.keys(value).some((name) => !MEMBERS.has(name))) return undefined
-  const { url, sentinel, cluster = false, prefix = DEFAULT_PREFIX, tls } = value as Readonly<Record<string, unknown>>
-  const urls = (Array.isArray(url) ? url : [url]) as unknown[]
+  if (!isJsonObject(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) return undefined
+  const { url, sentinel, cluster = false, prefix = DEFAULT_PREFIX, tls } = value
+  const urls = listOf(url, isStoreUrl)
   const isGood =
+    urls !== undefined &&
     urls.length > 0 &&
-    urls.every(isStoreUrl) &&
     (sentinel === undefined || (typeof sentinel === 'string' && sentinel !== '')) &&
     typeof cluster === 'boolean' &&
     typeof prefix === 'string' &&
@@ -58,22 +59,15 @@ const parseStore = (value: unknown): StoreEntry | undefined => {
     // Several addresses are those of a cluster or of sentinels.
     (urls.length === 1 || cluster || sentinel !== undefined)
   if (!isGood) return undefined
-  return {
-    urls: urls as string[],
-    sentinel: sentinel as string | undefined,
-    isCluster: cluster,
-    prefix,
-    tls: tls as StoreEntry['tls'],
-  }
+  return { urls, sentinel, isCluster: cluster, prefix, tls }
 }
 
-const isTls = (tls: unknown): boolean =>
+const isTls = (tls: unknown): tls is StoreEntry['tls'] =>
   tls === undefined ||
-  (typeof tls === 'object' &&
-    tls !== null &&
+  (isJsonObject(tls) &&
     Object.entries(tls).every(([name, value]) => TLS_MEMBERS.includes(name) && typeof value === 'string' && value !== ''))
 
-const isStoreUrl = (text: unknown): boolean => {
+const isStoreUrl = (text: unknown): text is string => {
   const url = typeof text === 'string' ? URL.parse(text) : null
   return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname)
 }

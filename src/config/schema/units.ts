@@ -21,7 +21,7 @@ export const parseSize = (value: unknown): number | undefined => measure(value, 
 /** `20/s`, `100/m`, `5/2m`; `undefined` for anything else, for none, and for more than a million. */
 export const parseRate = (value: unknown): Rate | undefined => {
   if (typeof value !== 'string' || !new RegExp(RATE_PATTERN).test(value)) return undefined
-  const [amount, period] = value.split('/')
+  const [amount, period = ''] = value.split('/')
   const periodMs = parseDuration(/^\d/.test(period) ? period : `1${period}`)
   const isRate = Number(amount) >= 1 && Number(amount) <= 1_000_000 && periodMs !== undefined && periodMs > 0
   return isRate ? { amount: Number(amount), periodMs, text: value } : undefined
@@ -33,13 +33,14 @@ export const formatSize = (bytes: number): string => inLargest(bytes, { B: 1, Ki
 
 const measure = (value: unknown, pattern: string, units: Readonly<Record<string, number>>): number | undefined => {
   if (typeof value !== 'string' || !new RegExp(pattern).test(value)) return undefined
-  const [, number, unit] = /^([\d.]+)(\D+)$/.exec(value) ?? []
-  const amount = Math.round(Number(number) * units[unit])
+  const [, number, unit = ''] = /^([\d.]+)(\D+)$/.exec(value) ?? []
+  const amount = Math.round(Number(number) * (units[unit] ?? NaN))
   return Number.isSafeInteger(amount) ? amount : undefined
 }
 
 const inLargest = (amount: number, units: Readonly<Record<string, number>>): string => {
-  const [unit, size] =
-    Object.entries(units).findLast(([, size]) => amount >= size && amount % size === 0) ?? Object.entries(units)[0]
+  const all = Object.entries(units)
+  // Cast: there is a unit.
+  const [unit, size] = all.findLast(([, size]) => amount >= size && amount % size === 0) ?? all[0]!
   return `${amount / size}${unit}`
 }

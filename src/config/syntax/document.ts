@@ -2,6 +2,7 @@
 import { extname } from 'node:path'
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { Document, Node } from 'yaml'
+import { asError } from '../../values/as-error.ts'
 import { blankComments } from './json-comments.ts'
 import type { Problem } from './problems.ts'
 import { childPath } from './tree.ts'
@@ -43,7 +44,7 @@ export const parseText = (text: string, name: string): ParsedText => {
     return { tree: plant(document, place, problems) ?? empty, problems, isEmpty }
   } catch (error) {
     // The parser recurses: a text of ten thousand brackets ends here.
-    const message = `cannot be read as YAML or JSON (${(error as Error).message})`
+    const message = `cannot be read as YAML or JSON (${asError(error).message})`
     return { tree: empty, problems: [{ place: `${name}:1:1`, path: '', message, remedy: 'nest less deeply' }], isEmpty: false }
   }
 }
@@ -67,29 +68,29 @@ const plant = (document: Document, place: (offset: number) => string, problems: 
     }
     if (node === null || nodes < 0) return nothing
     if (isAlias(node)) return grow(node.resolve(document) ?? null, path, at, depth + 1)
-    if (isSeq(node)) {
+    if (isSeq<Node | null>(node)) {
       const items = node.items.map((item, index) => {
-        const start = (item as Node | null)?.range?.[0]
-        return grow(item as Node | null, `${path}[${index}]`, start === undefined ? at : place(start), depth + 1)
+        const start = item?.range?.[0]
+        return grow(item, `${path}[${index}]`, start === undefined ? at : place(start), depth + 1)
       })
       return { kind: 'list', items, path, place: at }
     }
-    if (isMap(node)) {
+    if (isMap<Node | null, Node | null>(node)) {
       const entries = new Map<string, Tree>()
       for (const { key, value } of node.items) {
-        const start = place((key as Node | null)?.range?.[0] ?? node.range?.[0] ?? 0)
+        const start = place(key?.range?.[0] ?? node.range?.[0] ?? 0)
         const name = isScalar(key) ? String(key.source ?? key.value) : undefined
         const first = name === undefined ? undefined : entries.get(name)
         if (name === undefined) problems.push({ place: start, path, message: 'a key must be a plain text', remedy: '' })
         else if (first) {
           const message = `duplicate key ${JSON.stringify(name)}, first written at ${first.place}`
           problems.push({ place: start, path: childPath(path, name), message, remedy: 'keep one of them' })
-        } else entries.set(name, grow(value as Node | null, childPath(path, name), start, depth + 1))
+        } else entries.set(name, grow(value, childPath(path, name), start, depth + 1))
       }
       return { kind: 'map', entries, path, place: at }
     }
-    if (!isScalar(node)) return nothing
-    const value = node.value as Scalar | bigint | object | undefined
+    if (!isScalar<Scalar | bigint | object | undefined>(node)) return nothing
+    const { value } = node
     if (typeof value === 'object' && value !== null) {
       problems.push({ place: at, path, message: `${node.tag ?? 'this'} is no value for a configuration`, remedy: 'write a text' })
       return nothing

@@ -30,15 +30,16 @@ export const nearestKey = (word: string, known: readonly string[]): string | und
 const slips = (a: string, b: string): number => {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)
+  // Cast: each row has a number for each character of `b`, and one more.
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
-      const change = last[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? beforeLast[j - 2] + 1 : Infinity
-      row.push(Math.min(last[j] + 1, row[j - 1] + 1, change, swap))
+      const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? beforeLast[j - 2]! + 1 : Infinity
+      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, change, swap))
     }
     beforeLast = last
     last = row
   }
-  return last[b.length]
+  return last.at(-1) ?? 0
 }

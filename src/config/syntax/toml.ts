@@ -9,6 +9,7 @@ export const parseToml = (text: string, name: string): { tree: MapTree; problems
   const lines = text.split('\n')
   try {
     const tree = placed(plantValue(parse(text), `${name}:1:1`), placesOf(lines, name))
+    // Cast: a TOML document is a table.
     return { tree: tree as MapTree, problems: [], isEmpty: text.trim() === '' }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error

@@ -33,8 +33,12 @@ export type Tree = MapTree | ListTree | ScalarTree
 export const plain = (tree: Tree): unknown => {
   if (tree.kind === 'scalar') return tree.value
   if (tree.kind === 'list') return tree.items.map(plain)
-  return Object.fromEntries([...tree.entries].map(([key, child]) => [key, plain(child)]))
+  return plainMap(tree)
 }
+
+/** A mapping as plain data. */
+export const plainMap = (tree: MapTree): Record<string, unknown> =>
+  Object.fromEntries([...tree.entries].map(([key, child]) => [key, plain(child)]))
 
 /** Plain data as a tree; every node stands at `place`, and what is no JSON counts as nothing. */
 export const plantValue = (value: unknown, place: string, path = ''): Tree => {

@@ -1,5 +1,7 @@
 /** A tree against a schema: every issue becomes a problem with the place where it was written. */
 import type { z } from 'zod'
+import { jsonObject, memberOf } from '../../values/json-object.ts'
+import type { UnknownObject } from '../../values/json-object.ts'
 import { nearestKey } from './nearest-key.ts'
 import type { Problem } from './problems.ts'
 import { child, describe, nearest, plain } from './tree.ts'
@@ -42,13 +44,16 @@ const knownKeys = (schema: z.ZodType, path: readonly PropertyKey[]): readonly st
   return Object.keys(shapeOf(node) ?? {})
 }
 
+/** How zod describes a schema. */
+const definitionOf = (schema: unknown): UnknownObject | undefined => jsonObject(memberOf(schema, 'def'))
+
 /** What every key of a free mapping holds, or every element of a list. */
 const valueOf = (schema: unknown): unknown => {
-  const { def } = (schema ?? {}) as { def?: { type: string; innerType?: unknown; valueType?: unknown; element?: unknown } }
-  return def?.type === 'optional' ? valueOf(def.innerType) : (def?.valueType ?? def?.element)
+  const def = definitionOf(schema)
+  return def?.['type'] === 'optional' ? valueOf(def['innerType']) : (def?.['valueType'] ?? def?.['element'])
 }
 
 const shapeOf = (schema: unknown): Readonly<Record<string, unknown>> | undefined => {
-  const { def } = (schema ?? {}) as { def?: { type: string; innerType?: unknown; shape?: Record<string, unknown> } }
-  return def?.type === 'optional' ? shapeOf(def.innerType) : def?.shape
+  const def = definitionOf(schema)
+  return def?.['type'] === 'optional' ? shapeOf(def['innerType']) : jsonObject(def?.['shape'])
 }

@@ -5,6 +5,7 @@
  */
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { asError } from '../../values/as-error.ts'
 import type { Problem } from './problems.ts'
 import type { ScalarTree, Tree } from './tree.ts'
 
@@ -83,6 +84,7 @@ const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[
     else problems.push({ place: scalar.place, path: scalar.path, message: value.message, remedy: value.remedy })
   }
   if (texts.length < values.length) return { ...scalar, variables: 'unresolved' }
+  // Cast: there is a text for each match.
   return { ...scalar, value: scalar.value.replace(pattern, () => texts.shift()!), variables: true }
 }
 
@@ -107,7 +109,7 @@ const asHost = async (
 const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
   const constant = Object.hasOwn(scope.constants, inner) ? scope.constants[inner] : undefined
   if (constant !== undefined) return { text: constant }
-  const [, form, rest] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
+  const [, form, rest = ''] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
   if (form === undefined) return environment(inner, scope)
   if (form === 'env') return environment(rest, scope)
   if (form === 'file') return fileContent(rest, scope)
@@ -137,7 +139,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
       return { message: `\${file:${path}} is larger than 1 MiB`, remedy: 'name a file that holds the value only' }
     return { text: (await readFile(file, 'utf8')).replace(/\r?\n$/, '') }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const { code } = asError(error)
     return {
       message: `\${file:${path}} cannot be read (${code})`,
       remedy: 'relative paths count from the folder of the configuration file',

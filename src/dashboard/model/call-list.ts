@@ -87,8 +87,7 @@ export class CallList {
   select(isWanted: (row: CallRow) => boolean, untilId = Infinity): ListItem[] {
     const items: ListItem[] = []
     let gap = this.#gaps.length - 1
-    for (let at = this.#rows.length - 1; at >= 0; at--) {
-      const row = this.#rows[at]
+    for (const row of this.#rows.toReversed()) {
       for (let found = this.#gaps[gap]; found !== undefined && found.afterId >= row.id; found = this.#gaps[--gap])
         if (found.afterId < untilId) items.push(found)
       if (row.id <= untilId && isWanted(row)) items.push(row)
@@ -101,7 +100,8 @@ export class CallList {
     let [low, high] = [0, this.#rows.length - 1]
     while (low <= high) {
       const middle = (low + high) >> 1
-      const found = this.#rows[middle].id
+      // Cast: `middle` is of a row.
+      const found = this.#rows[middle]!.id
       if (found === id) return middle
       if (found < id) low = middle + 1
       else high = middle - 1

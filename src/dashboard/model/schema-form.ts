@@ -74,6 +74,7 @@ const membersOf = (schema: Schema, root: Schema, path: readonly string[]): reado
 const fieldOf = (schema: Schema, root: Schema, path: readonly string[], isRequired: boolean): Field => {
   const text = (member: string): string => (typeof schema[member] === 'string' ? schema[member] : '')
   const number = (member: string): number | undefined => (typeof schema[member] === 'number' ? schema[member] : undefined)
+  // Cast: the names are those of `Limits`.
   const limits = Object.fromEntries(
     Object.entries({
       least: number('minimum'),
@@ -141,6 +142,7 @@ const allChoicesOf = (schema: Schema): readonly string[] | undefined => {
   if ('const' in schema) return [JSON.stringify(schema['const'])]
   const several = Array.isArray(schema['oneOf']) ? schema['oneOf'] : Array.isArray(schema['anyOf']) ? schema['anyOf'] : []
   const isChoice = several.length > 0 && several.every((one) => isSchema(one) && 'const' in one)
+  // Cast: `isChoice` has looked at each.
   return isChoice ? several.map((one) => JSON.stringify((one as Schema)['const'])) : undefined
 }
 

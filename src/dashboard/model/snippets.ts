@@ -76,6 +76,7 @@ test(${JSON.stringify(`${name ?? method} answers`)}, async () => {
 
 const argumentsOf = (params: string): string => {
   try {
+    // Cast: the gateway wrote it.
     return JSON.stringify((JSON.parse(params) as { arguments?: unknown }).arguments ?? {})
   } catch {
     return '{}'

@@ -110,7 +110,7 @@ export const foldLines = (lines: readonly HopLine[]): readonly (HopLine | Fold)[
     const hidden = lines.slice(at, end)
     if (hidden.length > CONTEXT) folded.push({ folded: hidden })
     else folded.push(...hidden)
-    if (end < lines.length) folded.push(lines[end])
+    folded.push(...lines.slice(end, end + 1))
     at = end + 1
   }
   return folded

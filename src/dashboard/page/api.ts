@@ -1,5 +1,6 @@
 /** Requests to the admin listener, with the token of the session. What is refused is thrown as `ApiError`. */
 import { signal } from '@preact/signals'
+import { asError } from '../../values/as-error.ts'
 
 /** What `GET /api/session` says. */
 export interface Session {
@@ -42,6 +43,7 @@ const STORED = 'trunkline-token'
 let token = ''
 
 export const ask = async <T>(method: string, path: string, body?: string, signal?: AbortSignal): Promise<T> =>
+  // Cast: the gateway of this page wrote it.
   JSON.parse(await askText(method, path, body, signal)) as T
 
 /** As `ask`, with the text as it came: results of tools are shown byte for byte. */
@@ -71,6 +73,7 @@ export const send = async (method: string, path: string, body?: string, signal?:
 
 const failureOf = async (response: Response): Promise<ApiError> => {
   try {
+    // Cast: the gateway of this page wrote it.
     const { error } = JSON.parse(await response.text()) as { error: { code: string; message: string; at?: number } }
     return new ApiError(response.status, error.code, error.message, error.at)
   } catch {
@@ -123,5 +126,5 @@ const end = (problem: string): void => {
 
 const tell = (error: unknown): void => {
   const isOld = error instanceof ApiError && error.code === 'unauthorized'
-  end(isOld ? 'The session has ended.' : (error as Error).message)
+  end(isOld ? 'The session has ended.' : asError(error).message)
 }

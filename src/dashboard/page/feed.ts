@@ -24,6 +24,7 @@ const LAST_WAIT_MS = 10_000
 let changing: number | undefined
 /** At most once for each frame. */
 const changed = (): void => {
+  // Cast: with the types of Node, `setTimeout` of a browser has another result.
   changing ??= setTimeout(() => {
     changing = undefined
     callsVersion.value++
@@ -74,6 +75,7 @@ const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> =
   feedProblem.value = ''
   feedState.value = 'live'
   if (after === '') await loadPage('').catch(() => undefined)
+  // Cast: the response has a body, which the gateway wrote.
   for await (const data of readEvents(response.body as ReadableStream<Uint8Array>)) take(JSON.parse(data) as FeedMessage)
 }
 

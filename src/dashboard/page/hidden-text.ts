@@ -19,6 +19,7 @@ export const markHiddenTexts = (): void => {
 }
 
 const markProps = ({ props }: VNode): void => {
+  // Cast: the members are looked at by name.
   const shown = props as Record<string, unknown>
   for (const name of SHOWN) if (shown[name] !== undefined) shown[name] = marked(shown[name])
 }

@@ -27,6 +27,7 @@ export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
     const load = async (): Promise<void> => {
       try {
         const text = await askText('GET', path, undefined, over.signal)
+        // Cast: the gateway of this page wrote it.
         if (last.current?.path !== path || last.current.text !== text) last.current = { path, text, data: JSON.parse(text) as T }
         setState({ path, data: last.current.data, error: undefined })
       } catch (error) {

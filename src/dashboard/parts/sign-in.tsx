@@ -1,6 +1,7 @@
 /** Signs the operator in at a server: asks for the link, shows it, waits for the end. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { asError } from '../../values/as-error.ts'
 import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { notify } from '../page/notices.ts'
@@ -33,7 +34,7 @@ export const SignIn = ({ server, onDone }: { readonly server: string; readonly o
       if (login === undefined) notify(`${server} has no sign-in`, true)
       setAsked(login)
     } catch (error) {
-      notify((error as Error).message, true)
+      notify(asError(error).message, true)
     }
   }
   return asked === undefined ? (

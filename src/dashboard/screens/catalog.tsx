@@ -57,6 +57,7 @@ interface Hints {
 
 /** What a tool says of itself; an untrusted server may say anything. */
 export const hintsOf = ({ definition }: Pick<ToolRow, 'definition'>): readonly string[] => {
+  // Cast: what is no hint shows nothing.
   const { annotations } = definition as Hints
   return [annotations?.readOnlyHint === true ? 'reads' : '', annotations?.destructiveHint === true ? 'destructive' : ''].filter(
     Boolean,

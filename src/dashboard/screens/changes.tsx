@@ -7,6 +7,7 @@ import type { History } from '../../admin/control.ts'
 import type { Deviating } from '../../admin/catalog/offered.ts'
 import type { EntryPlan, Plan } from '../../admin/change/plan.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
+import { asError } from '../../values/as-error.ts'
 import { formatAgo, formatCount, formatTime, plural } from '../model/format.ts'
 import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
@@ -54,7 +55,7 @@ const Pending = (): JSX.Element => {
       if (end.kind === 'refused') notify('The configuration was refused', true)
       else notify(`Reloaded: ${end.added.length} added, ${end.removed.length} removed, ${end.changed.length} changed`)
     } catch (error) {
-      notify((error as Error).message, true)
+      notify(asError(error).message, true)
     }
     reload()
   }
@@ -199,7 +200,7 @@ const Approvals = (): JSX.Element => {
       if (approved.length === 0) setByHand(`${server} ${name}`)
       else notify(`Approved ${approved.join(', ')}`)
     } catch (error) {
-      notify((error as Error).message, true)
+      notify(asError(error).message, true)
     }
     reload()
   }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Stats } from '../../admin/calls/stats.ts'
 import type { ServerStatus, Status } from '../../admin/state/status.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
+import { asError } from '../../values/as-error.ts'
 import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
 import { blockOf } from '../model/text.ts'
 import { ask, session } from '../page/api.ts'
@@ -59,7 +60,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
       await ask('POST', `/restart?server=${encodeURIComponent(key)}`, '{}')
       notify(`${key} restarts`)
     } catch (error) {
-      notify((error as Error).message, true)
+      notify(asError(error).message, true)
     }
     onChange()
   }

@@ -10,6 +10,8 @@ const MAX_MISSES = 2
 
 type Pinged = Link & Required<Pick<Link, 'ping'>>
 
+const isPinged = (link: Link): link is Pinged => link.ping !== undefined
+
 export class Heartbeat implements Sweepable {
   readonly #link: Pinged
   readonly #pingMs: () => number
@@ -26,8 +28,8 @@ export class Heartbeat implements Sweepable {
 
   /** For as long as the link is open; `pingMs`: silence before a ping, and how long its answer may take. */
   static watch(link: Link, sweeper: Sweeper, pingMs: () => number): void {
-    if (link.transport === 'pipe' || link.ping === undefined) return
-    const heartbeat = new Heartbeat(link as Pinged, sweeper, pingMs)
+    if (link.transport === 'pipe' || !isPinged(link)) return
+    const heartbeat = new Heartbeat(link, sweeper, pingMs)
     sweeper.watch(heartbeat)
     void link.closed.then(() => sweeper.unwatch(heartbeat))
   }

@@ -96,6 +96,7 @@ export class Dialer {
 
   /** The processes that run for it now. */
   get processes(): readonly Pick<ServerProcess, 'pid' | 'startedAt'>[] {
+    // Cast: the channels of processes have this member.
     const processes = [...[...this.#channels].map((channel) => (channel as Partial<PipeChannel>).process), this.#companion]
     return processes.filter((process) => process !== undefined)
   }

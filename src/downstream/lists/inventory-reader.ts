@@ -3,11 +3,13 @@
  * fails stays as it was known, with a warning; it never takes the others along.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { asError } from '../../values/as-error.ts'
 import { digestInventory } from '../../catalog/digest.ts'
-import { LIST_KINDS } from '../../catalog/inventory.ts'
+import { LIST_KINDS, perKind } from '../../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../../catalog/inventory.ts'
 import type { Declared, Link } from '../../era/server/link.ts'
 import { ServerError } from '../../rpc/call.ts'
+import { memberOf } from '../../values/json-object.ts'
 import { isDeeperThan } from '../../wire/json/deep-value.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
@@ -74,7 +76,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
       if (!(await isOfThisList(error, link))) throw error
       options.failed?.(error)
       failed.push(error)
-      warnings.push(`${LISTS[kind].method} failed: ${error instanceof Error ? error.message : String(error)}`)
+      warnings.push(`${LISTS[kind].method} failed: ${asError(error).message}`)
       return missing(kind)
     })
   const declared = LIST_KINDS.filter((kind) => link.capabilities[LISTS[kind].capability] !== undefined)
@@ -86,22 +88,18 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   if (declared.length > 0 && failed.length === declared.length && failed.every(isOutage)) throw failed[0]
   const waitMs = declared.length === 0 ? SILENT_MS : Math.max(MIN_EXTRA_MS, options.nowMs() - startedMs)
   const found = await Promise.all(extra.map((list) => within(waitMs, list)))
-  const lists = Object.fromEntries(
-    LIST_KINDS.map((kind): [ListKind, ReadList] => [
-      kind,
+  const lists = perKind<ReadList>(
+    (kind) =>
       read[declared.indexOf(kind)] ??
-        found[undeclared.indexOf(kind)] ?? { entries: [], freshness: ownFreshness(link, LISTS[kind], options) },
-    ]),
-  ) as Record<ListKind, ReadList>
-  const pick = <T>(of: (list: ReadList) => T): Record<ListKind, T> =>
-    Object.fromEntries(LIST_KINDS.map((kind) => [kind, of(lists[kind])])) as Record<ListKind, T>
+      found[undeclared.indexOf(kind)] ?? { entries: [], freshness: ownFreshness(link, LISTS[kind], options) },
+  )
   const inventory = {
     revision: link.revision,
     capabilities: link.capabilities,
     instructions: withoutCredential(link.instructions, options, warnings),
     ...(link.serverInfo !== undefined && { serverInfo: link.serverInfo }),
-    lists: pick((list) => list.entries),
-    freshness: pick((list) => list.freshness),
+    lists: perKind((kind) => lists[kind].entries),
+    freshness: perKind((kind) => lists[kind].freshness),
     leftOut,
     findings: [],
     warnings,
@@ -313,7 +311,7 @@ const freshnessOf = (result: Payload, link: Link, row: ListRow, options: Reading
 
 /** The lifetime that we give a list whose server knows no such thing; none of those ever said that its lists are public (B292). */
 const ownFreshness = (link: Link, row: ListRow, options: ReadingOptions): Freshness => {
-  const announces = (link.capabilities[row.capability] as { listChanged?: unknown } | undefined)?.listChanged === true
+  const announces = memberOf(link.capabilities[row.capability], 'listChanged') === true
   return { receivedAtMs: options.nowMs(), ttlMs: announces ? options.legacyTtlMs : options.legacyPollMs, scope: 'private' }
 }
 

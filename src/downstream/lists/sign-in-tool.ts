@@ -3,8 +3,8 @@
  * (BRIDGING 6.4). The server's own lists replace it once they can be read.
  */
 import { createHash } from 'node:crypto'
-import { LIST_KINDS } from '../../catalog/inventory.ts'
-import type { Inventory } from '../../catalog/inventory.ts'
+import { perKind } from '../../catalog/inventory.ts'
+import type { Freshness, Inventory } from '../../catalog/inventory.ts'
 import { complete } from '../../rpc/call.ts'
 import type { Outcome } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
@@ -23,7 +23,6 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
     annotations: { readOnlyHint: true },
   }
   const raw = Buffer.from(JSON.stringify(tool))
-  const freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' } as const
   return {
     revision: LATEST_LEGACY,
     capabilities: { tools: { listChanged: true } },
@@ -34,7 +33,7 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
       templates: [],
       prompts: [],
     },
-    freshness: Object.fromEntries(LIST_KINDS.map((kind) => [kind, freshness])) as Inventory['freshness'],
+    freshness: perKind<Freshness>(() => ({ receivedAtMs: 0, ttlMs: 0, scope: 'private' })),
     leftOut: [],
     findings: [],
     warnings: [],

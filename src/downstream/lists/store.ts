@@ -7,11 +7,12 @@ import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { LIST_KINDS } from '../../catalog/inventory.ts'
+import { LIST_KINDS, perKind } from '../../catalog/inventory.ts'
 import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import type { Verdict } from '../../era/server/dial.ts'
 import { makeFolder } from '../../make-folder.ts'
+import { parseOwnJson } from '../../values/own-json.ts'
 import type { Log, Memory, OtherHosts } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 import type { SharedLists } from './shared-lists.ts'
@@ -128,8 +129,10 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
 /** A record with lists that may be served while the server is away. */
 const freshLists = (record: object | undefined): Lists | undefined => {
   if (record === undefined) return undefined
+  // Cast: this program wrote it.
   const { savedAt = 0, inventory, legacyInventory } = record as Partial<Lists>
   const isKnown = (inventory ?? legacyInventory) !== undefined && Date.now() - savedAt < STALE_LISTS_MS
+  // Cast: it has been looked at.
   return isKnown && hasWholeLists(record) ? (record as Lists) : undefined
 }
 
@@ -188,7 +191,7 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
     return undefined
   }
   try {
-    const record = JSON.parse(text) as Stored
+    const record = parseOwnJson<Stored>(text)
     if (typeof record.launch === 'string' && hasWholeLists(record)) return record
   } catch {
     // set aside below
@@ -199,7 +202,7 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
 }
 
 const mapLists = <A, B>(lists: Readonly<Record<ListKind, readonly A[]>>, map: (entry: A) => B): Record<ListKind, B[]> =>
-  Object.fromEntries(LIST_KINDS.map((kind) => [kind, lists[kind].map(map)])) as Record<ListKind, B[]>
+  perKind((kind) => lists[kind].map(map))
 
 const store = (inventory: Inventory): StoredInventory => ({
   ...inventory,
@@ -212,9 +215,7 @@ const revive = (stored: StoredInventory): Inventory => ({
   // Files of the first version have none.
   findings: stored.findings ?? [],
   lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
-  freshness: Object.fromEntries(
-    LIST_KINDS.map((kind) => [kind, { ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 }]),
-  ) as Inventory['freshness'],
+  freshness: perKind((kind) => ({ ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 })),
 })
 
 /** Files of the first version have digests alone. */

@@ -42,6 +42,7 @@ export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, 
   const delayMs = retryDelayMs(error, call)
   if (delayMs === undefined) throw error
   // A lost session costs no retry budget: all its calls share one new handshake.
+  // Cast: nothing but a `Failure` has a delay.
   if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error as Failure)
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error

@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
+import { isJsonObject } from '../../values/json-object.ts'
 import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { META } from '../../wire/protocol/meta.ts'
@@ -46,11 +47,10 @@ export const readInitialize = (message: Envelope, range: RevisionRange): Introdu
   }
   if (params === undefined || asked === undefined) throw new Refusal(-32602, 'initialize needs params.protocolVersion')
   const capabilities = params.value('capabilities') ?? {}
-  if (typeof capabilities !== 'object' || Array.isArray(capabilities))
-    throw new Refusal(-32602, 'params.capabilities must be an object')
+  if (!isJsonObject(capabilities)) throw new Refusal(-32602, 'params.capabilities must be an object')
   return {
     revision: isLegacyRevision(asked) && isWithin(asked, range) ? asked : latest,
-    capabilities: ownCapabilities(capabilities as Capabilities),
+    capabilities: ownCapabilities(capabilities),
     clientInfo: params.value('clientInfo'),
     hops: hopsIn(params.object('_meta')),
   }

@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { progressTokenOf } from '../../wire/message/progress-token.ts'
@@ -44,11 +45,12 @@ const readIntroduction = (meta: Payload): Introduced => {
   const version = meta.text(META.version)
   if (version === undefined) throw malformed(META.version, 'a string')
   if (!isModernRevision(version)) throw unsupportedVersion(version)
-  const capabilities = objectIn(meta, META.capabilities)
+  const capabilities = jsonObject(meta.value(META.capabilities))
   if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
   const level = meta.text(META.logLevel)
-  if (meta.has(META.logLevel) && !isLogLevel(level)) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
-  return { revision: version, capabilities, clientInfo: meta.value(META.clientInfo), logLevel: level as LogLevel | undefined }
+  const logLevel = isLogLevel(level) ? level : undefined
+  if (meta.has(META.logLevel) && logLevel === undefined) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)
+  return { revision: version, capabilities, clientInfo: meta.value(META.clientInfo), logLevel }
 }
 
 /**
@@ -93,11 +95,6 @@ export const unsupportedVersion = (requested: string): Refusal =>
 
 const malformed = (key: string, expected: string): Refusal =>
   new Refusal(-32602, `params._meta["${key}"] must be ${expected}`, { status: 400 })
-
-const objectIn = (payload: Payload, key: string): Capabilities | undefined => {
-  const value = payload.value(key)
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Capabilities) : undefined
-}
 
 const COMPLETE = Buffer.from('"complete"')
 

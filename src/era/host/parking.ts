@@ -8,7 +8,7 @@
  *     server  ──────────────── one call, 41, open all the time ────────
  */
 import { randomUUID } from 'node:crypto'
-import type { Seal } from '../../auth/seal.ts'
+import type { Purpose, Seal } from '../../auth/seal.ts'
 import { endpointKey, Refusal, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -17,7 +17,7 @@ import { ParkedCall } from './parked-call.ts'
 import type { ParkingOptions } from './parking-options.ts'
 import { digestOf } from './request-digest.ts'
 
-const PURPOSE = 'parked call'
+const PURPOSE: Purpose<Ticket> = 'parked call'
 
 /** What a parked call's `requestState` holds. */
 interface Ticket {
@@ -57,7 +57,7 @@ export class Parking {
 
   /** The process that holds the call of a state; `undefined`: the state is not of a parked call, or has expired. */
   ownerOf(state: string): string | undefined {
-    return (this.#seal.open(PURPOSE, state) as Ticket | undefined)?.owner
+    return this.#seal.open(PURPOSE, state)?.owner
   }
 
   /** Gives calls of modern hosts an `ask`, if the host declared any capability for it. */
@@ -84,7 +84,7 @@ export class Parking {
 
   #open(call: Call): Ticket | undefined {
     const token = call.params.text('requestState')
-    return token === undefined ? undefined : (this.#seal.open(PURPOSE, token) as Ticket | undefined)
+    return token === undefined ? undefined : this.#seal.open(PURPOSE, token)
   }
 
   #begin(call: Call, inner: Handler): Promise<Outcome> {

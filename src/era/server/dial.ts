@@ -2,6 +2,7 @@
  * Opens a link: detects the era of a server and does the handshake. One path for pipes, one for HTTP. The caller's `open` starts the
  * process or opens the socket (BRIDGING 5.2).
  */
+import { asError } from '../../values/as-error.ts'
 import { ServerError } from '../../rpc/call.ts'
 import { Connection } from '../../rpc/connection.ts'
 import type { RequestIds } from '../../rpc/connection.ts'
@@ -184,12 +185,12 @@ export const dialHttp = async (
       if (again !== undefined) return again
     }
     if (transport === 'http' || !mayBeOlder(error)) throw error
-    attempts.push(`initialize: ${(error as Error).message}`)
+    attempts.push(`initialize: ${asError(error).message}`)
   }
   try {
     return await overChannel(open.sse(), dialing, dialing.sseIds)
   } catch (error) {
-    attempts.push(`HTTP+SSE: ${(error as Error).message}`)
+    attempts.push(`HTTP+SSE: ${asError(error).message}`)
     throw new Failure('not_found', `no MCP endpoint: ${attempts.join('; ')}`, { executed: 'no' }, error)
   }
 }

@@ -1,4 +1,5 @@
 /** Reads a server's era from its answer to a `server/discover` probe (BRIDGING 5.2; [2026-07-28 basic/versioning]). */
+import { jsonObject, isList, memberOf } from '../../values/json-object.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { requestMessage } from '../../wire/message/message.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -36,7 +37,7 @@ export const readDiscover = (message: Envelope): Reading => {
     const versions = result.value('supportedVersions')
     if (!Array.isArray(versions)) return { says: 'legacy' }
     if (!versions.includes(MODERN)) return readVersions(versions)
-    const capabilities = (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>
+    const capabilities = jsonObject(result.value('capabilities')) ?? {}
     return {
       says: 'modern',
       server: {
@@ -50,8 +51,8 @@ export const readDiscover = (message: Envelope): Reading => {
   const code = error?.value('code')
   if (code === -32020 || code === -32021) return { says: 'again' }
   if (code !== -32022) return { says: 'legacy' }
-  const supported = (error?.value('data') as { supported?: unknown } | null | undefined)?.supported
-  const versions: readonly unknown[] = Array.isArray(supported) ? supported : []
+  const supported = memberOf(error?.value('data'), 'supported')
+  const versions = isList(supported) ? supported : []
   return versions.includes(MODERN) ? { says: 'again' } : readVersions(versions)
 }
 

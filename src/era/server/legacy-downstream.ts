@@ -7,6 +7,7 @@ import type { Call, Outcome } from '../../rpc/call.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
 import type { Channel, HttpChannel, Outgoing } from '../../transport/channel/channel.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { requestMessage } from '../../wire/message/message.ts'
@@ -130,11 +131,12 @@ export class LegacyLink implements Link, Carrier {
       throw new Failure('version', `the server answered initialize with unsupported version "${spoken}"`)
     this.#handshake = {
       revision: spoken,
-      capabilities: (result.value('capabilities') ?? {}) as Readonly<Record<string, unknown>>,
+      capabilities: jsonObject(result.value('capabilities')) ?? {},
       instructions: result.text('instructions'),
       serverInfo: serverInfoOf(result.value('serverInfo')),
     }
     const { channel } = this.connection
+    // Cast: channels of this kind are such.
     const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
     http?.setRevision(spoken)
     this.connection.notify('notifications/initialized')

@@ -1,6 +1,7 @@
 /** A connection to one downstream after its handshake, for both eras. */
 import type { Answer, Call, Capabilities, Handler, Question } from '../../rpc/call.ts'
 import type { OneCall } from '../../rpc/connection.ts'
+import { jsonObject, memberOf } from '../../values/json-object.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { Payload } from '../../wire/message/payload.ts'
@@ -12,8 +13,7 @@ export type ChangedList = 'tools' | 'prompts' | 'resources'
 export type ServerInfo = Readonly<Record<string, unknown>>
 
 /** A member of a handshake that must be an object to mean anything. */
-export const serverInfoOf = (value: unknown): ServerInfo | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as ServerInfo) : undefined
+export const serverInfoOf = (value: unknown): ServerInfo | undefined => jsonObject(value)
 
 /** Events of a link for its owner. */
 export interface LinkEvents {
@@ -94,7 +94,7 @@ export const offeredLists = (
   capabilities: Readonly<Record<string, unknown>>,
 ): { all: ChangedList[]; announced: ChangedList[] } => {
   const all = LISTS.filter((list) => capabilities[list] !== undefined)
-  return { all, announced: all.filter((list) => (capabilities[list] as { listChanged?: unknown } | null)?.listChanged === true) }
+  return { all, announced: all.filter((list) => memberOf(capabilities[list], 'listChanged') === true) }
 }
 
 /** The gateway's `Implementation` for servers and hosts. */

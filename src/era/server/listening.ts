@@ -56,6 +56,7 @@ export class Listening {
   }
 
   acknowledged(params: Payload | undefined): void {
+    // Cast: each member is compared with `true`.
     this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(params?.value('notifications') as Filter | undefined)
   }
 

@@ -7,6 +7,7 @@ import type { Call, Outcome } from '../../rpc/call.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
 import type { Channel, Outgoing } from '../../transport/channel/channel.ts'
+import { memberOf } from '../../values/json-object.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { requestMessage } from '../../wire/message/message.ts'
@@ -182,8 +183,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   async subscribe(uri: string): Promise<boolean> {
-    const resources = this.capabilities['resources'] as { subscribe?: unknown } | undefined
-    return resources?.subscribe === true && this.#listening.resources.add(uri)
+    return memberOf(this.capabilities['resources'], 'subscribe') === true && this.#listening.resources.add(uri)
   }
 
   async unsubscribe(uri: string): Promise<void> {

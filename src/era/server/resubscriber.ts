@@ -6,6 +6,7 @@
  */
 import { backoffMs } from '../../time/backoff.ts'
 import type { BackoffRange } from '../../time/backoff.ts'
+import { isList } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 
 export type Filter = Readonly<Record<string, unknown>>
@@ -146,7 +147,7 @@ export class Resubscriber {
   }
 
   #stand(stream: ListenStream, asked: readonly string[], answer: unknown): ReadonlyMap<string, Answer> {
-    const agreed = new Set(Array.isArray(answer) ? (answer as string[]) : [])
+    const agreed = new Set(isList(answer) ? answer : [])
     const standing: Standing = { stream, ids: new Set(asked.filter((id) => agreed.has(id))) }
     this.#standing.add(standing)
     this.#failures = 0

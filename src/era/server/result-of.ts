@@ -1,5 +1,6 @@
 /** The answer to a request of ours, of either era: its result, or the server's own error thrown. */
 import { ServerError } from '../../rpc/call.ts'
+import { isInteger } from '../../values/json-object.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Payload } from '../../wire/message/payload.ts'
@@ -10,7 +11,7 @@ export const resultOf = (message: Envelope): Payload => {
   const error = message.error
   const code = error?.value('code')
   const text = error?.text('message')
-  if (error === undefined || !Number.isInteger(code) || text === undefined)
+  if (error === undefined || !isInteger(code) || text === undefined)
     throw new Failure('bad_response', 'an error without an integer code and a message')
-  throw new ServerError(code as number, text, error, { status: message.status })
+  throw new ServerError(code, text, error, { status: message.status })
 }

@@ -250,7 +250,8 @@ export class Feed {
     if ([...own.values()].every((inventory) => inventory === undefined)) return catalog
     const sources = downstreams.map((downstream, at) => {
       const inventory = own.get(downstream)
-      return inventory === undefined ? catalog.sources[at] : this.#source(downstream.options, inventory)
+      const source = inventory === undefined ? catalog.sources[at] : undefined
+      return source ?? this.#source(downstream.options, inventory)
     })
     return buildCatalog(sources, this.#options, this.#legacyCatalog)
   }

@@ -58,7 +58,8 @@ export class Lists {
   async serve(call: Call): Promise<Outcome> {
     const direct = isBridge(call.caller.scope) ? await this.#directly(call) : undefined
     if (direct !== undefined) return direct
-    const row = KINDS[call.method]
+    // Cast: it serves these methods alone.
+    const row = KINDS[call.method]!
     await this.known(call.caller)
     const pending = this.#outdated(call.caller, row.kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
@@ -202,9 +203,10 @@ export class Lists {
     const all = this.#inScope(scope, principal)
     const isLost = ({ health$, inventory$ }: Downstream): boolean =>
       inventory$.value === undefined && (health$.value.state === 'failed' || health$.value.state === 'down')
-    const failure = all[0]?.health$.value.failure
-    if (failure === undefined || !all.every(isLost)) return undefined
-    return new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(all[0].options)
+    const [first] = all
+    const failure = first?.health$.value.failure
+    if (first === undefined || failure === undefined || !all.every(isLost)) return undefined
+    return new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(first.options)
   }
 
   /** With a principal: those its calls go to. */

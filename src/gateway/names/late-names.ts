@@ -72,8 +72,8 @@ const originalOf = ({ method, target, params }: Call, { options }: Downstream, i
   const ref = method === 'completion/complete' ? params.object('ref') : undefined
   const name = ref === undefined ? target : (ref.text('name') ?? ref.text('uri'))
   if (name === undefined || !isPrefixed) return name
-  const alias = Object.entries(options.alias).find(([, exposed]) => exposed === name)
-  if (alias !== undefined) return alias[0]
+  const alias = Object.keys(options.alias).find((original) => options.alias[original] === name)
+  if (alias !== undefined) return alias
   if (method === 'resources/read' || ref?.text('uri') !== undefined)
     return restoreUri(name, (prefix) => prefix === options.prefix)?.original
   const start = `${options.prefix}__`

@@ -118,6 +118,7 @@ export class Owners {
 
   /** A retry goes to the server that was asked first, also if it was renamed; an entry hidden meanwhile does not exist. */
   #goBack(call: Call, { server, original }: OpenedRound, view = this.#feed.viewOf(call.caller)): Route | undefined {
+    // Cast: only these methods have rounds.
     const kind = LISTED[call.method as keyof typeof LISTED]
     return findOriginal(view, kind, server, original)
   }

@@ -7,6 +7,7 @@ import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { Refusal } from '../../rpc/call.ts'
 import type { Call, Caller } from '../../rpc/call.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { ambiguousParam } from '../../wire/headers/param-headers.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { declaresApps, UI_EXTENSION } from '../../wire/protocol/apps.ts'
@@ -87,7 +88,7 @@ const withoutHidden = (headers: Call['unknownHeaders'], { hiddenHeaders }: CallR
 
 /** A server whose apps are switched off is not told that the host runs any (BRIDGING 3.16 rule 4). */
 const withoutApps = (caller: Caller): Caller => {
-  const extensions = Object.entries(caller.capabilities['extensions'] as object).filter(([name]) => name !== UI_EXTENSION)
+  const extensions = Object.entries(jsonObject(caller.capabilities['extensions']) ?? {}).filter(([name]) => name !== UI_EXTENSION)
   return { ...caller, capabilities: { ...caller.capabilities, extensions: Object.fromEntries(extensions) } }
 }
 

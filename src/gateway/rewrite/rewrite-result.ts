@@ -104,8 +104,9 @@ const limitCompletions = (result: Payload): boolean => {
   const completion = result.object('completion')
   const list = completion?.member('values')
   const values = list === undefined ? [] : elementsAt(result.bytes, list.start)
-  if (completion === undefined || list === undefined || values.length <= MAX_COMPLETIONS) return false
-  completion.replace({ start: values[MAX_COMPLETIONS - 1].end, end: list.end - 1 }, '')
+  const last = values[MAX_COMPLETIONS - 1]
+  if (completion === undefined || list === undefined || last === undefined || values.length === MAX_COMPLETIONS) return false
+  completion.replace({ start: last.end, end: list.end - 1 }, '')
   completion.set('hasMore', 'true')
   return true
 }

@@ -57,7 +57,7 @@ export class Asked {
     if (refusal !== undefined) {
       this.#note('undeclared')
       if ('error' in refusal)
-        this.#missing = { capabilities: CAPABILITIES[question.method], message: refusal.error.text('message') ?? '' }
+        this.#missing = { capabilities: CAPABILITIES[question.method] ?? {}, message: refusal.error.text('message') ?? '' }
       return refusal
     }
     // No request of this host may end with a question now (BRIDGING 3.13 rule 1).

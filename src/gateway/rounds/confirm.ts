@@ -7,7 +7,7 @@
  * router refuses a call that is not marked as confirmed where the tool it has found must be, so that no other path leads to one.
  */
 import { randomUUID } from 'node:crypto'
-import type { Seal } from '../../auth/seal.ts'
+import type { Purpose, Seal } from '../../auth/seal.ts'
 import { findAppTool } from '../../catalog/view/apps.ts'
 import type { Entry } from '../../catalog/inventory.ts'
 import { findTool } from '../../catalog/view/routes.ts'
@@ -28,8 +28,8 @@ import type { AskingRule } from '../unconfirmed.ts'
 import type { Rounds } from './rounds.ts'
 
 /** Of a question that was put, and of what a confirmed call brings back later. */
-const QUESTION = 'confirmation'
-const CONFIRMED = 'confirmed call'
+const QUESTION: Purpose<Later> = 'confirmation'
+const CONFIRMED: Purpose<Later> = 'confirmed call'
 /** The question's key among `inputRequests`. */
 const KEY = 'confirm'
 /** Of the arguments a person is shown at most this many characters. */
@@ -75,7 +75,7 @@ export class Confirmations {
 
   /** The state inside one of a confirmed call. */
   innerState(state: string): string | undefined {
-    return (this.#seal.open(CONFIRMED, state) as Later | undefined)?.state
+    return this.#seal.open(CONFIRMED, state)?.state
   }
 
   /** `hasPolicy`: a rule may ask about any call. */
@@ -136,9 +136,9 @@ export class Confirmations {
   }
 
   /** `undefined`: the state is not one of this purpose. Throws -32602 for one that is not for this call, or was used. */
-  #open(purpose: typeof QUESTION | typeof CONFIRMED, call: Call, toolset: string): Later | undefined {
+  #open(purpose: Purpose<Later>, call: Call, toolset: string): Later | undefined {
     const state = stateOf(call)
-    const ticket = state === undefined ? undefined : (this.#seal.open(purpose, state) as Later | undefined)
+    const ticket = state === undefined ? undefined : this.#seal.open(purpose, state)
     if (ticket === undefined) return undefined
     const expected = this.#ticketFor(call, toolset)
     const isOurs =

@@ -2,12 +2,12 @@
  * `requestState` on its way through us: what a server wants back is sealed together with who may bring it back, for which
  * request, at which endpoint, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
  */
-import type { Seal } from '../../auth/seal.ts'
+import type { Purpose, Seal } from '../../auth/seal.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { endpointKey, Refusal } from '../../rpc/call.ts'
 import type { Call, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
 
-const PURPOSE = 'requestState'
+const PURPOSE: Purpose<Sealed> = 'requestState'
 
 interface Sealed {
   readonly server: string
@@ -43,7 +43,7 @@ export class Rounds {
     if (call.params.isAbsent('requestState')) return undefined
     const token = call.params.text('requestState')
     if (token === undefined) throw new Refusal(-32602, 'params.requestState must be a string')
-    const sealed = this.#seal.open(PURPOSE, token) as Sealed | undefined
+    const sealed = this.#seal.open(PURPOSE, token)
     const isOurs =
       sealed !== undefined &&
       sealed.principal === call.caller.principal &&

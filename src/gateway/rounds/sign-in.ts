@@ -3,20 +3,21 @@
  * the call continues afterwards (BRIDGING 6.4; B239, B248). The host's rounds treat it like a request of the server.
  */
 import type { SignIn, SignInEnd, SignIns } from '../../auth/oauth/sign-ins.ts'
-import type { Seal } from '../../auth/seal.ts'
+import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Route } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
 import { elicitationIdFor } from '../../era/questions.ts'
 import { complete, ServerError } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
+import { memberOf } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { noteSignIn } from '../../rpc/record.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { URL_REQUIRED } from './url-required.ts'
 
-const PURPOSE = 'sign-in'
+const PURPOSE: Purpose<Sealed> = 'sign-in'
 const KEY = 'sign-in'
 
 /** What stands in the way of the server's own round while a person signs in. */
@@ -59,7 +60,7 @@ export class SignInRounds {
   }
 
   #open(resume: Resume | undefined): Sealed | undefined {
-    return this.#seal.open(PURPOSE, resume?.state ?? '') as Sealed | undefined
+    return this.#seal.open(PURPOSE, resume?.state ?? '')
   }
 
   /**
@@ -123,8 +124,7 @@ export class SignInRounds {
 }
 
 const takesUrls = ({ capabilities, session, revision }: Caller): boolean =>
-  (capabilities['elicitation'] as { url?: unknown } | undefined)?.url !== undefined &&
-  (session === undefined || revision >= '2025-11-25')
+  memberOf(capabilities['elicitation'], 'url') !== undefined && (session === undefined || revision >= '2025-11-25')
 
 /** A tool's result says it to the model; other methods have only an error. */
 const ended = ({ method }: Call, text: string): Outcome => {

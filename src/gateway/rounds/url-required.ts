@@ -7,6 +7,8 @@ import type { Asker } from '../../era/questions.ts'
 import { complete, Refusal } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Resume, ServerError } from '../../rpc/call.ts'
 import type { DeviationName } from '../../rpc/fidelity.ts'
+import { memberOf } from '../../values/json-object.ts'
+import { parseOwnJson } from '../../values/own-json.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { elementsAt } from '../../wire/message/members.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
@@ -72,11 +74,10 @@ const urlOf = (elicitation: Payload): string => elicitation.text('url') ?? ''
 
 /** The URLs that the host was asked to visit in the rounds before, if it has answered. */
 const visitedBefore = (resume: Resume | undefined): readonly string[] =>
-  resume?.maker === 'visit' && resume.responses !== undefined ? (JSON.parse(resume.state ?? '[]') as string[]) : []
+  resume?.maker === 'visit' && resume.responses !== undefined ? parseOwnJson(resume.state ?? '[]') : []
 
 const knowsUrls = ({ capabilities, session, revision }: Caller): boolean =>
-  (capabilities['elicitation'] as { url?: unknown } | undefined)?.url !== undefined &&
-  (session === undefined || revision >= '2025-11-25')
+  memberOf(capabilities['elicitation'], 'url') !== undefined && (session === undefined || revision >= '2025-11-25')
 
 /** What a retry brings to the server: the state of such a round is ours alone. */
 export const withoutVisits = (resume: Resume | undefined): Resume | undefined =>

@@ -7,6 +7,7 @@ import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import { LONGEST_TIMER_MS, pause } from '../../time/pause.ts'
+import { isInteger } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
@@ -90,9 +91,9 @@ const outcomeOf = (task: Payload): Outcome => {
   const error = task.object('error')
   const code = error?.value('code')
   const message = error?.text('message')
-  if (status !== 'failed' || error === undefined || !Number.isInteger(code) || message === undefined)
+  if (status !== 'failed' || error === undefined || !isInteger(code) || message === undefined)
     throw new Failure('bad_response', `a ${status} task without its ${status === 'failed' ? 'error' : 'result'}`)
-  throw new ServerError(code as number, message, Payload.at(join(error.parts())))
+  throw new ServerError(code, message, Payload.at(join(error.parts())))
 }
 
 /** Answers to what the task asks and was not answered yet; elicitations one after the other, as a person answers dialogs. */

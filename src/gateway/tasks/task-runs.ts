@@ -6,6 +6,7 @@ import type { Entry } from '../../catalog/inventory.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { Refusal, ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
+import { memberOf } from '../../values/json-object.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { declaresTasks, runsToolsAsTasks, TASKS, withTasks } from '../../wire/protocol/tasks.ts'
@@ -85,8 +86,8 @@ const readSupport = ({ raw }: Entry): Support => {
 /** -32021 for the extension: the server answers this call by a task or not at all ([ext tasks, Capability Negotiation]). */
 const isAskedForTasks = (error: unknown): boolean => {
   if (!(error instanceof ServerError) || error.code !== -32021) return false
-  const data = error.error.value('data') as { requiredCapabilities?: { extensions?: Record<string, unknown> } } | undefined
-  return data?.requiredCapabilities?.extensions?.[TASKS] !== undefined
+  const required = memberOf(error.error.value('data'), 'requiredCapabilities')
+  return memberOf(memberOf(required, 'extensions'), TASKS) !== undefined
 }
 
 /** The result of a task is read by a later request, which does not know the tool's limit: such a tool never becomes the host's task. */

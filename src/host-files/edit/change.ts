@@ -8,6 +8,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { asError } from '../../values/as-error.ts'
 import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
 import { makeFolder } from '../../make-folder.ts'
 import { EditError } from './text-format.ts'
@@ -42,7 +43,7 @@ export const readState = async (file: string): Promise<FileState> => {
     return { path, bytes }
   } catch (error) {
     if (error instanceof ChangeError) throw error
-    const { code } = error as NodeJS.ErrnoException
+    const { code } = asError(error)
     if (code === 'ENOENT') return { path, bytes: undefined }
     throw new ChangeError(`${file} cannot be read (${code}); check its permissions`, { cause: error })
   }
@@ -92,7 +93,7 @@ export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | und
   } catch (error) {
     await rm(temporary, { force: true })
     if (error instanceof ChangeError) throw error
-    throw new ChangeError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}); check its permissions`, {
+    throw new ChangeError(`${path} cannot be written (${asError(error).code}); check its permissions`, {
       cause: error,
     })
   }

@@ -7,7 +7,8 @@ const MAX_COMPARED = 600
 
 /** Lines that begin with ` `, `-` or `+`; gaps are one line `⋮`. Empty where the texts are equal. */
 export const diffLines = (before: string, after: string): readonly string[] => {
-  const [old, now] = [before, after].map((text) => (text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)))
+  const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/))
+  const [old, now] = [linesOf(before), linesOf(after)]
   let start = 0
   while (start < old.length && start < now.length && old[start] === now[start]) start++
   let end = 0
@@ -21,20 +22,23 @@ export const diffLines = (before: string, after: string): readonly string[] => {
 
 /** By the longest common subsequence. */
 const compare = (old: readonly string[], now: readonly string[]): readonly string[] => {
-  const [removed, added] = [old.map((line) => `- ${line}`), now.map((line) => `+ ${line}`)]
-  if (old.length > MAX_COMPARED || now.length > MAX_COMPARED) return [...removed, ...added]
-  const lengths = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1))
+  if (old.length > MAX_COMPARED || now.length > MAX_COMPARED)
+    return [...old.map((line) => `- ${line}`), ...now.map((line) => `+ ${line}`)]
+  const width = now.length + 1
+  const lengths = new Uint16Array((old.length + 1) * width)
+  // Cast: there is a length for each pair of lines, and for the ends.
+  const lengthAt = (i: number, j: number): number => lengths[i * width + j]!
   for (let i = old.length - 1; i >= 0; i--)
     for (let j = now.length - 1; j >= 0; j--)
-      lengths[i][j] = old[i] === now[j] ? lengths[i + 1][j + 1] + 1 : Math.max(lengths[i + 1][j], lengths[i][j + 1])
+      lengths[i * width + j] = old[i] === now[j] ? lengthAt(i + 1, j + 1) + 1 : Math.max(lengthAt(i + 1, j), lengthAt(i, j + 1))
   const lines: string[] = []
   let [i, j] = [0, 0]
   while (i < old.length || j < now.length) {
     if (i < old.length && j < now.length && old[i] === now[j]) {
       lines.push(`  ${old[i++]}`)
       j++
-    } else if (i < old.length && (j === now.length || lengths[i + 1][j] >= lengths[i][j + 1])) lines.push(removed[i++])
-    else lines.push(added[j++])
+    } else if (i < old.length && (j === now.length || lengthAt(i + 1, j) >= lengthAt(i, j + 1))) lines.push(`- ${old[i++]}`)
+    else lines.push(`+ ${now[j++]}`)
   }
   return lines
 }

@@ -71,6 +71,7 @@ const printed = (value: unknown, { indent, step, eol }: Layout): string =>
   JSON.stringify(value, null, step).replaceAll('\n', `${eol}${indent}`)
 
 const insertInline = (text: string, container: Node, member: string): string => {
+  // Cast: the container has members.
   const last = container.children!.at(-1)!
   const comma = commaAfter(text, last, endOf(container) - 1)
   if (comma !== undefined) return `${text.slice(0, comma + 1)} ${member}${text.slice(comma)}`
@@ -102,7 +103,7 @@ const remove = (text: string, steps: Steps): string => {
   const container = member?.parent
   if (member === undefined || container?.children === undefined) return text
   const at = container.children.indexOf(member)
-  const [before, after] = [container.children[at - 1] as Node | undefined, container.children[at + 1] as Node | undefined]
+  const [before, after] = [container.children[at - 1], container.children[at + 1]]
   const comma = commaAfter(text, member, endOf(container) - 1)
   const end = comma === undefined ? endOf(member) : comma + 1
   const start = text.lastIndexOf('\n', member.offset - 1) + 1

@@ -25,30 +25,34 @@ const open = (text: string): Document.Parsed => {
   return document
 }
 
-const parseYaml = (text: string): unknown => open(text).toJS({ maxAliasCount: 100 }) as unknown
+const parseYaml = (text: string): unknown => open(text).toJS({ maxAliasCount: 100 })
 
-type Block = YAMLMap | YAMLSeq
+/** In a parsed document, keys and items are nodes. */
+type Item = Pair<Node> | Node
+type Block = YAMLMap<Node> | YAMLSeq<Item>
+
+const isBlock = (node: unknown): node is Block => isMap(node) || isSeq(node)
 
 /** The member of a container under `step`. */
-const memberOf = (container: Block, step: string | number): Pair | Node | undefined =>
+const memberOf = (container: Block, step: string | number): Item | undefined =>
   isMap(container)
     ? container.items.find(({ key }) => (isScalar(key) ? String(key.value) : key) === step)
-    : (container.items[Number(step)] as Node | undefined)
+    : container.items[Number(step)]
 
-const valueOf = (member: Pair | Node | undefined): Node | undefined => {
+const valueOf = (member: Item | undefined): Node | undefined => {
   const value = isPair(member) ? member.value : member
   return isNode(value) ? value : undefined
 }
 
 /** Where the last character of a node stands, without comments and line ends behind it. */
-const endOf = (node: Node | Pair): number => {
+const endOf = (node: Item): number => {
   if (isPair(node)) {
     const value = valueOf(node)
     const isNothing = value === undefined || (isScalar(value) && value.value === null && value.range?.[0] === value.range?.[1])
-    return isNothing ? ((node.key as Node).range?.[1] ?? 0) + 1 : endOf(value)
+    return isNothing ? (node.key.range?.[1] ?? 0) + 1 : endOf(value)
   }
-  if ((isMap(node) || isSeq(node)) && node.flow !== true) {
-    const last = node.items.at(-1) as Pair | Node | undefined
+  if (isBlock(node) && node.flow !== true) {
+    const last = node.items.at(-1)
     if (last !== undefined) return endOf(last)
   }
   return node.range?.[1] ?? 0
@@ -62,12 +66,14 @@ const nextLine = (text: string, offset: number): number => {
 }
 const lineStart = (text: string, offset: number): number => text.lastIndexOf('\n', offset - 1) + 1
 
-const startOf = (text: string, member: Pair | Node): number => {
-  const node = (isPair(member) ? member.key : member) as Node
-  const at = node.range?.[0] ?? 0
+const startOf = (text: string, member: Item): number => {
+  const at = beginningOf(member)
   // An item of a list begins with its dash.
   return isPair(member) ? at : text.lastIndexOf('-', at)
 }
+
+/** Where a member or an item begins, without the dash of an item. */
+const beginningOf = (item: Item): number => (isPair(item) ? item.key : item).range?.[0] ?? 0
 
 const render = (value: unknown, indent: number, eol: string): string =>
   stringify(value, { lineWidth: 0, indent: 2, indentSeq: true })
@@ -83,35 +89,39 @@ const insert = (text: string, steps: Steps, value: unknown): string => {
   const document = open(text)
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const withEnd = (before: string): string => (before === '' || before.endsWith('\n') ? before : before + eol)
-  let container = document.contents as Node | null
+  let container: Node | null = document.contents
   let rest = steps
-  let above: Pair | undefined
-  while (rest.length > 1 && container !== null && (isMap(container) || isSeq(container)) && container.flow !== true) {
-    const member = memberOf(container, rest[0])
+  let above: Pair<Node> | undefined
+  while (rest.length > 1 && isBlock(container) && container.flow !== true) {
+    // Cast: it has steps.
+    const member = memberOf(container, rest[0]!)
     if (member === undefined) break
     above = isPair(member) ? member : undefined
     container = valueOf(member) ?? null
     rest = rest.slice(1)
   }
   const addition = nested(rest, value)
-  if ((isMap(container) || isSeq(container)) && container.flow === true && container.items.length > 0)
+  if (isBlock(container) && container.flow === true && container.items.length > 0)
     return insertInFlow(text, container, rest, value) ?? byDocument(document, steps, value, eol)
-  if ((isMap(container) || isSeq(container)) && container.flow !== true && container.items.length > 0) {
-    const items = container.items as (Pair | Node)[]
-    const first = startOf(text, items[0])
+  if (isBlock(container) && container.flow !== true && container.items.length > 0) {
+    const { items } = container
+    // Cast: it has items.
+    const first = startOf(text, items[0]!)
     const indent = first - lineStart(text, first)
     if (/\S/.test(text.slice(lineStart(text, first), first))) return byDocument(document, steps, value, eol)
+    // Cast: it has items.
     const at = nextLine(text, endOf(items.at(-1)!))
     return withEnd(text.slice(0, at)) + render(addition, indent, eol) + text.slice(at)
   }
   const isNothing = container === null || (isScalar(container) && container.value === null)
   if (isNothing && above === undefined) return insertAtEnd(text, addition, eol)
-  const isEmptyFlow = (isMap(container) || isSeq(container)) && container.items.length === 0
+  const isEmptyFlow = isBlock(container) && container.items.length === 0
   if (above === undefined || !(isNothing || isEmptyFlow)) return byDocument(document, steps, value, eol)
-  const key = above.key as Node
+  const { key } = above
   const start = key.range?.[0] ?? 0
   const indent = start - lineStart(text, start) + 2
   if (isEmptyFlow) {
+    // Cast: `isEmptyFlow` says that there is one.
     const [from, to] = container!.range ?? [0, 0]
     const line = nextLine(text, to)
     const kept = text.slice(0, from).trimEnd() + text.slice(to, line)
@@ -130,11 +140,11 @@ const insertInFlow = (text: string, container: Block, [step, ...rest]: Steps, va
   const member = step === undefined ? undefined : memberOf(container, step)
   if (member !== undefined) {
     const inner = valueOf(member)
-    return isMap(inner) || isSeq(inner) ? insertInFlow(text, inner, rest, value) : undefined
+    return isBlock(inner) ? insertInFlow(text, inner, rest, value) : undefined
   }
   const addition = nested(rest, value)
   const shown = isSeq(container) ? flowText(addition) : flowMembers({ [step ?? '']: addition }).join(', ')
-  const last = container.items.at(-1) as Pair | Node | undefined
+  const last = container.items.at(-1)
   const at = last === undefined ? (container.range?.[0] ?? 0) + 1 : endOf(last)
   return `${text.slice(0, at)}${last === undefined ? '' : ', '}${shown}${text.slice(at)}`
 }
@@ -165,18 +175,19 @@ const printed = (document: Document.Parsed, eol: string): string => document.toS
 
 const remove = (text: string, steps: Steps): string => {
   const document = open(text)
-  let container = document.contents as Node | null
+  let container: Node | null = document.contents
   for (const step of steps.slice(0, -1)) {
-    if (!isMap(container) && !isSeq(container)) return text
+    if (!isBlock(container)) return text
     container = valueOf(memberOf(container, step)) ?? null
   }
+  // Cast: nothing but members is removed.
   const last = steps.at(-1)!
-  const member = isMap(container) || isSeq(container) ? memberOf(container, last) : undefined
+  if (!isBlock(container)) return text
+  const member = memberOf(container, last)
   if (member === undefined) return text
+  if (container.flow === true) return removeFromFlow(text, container, member)
   const start = startOf(text, member)
-  const isBlock = (container as Block).flow !== true && !/\S/.test(text.slice(lineStart(text, start), start))
-  if ((container as Block).flow === true) return removeFromFlow(text, container as Block, member)
-  if (!isBlock) {
+  if (/\S/.test(text.slice(lineStart(text, start), start))) {
     document.deleteIn([...steps])
     return printed(document, text.includes('\r\n') ? '\r\n' : '\n')
   }
@@ -184,20 +195,19 @@ const remove = (text: string, steps: Steps): string => {
 }
 
 /** With the comma behind it, or that before it. */
-const removeFromFlow = (text: string, { items }: Block, member: Pair | Node): string => {
-  const all = items as (Pair | Node)[]
+const removeFromFlow = (text: string, { items }: Block, member: Item): string => {
+  const all: readonly Item[] = items
   const index = all.indexOf(member)
-  const beginning = (item: Pair | Node): number => ((isPair(item) ? item.key : item) as Node).range?.[0] ?? 0
   const next = all[index + 1]
   const before = all[index - 1]
-  const start = next === undefined && before !== undefined ? endOf(before) : beginning(member)
-  return text.slice(0, start) + text.slice(next === undefined ? endOf(member) : beginning(next))
+  const start = next === undefined && before !== undefined ? endOf(before) : beginningOf(member)
+  return text.slice(0, start) + text.slice(next === undefined ? endOf(member) : beginningOf(next))
 }
 
 /** Another text for a text of one line; anything else is `undefined`. */
 const replace = (text: string, steps: Steps, value: unknown): string | undefined => {
-  let node = open(text).contents as Node | null | undefined
-  for (const step of steps) node = isMap(node) || isSeq(node) ? valueOf(memberOf(node, step)) : undefined
+  let node: Node | null | undefined = open(text).contents
+  for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined
   const [start = 0, end = 0] = (isScalar(node) && node.range) || []
   if (end <= start || text.slice(start, end).includes('\n') || typeof value !== 'string') return undefined
   if (typeof steps.at(-1) === 'number' || (node !== null && node !== undefined && 'anchor' in node && node.anchor !== undefined))
@@ -214,8 +224,8 @@ const isPlain = (value: string): boolean => parseDocument(value, { logLevel: 'si
 
 /** The text with another value for a scalar of one line, at its place, all else byte for byte. Throws `EditError` where there is no such. */
 export const replaceScalar = (text: string, steps: Steps, value: string): string => {
-  let node = open(text).contents as Node | null | undefined
-  for (const step of steps) node = isMap(node) || isSeq(node) ? valueOf(memberOf(node, step)) : undefined
+  let node: Node | null | undefined = open(text).contents
+  for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined
   const [start = 0, end = 0] = (isScalar(node) && node.range) || []
   if (end <= start || text.slice(start, end).includes('\n')) throw new EditError(`holds no one-line value at ${steps.join('.')}`)
   // In flow style a plain scalar ends at a comma or a bracket: quotes are right everywhere.

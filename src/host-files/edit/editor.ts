@@ -101,21 +101,19 @@ const copied = (value: unknown): unknown => {
 
 /** What is at `steps`. */
 export const lookIn = (data: unknown, steps: Steps): unknown =>
-  steps.reduce<unknown>(
-    (inner, step) =>
-      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, step)
-        ? (inner as Record<string | number, unknown>)[step]
-        : undefined,
-    data,
-  )
+  steps.reduce<unknown>((inner, step) => (isContainer(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined), data)
 
+/** A mapping by its keys, or a list by its numbers. */
 type Container = Record<string | number, unknown>
+
+const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 
 const put = (data: unknown, steps: Steps, value: unknown): unknown => {
   const [step, ...rest] = steps
   if (step === undefined) return value
-  const isUsable = typeof data === 'object' && data !== null
-  const container = (isUsable ? data : typeof step === 'number' ? [] : {}) as Container
+  const isList = typeof step === 'number'
+  // Cast: TypeScript knows a list only by its numbers.
+  const container = isContainer(data) ? data : ((isList ? [] : {}) as Container)
   // A replaced member moves to the end of a list, as the texts do it; in a mapping the order is not compared.
   const inner = put(Object.hasOwn(container, step) ? container[step] : undefined, rest, value)
   if (Array.isArray(container) && rest.length === 0 && Object.hasOwn(container, step)) {
@@ -126,10 +124,11 @@ const put = (data: unknown, steps: Steps, value: unknown): unknown => {
 }
 
 const cut = (data: unknown, steps: Steps): unknown => {
-  const container = lookIn(data, steps.slice(0, -1)) as Container
+  const container = lookIn(data, steps.slice(0, -1))
+  // Cast: nothing but members is removed.
   const last = steps.at(-1)!
   if (Array.isArray(container)) container.splice(Number(last), 1)
-  else delete container[last]
+  else if (isContainer(container)) delete container[last]
   return data
 }
 

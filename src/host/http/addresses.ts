@@ -9,6 +9,7 @@ import type { ListenAddress, TcpAddress } from '../../transport/http1/server/con
 import { trustedProxies } from '../../transport/http1/server/connection/trusted-proxies.ts'
 import type { TrustedProxies } from '../../transport/http1/server/connection/trusted-proxies.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
+import { asError } from '../../values/as-error.ts'
 import { connectionsWithin } from '../limits/gauges.ts'
 import type { ListenerContext } from '../listener-context.ts'
 import type { Address, HostOptions } from '../options.ts'
@@ -139,7 +140,7 @@ export class Addresses {
       await listening.close()
       throw new OpenSocket(listening.tcp)
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
+      const { code } = asError(error)
       // A machine without IPv6 still has its other loopback address.
       const isNoIpv6 =
         'host' in address &&
@@ -151,7 +152,7 @@ export class Addresses {
         'host' in address
           ? { address: nameOf(address), port: address.port }
           : { address: nameOf(address), option: 'path' in address ? 'listen.unix' : 'listen.systemd' }
-      throw Object.assign(error as Error, facts)
+      throw Object.assign(asError(error), facts)
     }
   }
 

@@ -1,6 +1,8 @@
 /** Which share of the process's own limits is in use: file descriptors and heap. */
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
+import { asError } from '../../values/as-error.ts'
+import { memberOf } from '../../values/json-object.ts'
 
 export interface Gauges {
   /** Share of the file descriptors in use, 0 to 1; 0 where the system does not tell. Never throws. */
@@ -45,7 +47,7 @@ const countDescriptors = (max: number): number => {
       const { size } = statSync(folder)
       return folder === '/proc/self/fd' && size > 0 ? size : readdirSync(folder).length
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
+      const { code } = asError(error)
       if (code === 'EMFILE' || code === 'ENFILE') return max
     }
   return 0
@@ -76,8 +78,8 @@ const reportedMaxDescriptors = (): number | undefined => {
   const report: NodeJS.ProcessReport & { excludeNetwork?: boolean | undefined } = process.report
   const before = report.excludeNetwork
   report.excludeNetwork = true
-  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
+  const { userLimits }: { userLimits?: unknown } = report.getReport()
   report.excludeNetwork = before
-  const soft = userLimits?.open_files?.soft
+  const soft = memberOf(memberOf(userLimits, 'open_files'), 'soft')
   return typeof soft === 'number' ? soft : undefined
 }

@@ -3,6 +3,7 @@
  * The surprise: events are written behind the stream, many at a time, so that no host waits for the store; what was written in the last
  * hundredth of a second before a crash is lost.
  */
+import { parseOwnJson } from '../../values/own-json.ts'
 import type { Id } from '../../wire/message/envelope.ts'
 import { join } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -94,7 +95,7 @@ export const readStored = async (store: Store, name: string): Promise<ReadonlyMa
     return known
   }
   for (const text of await store.range(keyOf(name))) {
-    const entry = JSON.parse(text) as Entry
+    const entry = parseOwnJson<Entry>(text)
     if (entry[0] === 'open') streamOf(entry[1], entry[2] === undefined ? undefined : { id: entry[2], method: entry[3] ?? '' })
     else if (entry[0] === 'end') streamOf(entry[1]).isEnded = true
     else streamOf(entry[1]).events.push({ sequence: entry[2], text: entry[3], key: entry[4] })

@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseOwnJson } from '../../values/own-json.ts'
 
 export interface SessionFileOptions {
   /** Of state; `undefined`: a later process knows nothing. */
@@ -126,7 +127,7 @@ const readAll = (folder: string, name: string): Map<string, SessionEntry> => {
 /** A file that is missing or broken lists nothing. */
 const readEntries = (file: string): [string, SessionEntry][] => {
   try {
-    const rows = JSON.parse(readFileSync(file, 'utf8')) as [string, number, unknown?][]
+    const rows = parseOwnJson<[string, number, unknown?][]>(readFileSync(file, 'utf8'))
     const good = rows.filter(([digest, untilMs]) => DIGEST.test(digest) && untilMs > Date.now())
     return good.map(([digest, untilMs, fact]) => [digest, { untilMs, text: JSON.stringify(fact ?? null) }])
   } catch {

@@ -8,11 +8,12 @@
  * it came later, is on disk until its expiry, and in the store that replicas share: that a session has ended, and what its host has set.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Seal } from '../../auth/seal.ts'
+import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
-import type { Capabilities, Scope } from '../../rpc/call.ts'
+import type { Scope } from '../../rpc/call.ts'
 import type { Store } from '../../store/store.ts'
+import { isJsonObject } from '../../values/json-object.ts'
 import { readStored } from '../response/stored-events.ts'
 import type { StoredStream } from '../response/stored-events.ts'
 import { isLegacyRevision } from '../../wire/protocol/revisions.ts'
@@ -25,9 +26,9 @@ const MAX_ID_LENGTH = 1024
 const RANDOM_BYTES = 16
 /** Of an id that is not sealed. */
 const RANDOM_LENGTH = 22
-const PURPOSE = 'session'
+const PURPOSE: Purpose<readonly unknown[]> = 'session'
 /** Of an HTTP+SSE stream. */
-const STREAM = 'event stream'
+const STREAM: Purpose<readonly unknown[]> = 'event stream'
 /** Where sessions have no end. */
 const LONGEST_MS = 365 * 24 * 3_600_000
 /** Sessions of which more is kept than their id. */
@@ -102,7 +103,7 @@ export class SessionIds {
     if (id.length > MAX_ID_LENGTH) return undefined
     const { seal } = this.#options
     const facts = seal.open(PURPOSE, id) ?? seal.open(STREAM, id)
-    const home: unknown = Array.isArray(facts) ? facts[facts.length === 2 ? 1 : 8] : undefined
+    const home = facts?.[facts.length === 2 ? 1 : 8]
     return typeof home === 'string' ? home : undefined
   }
 
@@ -139,20 +140,21 @@ export class SessionIds {
   reopen(id: string, principal: string, scope: Scope): Reopened | undefined {
     if (id.length > MAX_ID_LENGTH || this.#ended.has(digestOf(id))) return undefined
     const facts = this.#options.seal.open(PURPOSE, id)
-    if (!Array.isArray(facts)) return undefined
-    const [revision, capabilities, clientInfo, owner, server, toolset, issuedMs] = facts as unknown[]
+    if (facts === undefined) return undefined
+    const [revision, capabilities, clientInfo, owner, server, toolset, issuedMs] = facts
     const sealed: Scope = {
-      server: (server as string | null) ?? undefined,
-      ...(toolset !== null && { toolset: toolset as string }),
+      server: typeof server === 'string' ? server : undefined,
+      ...(typeof toolset === 'string' && { toolset }),
     }
     if (typeof revision !== 'string' || !isLegacyRevision(revision)) return undefined
+    if (!isJsonObject(capabilities) || typeof issuedMs !== 'number') return undefined
     if (owner !== principal || !isSameEndpoint(sealed, scope)) return undefined
-    const introduction: Introduction = { revision, capabilities: capabilities as Capabilities, clientInfo, hops: 0 }
+    const introduction: Introduction = { revision, capabilities, clientInfo, hops: 0 }
     const settings = this.#settings.get(digestOf(id))?.text
     return {
       introduction,
       settings: settings === undefined ? NO_SETTINGS : readSettings(settings),
-      issuedMs: issuedMs as number,
+      issuedMs,
     }
   }
 

@@ -1,4 +1,5 @@
 /** What a legacy host sets by requests, and does not set again of its own accord: what goes on with its session goes on with these. */
+import { parseOwnJson } from '../../values/own-json.ts'
 import { isLogLevel } from '../../wire/protocol/methods.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { Payload } from '../../wire/message/payload.ts'
@@ -62,7 +63,7 @@ export const encodeSettings = ({
 
 /** Of a text that another version has written, what is understood. */
 export const readSettings = (text: string): SessionSettings => {
-  const { level, watched } = (JSON.parse(text) ?? {}) as { level?: unknown; watched?: unknown }
+  const { level, watched } = parseOwnJson<{ level?: unknown; watched?: unknown } | null>(text) ?? {}
   const uris = Array.isArray(watched) ? watched.filter((uri): uri is string => typeof uri === 'string') : []
   return { ...(isLogLevel(level) && { level }), ...(uris.length > 0 && { watched: uris }) }
 }

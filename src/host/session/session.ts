@@ -396,7 +396,8 @@ const keepFor = (running: Running, pending: Pending): void => {
 const remove = <T>(list: T[], item: T): boolean => {
   const at = list.indexOf(item)
   if (at === -1) return false
-  for (let next = at + 1; next < list.length; next++) list[next - 1] = list[next]
+  // Cast: `next` is below the length.
+  for (let next = at + 1; next < list.length; next++) list[next - 1] = list[next]!
   list.pop()
   return true
 }

@@ -7,6 +7,7 @@ import { readInitialize } from '../../era/host/legacy-host.ts'
 import { isModern } from '../../era/host/modern-host.ts'
 import { isBridge, Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Scope } from '../../rpc/call.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { EnvelopeError, idKey, readHostMessage } from '../../wire/message/envelope.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
@@ -164,7 +165,7 @@ export class StdioListener {
     }
     this.#modern.set(key, abort)
     const meta = message.params?.object('_meta')
-    this.#introduce((meta?.value(META.capabilities) ?? {}) as Capabilities, undefined, hopsIn(meta), meta?.value(META.clientInfo))
+    this.#introduce(jsonObject(meta?.value(META.capabilities)) ?? {}, undefined, hopsIn(meta), meta?.value(META.clientInfo))
     serveModern(
       message,
       { principal, scope, facts: PIPE_FACTS, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },

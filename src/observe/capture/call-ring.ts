@@ -44,21 +44,25 @@ const KEPT = 14
 const SIZE = 15
 const NUMBERS = 16
 
+/** Never present at run time: it ties a column to the type of its references. */
+declare const HOLDS: unique symbol
+type Column<T> = number & { readonly [HOLDS]?: T }
+
 // The references of a row.
-const METHOD = 0
-const PRINCIPAL = 1
-const SCOPE = 2
-const REVISION = 3
-const SESSION = 4
-const CLIENT = 5
-const TRANSPORT = 6
-const SERVER = 7
-const ORIGINAL = 8
-const NAME = 9
-const TRACE = 10
-const END = 11
-const HOP = 12
-const MORE = 13
+const METHOD: Column<string> = 0
+const PRINCIPAL: Column<string> = 1
+const SCOPE: Column<Scope> = 2
+const REVISION: Column<string> = 3
+const SESSION: Column<string | undefined> = 4
+const CLIENT: Column<unknown> = 5
+const TRANSPORT: Column<HostTransport | undefined> = 6
+const SERVER: Column<string | undefined> = 7
+const ORIGINAL: Column<string | undefined> = 8
+const NAME: Column<string | undefined> = 9
+const TRACE: Column<string | undefined> = 10
+const END: Column<CallEnd> = 11
+const HOP: Column<Hop> = 12
+const MORE: Column<More | undefined> = 13
 const REFS = 14
 
 const LANE_ENDS: readonly LaneFacts['end'][] = ['result', 'error', 'lost', 'open']
@@ -152,10 +156,10 @@ export class CallRing {
     return this.#number(place, KEPT)
   }
   principalAt(place: Place): string {
-    return this.#ref(place, PRINCIPAL) as string
+    return this.#ref(place, PRINCIPAL)
   }
   messagesAt(place: Place): readonly CapturedMessage[] {
-    const more = this.#ref(place, MORE) as More | undefined
+    const more = this.#ref(place, MORE)
     return more === undefined ? [] : messagesOf(more)
   }
 
@@ -166,23 +170,23 @@ export class CallRing {
 
   at(place: Place): CallFacts {
     const number = (column: number): number => this.#number(place, column)
-    const ref = (column: number): unknown => this.#ref(place, column)
-    const more = ref(MORE) as More | undefined
+    const ref = <T>(column: Column<T>): T => this.#ref(place, column)
+    const more = ref(MORE)
     return {
       id: number(ID),
-      method: ref(METHOD) as string,
-      principal: ref(PRINCIPAL) as string,
-      scope: ref(SCOPE) as Scope,
-      revision: ref(REVISION) as string,
-      sessionId: ref(SESSION) as string | undefined,
+      method: ref(METHOD),
+      principal: ref(PRINCIPAL),
+      scope: ref(SCOPE),
+      revision: ref(REVISION),
+      sessionId: ref(SESSION),
       clientInfo: ref(CLIENT),
-      transport: ref(TRANSPORT) as HostTransport | undefined,
+      transport: ref(TRANSPORT),
       replayOf: more?.replayOf,
-      name: ref(NAME) as string | undefined,
-      server: ref(SERVER) as string | undefined,
-      original: ref(ORIGINAL) as string | undefined,
+      name: ref(NAME),
+      server: ref(SERVER),
+      original: ref(ORIGINAL),
       ...(more?.needsSignIn && { needsSignIn: more.needsSignIn }),
-      traceId: ref(TRACE) as string | undefined,
+      traceId: ref(TRACE),
       atMs: number(AT),
       receivedMs: number(RECEIVED),
       startedMs: number(STARTED),
@@ -194,7 +198,7 @@ export class CallRing {
       lanes: more?.lanes ?? this.#laneAt(place),
       asks: more?.asks ?? [],
       deviations: more?.deviations ?? [],
-      end: ref(END) as CallEnd,
+      end: ref(END),
       request: more?.request,
       response: more?.response,
     }
@@ -217,7 +221,7 @@ export class CallRing {
     if (id === NO_LANE) return []
     return [
       {
-        hop: this.#ref(place, HOP) as Hop,
+        hop: this.#ref(place, HOP),
         id,
         kind: 'call',
         sentMs: this.#number(place, LANE_SENT),
@@ -261,7 +265,7 @@ export class CallRing {
     const block = this.#blockOf(place)
     if (block !== undefined) {
       const at = refAt(place)
-      const more = block.refs[at + MORE] as More | undefined
+      const more = this.#ref(place, MORE)
       if (more !== undefined) for (const message of messagesOf(more)) message.release()
       block.refs[at + MORE] = block.refs[at + NAME] = block.refs[at + END] = undefined
     }
@@ -292,8 +296,9 @@ export class CallRing {
   #number(place: Place, column: number): number {
     return this.#blockOf(place)?.numbers[numberAt(place) + column] ?? NEVER
   }
-  #ref(place: Place, column: number): unknown {
-    return this.#blockOf(place)?.refs[refAt(place) + column]
+  #ref<T>(place: Place, column: Column<T>): T {
+    // Cast: `#writeRefs` writes to each column what it is of. The callers pass places that are kept.
+    return this.#blockOf(place)?.refs[refAt(place) + column] as T
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Scope } from '../../rpc/call.ts'
 import { sessionLabel } from '../../rpc/session-label.ts'
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
+import { memberOf } from '../../values/json-object.ts'
 import type { Hide } from './body.ts'
 import { msOr, totalMsOf } from './call-facts.ts'
 import type { CallFacts } from './call-facts.ts'
@@ -129,8 +130,7 @@ const round = (ms: number): number => Math.round(ms * 100) / 100
 const MAX_HOST_CHARACTERS = 100
 
 const hostOf = (clientInfo: unknown): string | null => {
-  if (typeof clientInfo !== 'object' || clientInfo === null) return null
-  const { name, version } = clientInfo as { name?: unknown; version?: unknown }
+  const [name, version] = [memberOf(clientInfo, 'name'), memberOf(clientInfo, 'version')]
   if (typeof name !== 'string') return null
   return `${name}${typeof version === 'string' ? ` ${version}` : ''}`.slice(0, MAX_HOST_CHARACTERS).toWellFormed()
 }

@@ -4,13 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN } from '../../wire/protocol/revisions.ts'
+import { jsonObject, memberOf } from '../../values/json-object.ts'
 import type { Recorded, RecordedCall } from './recorded-file.ts'
-
-interface Request {
-  readonly id?: unknown
-  readonly method?: unknown
-  readonly params?: Readonly<Record<string, unknown>>
-}
 
 type Answer = { readonly result: unknown } | { readonly error: unknown }
 
@@ -38,18 +33,16 @@ export class Player {
 
   /** The answer to one line; `undefined`: it takes none. */
   answer(line: string): string | undefined {
-    let request: Request
+    let request: unknown
     try {
-      request = JSON.parse(line) as Request
+      request = JSON.parse(line)
     } catch {
       return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'the message is no JSON' } })
     }
-    if (typeof request !== 'object' || request === null || typeof request.method !== 'string' || request.id === undefined)
-      return undefined
-    const { id, method, params = {} } = request
-    const meta = params['_meta'] as Record<string, unknown> | undefined
-    const isModern = meta?.[VERSION_KEY] !== undefined
-    const { _meta, ...rest } = params
+    const { id, method, params } = jsonObject(request) ?? {}
+    if (typeof method !== 'string' || id === undefined) return undefined
+    const { _meta: meta, ...rest } = jsonObject(params) ?? {}
+    const isModern = memberOf(meta, VERSION_KEY) !== undefined
     const answer = this.#answer(method, rest)
     return JSON.stringify({ jsonrpc: '2.0', id, ...(isModern ? forModern(answer) : answer) })
   }

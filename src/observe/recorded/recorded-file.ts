@@ -3,6 +3,8 @@
  * --record` writes it, `mock` serves it. What was hidden when the calls were captured is hidden in it.
  */
 import type { CallDetail } from '../capture/captured.ts'
+import { isList, jsonObject, memberOf, parseJsonObject } from '../../values/json-object.ts'
+import type { UnknownObject } from '../../values/json-object.ts'
 
 /** Raised when a member changes its meaning. */
 const FORMAT = 1
@@ -31,29 +33,24 @@ export const formatRecorded = (detail: CallDetail): string => `${JSON.stringify(
 /** Throws an `Error` with the line that is wrong. Calls of which a side was not kept whole are left out. */
 export const readRecording = (text: string): Recorded => {
   const [head = '', ...lines] = text.split('\n').filter((line) => line.trim() !== '')
-  const header = parse(head, 1) as { trunkline?: unknown; format?: unknown; tools?: unknown }
-  if (header.trunkline !== 'recording' || !Array.isArray(header.tools))
-    throw new Error('line 1: this is no recording, as tail --record writes it')
-  if (header.format !== FORMAT)
-    throw new Error(`line 1: the recording has format ${String(header.format)}, this version reads ${FORMAT}`)
+  const { trunkline, format, tools } = parse(head, 1)
+  if (trunkline !== 'recording' || !isList(tools)) throw new Error('line 1: this is no recording, as tail --record writes it')
+  if (format !== FORMAT) throw new Error(`line 1: the recording has format ${String(format)}, this version reads ${FORMAT}`)
   const calls = lines.flatMap((line, at): RecordedCall[] => {
-    const { method, request, response } = parse(line, at + 2) as Partial<CallDetail>
+    const { method, request, response } = parse(line, at + 2)
     if (typeof method !== 'string') throw new Error(`line ${at + 2}: this is no captured call`)
-    if (request?.text === undefined || response?.text === undefined) return []
-    const { params } = parse(request.text, at + 2) as { params?: Record<string, unknown> }
-    const answer = parse(response.text, at + 2) as { result?: unknown; error?: unknown }
-    const { _meta, ...rest } = params ?? {}
-    return [{ method, params: rest, ...('error' in answer ? { error: answer.error } : { result: answer.result }) }]
+    const [asked, answered] = [memberOf(request, 'text'), memberOf(response, 'text')]
+    if (typeof asked !== 'string' || typeof answered !== 'string') return []
+    const { params } = parse(asked, at + 2)
+    const answer = parse(answered, at + 2)
+    const { _meta, ...rest } = jsonObject(params) ?? {}
+    return [{ method, params: rest, ...('error' in answer ? { error: answer['error'] } : { result: answer['result'] }) }]
   })
-  return { tools: header.tools as unknown[], calls }
+  return { tools, calls }
 }
 
-const parse = (json: string, line: number): object => {
-  try {
-    const value: unknown = JSON.parse(json)
-    if (typeof value === 'object' && value !== null) return value
-  } catch {
-    // Told below.
-  }
-  throw new Error(`line ${line}: expected a JSON object`)
+const parse = (json: string, line: number): UnknownObject => {
+  const value = parseJsonObject(json)
+  if (value === undefined) throw new Error(`line ${line}: expected a JSON object`)
+  return value
 }

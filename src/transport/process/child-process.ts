@@ -112,6 +112,7 @@ export class ChildProcessChannel implements Channel {
       this.#tree = await launcher(launch, { ...(onStderr && { onStderr }), ...(stderr && { stderr }) })
       this.#connect(this.#tree, events)
     } catch (error) {
+      // Cast: a launcher throws nothing else.
       this.#end(error as Failure)
       throw error
     }

@@ -5,6 +5,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
+import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Launch } from './process-group.ts'
 
@@ -57,7 +58,7 @@ const stateOf = async (file: string): Promise<FileState> => {
     await access(file, constants.X_OK)
     return 'runs'
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'EACCES' : 'ENOENT'
+    return asError(error).code === 'EACCES' ? 'EACCES' : 'ENOENT'
   }
 }
 

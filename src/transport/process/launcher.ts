@@ -5,6 +5,7 @@
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process'
 import { promisify } from 'node:util'
+import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { findCommand } from './find-command.ts'
 import type { PidJournal } from './pid-journal.ts'
@@ -32,8 +33,10 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   let wrapper: Promise<readonly string[]> | undefined
   return async (launch, events = {}) => {
     wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
-    const [file, ...args] = [...(await wrapper), isPosix ? await findCommand(launch) : launch.command, ...launch.args]
+    const command = isPosix ? await findCommand(launch) : launch.command
+    const [file = command, ...args] = [...(await wrapper), command, ...launch.args]
     const child = await spawned(launch, file, args, isPosix, stdio)
+    // Cast: it has been started.
     const pid = child.pid!
     const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
     if (journal !== undefined) await record(tree, journal)
@@ -53,7 +56,7 @@ const spawned = (
   stdio: StdioOptions,
 ): Promise<ChildProcessWithoutNullStreams> =>
   new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => reject(asFailure(launch, error as NodeJS.ErrnoException))
+    const fail = (error: unknown): void => reject(asFailure(launch, asError(error)))
     try {
       const child = spawn(file, args, {
         cwd: launch.cwd,
@@ -67,7 +70,7 @@ const spawned = (
       child.once('error', fail)
       child.once('spawn', () => {
         child.off('error', fail)
-        // The first three are pipes.
+        // Cast: the first three are pipes.
         resolve(child as ChildProcessWithoutNullStreams)
       })
     } catch (error) {

@@ -60,6 +60,7 @@ export class OutputTail {
     this.#lines.push(line)
     this.#bytes += line.length + LINE_OVERHEAD
     while (this.#bytes > this.#options.maxBytes) {
+      // Cast: the bytes are those of lines.
       this.#bytes -= this.#lines.shift()!.length + LINE_OVERHEAD
       this.#options.onDropped?.()
     }

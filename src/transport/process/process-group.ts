@@ -5,7 +5,7 @@
  * surprise: only `exit` is waited for, never `close`, which does not come while a grandchild holds a pipe (F-01).
  */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { Failure } from '../../wire/message/failure.ts'
 import { OutputTail, statedReason } from './output-tail.ts'
@@ -179,7 +179,7 @@ const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
 }
 
 /** The pipes of a child are sockets, which count; the type of `spawn` does not say so. */
-const bytesRead = (pipe: Readable): number => (pipe as Partial<Pick<Socket, 'bytesRead'>>).bytesRead ?? 0
+const bytesRead = (pipe: Readable): number => (pipe instanceof Socket ? pipe.bytesRead : 0)
 
 const ended = (stream: Readable): Promise<void> =>
   new Promise((resolve) => {

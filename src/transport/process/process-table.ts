@@ -5,6 +5,8 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { asError } from '../../values/as-error.ts'
+import { memberOf } from '../../values/json-object.ts'
 
 /** One living process. */
 export interface ProcessRow {
@@ -31,7 +33,7 @@ export const startTimeOf = async (pid: number, platform: NodeJS.Platform = proce
     return state.startsWith('Z') || start.length === 0 ? undefined : start.join('_').replaceAll(/\W/g, '_')
   } catch (error) {
     // `ps` ends with 1 where there is no such process.
-    if ((error as { code?: unknown }).code === 1) return undefined
+    if (memberOf(error, 'code') === 1) return undefined
     throw error
   }
 }
@@ -69,7 +71,7 @@ const rowOf = (pid: number): ProcessRow | undefined => {
   try {
     stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   } catch (error) {
-    if (ABSENT.has((error as NodeJS.ErrnoException).code)) return undefined
+    if (ABSENT.has(asError(error).code)) return undefined
     throw error
   }
   // The command's name, in parentheses, may itself hold spaces and parentheses.

@@ -106,8 +106,9 @@ export class LineFramer {
 const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
   const kept: Buffer[] = []
   let missing = count
-  for (let index = pieces.length - 1; index >= 0 && missing > 0; index--) {
-    const piece = pieces[index].subarray(-missing)
+  for (const whole of pieces.toReversed()) {
+    if (missing <= 0) break
+    const piece = whole.subarray(-missing)
     kept.unshift(piece)
     missing -= piece.length
   }

@@ -23,8 +23,11 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** The headers that an `inputSchema` annotates, or the first reason why the tool must not be listed (B220). */
 export const readParamHeaders = (inputSchema: Buffer): { headers: readonly ParamHeader[] } | { invalid: string } => {
-  const { headers, bad } = readAnnotations(inputSchema, 0)
-  return bad[0] === undefined ? { headers } : { invalid: bad[0].reason }
+  const {
+    headers,
+    bad: [first],
+  } = readAnnotations(inputSchema, 0)
+  return first === undefined ? { headers } : { invalid: first.reason }
 }
 
 /** A tool's JSON without the `x-mcp-header` members that break the rules; the valid ones stay. The same buffer if all are valid. */
@@ -54,12 +57,12 @@ export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): s
     let value: Span | undefined = { start: 0, end: args.length }
     for (const name of path) {
       const members: readonly Member[] = value === undefined ? [] : membersAt(args, value.start)
-      const same = members.filter(({ key }) => key === name)
+      const [first, ...others] = members.filter(({ key }) => key === name)
       const variant = members.find(({ key }) => isCaseVariant(key, name))
       if (variant !== undefined)
         return `the argument ${JSON.stringify(variant.key)} differs from ${JSON.stringify(name)} only in case`
-      if (same.length > 1) return `the argument ${JSON.stringify(name)} is repeated`
-      value = same[0]
+      if (others.length > 0) return `the argument ${JSON.stringify(name)} is repeated`
+      value = first
     }
   }
   return undefined
@@ -148,10 +151,10 @@ const childPath = (path: readonly string[] | undefined, keyword: string, key: st
   path !== undefined && keyword === 'properties' ? [...path, key] : undefined
 
 const judge = (bytes: Buffer, members: readonly Member[], path: readonly string[] | undefined, found: Annotations): void => {
-  const annotations = members.filter((member) => member.key === ANNOTATION)
+  const [first, ...others] = members.filter((member) => member.key === ANNOTATION)
   const typeMember = lastMember(members, 'type')
   const type = typeMember && stringAt(bytes, typeMember)
-  const name = stringAt(bytes, annotations[0])
+  const name = first && stringAt(bytes, first)
   const refuse = (reason: string): void => {
     const place = path === undefined || path.length === 0 ? '' : ` of ${path.join('.')}`
     found.bad.push({
@@ -160,7 +163,7 @@ const judge = (bytes: Buffer, members: readonly Member[], path: readonly string[
     })
   }
   if (path === undefined || path.length === 0) return refuse('stands where no chain of "properties" leads')
-  if (annotations.length > 1) return refuse('is repeated')
+  if (others.length > 0) return refuse('is repeated')
   if (name === undefined || !TOKEN.test(name)) return refuse('is not a header token')
   if (!isParamType(type)) return refuse(`needs the type string, integer or boolean, not ${type ?? 'none'}`)
   const isTaken = found.headers.some((header) => header.name.toLowerCase() === name.toLowerCase())

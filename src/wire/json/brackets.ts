@@ -16,15 +16,16 @@ export class Brackets {
       this.#bits = more
     }
     const bit = 1 << (this.#size & 7)
-    if (isObject) this.#bits[at] |= bit
-    else this.#bits[at] &= ~bit
+    // Cast: there is a byte for each eight brackets.
+    if (isObject) this.#bits[at]! |= bit
+    else this.#bits[at]! &= ~bit
     this.#size++
   }
 
-  /** Whether the innermost one is an object; false without any. */
+  /** Whether the innermost one is an object; false without any. Cast: `last` is of a bracket that is open. */
   get isObject(): boolean {
     const last = this.#size - 1
-    return last >= 0 && (this.#bits[last >> 3] & (1 << (last & 7))) !== 0
+    return last >= 0 && (this.#bits[last >> 3]! & (1 << (last & 7))) !== 0
   }
 
   pop(): void {

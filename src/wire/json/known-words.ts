@@ -31,14 +31,15 @@ const interned = (texts: readonly string[]): readonly string[] =>
 
 const SLOTS = 256
 
-/** Length, first and last byte tell almost all words apart. */
-const slotOf = (length: number, first: number, last: number): number => (length * 13 + first * 5 + last * 5) & (SLOTS - 1)
+/** Length, first and last byte tell almost all words apart. Cast: at least one byte stands from `start` to `end`. */
+const slotIn = (bytes: Buffer, start: number, end: number): number =>
+  ((end - start) * 13 + bytes[start]! * 5 + bytes[end - 1]! * 5) & (SLOTS - 1)
 
 const bySlot = (): readonly (Word | undefined)[] => {
   const slots = Array.from<Word | undefined>({ length: SLOTS })
   for (const text of interned(WORDS)) {
     const bytes = Buffer.from(text, 'latin1')
-    const slot = slotOf(bytes.length, bytes[0], bytes[bytes.length - 1])
+    const slot = slotIn(bytes, 0, bytes.length)
     slots[slot] = { text, bytes, next: slots[slot] }
   }
   return slots
@@ -48,7 +49,7 @@ const BY_SLOT = bySlot()
 /** The word that stands from `start` to `end`, if it is one. */
 export const wordAt = (bytes: Buffer, start: number, end: number): string | undefined => {
   if (start >= end) return undefined
-  let word = BY_SLOT[slotOf(end - start, bytes[start], bytes[end - 1])]
+  let word = BY_SLOT[slotIn(bytes, start, end)]
   while (word !== undefined && !isAt(word.bytes, bytes, start, end)) word = word.next
   return word?.text
 }

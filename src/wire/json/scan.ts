@@ -5,6 +5,8 @@
  * spans. Only listed keys are decoded. The surprise: on `lenient` input (configured servers) only the beginning of a string is
  * checked, so a later control character is not found. The scan kernel skips values where enough bytes follow. Where it cannot
  * decide, or is missing, this scanner reads every byte.
+ *
+ * Cast: `!` behind a byte that stands below the length of its buffer.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { deepValueEnd } from './deep-value.ts'
@@ -233,7 +235,7 @@ export class Scanner {
     const first = position + beginning.length
     const last = Math.min(first + MAX_SHORT, bytes.length - 1)
     for (let at = first; at < last; at++) {
-      const byte = bytes[at]
+      const byte = bytes[at]!
       if (byte === QUOTE) {
         if (bytes[at + 1] !== CLOSE_BRACE) return false
         this.position = at + 2
@@ -346,7 +348,7 @@ export class Scanner {
   }
 }
 
-const byteAt = (bytes: Buffer, at: number): number => (at < bytes.length ? bytes[at] : END)
+const byteAt = (bytes: Buffer, at: number): number => (at < bytes.length ? bytes[at]! : END)
 
 const checkKey = (key: string, at: number, found: readonly Member[], deciding: DecidingKeys): void => {
   if (deciding.has(key)) {

@@ -1,6 +1,8 @@
 /**
  * Tokens of JSON text: the ends of strings, numbers, words and white space. Each function takes the offset of a token and returns the
  * offset after it. Throws `ScanError` for an invalid token.
+ *
+ * Cast: `!` behind a byte that stands below the length of its buffer.
  */
 import { DOUBT, Kernel, MORE } from '../kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
@@ -19,12 +21,12 @@ const SPARSE_BYTES = 512
 /** From here on a native search is faster than a loop. */
 const LONG_STRING = 64
 /** What follows a backslash, but for `u`. */
-const ESCAPES: readonly number[] = Array.from('"\\/bfnrt', (character) => character.charCodeAt(0))
+const ESCAPES: readonly (number | undefined)[] = Array.from('"\\/bfnrt', (character) => character.charCodeAt(0))
 
 /** Where no white space stands, from `at` on. */
 export const afterSpace = (bytes: Buffer, at: number): number => {
   let next = at
-  while (next < bytes.length && isSpace(bytes[next])) next++
+  while (next < bytes.length && isSpace(bytes[next]!)) next++
   return next
 }
 
@@ -37,7 +39,7 @@ export const stringEnd = (bytes: Buffer, from: number, strict: boolean, isPlain 
   let end = Math.min(from + (strict ? CHECKED_STRING : SHORT_STRING), bytes.length)
   for (;;) {
     while (at < end) {
-      const byte = bytes[at]
+      const byte = bytes[at]!
       if (byte === QUOTE) return at + 1
       if (byte === BACKSLASH) at = escapeEnd(bytes, at)
       else if (byte < 0x20) throw syntax('control character in a string', at)
@@ -63,6 +65,7 @@ export const restOfString = (bytes: Buffer, from: number, isPlain = false): numb
 export const decodeString = (bytes: Buffer, start: number, end: number): string => {
   if (!hasEscape(bytes, start, end)) return bytes.toString('utf8', start, end)
   try {
+    // Cast: the offsets stand inside two quotes, so it is a string or does not parse.
     return JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string
   } catch (cause) {
     throw new ScanError('syntax', `bad escape in the string at byte ${start - 1}`, start - 1, { cause })
@@ -112,7 +115,8 @@ const escapeEnd = (bytes: Buffer, at: number): number => {
     if (!ESCAPES.includes(bytes[at + 1])) throw syntax('bad escape', at)
     return at + 2
   }
-  for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(bytes[digit])) throw syntax('bad \\u escape', digit)
+  // Cast: what stands behind the end is no number, and no comparison with it holds.
+  for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(bytes[digit]!)) throw syntax('bad \\u escape', digit)
   return at + 6
 }
 
@@ -120,14 +124,14 @@ const numberEnd = (bytes: Buffer, from: number): number => {
   let at = bytes[from] === 0x2d ? from + 1 : from
   at = bytes[at] === 0x30 ? at + 1 : digitsEnd(bytes, at)
   if (at < bytes.length && bytes[at] === 0x2e) at = digitsEnd(bytes, at + 1)
-  if (at >= bytes.length || (bytes[at] | 0x20) !== 0x65) return at
+  if (at >= bytes.length || (bytes[at]! | 0x20) !== 0x65) return at
   const isSigned = bytes[at + 1] === 0x2b || bytes[at + 1] === 0x2d
   return digitsEnd(bytes, isSigned ? at + 2 : at + 1)
 }
 
 const digitsEnd = (bytes: Buffer, from: number): number => {
   let at = from
-  while (at < bytes.length && isDigit(bytes[at])) at++
+  while (at < bytes.length && isDigit(bytes[at]!)) at++
   if (at === from) throw syntax('expected a digit', at)
   return at
 }
@@ -140,7 +144,7 @@ const wordEnd = (bytes: Buffer, at: number, word: 'true' | 'false' | 'null'): nu
 
 /** A string, a number or a word. */
 export const scalarEnd = (bytes: Buffer, at: number, strict: boolean, isPlain = false): number => {
-  const byte = at < bytes.length ? bytes[at] : END
+  const byte = at < bytes.length ? bytes[at]! : END
   if (byte === QUOTE) return stringEnd(bytes, at, strict, isPlain)
   if (byte === 0x2d || isDigit(byte)) return numberEnd(bytes, at)
   if (byte === 0x74) return wordEnd(bytes, at, 'true')

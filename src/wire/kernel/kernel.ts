@@ -89,9 +89,11 @@ export class Kernel {
   }
 
   static #load(): Kernel | undefined {
+    // Cast: the types of Node do not declare it.
     const api = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly
     if (api === undefined) return undefined
     try {
+      // Cast: `scripts/kernel.ts` has built it.
       return new Kernel(new api.Instance(new api.Module(Buffer.from(KERNEL_BASE64, 'base64'))).exports as Exports)
     } catch {
       return undefined
@@ -112,7 +114,8 @@ export class Kernel {
 
   /** Objects, arrays, strings, numbers and words of the value that was skipped, itself included. */
   get values(): number {
-    return this.#state[VALUES]
+    // Cast: the state has this word.
+    return this.#state[VALUES]!
   }
 
   /** The offset behind the closing quote of the string of which `at` is inside, not escaped; `MORE`; or `DOUBT`. All of it is checked. */
@@ -135,7 +138,8 @@ export class Kernel {
       const end = this.#window(this.#skipString, bytes, from, to)
       if (end >= 0) return end
       from = this.searchedTo = to
-      if (size === WINDOW_BYTES && state[QUOTES] < SPARSE_QUOTES) return MORE
+      // Cast: the state has this word.
+      if (size === WINDOW_BYTES && state[QUOTES]! < SPARSE_QUOTES) return MORE
       size = Math.min(4 * size, WINDOW_BYTES)
     }
     return MORE
@@ -157,7 +161,8 @@ export class Kernel {
   /** The state after it, and the brackets that are open. @internal of `ValueSkip`. */
   save(into: Int32Array): Uint32Array<ArrayBuffer> {
     into.set(this.#state)
-    return this.#stack.slice(0, into[DEPTH] + 1)
+    // Cast: the state has this word.
+    return this.#stack.slice(0, into[DEPTH]! + 1)
   }
 
   #begin(checks: Checks): void {
@@ -212,8 +217,8 @@ export class ValueSkip {
   get isEscaped(): boolean {
     return this.#state[ESCAPED] === 1
   }
-  /** The brackets that are open, from the outside in; true: an object. */
+  /** The brackets that are open, from the outside in; true: an object. Cast: the state has this word. */
   get open(): readonly boolean[] {
-    return Array.from(this.#stack.subarray(1, this.#state[DEPTH] + 1), (word) => word >= OBJECT_BIT)
+    return Array.from(this.#stack.subarray(1, this.#state[DEPTH]! + 1), (word) => word >= OBJECT_BIT)
   }
 }

@@ -202,7 +202,8 @@ const objectOf = (bytes: Buffer, member: Member | undefined): Payload | undefine
   member?.members && new Payload(bytes, member, member.members)
 
 const idText = (bytes: Buffer, span: Span): Id | undefined => {
-  const first = bytes[span.start]
+  // Cast: a value has at least one byte.
+  const first = bytes[span.start]!
   const isString = first === 0x22
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined

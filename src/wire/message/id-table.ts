@@ -59,7 +59,7 @@ export class IdTable<T> {
 
   /** A copy of the current values, in no order. */
   values(): T[] {
-    return this.#values.filter((_value, at) => this.#ids[at] !== NONE) as T[]
+    return this.#values.filter((value) => value !== undefined)
   }
 
   /** The place of `id`, or the free place where it would stand. */

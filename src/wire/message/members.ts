@@ -42,14 +42,16 @@ export const lastMember = (members: readonly Member[], key: string): Member | un
 /** The edits that leave out some members of one object, with the commas that belonged to them. */
 export const cutMembers = (members: readonly Member[], isCut: (member: Member) => boolean): Edit[] => {
   const edits: Edit[] = []
+  // Cast: `from` and `to` are of members.
   for (let from = 0; from < members.length; from++) {
-    if (!isCut(members[from])) continue
+    const first = members[from]!
+    if (!isCut(first)) continue
     let to = from
-    while (to + 1 < members.length && isCut(members[to + 1])) to++
-    const behind = members.at(to + 1)
-    const before = from === 0 ? undefined : members[from - 1]
-    if (behind !== undefined) edits.push({ start: members[from].keyStart, end: behind.keyStart, text: '' })
-    else edits.push({ start: before === undefined ? members[from].keyStart : before.end, end: members[to].end, text: '' })
+    let behind = members[to + 1]
+    while (behind !== undefined && isCut(behind)) behind = members[++to + 1]
+    const before = members[from - 1]
+    if (behind !== undefined) edits.push({ start: first.keyStart, end: behind.keyStart, text: '' })
+    else edits.push({ start: before === undefined ? first.keyStart : before.end, end: members[to]!.end, text: '' })
     from = to
   }
   return edits

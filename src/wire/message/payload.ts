@@ -4,6 +4,8 @@
  * `parts()` yields slices of the original bytes with the changes between them. Unchanged parts keep number text, key order and white
  * space (BRIDGING 2.6). Changes are stored as text in place of a member, text for new members in front, and replacements of spans
  * deeper inside.
+ *
+ * Cast: `!` behind what stands at an index that `#indexOf` has found or a loop counts.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { isDeeperThan } from '../json/deep-value.ts'
@@ -41,7 +43,8 @@ export const byteLength = (parts: Parts): number => {
 }
 
 export const join = (parts: Parts): Buffer => {
-  if (parts.length === 1) return bufferOf(parts[0])
+  const [only] = parts
+  if (only !== undefined && parts.length === 1) return bufferOf(only)
   const joined = Buffer.allocUnsafe(byteLength(parts))
   let at = 0
   for (const part of parts) {
@@ -54,7 +57,7 @@ export const join = (parts: Parts): Buffer => {
 /** The same bytes as a string of one character per byte: cheaper to append to text that is written as latin1 than a buffer is. */
 export const latin1Of = (parts: Parts): string => {
   let text = ''
-  for (const part of parts) text += part.length === 1 ? String.fromCharCode(part[0]) : bufferOf(part).toString('latin1')
+  for (const part of parts) text += part.length === 1 ? String.fromCharCode(part[0]!) : bufferOf(part).toString('latin1')
   return text
 }
 
@@ -123,7 +126,7 @@ export class Payload implements JsonObject {
 
   #indexOf(key: string): number {
     const { members } = this
-    for (let index = members.length - 1; index >= 0; index--) if (members[index].key === key) return index
+    for (let index = members.length - 1; index >= 0; index--) if (members[index]!.key === key) return index
     return NONE
   }
 
@@ -136,7 +139,7 @@ export class Payload implements JsonObject {
     const index = this.#indexOf(key)
     if (index === NONE) return !this.has(key)
     const made = this.#changed?.[index]
-    return made === CUT || (made === undefined && this.bytes[this.members[index].start] === NULL)
+    return made === CUT || (made === undefined && this.bytes[this.members[index]!.start] === NULL)
   }
 
   /** The received bytes of the value, or `undefined`. */
@@ -180,7 +183,7 @@ export class Payload implements JsonObject {
     if (index === NONE) return undefined
     const known = this.#nested?.[index]
     if (known !== undefined) return known
-    const member = this.members[index]
+    const member = this.members[index]!
     if (this.bytes[member.start] !== OPEN_BRACE) return undefined
     const nested =
       member.members === undefined ? Payload.at(this.bytes, member.start) : new Payload(this.bytes, member, member.members)
@@ -249,7 +252,7 @@ export class Payload implements JsonObject {
       const changed = (this.#changed ??= places(this.members))
       changed[index] = made
       // Earlier values of a repeated key are removed.
-      for (let earlier = index - 1; earlier >= 0; earlier--) if (this.members[earlier].key === key) changed[earlier] = CUT
+      for (let earlier = index - 1; earlier >= 0; earlier--) if (this.members[earlier]!.key === key) changed[earlier] = CUT
     } else if (made !== CUT) (this.#added ??= new Map()).set(key, made)
   }
 
@@ -264,7 +267,7 @@ export class Payload implements JsonObject {
     for (let index = 0; index < members.length; index++) {
       const made = changed?.[index]
       if (made === CUT) continue
-      const member = members[index]
+      const member = members[index]!
       // The text between members is kept; after a removed member it is one comma.
       if (previous === NONE) at = index === 0 ? at : member.keyStart
       else if (previous !== index - 1) {

@@ -54,7 +54,8 @@ export class Splice {
     for (const piece of this.#pieces) {
       const { bytes, start, end } = piece
       if (end - start > SHORT_BYTES) joined.set(sliceOf(piece), at)
-      else for (let index = start, to = at; index < end; index++) joined[to++] = bytes[index]
+      // Cast: `index` is below the length of the bytes.
+      else for (let index = start, to = at; index < end; index++) joined[to++] = bytes[index]!
       at += end - start
     }
     return joined

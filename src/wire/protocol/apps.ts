@@ -1,4 +1,5 @@
 /** MCP Apps by name: the extension under which hosts and servers of either era declare them ([ext apps, Capability Negotiation]). */
+import { memberOf } from '../../values/json-object.ts'
 
 export const UI_EXTENSION = 'io.modelcontextprotocol/ui'
 
@@ -7,4 +8,4 @@ export const APPS_EXTENSION = { [UI_EXTENSION]: { mimeTypes: ['text/html;profile
 
 /** Whether the capabilities of a host or a server declare apps. */
 export const declaresApps = (capabilities: Readonly<Record<string, unknown>>): boolean =>
-  (capabilities['extensions'] as Readonly<Record<string, unknown>> | undefined)?.[UI_EXTENSION] !== undefined
+  memberOf(capabilities['extensions'], UI_EXTENSION) !== undefined

@@ -22,6 +22,7 @@ const BOTH: readonly Era[] = ['legacy', 'modern']
 const LEGACY: readonly Era[] = ['legacy']
 const MODERN: readonly Era[] = ['modern']
 
+// Cast: an object without prototype.
 export const METHODS: Readonly<Record<string, MethodRow>> = Object.assign(Object.create(null) as Record<string, MethodRow>, {
   initialize: { eras: LEGACY, way: 'listener' },
   'server/discover': { eras: MODERN, way: 'listener', cacheable: true },
@@ -74,6 +75,7 @@ export const isVendorNotification = (method: string): boolean => !OWN_NOTIFICATI
 
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
+// Cast: `includes` takes nothing else.
 export const isLogLevel = (text: unknown): text is LogLevel => LOG_LEVELS.includes(text as LogLevel)
 /** Whether `level` is at least as severe as `minimum`. */
 export const reaches = (level: LogLevel, minimum: LogLevel): boolean => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(minimum)

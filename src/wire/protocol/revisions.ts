@@ -12,8 +12,8 @@ export const OLDEST_LEGACY: LegacyRevision = '2024-11-05'
 export const LATEST_LEGACY: LegacyRevision = '2025-11-25'
 export const MODERN: ModernRevision = '2026-07-28'
 
-export const isLegacyRevision = (text: string): text is LegacyRevision => (LEGACY_REVISIONS as readonly string[]).includes(text)
-export const isModernRevision = (text: string): text is ModernRevision => (MODERN_REVISIONS as readonly string[]).includes(text)
+export const isLegacyRevision = (text: string): text is LegacyRevision => LEGACY_REVISIONS.some((revision) => revision === text)
+export const isModernRevision = (text: string): text is ModernRevision => MODERN_REVISIONS.some((revision) => revision === text)
 export const isRevision = (text: string): text is Revision => isLegacyRevision(text) || isModernRevision(text)
 
 /** The revisions that hosts may use, first and last included (`listen.revisions`). */

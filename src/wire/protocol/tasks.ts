@@ -1,4 +1,5 @@
 /** Names shared by both generations of tasks ([ext tasks]; [2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
+import { jsonObject, memberOf } from '../../values/json-object.ts'
 
 /** The extension of 2026-07-28, under `extensions` of either side's capabilities. */
 export const TASKS = 'io.modelcontextprotocol/tasks'
@@ -22,17 +23,12 @@ export const withoutTasks = (capabilities: Capabilities): Capabilities => {
 }
 
 /** Whether a legacy server lets `tools/call` be made a task. */
-export const runsToolsAsTasks = (capabilities: Capabilities): boolean => {
-  const { tasks } = capabilities as { tasks?: { requests?: { tools?: { call?: unknown } } } }
-  return tasks?.requests?.tools?.call !== undefined
-}
+export const runsToolsAsTasks = ({ tasks }: Capabilities): boolean =>
+  memberOf(memberOf(memberOf(tasks, 'requests'), 'tools'), 'call') !== undefined
 
 const TERMINAL: ReadonlySet<string | undefined> = new Set(['completed', 'failed', 'cancelled'])
 
 /** Whether the status is final. */
 export const isTerminal = (status: string | undefined): boolean => TERMINAL.has(status)
 
-const extensionsOf = (capabilities: Capabilities): Readonly<Record<string, unknown>> | undefined => {
-  const { extensions } = capabilities as { extensions?: Readonly<Record<string, unknown>> }
-  return extensions
-}
+const extensionsOf = ({ extensions }: Capabilities): Capabilities | undefined => jsonObject(extensions)

@@ -49,7 +49,7 @@ test('each caller reaches the server by a token of its own, and its token for th
     expect(await host.call('tools/call', { name: 'a__echo', arguments: {} })).toMatchObject({ resultType: 'complete' })
   }
   expect(issuer.exchanges.map((params) => params.get('subject_token'))).toEqual(tokens.map((reply) => reply.access_token))
-  expect(Object.fromEntries(issuer.exchanges[0])).toMatchObject({ audience: 'orders', scope: 'orders.read' })
+  expect(Object.fromEntries(issuer.exchanges[0]!)).toMatchObject({ audience: 'orders', scope: 'orders.read' })
   for (const { access_token: token } of tokens) expect(sent.join()).not.toContain(token)
   const used = sent.flatMap((text) => /"authorization":"Bearer (access-[^"]+)"/.exec(text)?.[1] ?? [])
   expect(new Set(used).size).toBe(2)
@@ -140,12 +140,12 @@ test('B250 two hosts of one caller that call by turns, each with its own token, 
   const [one, two] = await Promise.all(tokens.map((token) => modernHttp.connect(stage.gateway, { token: () => token })))
   const exchanged = (): unknown[] => stage.issuer.exchanges.map((params) => params.get('subject_token'))
   for (let turn = 0; turn < 5; turn++)
-    for (const host of [one, two]) expect(await host.call('tools/call', CALL)).not.toHaveProperty('isError', true)
+    for (const host of [one, two]) expect(await host!.call('tools/call', CALL)).not.toHaveProperty('isError', true)
   expect(exchanged().sort()).toEqual([...tokens].sort())
   stage.issuer.expire()
-  for (const host of [one, two]) expect(await host.call('tools/call', CALL)).not.toHaveProperty('isError', true)
+  for (const host of [one, two]) expect(await host!.call('tools/call', CALL)).not.toHaveProperty('isError', true)
   expect(exchanged().length).toBeLessThanOrEqual(4)
-  for (const host of [one, two]) await host[Symbol.asyncDispose]()
+  for (const host of [one, two]) await host![Symbol.asyncDispose]()
 })
 
 test('F-17 a caller whose token the issuer does not exchange gets 401, so that its host signs in again; a second refused token does not, since that would not end', async () => {

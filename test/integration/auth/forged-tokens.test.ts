@@ -149,7 +149,7 @@ describe('forged tokens', () => {
       '{"error":"invalid_token","error_description":"a valid access token for this endpoint is needed"}',
     )
     // The operator is told why, without the token.
-    const [{ facts, text }] = gateway.log.entries
+    const { facts, text } = gateway.log.entries[0]!
     expect([text, facts]).toEqual([
       'a token was rejected',
       expect.objectContaining({ claim: expect.any(String), expected: expect.any(String), got: expect.any(String) }),

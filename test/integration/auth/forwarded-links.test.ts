@@ -49,7 +49,7 @@ const scene = async (): Promise<Scene> => {
 const linkFor = async (host: Host): Promise<string> => {
   const { inputRequests } = await host.call('tools/call', SIGN_IN)
   const { 'sign-in': question } = inputRequests as Record<string, { params: { url: string } }>
-  return question.params.url
+  return question!.params.url
 }
 const names = async (host: Host): Promise<unknown[]> =>
   ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)

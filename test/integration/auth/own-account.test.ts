@@ -53,5 +53,5 @@ test('[ext auth/oauth-client-credentials, For MCP clients] every request to such
 /** The method of a request, and what it declares under the name of the extension. */
 const declaredIn = (body: string): [method: string, settings: unknown] => {
   const { method, params } = JSON.parse(body) as { method: string; params: { _meta: Record<string, { extensions?: JsonMap }> } }
-  return [method, params._meta[KEY.capabilities].extensions?.[EXTENSION]]
+  return [method, params._meta[KEY.capabilities]!.extensions?.[EXTENSION]]
 }

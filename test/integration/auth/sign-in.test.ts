@@ -62,7 +62,7 @@ const names = ({ tools }: JsonMap): unknown[] => (tools as JsonMap[]).map(({ nam
 /** The link that a modern host is asked to open. */
 const linkOf = (result: JsonMap): string => {
   const { 'sign-in': question } = result['inputRequests'] as Record<string, { params: { url: string } }>
-  return question.params.url
+  return question!.params.url
 }
 const back = (result: JsonMap, action = 'accept') => ({
   requestState: result['requestState'],
@@ -398,12 +398,12 @@ describe('T-08 the page of a sign-in', () => {
     const redirect = new URL('/connect/callback', stage.gateway.url).href
     expect(registration).toMatchObject({ redirect_uris: [redirect], application_type: 'native' })
     const { url } = stage.server.address as { url: URL }
-    expect(Object.fromEntries(params)).toMatchObject({
+    expect(Object.fromEntries(params!)).toMatchObject({
       resource: url.href,
       redirect_uri: redirect,
       code_challenge_method: 'S256',
     })
-    expect(params.get('state')).toMatch(/^[\w-]{43}$/)
+    expect(params!.get('state')).toMatch(/^[\w-]{43}$/)
   })
 
   test('B243 goes nowhere where PKCE is not offered', async () => {

@@ -66,7 +66,7 @@ const scene = async (options: AuthorizationServerOptions = {}) => {
 /** The person opens the link that a call ended with, and the call goes on; resolves with the page that the browser ends on. */
 const signIn = async (host: Host, asked: JsonMap, call: JsonMap): Promise<{ page: string; result: JsonMap }> => {
   const { 'sign-in': question } = asked['inputRequests'] as Record<string, { params: { url: string } }>
-  const { text } = await new Browser().signIn(question.params.url)
+  const { text } = await new Browser().signIn(question!.params.url)
   const retry = { requestState: asked['requestState'], inputResponses: { 'sign-in': { action: 'accept' } } }
   return { page: text, result: await host.call('tools/call', { ...call, ...retry }) }
 }

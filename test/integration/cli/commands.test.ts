@@ -142,7 +142,7 @@ describe('without a running process', () => {
       { name: 'a__echo', server: 'a', original: 'echo' },
       { name: 'b__echo', server: 'b', original: 'echo' },
     ])
-    expect(rows[0].tokens).toBe(Math.ceil(Buffer.byteLength(JSON.stringify(rows[0].definition)) / 4))
+    expect(rows[0]!.tokens).toBe(Math.ceil(Buffer.byteLength(JSON.stringify(rows[0]!.definition)) / 4))
     const plain = await cli.run(['tools', 'b__echo'])
     expect(plain.stdout).toMatch(/^b__echo {2}b {2}\d+ tok\n$/)
   })

@@ -364,7 +364,10 @@ describe('connect and disconnect', () => {
       mcpServers: object
       projects: Record<string, { mcpServers: object }>
     }
-    expect([user, projects[cli.folder].mcpServers].map((servers) => Object.keys(servers))).toEqual([['trunkline'], ['trunkline']])
+    expect([user, projects[cli.folder]!.mcpServers].map((servers) => Object.keys(servers))).toEqual([
+      ['trunkline'],
+      ['trunkline'],
+    ])
     expect((await cli.here('disconnect', 'claude-code')).code).toBe(0)
     expect(JSON.stringify(read(cli, 'home/.claude.json'))).not.toContain('trunkline')
     expect(existsSync(cli.path('.mcp.json'))).toBe(false)
@@ -377,11 +380,11 @@ describe('connect and disconnect', () => {
     expect(existsSync(cli.path('home/.codex'))).toBe(false)
     const links = await cli.here('connect', 'cursor', 'vscode', '--link')
     const [cursor, vscode] = links.stdout.trim().split('\n')
-    const config = new URL(cursor).searchParams.get('config') ?? ''
+    const config = new URL(cursor!).searchParams.get('config') ?? ''
     expect(JSON.parse(Buffer.from(config, 'base64').toString())).toMatchObject({
       args: expect.arrayContaining(['stdio']) as unknown,
     })
-    expect(JSON.parse(decodeURIComponent(vscode.replace('vscode:mcp/install?', '')))).toMatchObject({
+    expect(JSON.parse(decodeURIComponent(vscode!.replace('vscode:mcp/install?', '')))).toMatchObject({
       name: 'trunkline',
       type: 'stdio',
     })

@@ -93,5 +93,5 @@ const firstLine = async (stream: NodeJS.ReadableStream | null): Promise<string> 
     text += String(chunk)
     if (text.includes('\n')) break
   }
-  return text.split('\n', 1)[0]
+  return text.split('\n', 1)[0]!
 }

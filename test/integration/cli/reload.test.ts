@@ -144,7 +144,7 @@ describe('a reload', () => {
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'h', version: '1' } }
     const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
-    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200)
+    expect((await fetch(url!, { method: 'POST', headers, body })).status).toBe(200)
     holder.close()
   })
 })

@@ -19,10 +19,10 @@ test.each([
     await using up = await cli.up()
     await up.said(/MCP/)
     await rm(cli.path('program'))
-    process.kill(Number(cli.log('log')[0].split(' ')[1]), 'SIGKILL')
+    process.kill(Number(cli.log('log')[0]!.split(' ')[1]), 'SIGKILL')
     await up.said(/program.*not (?:found|there)|ENOENT/)
     const { stdout } = await cli.run(['tools', 'echo'])
-    expect(stdout.split(' ')[0].trim()).toBe(listed)
+    expect(stdout.split(' ')[0]!.trim()).toBe(listed)
     if (listed === '') return
     await symlink(process.execPath, cli.path('program'))
     await expect.poll(async () => (await cli.run(['call', 'a__echo', 'text=back'])).stdout, { timeout: 40_000 }).toBe('back\n')

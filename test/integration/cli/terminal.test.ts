@@ -61,7 +61,9 @@ test('T-15 call --json prints a result that means the same, on one line', async 
   const { stdout } = await cli.here('call', 'a__echo', '--json')
   expect(stdout.split('\n')).toHaveLength(2)
   const { content } = JSON.parse(stdout) as { content: { text: string }[] }
-  expect(content[0].text).toMatch(/^\u001b\[31mred\u001b\]0;title\u0007 \u009b2J \u0085 \u2028\u2029 \u007f \u202e\u2066\rover\n/)
+  expect(content[0]!.text).toMatch(
+    /^\u001b\[31mred\u001b\]0;title\u0007 \u009b2J \u0085 \u2028\u2029 \u007f \u202e\u2066\rover\n/,
+  )
 })
 test('a text of several lines is printed in lines, its tabs as the columns that they make', async () => {
   await using cli = await commandLine({}, {})

@@ -12,7 +12,7 @@ import { isAlive } from '../../support/pids.ts'
 
 const socketOf = async (cli: Cli): Promise<string> => {
   const [name] = await readdir(cli.path('run/trunkline'))
-  return join(cli.path('run/trunkline'), name)
+  return join(cli.path('run/trunkline'), name!)
 }
 
 const post = async (url: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>

@@ -105,7 +105,7 @@ test('F-22 in a rolling restart of two gateways under load no call fails that a 
   const calling = HOSTS.flatMap(({ open }) =>
     [...fakes.keys()].map(async (key) => {
       for (let at = 0; !load.isOver; at++) {
-        const host = await open(replicas[at % 2]).catch(() => undefined)
+        const host = await open(replicas[at % 2]!).catch(() => undefined)
         while (!load.isOver) {
           const end = host && (await play(host, referee, `${key}__t`))
           if (end?.type !== 'answered') break
@@ -124,7 +124,7 @@ test('F-22 in a rolling restart of two gateways under load no call fails that a 
     const next = await start()
     const before = replicas[at]
     replicas[at] = next
-    await before.running.stop()
+    await before!.running.stop()
   }
   await more(100)
   load.isOver = true

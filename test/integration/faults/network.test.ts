@@ -201,7 +201,7 @@ describe('a host', () => {
     await a.journal.when(() => (a.all('tools/call').length === 4 ? true : undefined))
     proxy.set({ type: 'stall' })
     const answers = Array.from({ length: 100 }, (_, nonce) => well.call('tools/call', { name: 'a__t', arguments: { nonce } }))
-    const texts = (await Promise.all(answers)).map((result) => (result['content'] as { text: string }[])[0].text)
+    const texts = (await Promise.all(answers)).map((result) => (result['content'] as { text: string }[])[0]!.text)
     expect(texts).toEqual(answers.map((_, nonce) => String(nonce)))
     await gateway.log.until(({ facts }) => /took nothing of its answer for 500 ms/.test(String(facts['error'])))
     proxy.set({ type: 'none' })

@@ -231,7 +231,7 @@ describe('confirm', () => {
         return host.call('tools/call', call)
       }
       const { inputRequests, requestState } = await host.call('tools/call', call)
-      const [[key, { params }]] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)
+      const [key, { params }] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)[0]!
       asked.push(params['message'])
       return host.call('tools/call', { ...call, requestState, inputResponses: { [key]: { action } } })
     }

@@ -68,7 +68,7 @@ const start = (
     ...setup,
   })
 
-const textOf = ({ content }: JsonMap): unknown => (content as JsonMap[])[0]['text']
+const textOf = ({ content }: JsonMap): unknown => (content as JsonMap[])[0]!['text']
 const pay = (host: Host, args: JsonMap = {}): Promise<JsonMap> => host.call('tools/call', { name: 'a__pay', arguments: args })
 
 describe.each(everyTransport)('a host over $name', ({ connect }) => {
@@ -145,7 +145,7 @@ test('the service may ask a person, and is asked again when it has', async () =>
   await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: { form: {} } } })
   const call = { name: 'a__pay', arguments: { n: 1 } }
   const { inputRequests, requestState } = await host.call('tools/call', call)
-  const [[key, { params }]] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)
+  const [key, { params }] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)[0]!
   expect(params['message']).toBe('Sure? Call a__pay with {"n":1}?')
   const inputResponses = { [key]: { action: 'accept' } }
   expect(textOf(await host.call('tools/call', { ...call, requestState, inputResponses }))).toBe('{"n":1}')
@@ -281,7 +281,7 @@ describe('a guardrail', () => {
     try {
       await using service = await startService(({ result, call }) => {
         if (result === undefined) return true
-        const text = String((result['content'] as JsonMap[])[0]['text'])
+        const text = String((result['content'] as JsonMap[])[0]!['text'])
         if (text.includes('password')) return { decision: 'deny', reason: 'it holds a password' }
         return call?.['original'] === 'list'
           ? true

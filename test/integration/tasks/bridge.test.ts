@@ -96,17 +96,17 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio', 'legacy sse'])('a server
       })),
     )
     const accept = { action: 'accept', content: { yes: true } }
-    await expect(host.call('tasks/update', { taskId, inputResponses: { [two]: { action: 'maybe' } } })).rejects.toMatchObject({
+    await expect(host.call('tasks/update', { taskId, inputResponses: { [two!]: { action: 'maybe' } } })).rejects.toMatchObject({
       code: -32602,
     })
-    expect(await host.call('tasks/update', { taskId, inputResponses: { [two]: accept, never: {} } })).toMatchObject({
+    expect(await host.call('tasks/update', { taskId, inputResponses: { [two!]: accept, never: {} } })).toMatchObject({
       resultType: 'complete',
     })
     expect(Object.keys(await ask(1))).toEqual([one])
-    await host.call('tasks/update', { taskId, inputResponses: { [one]: accept, [two]: { action: 'decline' } } })
+    await host.call('tasks/update', { taskId, inputResponses: { [one!]: accept, [two!]: { action: 'decline' } } })
     const [three] = Object.keys(await ask(1))
     expect([one, two]).not.toContain(three)
-    await host.call('tasks/update', { taskId, inputResponses: { [three]: { action: 'decline' } } })
+    await host.call('tasks/update', { taskId, inputResponses: { [three!]: { action: 'decline' } } })
     await isDone.promise
     expect(await host.call('tasks/get', { taskId })).toMatchObject({ status: 'completed' })
     const related = { _meta: { [RELATED]: { taskId: 'orig-1' } } }

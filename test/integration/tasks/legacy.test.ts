@@ -149,7 +149,7 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     expect(round).toMatchObject({ resultType: 'input_required' })
     const [key] = Object.keys(round['inputRequests'] as JsonMap)
     const { requestState } = round
-    const inputResponses = { [key]: { action: 'accept', content: {} } }
+    const inputResponses = { [key!]: { action: 'accept', content: {} } }
     expect(await modern.call('tools/call', { name: 'a__must', requestState, inputResponses })).toMatchObject({
       resultType: 'complete',
       content: [{ text: 'accept' }],

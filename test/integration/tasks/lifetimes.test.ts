@@ -26,9 +26,9 @@ test.each(['legacy stdio', 'legacy http'] as const)(
     const [first, second] = gateway.fake('a').all('tools/call')
     for (const [at, host] of hosts.entries()) await host.call('tasks/get', { taskId: ids[at] })
     const looks = gateway.fake('a').all('tasks/get')
-    expect(looks.map(({ connection }) => connection)).toEqual([first.connection, second.connection])
+    expect(looks.map(({ connection }) => connection)).toEqual([first!.connection, second!.connection])
     const tell = (turn: typeof first, statusMessage: string, status = 'working'): void =>
-      turn.connection.notify('notifications/tasks/status', { ...TASK, status, statusMessage })
+      turn!.connection.notify('notifications/tasks/status', { ...TASK, status, statusMessage })
     tell(first, 'one', 'completed')
     tell(second, 'two')
     const heard = hosts.map((host) => host.heard.until(({ method }) => method === 'notifications/tasks/status'))

@@ -128,7 +128,7 @@ const read = (gateway: TestGateway, name: string): Promise<unknown> =>
 /** Gives `x` another description, beside a tool of a new name, and resolves once the gateway has read it. */
 const swap = async (gateway: TestGateway, description: string): Promise<void> => {
   const a = gateway.fake('a')
-  const marker = `other${a.offers.tools.length + Number(String(a.offers.tools[1]['name']).slice(5) || 0)}`
+  const marker = `other${a.offers.tools.length + Number(String(a.offers.tools[1]!['name']).slice(5) || 0)}`
   a.offers.tools = [tool('x', description), tool(marker)]
   a.changed('tools')
   await read(gateway, marker)
@@ -321,7 +321,7 @@ describe('T-17 with a lock file, which covers every kind and holds what was appr
     await using host = await legacyHttp.connect(gateway)
     expect((await seen(host)).tools).toEqual([])
     const { configuration } = gateway.running
-    const [server] = configuration.servers
+    const server = configuration.servers[0]!
     const apply = (change: Partial<typeof server>) =>
       gateway.running.apply({ ...configuration, servers: [{ ...server, ...change }] }, new Set())
     const lists = gateway.fake('a').all('tools/list').length

@@ -54,7 +54,7 @@ describe('T-19 answers under ids that were not given', () => {
     await gateway.fake('evil').until('tools/call')
     await host.call('tools/call', { name: 'evil__x' })
     expect([...other.messages.entries, ...host.heard.entries]).toEqual([])
-    gateway.fake('evil').all('tools/call')[0].answer({ content: [] })
+    gateway.fake('evil').all('tools/call')[0]!.answer({ content: [] })
     await other.response
   })
 })
@@ -226,13 +226,13 @@ test('T-33 an event id opens only streams of its own session, only what followed
     ids.push(reply.events.entries.map(({ id }) => id ?? ''))
   }
   const resume = async (at: number, id: string) => {
-    const headers = { ...hosts[at].headers(), accept: 'text/event-stream', 'last-event-id': id }
+    const headers = { ...hosts[at]!.headers(), accept: 'text/event-stream', 'last-event-id': id }
     const reply = await send(gateway.url, { method: 'GET', headers })
     if (reply.status === 200) reply.close()
     return { status: reply.status, text: reply.status === 200 ? JSON.stringify(reply.events.entries) : await reply.body }
   }
-  expect(ids[0].filter(Boolean)).not.toEqual([])
-  for (const id of ids[0]) expect((await resume(1, id)).text).not.toContain('alpha')
+  expect(ids[0]!.filter(Boolean)).not.toEqual([])
+  for (const id of ids[0]!) expect((await resume(1, id)).text).not.toContain('alpha')
   const forged = [
     '',
     '0',

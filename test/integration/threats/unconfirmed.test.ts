@@ -58,7 +58,7 @@ describe('the state of a sign-in', () => {
   }
   const visit = async ({ inputRequests }: JsonMap): Promise<void> => {
     const { 'sign-in': question } = inputRequests as Record<string, { params: { url: string } }>
-    await new Browser().signIn(question.params.url)
+    await new Browser().signIn(question!.params.url)
   }
   const names = async (host: Host): Promise<unknown[]> =>
     ((await host.call('tools/list'))['tools'] as JsonMap[]).map(({ name }) => name)

@@ -28,7 +28,7 @@ const callWith = async (host: Host, answer: JsonMap, asked: JsonMap[] = [], call
     return host.call('tools/call', call)
   }
   const { inputRequests, requestState } = await host.call('tools/call', call)
-  const [[key, request]] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)
+  const [key, request] = Object.entries(inputRequests as Record<string, { params: JsonMap }>)[0]!
   asked.push(request.params)
   return host.call('tools/call', { ...call, requestState, inputResponses: { [key]: answer } })
 }
@@ -52,7 +52,7 @@ describe.each(everyTransport)('a host over $name', ({ connect, era }) => {
         .all('tools/call')
         .map(({ params }) => [params['name'], params['arguments']]),
     ).toEqual([['delete_repo', { repo: 'x' }]])
-    expect(gateway.fake('a').all('tools/call')[0].params).not.toHaveProperty('inputResponses')
+    expect(gateway.fake('a').all('tools/call')[0]!.params).not.toHaveProperty('inputResponses')
   })
 
   test.each(['decline', 'cancel'])('told %s, ends the call as declined, and the server hears nothing', async (action) => {

@@ -39,7 +39,7 @@ const namesOf = async (host: Host): Promise<unknown[]> => {
   const { tools } = await host.call('tools/list')
   return (tools as JsonMap[]).map(({ name }) => name)
 }
-const textOf = ({ content }: JsonMap): string => (content as { text: string }[])[0].text
+const textOf = ({ content }: JsonMap): string => (content as { text: string }[])[0]!.text
 const search = async (host: Host, args: JsonMap): Promise<JsonMap[]> => {
   const result = await host.call('tools/call', { name: SEARCH, arguments: args })
   expect(result).not.toHaveProperty('isError')
@@ -89,7 +89,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     gateway.fake('a').forget()
     expect(textOf(await callThrough(host, { name: 'a__restart_machine', arguments: { region: 'eu' } }))).toBe('{"region":"eu"}')
     const [call, ...others] = gateway.fake('a').all('tools/call')
-    expect(call.params).toMatchObject({ name: 'restart_machine', arguments: { region: 'eu' } })
+    expect(call!.params).toMatchObject({ name: 'restart_machine', arguments: { region: 'eu' } })
     expect(others).toEqual([])
     expect(gateway.fake('b').all('tools/call')).toEqual([])
   })
@@ -152,7 +152,7 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
         return { content: [] }
       },
     }
-    const on = { 'tools/call': (turn: Parameters<Handle>[0]) => steps[String(turn.params['name'])](turn) }
+    const on = { 'tools/call': (turn: Parameters<Handle>[0]) => steps[String(turn.params['name'])]!(turn) }
     await using gateway = await start(fake.of({ tools: Object.keys(steps), on }))
     await using host = await connect(gateway, toWide)
     const outcome = (call: Promise<JsonMap>): Promise<unknown> => call.catch(({ code, message }: RpcError) => ({ code, message }))

@@ -71,7 +71,7 @@ describe.each(['own', 'node'] as const)('a listener with TLS whose plain request
     const port = door.listening.tcp?.port ?? 0
     const clients = [first, second].map(({ ca }) => new Client(`https://localhost:${port}`, { connect: { ca } }))
     onTestFinished(async () => void (await Promise.all(clients.map((client) => client.destroy()))))
-    const get = (at: number) => clients[at].request({ method: 'GET', path: '/' }).then(({ body }) => body.text())
+    const get = (at: number) => clients[at]!.request({ method: 'GET', path: '/' }).then(({ body }) => body.text())
     expect(await get(0)).toBe('ok')
     await expect(get(1)).rejects.toThrow()
     door.listening.renew(second)

@@ -635,7 +635,7 @@ describe.each(BOTH)('with %s', (choice) => {
     answered?.send(post('/b'))
     await door.requests.until(({ path }) => path === '/b')
     await door.listening.close()
-    const all = await Promise.all([idle, silent, half, held, stream, answered].map((wire) => wire?.closed))
+    const all = await Promise.all([idle, silent, half, held, stream, answered].map((wire) => wire!.closed))
     expect(all.map((text) => statusesOf(text === '' ? [] : [text ?? '']))).toEqual([[200], [], [], [], [200], [200]])
     expect(streams.map(({ isOpen }) => isOpen)).toEqual([false])
   })

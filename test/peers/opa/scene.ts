@@ -33,7 +33,7 @@ export const play = async (url: URL): Promise<readonly string[]> => {
   for (const [name, args] of CALLS) {
     const { content, inputRequests } = await host.call('tools/call', { name: `everything__${name}`, arguments: args })
     const asked = Object.values((inputRequests ?? {}) as Record<string, { params: JsonMap }>)[0]
-    seen.push(String(asked === undefined ? (content as JsonMap[])[0]['text'] : asked.params['message']))
+    seen.push(String(asked === undefined ? (content as JsonMap[])[0]!['text'] : asked.params['message']))
   }
   return seen
 }

@@ -53,7 +53,7 @@ const connect = async (target: ConnectCommand): Promise<PeerHost> => {
       capabilities: client.getServerCapabilities(),
       instructions: client.getInstructions(),
     },
-    list: (of) => lists[of](),
+    list: (of) => lists[of]!(),
     call: (command, onProgress, signal) =>
       client.callTool({ name: command.name, arguments: command.arguments ?? {} }, undefined, {
         signal,

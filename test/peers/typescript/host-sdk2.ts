@@ -59,7 +59,7 @@ const connect = async (target: ConnectCommand): Promise<PeerHost> => {
       capabilities: client.getServerCapabilities(),
       instructions: client.getInstructions(),
     },
-    list: (of) => listed[of](),
+    list: (of) => listed[of]!(),
     call: (command, onProgress, signal) =>
       client.callTool(
         { name: command.name, arguments: command.arguments ?? {} },

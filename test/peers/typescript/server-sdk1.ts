@@ -33,7 +33,7 @@ const open = (): Server => {
     server.setRequestHandler(wanted as typeof schema.CallToolRequestSchema, async ({ params }, extra) => {
       const progressToken = extra._meta?.progressToken
       try {
-        return await HANDLERS[method](params ?? {}, {
+        return await HANDLERS[method]!(params ?? {}, {
           signal: extra.signal,
           progress: async (progress) =>
             progressToken === undefined
@@ -42,7 +42,7 @@ const open = (): Server => {
           log: (level, data) =>
             extra.sendNotification({ method: 'notifications/message', params: { level, logger: 'peer', data } }),
           ask: async (question, asked) => ({
-            answer: await extra.sendRequest({ method: question as 'roots/list', params: asked }, ANSWERS[question]),
+            answer: await extra.sendRequest({ method: question as 'roots/list', params: asked }, ANSWERS[question]!),
           }),
           toolsChanged: () => void server.sendToolListChanged(),
           updated: (uri) => void server.sendResourceUpdated({ uri }),

@@ -81,7 +81,7 @@ export const serve = (connect: (command: ConnectCommand) => Promise<PeerHost>): 
     const controller = new AbortController()
     running.set(id, controller)
     Promise.resolve()
-      .then(() => verbs[verb](command as never, controller, id))
+      .then(() => verbs[verb]!(command as never, controller, id))
       .then(
         (result) => emit({ id, result: result ?? null }),
         (error: unknown) => emit({ id, error: controller.signal.aborted ? { kind: 'cancelled' } : failure(error) }),

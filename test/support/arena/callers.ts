@@ -85,9 +85,9 @@ const openHttp = async (kind: 'legacy' | 'modern', url: URL, lanes: number): Pro
   const open = Array.from({ length: lanes }, () => openLane(url))
   /** A lane whose connection broke is opened again for the next call. */
   const exchange = async (lane: number, text: string): Promise<Answer | undefined> => {
-    const answer = await open[lane].exchange(text)
+    const answer = await open[lane]!.exchange(text)
     if (answer !== undefined && !/\r\nconnection: close/i.test(answer.head)) return answer
-    open[lane].close()
+    open[lane]!.close()
     open[lane] = openLane(url)
     return answer
   }
@@ -197,7 +197,7 @@ const endsOf = (answer: Answer | undefined): readonly End[] => {
   const isStream = header(head, 'content-type').startsWith('text/event-stream')
   if (!isStream && status !== 200) return [{ type: 'failed', kind: `http ${status}`, executed: 'no' }]
   const texts = isStream ? [...body.matchAll(/^data: (\S.*)$/gm)].map(([, data]) => data) : [body]
-  const responses = texts.map((text) => JSON.parse(text) as Message).filter(({ method }) => method === undefined)
+  const responses = texts.map((text) => JSON.parse(text!) as Message).filter(({ method }) => method === undefined)
   return responses.length === 0 ? BROKEN : responses.map(endOf)
 }
 

@@ -39,7 +39,7 @@ const runHost = async (arena: Arena, at: number, { lanes, random, callsPerSessio
   while (!isOver()) {
     // Every other three hosts see nothing of the faults before the gateway.
     const url = Math.floor(at / callerKinds.length) % 2 === 0 ? arena.direct : arena.url
-    const caller = await openCaller(kind, url, lanes).catch(() => undefined)
+    const caller = await openCaller(kind!, url, lanes).catch(() => undefined)
     if (caller === undefined) {
       await pause(AWAY_MS)
       continue
@@ -63,7 +63,7 @@ const runLane = async (
   for (let made = 0; !isDone(made); made++) {
     const seat = seats[Math.floor(random() * seats.length)]
     const nonce = referee.begin()
-    const ends = await caller.call(lane, `${seat.key}__echo`, wishOf(nonce, random))
+    const ends = await caller.call(lane, `${seat!.key}__echo`, wishOf(nonce, random))
     for (const end of ends) referee.ended(nonce, end)
     if (ends.every(({ type }) => type === 'answered')) continue
     // Whoever is refused comes back a little later, and whose session or gateway has gone, with another.

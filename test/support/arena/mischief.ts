@@ -290,5 +290,5 @@ const TOTAL = MISCHIEF.reduce((sum, { weight = 1 }) => sum + weight, 0)
 /** One of the table, by weight. */
 export const choose = (random: () => number): Mischief => {
   let left = random() * TOTAL
-  return MISCHIEF.find(({ weight = 1 }) => (left -= weight) < 0) ?? MISCHIEF[0]
+  return MISCHIEF.find(({ weight = 1 }) => (left -= weight) < 0) ?? MISCHIEF[0]!
 }

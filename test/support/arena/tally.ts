@@ -43,7 +43,7 @@ export const heapSlope = (samples: readonly Sample[]): number => {
   const hours = half.map(({ atMs }) => atMs / 3_600_000)
   const [hour, heap] = [mean(hours), mean(half.map(({ heapMiB }) => heapMiB))]
   const spread = hours.reduce((sum, at) => sum + (at - hour) ** 2, 0)
-  return spread === 0 ? 0 : half.reduce((sum, { heapMiB }, at) => sum + (hours[at] - hour) * (heapMiB - heap), 0) / spread
+  return spread === 0 ? 0 : half.reduce((sum, { heapMiB }, at) => sum + (hours[at]! - hour) * (heapMiB - heap), 0) / spread
 }
 
 export const sampleLine = ({ heapMiB, rssMiB, loopP99Ms, descriptors, children }: Sample): string =>

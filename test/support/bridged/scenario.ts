@@ -62,7 +62,7 @@ export const tools =
   (handlers: Readonly<Record<string, Handle>>, definitions = Object.keys(handlers).map((name) => tool(name))) =>
   (server: ServerPeer): void => {
     server.handle('tools/list', () => ({ tools: definitions }))
-    server.handle('tools/call', (turn) => handlers[turn.params['name'] as string](turn))
+    server.handle('tools/call', (turn) => handlers[turn.params['name'] as string]!(turn))
   }
 
 /** Asks the client in the middle of a request, in the way of the era; `finish` gets the result, or the error. */

@@ -90,7 +90,7 @@ export const runCrowd = async ({ hosts, servers, forMs, parkTtlMs, random }: Cro
     const mayStart = at % EVERY_TENTH < 2
     const reachable = keys.filter((_, position) => mayStart || kindOf(position) !== 'legacy stdio')
     while (performance.now() - startedMs < forMs) {
-      const member = await Member.join(`h${joined++}`, row, gateway, report)
+      const member = await Member.join(`h${joined++}`, row!, gateway, report)
       for (let isHere = true; isHere && performance.now() - startedMs < forMs;) {
         const turn = chooseTurn(member, reachable, random)
         const beganMs = performance.now()
@@ -98,7 +98,7 @@ export const runCrowd = async ({ hosts, servers, forMs, parkTtlMs, random }: Cro
         if (failure === undefined) {
           turns[turn.name] = (turns[turn.name] ?? 0) + 1
           durations.push(performance.now() - beganMs)
-        } else report(`${member.id} (${row.name}), ${turn.name}, ${member.doing}: ${failure}`)
+        } else report(`${member.id} (${row!.name}), ${turn.name}, ${member.doing}: ${failure}`)
         // All share one process: whoever is quick, on a pipe of it, would leave no time to the others.
         await pause(random() * hosts * REST_MS)
         isHere = turn.name !== 'vanish' && random() > 0.02

@@ -194,15 +194,15 @@ export class Stage implements AsyncDisposable {
     const scripts = exchanges.map((exchange, at): { caller: Caller; script: Script } => {
       const caller = this.#callers[exchange.host % this.#callers.length] ?? this.#callers[0]
       // Requests of one host at once need different ids and tokens; those of different hosts may have the same.
-      const mine = used.get(caller) ?? new Set()
+      const mine = used.get(caller!) ?? new Set()
       const isFirst = mine.size === 0
-      used.set(caller, mine.add(exchange.id))
+      used.set(caller!, mine.add(exchange.id))
       const distinct: Exchange = {
         ...exchange,
         id: isFirst ? exchange.id : String(100 + at),
         token: exchange.token === undefined || isFirst ? exchange.token : `"token ${at}"`,
       }
-      return { caller, script: this.#script(caller, distinct, isConcurrent) }
+      return { caller: caller!, script: this.#script(caller!, distinct, isConcurrent) }
     })
     const targets = scripts.map(({ script: { exchange, target } }) => `${exchange.method} ${target}`)
     const isAmbiguous = isConcurrent && new Set(targets).size < targets.length
@@ -541,7 +541,7 @@ const start = async (
 const configured = async ({ curating, prefix }: Setting): Promise<Pick<ServerOptions, 'curation' | 'alias'>> => {
   const value = { servers: { [prefix]: { command: 'x', ...entryOf(curating) } } }
   const { servers } = await loadConfiguration({ files: [], value }, { env: {}, cwd: '/', home: '/' })
-  const [{ curation, alias }] = servers
+  const { curation, alias } = servers[0]!
   return { curation, alias }
 }
 

@@ -79,7 +79,7 @@ abstract class PostingHost extends BaseHost {
     let taken = 0
     const takeEvents = (): true | undefined => {
       for (; taken < reply.events.entries.length; taken++) {
-        const { data } = reply.events.entries[taken]
+        const { data } = reply.events.entries[taken]!
         if (data !== '') this.take(data, pending)
       }
       return undefined
@@ -222,7 +222,7 @@ class SseHost extends PostingHost {
     this.#messages = new URL(data, this.url)
     let taken = 1
     void stream.events.when(() => {
-      for (; taken < stream.events.entries.length; taken++) this.take(stream.events.entries[taken].data)
+      for (; taken < stream.events.entries.length; taken++) this.take(stream.events.entries[taken]!.data)
       return undefined
     })
     await this.initialize()

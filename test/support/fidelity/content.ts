@@ -81,7 +81,7 @@ const promptBlock: Feature = {
   what: 'A message of a prompt is a block of this kind, known since 2025-06-18.',
   probe: async (pair) => {
     const { messages } = await pair.host.host.call('prompts/get', { name: exposed(pair, 'p') })
-    const arrived = (messages as { content: JsonMap }[])[0].content
+    const arrived = (messages as { content: JsonMap }[])[0]!.content
     const uri = exposedUri(pair, SAID.link.uri)
     return judge(arrived, same(arrived, { ...SAID.link, uri }), same(arrived, { type: 'text', text: `report: ${uri}` }))
   },

@@ -97,7 +97,7 @@ const formOr =
 const never = (): Expected => 'full'
 
 const verdictOf = (pair: Pair, tool: string, said: string, form: Asked['form'], questions: readonly Message[]): Verdict => {
-  const { method, params } = QUESTIONS[tool]
+  const { method, params } = QUESTIONS[tool]!
   if (questions.length === 0 && (said === 'undeclared' || said.startsWith('refused') || said.includes('"cancel"')))
     return 'impossible'
   const [asked] = questions

@@ -42,7 +42,8 @@ export const probeAll = async (features: readonly Feature[] = FEATURES): Promise
     host: { streamAfterMs: 50 },
   })
   try {
-    const [alone, together] = [true, undefined].map((isAlone) => features.filter((feature) => feature.isAlone === isAlone))
+    const alone = features.filter(({ isAlone }) => isAlone === true)
+    const together = features.filter(({ isAlone }) => isAlone !== true)
     const seen = await Promise.all(CELLS.map((cell) => probeHost(cell, servers, together, gateway)))
     for (const cell of CELLS) seen.push(await probeHost(cell, servers, alone, gateway))
     return seen.flat()

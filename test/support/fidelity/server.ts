@@ -68,7 +68,7 @@ const declaresExtension = (turn: Turn, name: string): boolean =>
   ((declared(turn)['extensions'] ?? {}) as JsonMap)[name] !== undefined
 
 const asking = async (turn: Turn, tool: string): Promise<JsonMap> => {
-  const { method, params, needs } = QUESTIONS[tool]
+  const { method, params, needs } = QUESTIONS[tool]!
   if (!declares(turn, needs)) return text('undeclared')
   if (turn.connection.era === 'legacy') {
     const { result, error } = await turn.ask(method, params)
@@ -178,7 +178,7 @@ export const serverOf = (cell: Cell, extras: readonly JsonMap[]): FakeSpec => {
       },
       'tools/call': (turn) => {
         const name = String(turn.params['name'])
-        return QUESTIONS[name] === undefined ? (handlers[name] ?? TOOLS['echo'])(turn) : asking(turn, name)
+        return QUESTIONS[name] === undefined ? (handlers[name] ?? TOOLS['echo']!)(turn) : asking(turn, name)
       },
       'resources/read': ({ params }) => {
         const uri = String(params['uri'])

@@ -37,7 +37,7 @@ const call = async (url: URL, agent: Agent, headers: Readonly<Record<string, str
     const whole = await reply.body
     await reply.closed
     const text = whole === '' ? (reply.events.entries.at(-1)?.data ?? '') : whole
-    return (JSON.parse(text) as { result: { content: { text: string }[] } }).result.content[0].text
+    return (JSON.parse(text) as { result: { content: { text: string }[] } }).result.content[0]!.text
   } catch (error) {
     return String(error)
   }

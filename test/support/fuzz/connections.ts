@@ -103,7 +103,7 @@ export const connectionTargets: readonly Target[] = [
     check: (input) => {
       const bytes = Buffer.concat([Buffer.from(`${POST}Content-Length: 40\r\n\r\n`), input]).subarray(0, MAX_BYTES)
       const size = SIZES[input.length % SIZES.length]
-      for (const stream of [bytes, input.subarray(0, MAX_BYTES)]) same(readByUs(cut(stream, size)), readByNode(stream))
+      for (const stream of [bytes, input.subarray(0, MAX_BYTES)]) same(readByUs(cut(stream, size!)), readByNode(stream))
     },
   },
 ]

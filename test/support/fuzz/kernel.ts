@@ -58,7 +58,7 @@ const FAULTS = [
 /** JSON of every kind, up to a few thousand bytes. */
 const documentFrom = (pick: (below: number) => number): string => {
   let left = 1 + pick(120)
-  const space = (): string => SPACES[pick(SPACES.length)]
+  const space = (): string => SPACES[pick(SPACES.length)]!
   const text = (): string => {
     const pieces = pick(4) === 0 ? LONG : PIECES
     return `"${Array.from({ length: pick(8) === 0 ? pick(40) : pick(5) }, () => pieces[pick(pieces.length)]).join('')}"`
@@ -72,7 +72,7 @@ const documentFrom = (pick: (below: number) => number): string => {
     left--
     const kind = depth > 12 ? pick(3) : pick(7)
     if (kind < 2) return text()
-    if (kind === 2) return SCALARS[pick(SCALARS.length)]
+    if (kind === 2) return SCALARS[pick(SCALARS.length)]!
     if (kind < 5) return list('{', '}', () => `${text()}${space()}:${space()}${value(depth + 1)}`)
     return list('[', ']', () => value(depth + 1))
   }
@@ -139,7 +139,7 @@ const checkAt = (kernel: Kernel, bytes: Buffer, start: number, pick: (below: num
   }
   if (pick(2) === 0) return
   const whole = kernel.valueEnd(bytes, start, NO_LIMITS, CHECK_NOTHING)
-  same(inPieces(kernel, bytes, start, bytes.length > 2_000 ? 1_021 : PIECE_BYTES[pick(PIECE_BYTES.length)]), whole)
+  same(inPieces(kernel, bytes, start, bytes.length > 2_000 ? 1_021 : PIECE_BYTES[pick(PIECE_BYTES.length)]!), whole)
 }
 
 /** A result of a server with what is found in it: blocks, small and large values. */
@@ -155,7 +155,7 @@ const resultFrom = (input: Buffer, pick: (below: number) => number): string => {
     () => `{"role":"user","content":[{"type":"text","text":${text()}}]}`,
   ]
   const list = (): string =>
-    `[${Array.from({ length: pick(9) }, () => `${SPACES[pick(SPACES.length)]}${blocks[pick(blocks.length)]()}`).join(',')}]`
+    `[${Array.from({ length: pick(9) }, () => `${SPACES[pick(SPACES.length)]}${blocks[pick(blocks.length)]!()}`).join(',')}]`
   const members = [
     () => `"content":${list()}`,
     () => `"messages":${list()}`,
@@ -164,7 +164,7 @@ const resultFrom = (input: Buffer, pick: (below: number) => number): string => {
     () => `"items":[${Array.from({ length: pick(4) }, () => documentFrom(pick)).join(',')}]`,
     () => '"isError":false',
   ]
-  const some = Array.from({ length: pick(5) }, () => members[pick(members.length)]())
+  const some = Array.from({ length: pick(5) }, () => members[pick(members.length)]!())
   return `{"jsonrpc":"2.0","result":{${some.join(',')}},"id":${pick(9)}}`
 }
 

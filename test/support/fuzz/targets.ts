@@ -37,7 +37,7 @@ export const badInputs = (): Buffer[] => {
   const seeds = corpus('bytes') as { seeds: string[]; found: string[] }
   const whole = seeds.seeds.map((text) => Buffer.from(text, 'latin1'))
   return [
-    ...whole.flatMap((seed, at) => [seed, ...MUTATIONS.map((mutate) => mutate(seed, whole[(at * 7 + 3) % whole.length]))]),
+    ...whole.flatMap((seed, at) => [seed, ...MUTATIONS.map((mutate) => mutate(seed, whole[(at * 7 + 3) % whole.length]!))]),
     ...seeds.found.map((text) => Buffer.from(text, 'latin1')),
   ]
 }

@@ -286,8 +286,8 @@ export class SimulatedClock {
     let at = heap.push(entry) - 1
     while (at > 0) {
       const parent = (at - 1) >> 1
-      if (!isBefore(entry, heap[parent])) break
-      heap[at] = heap[parent]
+      if (!isBefore(entry, heap[parent]!)) break
+      heap[at] = heap[parent]!
       at = parent
     }
     heap[at] = entry
@@ -301,9 +301,9 @@ export class SimulatedClock {
     for (;;) {
       let child = 2 * at + 1
       if (child >= heap.length) break
-      if (child + 1 < heap.length && isBefore(heap[child + 1], heap[child])) child++
-      if (!isBefore(heap[child], last)) break
-      heap[at] = heap[child]
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
+      if (!isBefore(heap[child]!, last)) break
+      heap[at] = heap[child]!
       at = child
     }
     heap[at] = last

@@ -23,9 +23,9 @@ describe('sealed tokens', () => {
       const bytes = Buffer.from(seal.seal('cursor', { at, text: 'x'.repeat(at % 7) }), 'base64url')
       for (let byte = 0; byte < bytes.length; byte++) {
         const bit = 1 << ((at + byte) % 8)
-        bytes[byte] ^= bit
+        bytes[byte]! ^= bit
         if (seal.open('cursor', bytes.toString('base64url')) !== undefined) expect.fail(`byte ${byte} of token ${at}`)
-        bytes[byte] ^= bit
+        bytes[byte]! ^= bit
       }
       expect(seal.open('cursor', bytes.toString('base64url'))).toMatchObject({ at })
     }
@@ -35,7 +35,7 @@ describe('sealed tokens', () => {
     const token = seal.seal('p', { a: 12 })
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     for (let at = 0; at < token.length; at++) {
-      for (const other of ['=', ' ', '+', '\n', alphabet[(alphabet.indexOf(token[at]) + 1) % 64]])
+      for (const other of ['=', ' ', '+', '\n', alphabet[(alphabet.indexOf(token[at]!) + 1) % 64]])
         expect(seal.open('p', token.slice(0, at) + other + token.slice(at + 1))).toBeUndefined()
     }
     for (const other of [`${token}=`, ` ${token}`, `${token}\n`, token.slice(0, -1), '', 'AQ'])

@@ -50,7 +50,7 @@ describe('beside the catalog before', () => {
     const changed = fc.tuple(known, known, fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }), fc.constantFrom(ALWAYS, NEVER))
     fc.assert(
       fc.property(changed, ([first, other, isChanged, naming]) => {
-        const second = first.map((source, at) => (isChanged[at] ? other[at] : source))
+        const second = first.map((source, at) => (isChanged[at] ? other[at]! : source))
         const { parts: _, ...built } = buildCatalog(second, naming, buildCatalog(first, naming))
         const { parts: _own, ...alone } = buildCatalog(second, naming)
         expect(built).toEqual(alone)
@@ -61,7 +61,11 @@ describe('beside the catalog before', () => {
   test('what did not change is taken over: its rows are the very same ones', () => {
     const sources = [sourceOf('a', { tools: [toolOf('x')] }), sourceOf('b', { tools: [toolOf('y')] })]
     const before = buildCatalog(sources, ALWAYS)
-    const after = buildCatalog([sources[0], { ...sources[1], inventory: inventoryOf({ tools: [toolOf('z')] }) }], ALWAYS, before)
+    const after = buildCatalog(
+      [sources[0]!, { ...sources[1]!, inventory: inventoryOf({ tools: [toolOf('z')] }) }],
+      ALWAYS,
+      before,
+    )
     expect(after.parts.tools[0]).toBe(before.parts.tools[0])
     expect(toolsOf(after)).toEqual(['a:a__x', 'b:b__z'])
   })
@@ -69,7 +73,7 @@ describe('beside the catalog before', () => {
   test('B163 a name that a server configured before it takes is lost, also where nothing else of the loser changed', () => {
     const sources = [sourceOf('a', { tools: [toolOf('y')] }), sourceOf('b', { tools: [toolOf('x')] })]
     const before = buildCatalog(sources, NEVER)
-    const taken = [{ ...sources[0], inventory: inventoryOf({ tools: [toolOf('x')] }) }, sources[1]]
+    const taken = [{ ...sources[0]!, inventory: inventoryOf({ tools: [toolOf('x')] }) }, sources[1]!]
     const after = buildCatalog(taken, NEVER, before)
     expect(toolsOf(after)).toEqual(['a:x'])
     expect(toolsOf(buildCatalog(sources, NEVER, after))).toEqual(['a:y', 'b:x'])

@@ -118,7 +118,7 @@ describe('definitions', () => {
     '"required":["q","org","per_page"]},"outputSchema":{"type":"object"},"x-future":1e2}'
   const edited = async (args: object, more: object = {}): Promise<Entry> => {
     const { lists } = await curate(inventoryOf({ tools: [tool(SEARCH)] }), { tools: { search: { args, ...more } } })
-    return lists.tools[0]
+    return lists.tools[0]!
   }
   const schemaOf = ({ raw }: Entry): unknown => (JSON.parse(raw.toString()) as { inputSchema: unknown }).inputSchema
 

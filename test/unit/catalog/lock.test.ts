@@ -37,16 +37,16 @@ describe('a lock file', () => {
     ]
     expect(order.map(at)).toEqual(order.map(at).toSorted((a, b) => a - b))
     expect(order.map(at)).not.toContain(-1)
-    expect(lines.slice(at('"description": "first'))[1].trim()).toBe('\\u0020 second\\n\\')
+    expect(lines.slice(at('"description": "first'))[1]!.trim()).toBe('\\u0020 second\\n\\')
     expect(text).toContain('"title": "A\\udb40\\udc41\\u202e"')
   })
 
   test('is YAML, and says there what it says to us', () => {
     const read = parse(text) as { servers: Record<string, { tools: Record<string, { definition: unknown }> }> }
-    expect(read.servers['files'].tools['b'].definition).toEqual(JSON.parse(inventory.lists.tools[0].raw.toString()))
+    expect(read.servers['files']!.tools['b']!.definition).toEqual(JSON.parse(inventory.lists.tools[0]!.raw.toString()))
     const [files] = readLock(text)
-    expect(JSON.parse(files.entries.find(({ name }) => name === 'b')?.definition ?? '')).toEqual(
-      read.servers['files'].tools['b'].definition,
+    expect(JSON.parse(files!.entries.find(({ name }) => name === 'b')?.definition ?? '')).toEqual(
+      read.servers['files']!.tools['b']!.definition,
     )
   })
 

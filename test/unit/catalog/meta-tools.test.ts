@@ -38,7 +38,7 @@ describe('the three tools of ours', () => {
       const servers = Array.from({ length: count }, (_, at) =>
         serverOf(`s${at}`, displayName === undefined ? {} : { displayName }),
       )
-      return (JSON.parse(metaTools(servers)[0].entry.raw.toString()) as { description: string }).description
+      return (JSON.parse(metaTools(servers)[0]!.entry.raw.toString()) as { description: string }).description
     }
     expect(said(2, 'x')).toMatch(/Servers: x, x\.$/)
     expect(said(100)).toMatch(/s39 and more\.$/)

@@ -40,7 +40,7 @@ describe('exposed names', () => {
   test('B162 two shortened names with one hash both take a longer one, in whatever order they come', () => {
     const spell = (bits: number): string => Array.from({ length: 24 }, (_, bit) => ((bits >> bit) & 1 ? '.' : ' ')).join('')
     const pair = [spell(454_042), spell(994_895)]
-    expect(nameOf(pair[0], 'k')).toBe(nameOf(pair[1], 'k'))
+    expect(nameOf(pair[0]!, 'k')).toBe(nameOf(pair[1]!, 'k'))
     const names = exposeNames(serverOf('k'), pair, ALWAYS)
     expect(new Set(names.values()).size).toBe(2)
     expect(names).toEqual(new Map([...exposeNames(serverOf('k'), pair.toReversed(), ALWAYS)].toReversed()))
@@ -58,7 +58,7 @@ describe('exposed names', () => {
         const exposed = exposeNames(serverOf('server-key-of-20-chr'), originals, { ...ALWAYS, maxNameLength })
         expect(new Set(exposed.values()).size).toBe(originals.length)
         for (const name of exposed.values()) expect(name).toMatch(new RegExp(`^[A-Za-z0-9_-]{1,${maxNameLength}}$`))
-        expect(exposed.get(originals[0])).toBe(nameOf(originals[0], 'server-key-of-20-chr', maxNameLength))
+        expect(exposed.get(originals[0]!)).toBe(nameOf(originals[0]!, 'server-key-of-20-chr', maxNameLength))
       }),
     )
   })

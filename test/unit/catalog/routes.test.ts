@@ -100,7 +100,7 @@ describe('URIs', () => {
       const aggregate = viewOf([sourceOf('tf', lists), sourceOf('b', lists)])
       for (const [at, owner] of ['tf', 'b'].entries())
         for (const kind of ['resources', 'templates'] as const) {
-          const exposed = aggregate.catalog.lists[kind][at].exposed
+          const exposed = aggregate.catalog.lists[kind][at]!.exposed
           expect(new URL(exposed).protocol).toBe(`${owner}+:`)
           expect(ownerOf(aggregate, exposed)).toBe(`${owner} ${uri}`)
         }
@@ -111,17 +111,17 @@ describe('URIs', () => {
     const [fs, db] = view.catalog.sources.map(({ server }) => server)
     for (const uri of ['https://h/a', 'https://h/b', 'https://other/', 'file:///x', 'ui://x', './relative'])
       for (const server of [fs, db]) {
-        const exposed = exposedUri(view, server, uri)
+        const exposed = exposedUri(view, server!, uri)
         const owner = ownerOf(view, exposed)
         if (owner === undefined) expect([uri, exposed]).toEqual([expect.stringMatching(/^https:\/\/other|^\.\//), uri])
-        else expect(owner).toBe(`${server.key} ${uri}`)
+        else expect(owner).toBe(`${server!.key} ${uri}`)
       }
-    expect(exposedUri(view, fs, 'https://h/a')).toBe('https://h/a')
-    expect(exposedUri(view, db, 'https://h/a')).toBe('db+https://h/a')
-    expect(exposedUri(view, fs, 'https://h/b')).toBe('fs+https://h/b')
+    expect(exposedUri(view, fs!, 'https://h/a')).toBe('https://h/a')
+    expect(exposedUri(view, db!, 'https://h/a')).toBe('db+https://h/a')
+    expect(exposedUri(view, fs!, 'https://h/b')).toBe('fs+https://h/b')
     const never = viewOf([sourceOf('a', { resources: [resourceOf('m:1')] }), sourceOf('b', {})], NEVER)
-    expect(exposedUri(never, never.catalog.sources[1].server, 'm:1')).toBe('b+m:1')
-    expect(exposedUri(never, never.catalog.sources[0].server, 'm:1')).toBe('m:1')
+    expect(exposedUri(never, never.catalog.sources[1]!.server, 'm:1')).toBe('b+m:1')
+    expect(exposedUri(never, never.catalog.sources[0]!.server, 'm:1')).toBe('m:1')
   })
 
   test('the only server with identity URIs gets every URI as it is', () => {
@@ -173,7 +173,7 @@ describe('completeness (BRIDGING 4.5)', () => {
         fc.constantFrom(ALWAYS, NEVER),
         (all, naming) => {
           const catalog = buildCatalog(
-            all.map(([offer, uris, spoken], at) => sourceOf(serverOf('abc'[at], { uris }), offer, spoken)),
+            all.map(([offer, uris, spoken], at) => sourceOf(serverOf('abc'[at]!, { uris }), offer, spoken)),
             naming,
           )
           const view = new Views().of(catalog, { revision: '2026-07-28' })
@@ -203,7 +203,9 @@ describe('completeness (BRIDGING 4.5)', () => {
       .tuple(fc.constantFrom('file:///', 'ui://', 'https://', 'm:'), fc.array(piece))
       .map(([scheme, pieces]) => scheme + pieces.join(''))
     const expand = (text: string, values: Record<string, string>): string =>
-      text.replaceAll(/\{(\+?)([xy])\}/g, (_, raw: string, key: string) => (raw ? values[key] : encodeURIComponent(values[key])))
+      text.replaceAll(/\{(\+?)([xy])\}/g, (_, raw: string, key: string) =>
+        raw ? values[key]! : encodeURIComponent(values[key]!),
+      )
     fc.assert(
       fc.property(template, fc.record({ x: fc.string(), y: fc.string() }), (text, values) => {
         expect(expand(exposeListed('fs', text), values)).toBe(exposeUri('fs', expand(text, values)))

@@ -30,7 +30,7 @@ const listOf = (servers: Readonly<Record<string, readonly Entry[]>>, changes: Pa
 const LIST = listOf({ tracker: TRACKER, sheets: SHEETS })
 
 const names = (list: ReadyList, question: string, search = new ToolSearch(), limit = 5): string[] =>
-  search.find(list, question, limit).map(({ at }) => list.rows[at].exposed)
+  search.find(list, question, limit).map(({ at }) => list.rows[at]!.exposed)
 
 describe('what a question finds', () => {
   test.each([
@@ -87,7 +87,7 @@ describe('an index that follows a view', () => {
     const search = new ToolSearch()
     names(LIST, 'issue', search)
     expect(search.reads).toBe(6)
-    const changed = [tool('createIssue', 'Files a complaint.'), TRACKER[1], tool('brand_new')]
+    const changed = [tool('createIssue', 'Files a complaint.'), TRACKER[1]!, tool('brand_new')]
     const list = listOf({ tracker: changed, sheets: SHEETS })
     expect(names(list, 'complaint', search)).toEqual(['tracker__createIssue'])
     expect(search.reads).toBe(8)

@@ -144,13 +144,13 @@ describe('words and cost', () => {
       inputSchema: { type: 'object' },
     }
     const [exposed] = viewOf({ tools: ['a__read'] }, { override }).list('tools').entries
-    expect(JSON.parse(exposed.toString())).toEqual({ name: 'a__read', ...wanted })
+    expect(JSON.parse(exposed!.toString())).toEqual({ name: 'a__read', ...wanted })
     const [own] = viewOf({ tools: ['a__read'] }, { override }, { only: 'a' }).list('tools').entries
-    expect(JSON.parse(own.toString())).toEqual({ name: 'read', ...wanted })
+    expect(JSON.parse(own!.toString())).toEqual({ name: 'read', ...wanted })
     expect(
       viewOf({ tools: ['a__read'] })
         .list('tools')
-        .entries[0].toString(),
+        .entries[0]!.toString(),
     ).not.toContain('Reads.')
   })
 

@@ -13,7 +13,7 @@ const shown = (
 ): string => {
   const { server, kind = 'tools', revision = '2026-07-28', naming = ALWAYS } = changes
   const catalog = buildCatalog([sourceOf(serverOf('fs', server), { [kind]: [entry] }), sourceOf('other', {})], naming)
-  return new Views().of(catalog, { revision }).list(kind).entries[0].toString()
+  return new Views().of(catalog, { revision }).list(kind).entries[0]!.toString()
 }
 
 describe('ready entries', () => {
@@ -149,7 +149,7 @@ describe('views', () => {
   test('entries that did not change keep their bytes when another server changes; an equal view is the same view', () => {
     const views = new Views()
     const before = views.of(catalog, { revision: '2026-07-28' })
-    const after = views.of(buildCatalog([sources[0], sourceOf('b', { tools: [toolOf('z')] })], ALWAYS), {
+    const after = views.of(buildCatalog([sources[0]!, sourceOf('b', { tools: [toolOf('z')] })], ALWAYS), {
       revision: '2026-07-28',
     })
     expect(after.list('tools').entries[0]).toBe(before.list('tools').entries[0])
@@ -163,11 +163,11 @@ describe('views', () => {
     const tool = toolOf('x', { execution: { taskSupport: 'optional' } })
     const changing = (name: string) => [sourceOf('a', { tools: [tool] }), sourceOf('b', { tools: [toolOf(name)] })]
     const [a] = changing('y')
-    const first = buildCatalog([a, changing('y')[1]], ALWAYS)
-    const second = buildCatalog([a, changing('z')[1]], ALWAYS, first)
-    const without = { ...a, inventory: { ...a.inventory!, capabilities: {} } }
-    const third = buildCatalog([without, changing('z')[1]], ALWAYS, second)
-    const firstOf = (catalog: Catalog, revision: Revision) => views.of(catalog, { revision }).list('tools').entries[0].toString()
+    const first = buildCatalog([a!, changing('y')[1]!], ALWAYS)
+    const second = buildCatalog([a!, changing('z')[1]!], ALWAYS, first)
+    const without = { ...a!, inventory: { ...a!.inventory!, capabilities: {} } }
+    const third = buildCatalog([without, changing('z')[1]!], ALWAYS, second)
+    const firstOf = (catalog: Catalog, revision: Revision) => views.of(catalog, { revision }).list('tools').entries[0]!.toString()
     const form = (catalog: Catalog, revision: Revision) => firstOf(catalog, revision).includes('execution')
     expect([first, second].map((catalog) => form(catalog, '2025-11-25'))).toEqual([true, true])
     expect([first, second].map((catalog) => form(catalog, '2026-07-28'))).toEqual([false, false])

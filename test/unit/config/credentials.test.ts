@@ -12,7 +12,7 @@ const load = async (credentials: string, url = 'https://a.example.com/mcp', env:
 describe('a credential', () => {
   test('of a person has the shape that the gateway uses', async () => {
     const { servers } = await load('{ oauth: { per_user: true, scopes: [repo], client_id: id, client_secret: hush-hush } }')
-    expect(servers[0].credential).toEqual({
+    expect(servers[0]!.credential).toEqual({
       mode: 'user',
       issuer: undefined,
       offline: true,
@@ -28,7 +28,7 @@ describe('a credential', () => {
     ['oauth: {', ''],
     ['client_credentials: {', ' client_id: i, client_secret: s,'],
   ])('may have its authorization server in a private network, where that is said: %s', async (way, more) => {
-    const at = async (said: string) => (await load(`{ ${way}${more} ${said} } }`)).servers[0].credential
+    const at = async (said: string) => (await load(`{ ${way}${more} ${said} } }`)).servers[0]!.credential
     expect(await at('private_network: true')).toMatchObject({ isPrivate: true })
     expect(await at('scopes: []')).toMatchObject({ isPrivate: false })
   })
@@ -36,7 +36,7 @@ describe('a credential', () => {
   test('of a machine may be a key, and its issuer is the text that was written', async () => {
     const given = '{ client_credentials: { client_id: id, private_key: "${KEY}", issuer: https://as.example.com } }'
     const { servers } = await load(given, undefined, { KEY })
-    expect(servers[0].credential).toMatchObject({
+    expect(servers[0]!.credential).toMatchObject({
       issuer: 'https://as.example.com',
       client: { algorithm: 'ES256', privateKey: KEY },
     })

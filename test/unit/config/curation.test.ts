@@ -28,7 +28,7 @@ servers:
     resources: { deny: ["file:///etc/**"] }
     prompts: { allow: [p] }
 `)
-    expect(servers[0].curation).toMatchObject({
+    expect(servers[0]!.curation).toMatchObject({
       tools: {
         allow: {
           place: 'trunkline.yaml:7:7',
@@ -60,7 +60,7 @@ servers:
   result: { max_tokens: 4000 }`),
       { ORG_TOKEN: 'acme-secret' },
     )
-    const edit = servers[0].curation?.edits.get('find')
+    const edit = servers[0]!.curation?.edits.get('find')
     expect(edit).toMatchObject({
       original: 'find',
       place: 'trunkline.yaml:5:7',
@@ -83,14 +83,14 @@ servers:
 
   test('T-25 an argument may be called like a member of every object', async () => {
     const { servers } = await loaded(tools(`constructor:\n  args: { toString: { value: 1 } }`))
-    const edit = servers[0].curation?.edits.get('constructor')
+    const edit = servers[0]!.curation?.edits.get('constructor')
     expect(edit?.args.map(({ name, value }) => [name, value])).toEqual([['toString', '1']])
-    expect(servers[0].curation?.edits.get('toString')).toBeUndefined()
+    expect(servers[0]!.curation?.edits.get('toString')).toBeUndefined()
   })
 
   test('where nothing is said there is nothing to do', async () => {
     const { servers } = await loaded('servers:\n  a: { command: x, resources: { rewrite: identity } }\n')
-    expect(servers[0].curation).toBeUndefined()
+    expect(servers[0]!.curation).toBeUndefined()
   })
 })
 

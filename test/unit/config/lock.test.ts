@@ -30,12 +30,12 @@ describe('lock', () => {
       'more/lock.yaml': 'lock: { file: a.lock }\n',
       'more/a.lock': LOCK,
     })
-    expect((await files.load()).servers[0].locked?.entries).toHaveLength(1)
+    expect((await files.load()).servers[0]!.locked?.entries).toHaveLength(1)
   })
   test('that is not there yet locks nothing, which is told', async () => {
     await using files = await yaml(`lock: { file: a.lock }\n${SERVERS}`)
     const { servers, warnings } = await files.load()
-    expect(servers[0].locked).toBeUndefined()
+    expect(servers[0]!.locked).toBeUndefined()
     expect(warnings).toContain('a.lock is not there yet, so nothing is locked; write it: trunkline lock')
   })
   test('on_change: the server wins over defaults, and these over what is said at the top', async () => {
@@ -59,7 +59,7 @@ describe('strict', () => {
     expect(gateway.collision).toBe('error')
     await using lax = await yaml(SERVERS)
     const loose = await lax.load()
-    expect([loose.servers[0].hidden, loose.servers[0].onChange, loose.gateway.collision]).toEqual(['warn', 'warn', 'warn'])
+    expect([loose.servers[0]!.hidden, loose.servers[0]!.onChange, loose.gateway.collision]).toEqual(['warn', 'warn', 'warn'])
   })
   test('lets another way of blocking stand', async () => {
     await using files = await yaml(`strict: true\ndefaults: { hidden_characters: strip, lock: { on_change: hold } }\n${SERVERS}`)

@@ -27,7 +27,7 @@ test('B293 every option that a configuration can set is read outside of src/conf
   expect(names.length).toBeGreaterThan(100)
   const code = files.filter((name) => !name.startsWith('config/') && !shapes.includes(name)).map(codeOf)
   const unread = names.filter(
-    ({ name }) => READ_THERE[name] === undefined && !code.some((text) => new RegExp(`\\b${name}\\b`).test(text)),
+    ({ name }) => READ_THERE[name!] === undefined && !code.some((text) => new RegExp(`\\b${name}\\b`).test(text)),
   )
   expect(unread).toEqual([])
 })

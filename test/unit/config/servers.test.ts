@@ -127,7 +127,7 @@ servers:
   b: { command: x, lock: { on_change: allow }, timeouts: { idle: 2m }, lifecycle: { start: lazy }, env: { inherit: [PATH] } }
 `)
     const [a, b] = (await files.load(undefined, { env: { ONLY: 'o', PATH: '/bin' } })).servers
-    expect([a.hidden, a.onChange, b.hidden, b.onChange]).toEqual(['strip', 'quarantine', 'strip', 'allow'])
+    expect([a!.hidden, a!.onChange, b!.hidden, b!.onChange]).toEqual(['strip', 'quarantine', 'strip', 'allow'])
     expect(a).toMatchObject({
       timeouts: { ...DEFAULT_TIMEOUTS, idleMs: 60_000, connectTimeoutMs: 9_000 },
       limits: { ...DEFAULT_LIMITS, maxConcurrent: 8 },

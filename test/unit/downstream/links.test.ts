@@ -121,16 +121,16 @@ test('B051 B052 where principals mix, nobody is told or asked what belongs to no
   const world = makeLinks('shared')
   const { session } = makeSession('1')
   await run(world, call('P', session))
-  expect(listeners(world.opened[0].owner)).toEqual([session])
+  expect(listeners(world.opened[0]!.owner)).toEqual([session])
   await run(world, call('Q', makeSession('2').session))
-  expect(listeners(world.opened[0].owner)).toEqual([])
+  expect(listeners(world.opened[0]!.owner)).toEqual([])
 })
 
 test('a link that several sessions use forgets each that ends, as a user of it and as the last to call', async () => {
   const world = makeLinks('shared')
   const [one, two] = [makeSession('1'), makeSession('2')]
   for (const { session } of [one, two]) await run(world, call('P', session))
-  const { owner, close } = world.opened[0]
+  const { owner, close } = world.opened[0]!
   expect([[...owner.sessions], owner.latest]).toEqual([[one.session, two.session], two.session])
   two.end()
   expect([[...owner.sessions], owner.latest]).toEqual([[one.session], one.session])
@@ -176,10 +176,10 @@ describe('links with tasks', () => {
     await run(world, call('P', session), task('1'))
     await run(world, call('P', other), task('1'))
     end()
-    world.links.taskEnded('1', world.opened[1].owner)
+    world.links.taskEnded('1', world.opened[1]!.owner)
     world.links.sweep()
     expect(world.links.size).toBe(2)
-    finish(world.links, world.opened[0].owner, world.clock)
+    finish(world.links, world.opened[0]!.owner, world.clock)
     world.links.sweep()
     expect(world.links.size).toBe(1)
     expect(world.links.ofSession(other)).toHaveLength(1)

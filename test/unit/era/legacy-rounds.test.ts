@@ -89,7 +89,7 @@ describe('B084 a round that asks nothing is retried after a pause, and nobody is
       ['busy', undefined],
     ])
     const [, first, second] = calls.map(({ atMs }) => atMs)
-    expect([first, second - first]).toEqual([250, expect.toSatisfy((ms: number) => ms > 700 && ms <= 750)])
+    expect([first, second! - first!]).toEqual([250, expect.toSatisfy((ms: number) => ms > 700 && ms <= 750)])
   })
 
   test('the host gives up in the pause: the server is not called again', async () => {

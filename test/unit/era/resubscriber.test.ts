@@ -59,7 +59,7 @@ const standing = async (...uris: string[]): Promise<ReturnType<typeof makeSet>> 
   for (const [at, uri] of uris.entries()) {
     const added = made.set.add(uri)
     await pass()
-    made.opened[at].acknowledge()
+    made.opened[at]!.acknowledge()
     expect(await added).toBe(true)
   }
   return made
@@ -75,8 +75,8 @@ test('what is added at one time is asked for together, what comes later on a fur
     ['a', 'b'],
     ['c', 'd'],
   ])
-  opened[1].acknowledge(['d'])
-  opened[0].acknowledge()
+  opened[1]!.acknowledge(['d'])
+  opened[0]!.acknowledge()
   expect(await Promise.all([...first, ...later])).toEqual([true, true, true, true, false, true])
   expect(await set.add('a')).toBe(true)
   expect(opened.map(({ isClosed }) => isClosed)).toEqual([false, false])
@@ -86,15 +86,15 @@ test('a stream is closed once none of its URIs is wanted, and a URI that is want
   const { set, opened } = makeSet()
   const added = ['a', 'b'].map((uri) => set.add(uri))
   await pass()
-  opened[0].acknowledge()
+  opened[0]!.acknowledge()
   await Promise.all(added)
   set.remove('a')
-  expect([opened[0].isClosed, await set.add('a')]).toEqual([false, true])
+  expect([opened[0]!.isClosed, await set.add('a')]).toEqual([false, true])
   for (const uri of ['a', 'b']) set.remove(uri)
   expect(opened.map(({ isClosed }) => isClosed)).toEqual([true])
   const again = set.add('a')
   await pass()
-  opened[1].acknowledge()
+  opened[1]!.acknowledge()
   expect(await again).toBe(true)
 })
 
@@ -103,9 +103,9 @@ test('what is not wanted any more when its stream is acknowledged closes that', 
   const added = set.add('a')
   await pass()
   set.remove('a')
-  opened[0].acknowledge()
+  opened[0]!.acknowledge()
   await added
-  expect(opened[0].isClosed).toBe(true)
+  expect(opened[0]!.isClosed).toBe(true)
 })
 
 test('B284 a stream that is refused is split until only the refused URI fails; what stands is not touched', async () => {
@@ -127,16 +127,16 @@ test('B284 a stream that is refused is split until only the refused URI fails; w
 
 test('B127 B134 a stream that drops is opened again, later each time, and everything on it counts as changed once', async () => {
   const { opened, missed } = await standing('a')
-  opened[0].drop()
+  opened[0]!.drop()
   for (const [tries, waitMs] of [1_000, 2_000, 4_000].entries()) {
     await pass(waitMs / 2 - 1)
     expect(opened).toHaveLength(tries + 1)
     await pass(waitMs / 2 + 2)
     expect(opened).toHaveLength(tries + 2)
-    if (tries < 2) opened[tries + 1].drop()
+    if (tries < 2) opened[tries + 1]!.drop()
   }
   expect(missed).toEqual([])
-  opened[3].acknowledge()
+  opened[3]!.acknowledge()
   await pass()
   expect(missed).toEqual(['a'])
   await pass(60_000)
@@ -148,19 +148,19 @@ test('what the server does not acknowledge is tried again and counts as changed;
   const { set, opened, missed } = await standing('a')
   const late = expect(set.add('b')).rejects.toThrow('the server acknowledges no subscription now')
   await pass()
-  opened[1].drop()
+  opened[1]!.drop()
   await late
   await pass(1_001)
   expect(urisOf(opened)).toEqual([['a'], ['b'], ['b']])
-  opened[2].acknowledge()
+  opened[2]!.acknowledge()
   await pass()
-  expect([missed, opened[0].isClosed, await set.add('b')]).toEqual([['b'], false, true])
+  expect([missed, opened[0]!.isClosed, await set.add('b')]).toEqual([['b'], false, true])
 })
 
 test('nothing is opened once the set is closed', async () => {
   const { set, opened } = await standing('a')
   set.close()
-  opened[0].drop()
+  opened[0]!.drop()
   await pass(60_000)
   expect(opened).toHaveLength(1)
 })
@@ -172,7 +172,7 @@ test('an update is news on the stream that holds its URI, and only while that is
   const both = makeSet()
   const added = ['a', 'b'].map((uri) => both.set.add(uri))
   await pass()
-  both.opened[0].acknowledge()
+  both.opened[0]!.acknowledge()
   await Promise.all(added)
   both.set.remove('a')
   expect(['a', 'b'].map((uri) => both.set.isNews(uri, '1'))).toEqual([false, true])

@@ -13,8 +13,8 @@ const open = (options: { ttlMs?: number; maxBytes?: number } = {}) => {
     const result = overflow.read(principal, uri ?? '')
     if (result === undefined) return undefined
     const { contents } = JSON.parse(join(result.parts()).toString()) as { contents: { uri: string; text: string }[] }
-    expect(contents).toEqual([{ uri, mimeType: 'text/plain', text: contents[0].text }])
-    return contents[0].text
+    expect(contents).toEqual([{ uri, mimeType: 'text/plain', text: contents[0]!.text }])
+    return contents[0]!.text
   }
   return { overflow, clock, read }
 }

@@ -61,8 +61,8 @@ describe('what does not', () => {
   test('nothing is lost: head and rest together are the text', () => {
     const text = Array.from({ length: 40 }, (_, at) => `line ${at} é😀`).join('\n')
     const { kept, value } = limited({ content: [block(text)] })
-    expect(`${value.content[0].text}${kept[0]}`).toBe(text)
-    expect(value.content[0].text?.endsWith('\n')).toBe(true)
+    expect(`${value.content[0]!.text}${kept[0]}`).toBe(text)
+    expect(value.content[0]!.text?.endsWith('\n')).toBe(true)
   })
 
   test('is cut and told, where it is to be lost', () => {
@@ -91,13 +91,13 @@ describe('what does not', () => {
     const structured = { rows: ['x'.repeat(90)] }
     const { kept, value } = limited({ content: [block(JSON.stringify(structured, null, 2))], structuredContent: structured })
     expect(value).not.toHaveProperty('structuredContent')
-    expect(JSON.parse(`${value.content[0].text}${kept[0]}`)).toEqual(structured)
+    expect(JSON.parse(`${value.content[0]!.text}${kept[0]}`)).toEqual(structured)
   })
 
   test('structured content that stands alone, or says more than the text, is not lost', () => {
     const structured = JSON.stringify({ rows: ['x'.repeat(90)] })
     const alone = limited(`{"structuredContent":${structured}}`)
-    expect(`${alone.value.content[0].text}${alone.kept[0]}`).toBe(structured)
+    expect(`${alone.value.content[0]!.text}${alone.kept[0]}`).toBe(structured)
     const beside = limited(`{"content":[{"type":"text","text":"two rows"}],"structuredContent":${structured}}`)
     expect(beside.value.content.map(({ type }) => type)).toEqual(['text', 'text', 'resource_link'])
     expect(beside.kept).toEqual([structured])

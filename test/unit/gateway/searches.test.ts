@@ -21,7 +21,7 @@ test('indexes of views that nobody searches any more are let go', async () => {
   const views = Array.from({ length: 40 }, (_, at) => viewOf([`tool_${at}`], `set-${at}`))
   for (const view of views) expect(await searches.find(view, 'tool', 5)).toHaveLength(1)
   expect(searches.size).toBe(32)
-  expect(await searches.find(views[0], 'tool', 5)).toHaveLength(1)
+  expect(await searches.find(views[0]!, 'tool', 5)).toHaveLength(1)
   expect(searches.size).toBe(32)
 })
 

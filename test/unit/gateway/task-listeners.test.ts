@@ -14,7 +14,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 test.each<[string, (listeners: TaskListeners, end: () => void) => void]>([
-  ['at its end', (listeners) => listeners.creatorsOf('a', '1')[0].forget()],
+  ['at its end', (listeners) => listeners.creatorsOf('a', '1')[0]!.forget()],
   ['when its lifetime is over', () => vi.advanceTimersByTime(5_000)],
   ['with its session', (_, end) => end()],
 ])('a task that a session made is forgotten %s', (_, finish) => {

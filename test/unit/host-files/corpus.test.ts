@@ -5,6 +5,7 @@ import { HostConnection } from '../../../src/host-files/connection.ts'
 import { lookIn, readText } from '../../../src/host-files/edit/editor.ts'
 import { findServers } from '../../../src/host-files/found.ts'
 import { entryFor, HOSTS } from '../../../src/host-files/hosts.ts'
+import { keysOf } from '../../../src/values/typed-keys.ts'
 import { CORPUS, hostsHome } from './hosts-home.ts'
 
 const STDIO = {
@@ -136,13 +137,13 @@ test('parts of a host are neither servers nor mistakes, and an entry without a c
   ])
 })
 
-describe.each(Object.keys(HOSTS))('%s', (host) => {
+describe.each(keysOf(HOSTS))('%s', (host) => {
   test('its servers are found, with what is switched off', async () => {
     await using files = await hostsHome([host])
     const found = await findServers(files.around, [host])
     const servers = found.flatMap((file) => file.servers)
-    expect(Object.fromEntries(servers.map(({ name, draft }) => [name, draft]))).toMatchObject(EXPECTED[host])
-    expect(servers.map(({ name }) => name).sort()).toEqual(Object.keys(EXPECTED[host]).sort())
+    expect(Object.fromEntries(servers.map(({ name, draft }) => [name, draft]))).toMatchObject(EXPECTED[host]!)
+    expect(servers.map(({ name }) => name).sort()).toEqual(Object.keys(EXPECTED[host]!).sort())
     expect(servers.filter(({ draft }) => draft['enabled'] === false).map(({ isOff }) => isOff)).not.toContain(false)
   })
 
@@ -154,7 +155,7 @@ describe.each(Object.keys(HOSTS))('%s', (host) => {
     'connected in its %s file over %s, and disconnected: the bytes are equal',
     async (_scope, _kind, at, target) => {
       await using files = await hostsHome([host])
-      const place = HOSTS[host].places(files.around).filter(({ isOld }) => isOld !== true)[at]
+      const place = HOSTS[host].places(files.around).filter(({ isOld }) => isOld !== true)[at]!
       const before = await files.files()
       const text = existsSync(place.path) ? await readFile(place.path, 'utf8') : ''
       const connection = new HostConnection(place, files.state)

@@ -24,7 +24,7 @@ export interface HostsHome extends AsyncDisposable {
 /** `hosts`: folders of the corpus. */
 export const hostsHome = async (hosts: readonly string[] = [], env: Record<string, string> = {}): Promise<HostsHome> => {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'trunkline-hosts-')))
-  const [home, project, state] = ['home', 'project', 'state'].map((name) => join(root, name))
+  const [home, project, state] = [join(root, 'home'), join(root, 'project'), join(root, 'state')]
   await Promise.all([home, project].map((folder) => mkdir(folder)))
   for (const host of hosts)
     for (const part of ['home', 'project'])

@@ -10,7 +10,8 @@ import { HostConnection } from '../../../src/host-files/connection.ts'
 import { lookIn, readText } from '../../../src/host-files/edit/editor.ts'
 import { findServers } from '../../../src/host-files/found.ts'
 import { entryFor, HOSTS } from '../../../src/host-files/hosts.ts'
-import type { HostPlace } from '../../../src/host-files/hosts.ts'
+import type { HostPlace, HostName } from '../../../src/host-files/hosts.ts'
+import { keysOf } from '../../../src/values/typed-keys.ts'
 import { hostsHome } from './hosts-home.ts'
 import type { HostsHome } from './hosts-home.ts'
 
@@ -36,15 +37,15 @@ const FORMS: Readonly<Record<string, (text: string, extension: string) => string
 }
 
 /** The one file of a host that the corpus has for this place. */
-const placesOf = (host: string, files: HostsHome): readonly HostPlace[] =>
+const placesOf = (host: HostName, files: HostsHome): readonly HostPlace[] =>
   HOSTS[host].places(files.around).filter(({ path, isOld }) => isOld !== true && existsSync(path))
 
-describe.each(Object.keys(HOSTS))('%s', (host) => {
+describe.each(keysOf(HOSTS))('%s', (host) => {
   test.each(Object.keys(FORMS))('its file %s: found, connected, and disconnected byte for byte', async (form) => {
     await using files = await hostsHome([host])
     for (const place of placesOf(host, files)) {
       const plain = await readFile(place.path, 'utf8')
-      const text = FORMS[form](plain, extname(place.path))
+      const text = FORMS[form]!(plain, extname(place.path))
       if (text === undefined) continue
       const found = async () => (await findServers(files.around, [host])).filter(({ file }) => file === place.path)
       const before = (await found()).flatMap(({ servers }) => servers.length)
@@ -97,11 +98,11 @@ describe.each(Object.keys(HOSTS))('%s', (host) => {
 test('a file without permission to write stays as it is, and the remedy is said', async () => {
   await using files = await hostsHome(['cursor'])
   const [place] = placesOf('cursor', files)
-  const before = await readFile(place.path)
-  await chmod(place.path, 0o444)
-  const connection = new HostConnection(place, files.state)
+  const before = await readFile(place!.path)
+  await chmod(place!.path, 0o444)
+  const connection = new HostConnection(place!, files.state)
   const entry = entryFor(HOSTS['cursor'], TARGET)!
   const planned = await connection.planConnect(entry)
   await expect(connection.connect(entry, [], planned, true)).rejects.toThrow(/mcp\.json is read-only; make it writable/)
-  expect(await readFile(place.path)).toEqual(before)
+  expect(await readFile(place!.path)).toEqual(before)
 })

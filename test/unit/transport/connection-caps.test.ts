@@ -31,14 +31,14 @@ const setUp = (limits: { all?: number; perAddress?: number } = {}) => {
 test('F-29 the oldest connection without an admitted request gives way', () => {
   const { caps, socket, seen, reached } = setUp()
   const [a, b, c] = ['a', 'b', 'c'].map(socket)
-  for (const one of [a, b, c]) expect(caps.admit(one)).toBe(true)
-  caps.proven(a)
+  for (const one of [a, b, c]) expect(caps.admit(one!)).toBe(true)
+  caps.proven(a!)
   expect(caps.admit(socket('d'))).toBe(true)
   expect(caps.admit(socket('e'))).toBe(true)
   expect(seen).toEqual(['b destroyed', 'c destroyed'])
   expect(reached).toEqual(['listen.limits.connections', 'listen.limits.connections'])
   // The end of one that gave way is not counted twice.
-  b.emit('close')
+  b!.emit('close')
   expect(caps.admit(socket('f'))).toBe(true)
   expect(seen.at(-1)).toBe('d destroyed')
 })

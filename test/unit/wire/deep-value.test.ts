@@ -25,7 +25,7 @@ test.each(INNERMOST)('T-24 %j inside 600 levels is accepted as by a parser', (te
     ['{"k":', '}'],
     ['[0 , ', ' , 1 ] '],
   ]) {
-    const json = open.repeat(LEVELS) + text + close.repeat(LEVELS)
+    const json = open!.repeat(LEVELS) + text + close!.repeat(LEVELS)
     const bytes = Buffer.from(` ${json}`)
     const scanned = accepts(() => {
       const scanner = new Scanner(bytes)

@@ -7,6 +7,7 @@ import type { ServerCertificate } from '../../../transport/http1/server/connecti
 import type { Gathered } from '../../read/gather.ts'
 import type { Context } from '../../runtime-environment.ts'
 import { absolutePath } from '../../syntax/variables.ts'
+import { asError } from '../../../values/as-error.ts'
 
 /** Adds a problem at a place below `listen`. */
 export type Complain = (path: readonly string[], message: string, remedy: string) => void
@@ -35,7 +36,7 @@ export const buildListenTls = (gathered: Gathered, context: Context, complain: C
       createSecureContext({ [name]: text })
       return text
     } catch (error) {
-      const message = `${file} cannot be used: ${(error as Error).message}`
+      const message = `${file} cannot be used: ${asError(error).message}`
       complain(['http', 'tls', name], message, 'name a readable file of PEM, without a passphrase')
       return undefined
     }

@@ -31,6 +31,7 @@ export const buildObserve = ({ settings, sections }: Gathered, host: HostOptions
     metrics: fill({ enabled: 'isOn', path: 'path', series: 'maxSeries' }, metrics, settings.telemetry?.prometheus),
   }
   const complain = (message: string, remedy: string): void => {
+    // Cast: the section is what is complained of.
     const { place, path } = nearest(sections.get('admin')!, ['bind'])
     problems.push({ place, path, message, remedy })
   }

@@ -89,6 +89,7 @@ export const buildAudit = (
   if (audit !== undefined) return { file: absolutePath(audit, folders.get('telemetry') ?? cwd, home), bodies, onFailure }
   for (const key of ['audit_bodies', 'audit_on_failure'] as const) {
     if (settings.telemetry?.log?.[key] === undefined) continue
+    // Cast: the section is what is complained of.
     const { place, path } = nearest(sections.get('telemetry')!, ['log', key])
     problems.push({ place, path, message: `"${key}" without audit has no effect`, remedy: 'name a file: audit: ./audit.ndjson' })
   }
@@ -100,6 +101,7 @@ export const buildHost = (gathered: Gathered, context: Context, problems: Proble
   const { settings, sections, servers } = gathered
   const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
   const complain = (path: readonly string[], message: string, remedy: string) => {
+    // Cast: the section is what is complained of.
     const node = nearest(sections.get('listen')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
   }

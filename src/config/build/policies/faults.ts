@@ -13,6 +13,7 @@ export const buildFaults = (
 ): readonly FaultRule[] => {
   const rules = settings.faults ?? []
   const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
+    // Cast: the section is what is complained of.
     const node = nearest(sections.get('faults')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
   }

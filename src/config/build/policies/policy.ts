@@ -24,12 +24,14 @@ export const buildPolicy = async (
   const { policy } = settings
   if (policy === undefined) {
     if (settings.policy_tests !== undefined) {
+      // Cast: the section is what is complained of.
       const { place, path } = sections.get('policy_tests')!
       problems.push({ place, path, message: '"policy_tests" without policy test nothing', remedy: 'add policy' })
     }
     return undefined
   }
   const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
+    // Cast: the section is what is complained of.
     const node = nearest(sections.get('policy')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
   }
@@ -88,6 +90,7 @@ const runTests = async (
   problems: Problem[],
 ): Promise<void> => {
   const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
+    // Cast: the section is what is complained of.
     const node = nearest(sections.get('policy_tests')!, path)
     problems.push({ place: node.place, path: node.path, message, remedy })
   }

@@ -54,12 +54,14 @@ class Known {
     const all = [...gathered.values()]
     const said = (key: string): unknown[] => all.map(({ tree }) => plainOf(child(tree, key))).filter(Boolean)
     this.#keys = [...gathered.keys()]
+    // Cast: validation has found texts.
     this.#tags = new Set([
       ...all.flatMap(({ tags }) => tags),
       ...said('tags').flat(),
       ...servers.flatMap(({ tags }) => tags),
     ] as string[])
     this.#prefixes = new Map(all.map(({ key, tree }) => [key, prefixIn(tree) ?? key]))
+    // Cast: validation has found texts.
     this.#aliases = said('alias').flatMap((alias) => Object.values(alias as object) as string[])
     this.#isPrefixed = (settings.naming?.prefix ?? 'always') === 'always'
   }

@@ -191,6 +191,6 @@ const own = (entry: ToolsetEntry, inherited: Inherited): Inherited => {
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** Without the members that are not there. */
+/** Without the members that are not there. Cast: what is not defined is left out. */
 const defined = <T extends object>(value: T): Defined<T> =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>

@@ -26,6 +26,7 @@ export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Compl
   checkKeys(tools, tree, complain)
   for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, tree, complain)
   const filterTree = child(tree, 'filter')
+  // Cast: the schema has these names.
   const hints = Object.entries(filter?.annotations ?? {}).flatMap(([name, verdict]) =>
     verdict === undefined ? [] : [{ ...at(filterTree, 'annotations', name), hint: HINTS[name as keyof typeof HINTS], verdict }],
   )
@@ -39,6 +40,7 @@ export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Compl
 }
 
 const at = (tree: Tree | undefined, ...path: readonly string[]): Placed => {
+  // Cast: what is complained of is written.
   const { place, path: written } = nearest(tree!, path)
   return { place, path: written }
 }

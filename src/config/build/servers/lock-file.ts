@@ -15,6 +15,7 @@ import { isWritableByAll } from '../../read/source.ts'
 import type { Context } from '../../runtime-environment.ts'
 import { child } from '../../syntax/tree.ts'
 import { absolutePath } from '../../syntax/variables.ts'
+import { asError } from '../../../values/as-error.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
 
@@ -46,7 +47,7 @@ export const readLockFile = async (
     return { ...lock, servers: readLock(await readFile(file, 'utf8')) }
   } catch (error) {
     if (error instanceof LockError) return refuse(error.message, restore, `${name}:${error.line}:${error.column}`, error.path)
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code, message } = asError(error)
     if (code !== 'ENOENT') return refuse(`cannot be read (${code ?? message})`, 'check its permissions')
   }
   if (settings.strict === true) {

@@ -19,6 +19,7 @@ import { serverKeyAt } from '../../../auth/inbound/server-endpoints.ts'
 import { digestOf } from '../../../auth/inbound/static-tokens.ts'
 import type { HeadNotes, HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import type { ListenerContext } from '../../listener-context.ts'
+import { asError } from '../../../values/as-error.ts'
 import { TokenLog } from './token-log.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
@@ -150,7 +151,7 @@ export class Guard {
       return hasLeft ? undefined : admitted
     } catch (error) {
       const status = error instanceof VerifierBusy ? 429 : 503
-      this.#log.unverified(error as Error)
+      this.#log.unverified(asError(error))
       this.#context.denied?.({
         reason: 'overloaded',
         status,
@@ -242,7 +243,7 @@ export class Guard {
     this.#verifier.issuerMetadata().then(
       (text = '') => request.reply(200, JSON_DOCUMENT, [Buffer.from(text)]),
       (error: unknown) => {
-        this.#context.log.warn({ error: (error as Error).message }, 'the metadata of the authorization server cannot be relayed')
+        this.#context.log.warn({ error: asError(error).message }, 'the metadata of the authorization server cannot be relayed')
         request.reply(503, SOON)
       },
     )

@@ -10,9 +10,9 @@
  */
 import type { AuthorizationProxy } from '../../../auth/inbound/authorization-proxy.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
-import { Failure } from '../../../wire/message/failure.ts'
 import { cleanMessage } from '../../../wire/protocol/label.ts'
 import type { ListenerContext, Log } from '../../listener-context.ts'
+import { asError } from '../../../values/as-error.ts'
 import { BrowserMarks } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { consentPage, notePage } from './sign-in-html.ts'
@@ -181,7 +181,7 @@ export class AuthorizationPages {
   }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Failure || error instanceof Error ? error.message : String(error))
+const reasonOf = (error: unknown): string => asError(error).message
 
 const parsed = (text: string): unknown => {
   try {

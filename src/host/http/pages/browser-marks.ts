@@ -31,11 +31,11 @@ export class BrowserMarks {
   /** The browser of a request; `undefined`: it has no name, or several. */
   of(request: HttpRequest): string | undefined {
     const name = `${this.#cookieName}=`
-    const values = (request.header('cookie') ?? '').split(';').flatMap((pair) => {
+    const [value, ...others] = (request.header('cookie') ?? '').split(';').flatMap((pair) => {
       const text = pair.trim()
       return text.startsWith(name) ? text.slice(name.length) : []
     })
-    return values.length === 1 && BROWSER.test(values[0]) ? values[0] : undefined
+    return value !== undefined && others.length === 0 && BROWSER.test(value) ? value : undefined
   }
 
   /** What only a page of ours about `id`, opened in this browser, can bring back. */

@@ -49,7 +49,8 @@ export class JsonPoster implements AsyncDisposable {
       }
       const chunks: Buffer[] = []
       let size = 0
-      for await (const chunk of reply.body as AsyncIterable<Buffer>) {
+      const received: AsyncIterable<Buffer> = reply.body
+      for await (const chunk of received) {
         size += chunk.length
         if (size > maxAnswerBytes) throw new AnswerTooLarge(`answered with more than ${maxAnswerBytes} bytes`)
         chunks.push(chunk)

@@ -6,6 +6,7 @@
  *
  * Gain: a call by undici costs about twice as much CPU (decision 0009).
  */
+import { asError } from '../../../values/as-error.ts'
 import type { Failure } from '../../../wire/message/failure.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import type { BodyPool } from '../../body-pool.ts'
@@ -63,7 +64,7 @@ export class NetClient implements HttpClient {
       const bytes = head.write(request)
       exchange.begin(this.#connection(origin), bytes, request.headersTimeoutMs)
     } catch (error) {
-      queueMicrotask(() => exchange.fail(unreachable(error as Error)))
+      queueMicrotask(() => exchange.fail(unreachable(asError(error))))
     }
     return exchange
   }

@@ -9,6 +9,7 @@
  */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { asError } from '../../../values/as-error.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -63,7 +64,7 @@ export class NetConnection implements ResponseEvents {
       noDelay: true,
       // Reads into one buffer: no allocation per read, and no stream machinery between the socket and the parser. Half of what
       // reading 1 MB costs.
-      onread: { buffer: options.readBuffer, callback: (length, buffer) => this.#read(buffer as Buffer, length) },
+      onread: { buffer: options.readBuffer, callback: (length) => this.#read(options.readBuffer, length) },
     })
     this.#connectTimer = setTimeout(() => {
       this.#socket.destroy(Object.assign(new Error('no connection within the time for it'), { code: 'ETIMEDOUT' }))
@@ -151,7 +152,7 @@ export class NetConnection implements ResponseEvents {
       try {
         this.#reader.push(buffer, length)
       } catch (error) {
-        this.#socket.destroy(error as Error)
+        this.#socket.destroy(asError(error))
         return true
       }
       if (this.#reader.isDone) this.#done()

@@ -6,6 +6,7 @@
  */
 import type { HeldBytes } from '../../../held-bytes.ts'
 import type { Unread } from '../request/http-request.ts'
+import { join } from '../../../../wire/message/payload.ts'
 
 /** Kept of a body that has not been asked for yet. */
 const MAX_UNASKED_BYTES = 64 * 1024
@@ -104,8 +105,8 @@ export class RequestBody {
   }
 
   #take(): Buffer {
-    const [pieces, size] = [this.#pieces, this.#kept]
+    const pieces = this.#pieces
     this.release()
-    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, size)
+    return join(pieces)
   }
 }

@@ -1,7 +1,7 @@
 /** A request as node:http has read it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { latin1Of } from '../../../../wire/message/payload.ts'
+import { join, latin1Of } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { HttpRequest } from '../request/http-request.ts'
 import type { Headers, AnswerBody, Shared, Unread } from '../request/http-request.ts'
@@ -64,6 +64,7 @@ export class NodeRequest extends HttpRequest {
   headers(): Headers {
     const { headers } = this.#request
     // Only cookies to be set come as a list, and they belong into responses.
+    // Cast: Node makes a list of `set-cookie` alone.
     if (headers['set-cookie'] === undefined) return headers as Headers
     const found: Record<string, string> = {}
     for (const name of Object.keys(headers)) found[name] = this.header(name) ?? ''
@@ -83,6 +84,7 @@ export class NodeRequest extends HttpRequest {
     // Most bodies came together with their heads, and are there when this turn's parsing is over: read at once, they take no
     // listeners and no flowing.
     process.nextTick(() => {
+      // Cast: no encoding is set.
       const body = request.read() as Buffer | null
       if (!request.complete || request.readableLength > 0) this.#collect(body, maxBytes, done)
       else if (body !== null && body.length > maxBytes) this.#refuseBody('too_large', done)
@@ -170,7 +172,7 @@ export class NodeRequest extends HttpRequest {
     })
     request.on('end', () => {
       if (isRefused) return
-      const body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size)
+      const body = join(chunks)
       release()
       done(body)
     })

@@ -66,6 +66,7 @@ export class NodeServer {
       this.#serve(request, response, () => response.writeContinue()),
     )
     server.maxHeadersCount = 0
+    // Cast: Node passes the socket.
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket as Socket))
     // From here on it looks for slow connections, as it does once it listens.
     server.emit('listening')

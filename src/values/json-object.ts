@@ -1,0 +1,28 @@
+/** JSON of others, read without trust: what is an object, and what one of its members is. */
+
+/** A JSON object whose members are not known. */
+export type UnknownObject = Readonly<Record<string, unknown>>
+
+/** Whether the value is a JSON object: neither `null` nor a list. */
+export const isJsonObject = (value: unknown): value is UnknownObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The JSON object, or `undefined` for any other value. */
+export const jsonObject = (value: unknown): UnknownObject | undefined => (isJsonObject(value) ? value : undefined)
+
+/** The member `key` of a JSON object; `undefined` for any other value. */
+export const memberOf = (value: unknown, key: string): unknown => jsonObject(value)?.[key]
+
+/** A JSON array whose items are unknown. `Array.isArray` alone makes them `any`. */
+export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+
+/** The JSON object in a text, or `undefined` for any other text. */
+export const parseJsonObject = (text: string): UnknownObject | undefined => {
+  try {
+    return jsonObject(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+export const isInteger = (value: unknown): value is number => Number.isInteger(value)
