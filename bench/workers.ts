@@ -108,7 +108,7 @@ export const workers = async (
   const [alone] = contestants
   const pick = (one: Contestant, field: keyof Sample) => (found.get(one) ?? []).map((sample) => sample[field])
   return [...found.keys()].flatMap((one) => {
-    const of = (what: string, unit: 'µs' | 'MiB', field: keyof Sample, base: readonly number[] = pick(alone, field)) =>
+    const of = (what: string, unit: 'µs' | 'MiB', field: keyof Sample, base: readonly number[] = pick(alone!, field)) =>
       figure(SECTION, one.name, what, unit, pick(one, field), base)
     return [
       of('time for each call', 'µs', 'time'),

@@ -11,6 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { StoreDown } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
+import { parseOwnJson } from '../values/own-json.ts'
 import { homeOf } from './home.ts'
 import type { Home } from './home.ts'
 
@@ -207,7 +208,7 @@ export class Lease {
     const { self } = this.#options
     const leases = [...(await this.all(MAX_LOOKED_AT))].filter(([instance]) => instance !== self.instance)
     this.#witnesses = leases.slice(-MAX_WITNESSES).flatMap(([instance, lease]) => {
-      const { url } = JSON.parse(lease) as { readonly url: string }
+      const { url } = parseOwnJson<{ readonly url: string }>(lease)
       return homeOf(`${instance} ${url}`) ?? []
     })
   }

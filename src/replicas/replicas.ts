@@ -377,7 +377,7 @@ export class Replicas {
       const answer = await this.#passOn.ask(url, { [HOP]: this.#hopTo(home).header })
       return answer === undefined || answer.header(STORE_HEADER) === 'yes'
     } catch (error) {
-      return (error as NodeJS.ErrnoException).code !== 'ECONNREFUSED'
+      return asError(error).code !== 'ECONNREFUSED'
     }
   }
 

@@ -19,7 +19,7 @@ test('each pair of each subject counts in one field', () => {
 
 test('a yardstick is up in every field, and what is judged has as many processes of it', () => {
   const [counted, beside] = [inRole('counted'), inRole('yardstick')]
-  for (const at of fields.keys()) expect([...counted[at], ...beside[at]].some((name) => /^(raw|lines) /.test(name))).toBe(true)
+  for (const at of fields.keys()) expect([...counted[at]!, ...beside[at]!].some((name) => /^(raw|lines) /.test(name))).toBe(true)
   const judged = fields.filter(({ subjects, role }) =>
     subjects.some(
       ({ name, between }) =>

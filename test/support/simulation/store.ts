@@ -41,15 +41,15 @@ export class SimulatedStore {
 
   /** The way of one replica to it. */
   linkOf(node: SimulatedNode): Store {
-    const link = new RelayedStore((operation, args) => {
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const link = new RelayedStore(<T>(operation: unknown, args: readonly unknown[]) => {
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
       this.#carry(node, this.#node, () => {
         const [key] = args
         this.#seen.add(String(key))
         operateStore(this.#memory, operation, args).then((result) => {
           if (operation === 'claim' && result === args[1] && String(key).startsWith('session:'))
             this.#claimed(String(key).slice('session:'.length), node)
-          this.#carry(this.#node, node, () => resolve(result))
+          this.#carry(this.#node, node, () => resolve(result as T))
         }, reject)
       })
       return promise
