@@ -5,7 +5,7 @@
  * space (BRIDGING 2.6). Changes are stored as text in place of a member, text for new members in front, and replacements of spans
  * deeper inside.
  *
- * Cast: `!` behind what stands at an index that `#indexOf` has found or a loop counts.
+ * Cast: `!` behind what stands at an index that `#indexOf` has found, a loop counts or the length allows.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { isDeeperThan } from '../json/deep-value.ts'
@@ -43,8 +43,7 @@ export const byteLength = (parts: Parts): number => {
 }
 
 export const join = (parts: Parts): Buffer => {
-  const [only] = parts
-  if (only !== undefined && parts.length === 1) return bufferOf(only)
+  if (parts.length === 1) return bufferOf(parts[0]!)
   const joined = Buffer.allocUnsafe(byteLength(parts))
   let at = 0
   for (const part of parts) {
