@@ -269,6 +269,24 @@ export class Downstream {
     }
   }
 
+  /**
+   * Settles once it is known what the server says of itself to this caller, or cannot be now; `undefined`: nothing to wait for. Never
+   * rejects. `budgetMs`: how long a legacy host waits for the legacy side of a server whose modern side is known.
+   */
+  introduced(caller: Pick<Caller, 'session'>, budgetMs: number): Promise<unknown> | undefined {
+    const { eras, link } = this
+    // Why it cannot be known is the answer to the calls that follow.
+    if (eras.inventoryFor(caller) === undefined)
+      return this.listed().then(
+        () => this.introduced(caller, budgetMs),
+        () => undefined,
+      )
+    const { activity, health } = this.#states.now
+    const isComing = link !== undefined || (activity === 'dialing' && health.failures === 0)
+    if (!isComing || !eras.isUnmet(caller)) return undefined
+    return eras.meetLegacy(link === undefined ? this.listed() : Promise.resolve(), budgetMs)
+  }
+
   /** The result of the tool for signing in: waits for its lists, and throws the `Failure` that asks for the sign-in. */
   async signedIn(): Promise<Outcome> {
     await this.listed()
@@ -367,7 +385,7 @@ export class Downstream {
       case 'closed':
         return this.#linkClosed(report.owner)
       case 'legacy-opened':
-        void this.offers.legacy.want()
+        void this.offers.legacy.taken()
         return
       case 'list-announced':
         this.#states.send(report)

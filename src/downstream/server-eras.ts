@@ -2,9 +2,11 @@
  * Which era one server is spoken to in for a caller. A server whose main link is modern may take `initialize` as well: then legacy hosts
  * reach it in their own era, and may be listed something else (BRIDGING 3.0 rule 0).
  */
+import { firstValueFrom, from, race, tap, timer } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Caller } from '../rpc/call.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
+import { isModernRevision } from '../wire/protocol/revisions.ts'
 import type { Era, Revision } from '../wire/protocol/revisions.ts'
 import type { MainLink } from './health/main-link.ts'
 import type { Dialer } from './links/dialer.ts'
@@ -26,6 +28,8 @@ export class ServerEras implements Sweepable {
   readonly #source: ServerErasSource
   /** Monotonic time at which legacy hosts last used a server of both eras. */
   #legacyUsedMs = 0
+  /** What it says of itself to legacy hosts was waited for in vain. */
+  #isLate = false
 
   constructor(source: ServerErasSource) {
     this.#source = source
@@ -53,8 +57,23 @@ export class ServerEras implements Sweepable {
   /** What the server says of itself to this caller. */
   inventoryFor(caller: Pick<Caller, 'session'>): Inventory | undefined {
     const { main, offers } = this.#source
-    const isOther = this.eraFor(caller) !== main.current?.era
+    const isOther = main.current === undefined ? this.#mayDifferFor(caller) : this.eraFor(caller) !== main.current.era
     return (isOther ? offers.legacy.inventory$.value : undefined) ?? offers.inventory$.value
+  }
+
+  /** Whether the server may say something else of itself to this caller than what is known, and is worth being asked. */
+  isUnmet(caller: Pick<Caller, 'session'>): boolean {
+    return !this.#isLate && this.#source.offers.legacy.inventory$.value === undefined && this.#mayDifferFor(caller)
+  }
+
+  /**
+   * Settles once it is known what the server says of itself to legacy hosts, or cannot be now, at the latest after `budgetMs`; those
+   * that come later do not wait for it again. `up`: the main link is there, or cannot be. Never rejects.
+   */
+  async meetLegacy(up: Promise<unknown>, budgetMs: number): Promise<void> {
+    const met = up.then(() => this.wantLegacy()).catch(() => undefined)
+    const late = timer(budgetMs).pipe(tap(() => (this.#isLate = true)))
+    await firstValueFrom(race(from(met), late))
   }
 
   /** The revision that is spoken to the server for this caller. */
@@ -78,5 +97,12 @@ export class ServerEras implements Sweepable {
     const { links, offers, options } = this.#source
     if (links.size > 0 || offers.legacy.link === undefined) this.#legacyUsedMs = nowMs
     else if (nowMs - this.#legacyUsedMs >= options().idleStopMs) offers.legacy.rest()
+  }
+
+  /** The server is known to be modern, and may serve this caller in the other era. */
+  #mayDifferFor({ session }: Pick<Caller, 'session'>): boolean {
+    const { offers, mayServeLegacy } = this.#source
+    const common = offers.inventory$.value
+    return session !== undefined && common !== undefined && isModernRevision(common.revision) && mayServeLegacy()
   }
 }

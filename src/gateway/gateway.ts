@@ -193,15 +193,10 @@ export class Gateway {
     return server === undefined ? undefined : this.#fleet.for(server, caller.principal)?.eras.inventoryFor(caller)
   }
 
-  async bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined> {
+  introduced(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<unknown> | undefined {
     const { server } = caller.scope
-    // Why it cannot be known is the answer to the calls that follow.
-    if (server !== undefined)
-      await this.#fleet
-        .for(server, caller.principal)
-        ?.listed()
-        .catch(() => undefined)
-    return this.bridged(caller)
+    const downstream = server === undefined ? undefined : this.#fleet.for(server, caller.principal)
+    return downstream?.introduced(caller, this.#options.listBudgetMs)
   }
 
   greeted({ scope, principal }: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined {

@@ -31,8 +31,11 @@ export interface Core {
   instructions(caller: Caller): string | undefined
   /** What is known of the server of a bridge; `undefined`: nothing yet, or the scope is no bridge. */
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined
-  /** The same, once the server is known or has failed; waits as long as a call (`timeouts.wait`). Never rejects. */
-  bridgedLater(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<Inventory | undefined>
+  /**
+   * Settles once that is known, or the server has failed; waits as long as a call (`timeouts.wait`), and for what a server of both eras
+   * says to legacy hosts as long as a list (`timeouts.list_budget`). `undefined`: nothing to wait for. Never rejects.
+   */
+  introduced(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<unknown> | undefined
   /**
    * Waits for servers of the scope of which nothing is known yet, at most `timeouts.handshake_budget`; `undefined`: there are none.
    * Never rejects.

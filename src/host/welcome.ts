@@ -1,6 +1,6 @@
 /**
  * The answers to `initialize` and `server/discover`, for all listeners. At the merged endpoint they are the gateway's; at a bridge
- * they are the server's own, as soon as the server is known (BRIDGING 3.1, 3.21; B277).
+ * they are the server's own, as soon as the server is known in the era of the host (BRIDGING 3.0 rule 0, 3.1, 3.21; B277).
  */
 import type { Inventory } from '../catalog/inventory.ts'
 import { bridgedCapabilities } from '../era/host/bridged-capabilities.ts'
@@ -18,7 +18,7 @@ import type { ListenerContext } from './listener-context.ts'
 const DISCOVER_TTL_MS = 60_000
 
 /**
- * The result of `initialize`; a promise only while a server at a bridge is not known yet, or for a pipe (`isPipe`): its host often
+ * The result of `initialize`; a promise only while a server at a bridge is not known in this era yet, or for a pipe (`isPipe`): its host often
  * starts the process and initializes at once, before any server is known. Never rejects.
  */
 export const initializeAnswer = (caller: Caller, context: ListenerContext, isPipe = false): Parts | Promise<Parts> =>
@@ -88,10 +88,7 @@ const whenKnown = <T>(
   isPipe: boolean,
   make: (server: Inventory | undefined) => T,
 ): T | Promise<T> => {
-  if (!isBridge(caller.scope)) {
-    const greeted = isPipe ? core.greeted(caller) : undefined
-    return greeted === undefined ? make(undefined) : greeted.then(() => make(undefined))
-  }
-  const known = core.bridged(caller)
-  return known === undefined ? core.bridgedLater(caller).then(make) : make(known)
+  const pending = isBridge(caller.scope) ? core.introduced(caller) : isPipe ? core.greeted(caller) : undefined
+  const now = (): T => make(core.bridged(caller))
+  return pending === undefined ? now() : pending.then(now)
 }

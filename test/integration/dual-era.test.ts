@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/state/status.ts'
-import { openHttpFront } from '../support/differential/dual-fronts.ts'
+import { openHttpFront, openPipeFront } from '../support/differential/dual-fronts.ts'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyModernTransport, legacyHttp, legacyPipe, modernHttp } from '../support/fake-host.ts'
@@ -14,30 +14,45 @@ import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
 
-const portOf = ({ address }: FakeDownstream): number => ('url' in address ? Number(address.url.port) : 0)
+const RELAY = new URL('../support/children/relay.mjs', import.meta.url).pathname
+const portOf = ({ address }: FakeDownstream): number =>
+  'url' in address ? Number(address.url.port) : Number(address.args.at(-1))
 const said = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
 const names = (result: JsonMap): unknown[] => (result['tools'] as JsonMap[]).map(({ name }) => name)
+
+const LISTED = {
+  tools: [{ name: 'x', inputSchema: { type: 'object' } }],
+  ttlMs: 0,
+  cacheScope: 'private',
+  resultType: 'complete',
+}
 
 const commonTools = ({ running }: TestGateway): readonly string[] =>
   running.fleet.get('a')?.inventory$.value?.lists.tools.map(({ original }) => original) ?? []
 
-/** One URL with a server of each era behind it, told apart by the headers of requests. */
-const startDual = async (legacy: Omit<FakeSpec, 'kind'>, modern: Omit<FakeSpec, 'kind'>) => {
+/** One server with a program of each era behind it, told apart by the headers of requests, or the first message to the process. */
+const startDual = async (
+  legacy: Omit<FakeSpec, 'kind'>,
+  modern: Omit<FakeSpec, 'kind'>,
+  transport: 'http' | 'stdio' = 'http',
+) => {
   const sides = {
-    legacy: await FakeDownstream.start(fake.of({ kind: 'legacy http', ...legacy })),
-    modern: await FakeDownstream.start(fake.of({ kind: 'modern http', ...modern })),
+    legacy: await FakeDownstream.start(fake.of({ kind: `legacy ${transport}`, ...legacy })),
+    modern: await FakeDownstream.start(fake.of({ kind: `modern ${transport}`, ...modern })),
   }
-  const front = await openHttpFront({ legacy: portOf(sides.legacy), modern: portOf(sides.modern) })
+  const ports = { legacy: portOf(sides.legacy), modern: portOf(sides.modern) }
+  const front = await (transport === 'http' ? openHttpFront(ports) : openPipeFront(ports))
+  const reached =
+    transport === 'http'
+      ? { url: new URL(`http://127.0.0.1:${front.port}/mcp`) }
+      : { launch: { command: process.execPath, args: [RELAY, String(front.port)], env: {}, cwd: process.cwd() } }
   return {
     ...sides,
     setup: (more: Partial<GatewaySetup> = {}): GatewaySetup => ({
       servers: {},
       fakes: new Map([['a', sides.modern]]),
-      options: {
-        a: { url: new URL(`http://127.0.0.1:${front.port}/mcp`), ...more.options?.['a'] },
-      },
-      ...(more.stateDir !== undefined && { stateDir: more.stateDir }),
-      ...(more.pipe !== undefined && { pipe: more.pipe }),
+      ...more,
+      options: { a: { ...reached, ...more.options?.['a'] } },
     }),
     [Symbol.asyncDispose]: async () => {
       await front[Symbol.asyncDispose]()
@@ -300,6 +315,143 @@ describe('a server of both eras', () => {
     expect(gateway.running.fleet.get('a')?.link).toMatchObject({ era })
     expect(gateway.running.fleet.get('a')?.linkCount).toBe(1)
     if (era === 'legacy') expect(dual.legacy.connections.map(({ declared }) => declared)).toEqual([{ sampling: {} }])
+  })
+})
+
+describe('what the first legacy host at a bridge is told of a server of both eras', () => {
+  const HOUR_MS = 3_600_000
+  const AT_BRIDGE = { path: '/servers/a/mcp' }
+  const LEGACY = {
+    ...SAYS.legacy,
+    instructions: 'the legacy way',
+    capabilities: { tools: { listChanged: false }, resources: { subscribe: false } },
+  }
+  const MODERN = {
+    ...SAYS.modern,
+    instructions: 'the modern way',
+    capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+  }
+  const toldOf = ({ instructions, capabilities }: typeof LEGACY): unknown =>
+    expect.objectContaining({ instructions, capabilities }) as unknown
+
+  test.each(
+    (['http', 'stdio'] as const).flatMap((transport) => everyLegacyTransport.map((row) => ({ transport, row, name: row.name }))),
+  )('B267 B277 over $name is what its legacy side says, on $transport', async ({ transport, row }) => {
+    await using dual = await startDual(LEGACY, MODERN, transport)
+    await using gateway = await startGateway(dual.setup({ gateway: { prefix: 'never', listBudgetMs: HOUR_MS } }))
+    await using first = await row.connect(gateway)
+    expect(first.welcome).toEqual(toldOf(LEGACY))
+    await using modern = await modernHttp.connect(gateway)
+    expect(modern.welcome).toEqual(toldOf(MODERN))
+    await using second = await row.connect(gateway)
+    expect(second.welcome).toEqual(toldOf(LEGACY))
+  })
+  test('B267 B277 at the endpoint of one server among several is the same', async () => {
+    await using dual = await startDual(LEGACY, MODERN)
+    await using b = await FakeDownstream.start(fake.offering('other'))
+    const fakes = new Map([
+      ['a', dual.modern],
+      ['b', b],
+    ])
+    await using gateway = await startGateway(dual.setup({ fakes, gateway: { listBudgetMs: HOUR_MS } }))
+    await using host = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(host.welcome).toEqual(toldOf(LEGACY))
+  })
+  test.each(['http', 'stdio'] as const)('B267 B277 is the same where the server is still starting, on %s', async (transport) => {
+    const released = Promise.withResolvers<void>()
+    await using dual = await startDual(LEGACY, { ...MODERN, on: { 'tools/list': () => released.promise.then(() => LISTED) } }, transport)
+    await using gateway = await startGateway(dual.setup({ early: true, gateway: { listBudgetMs: HOUR_MS } }))
+    const connecting = legacyHttp.connect(gateway, AT_BRIDGE)
+    await dual.modern.until('tools/list')
+    released.resolve()
+    await using host = await connecting
+    expect(host.welcome).toEqual(toldOf(LEGACY))
+  })
+  test('B267 B277 is the same after a restart that no legacy host came before, while the server is starting', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using dual = await startDual(LEGACY, MODERN)
+    {
+      await using gateway = await startGateway(dual.setup({ stateDir }))
+      expect(gateway.running.fleet.get('a')?.link).toMatchObject({ era: 'modern' })
+    }
+    const released = Promise.withResolvers<void>()
+    dual.modern.on('tools/list', () => released.promise.then(() => LISTED))
+    dual.modern.forget()
+    await using gateway = await startGateway(dual.setup({ stateDir, early: true, gateway: { listBudgetMs: HOUR_MS } }))
+    await dual.modern.until('tools/list')
+    const connecting = legacyHttp.connect(gateway, AT_BRIDGE)
+    released.resolve()
+    await using host = await connecting
+    expect(host.welcome).toEqual(toldOf(LEGACY))
+    rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
+  })
+  test('B267 B277 is known at once after a restart, while the server cannot be reached', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using dual = await startDual(LEGACY, MODERN)
+    {
+      await using gateway = await startGateway(dual.setup({ stateDir }))
+      await using host = await legacyHttp.connect(gateway, AT_BRIDGE)
+      await host.call('tools/list')
+    }
+    for (const side of [dual.legacy, dual.modern])
+      side.intercept = (_, response) => {
+        response.writeHead(503).end()
+        return true
+      }
+    await using gateway = await startGateway(dual.setup({ stateDir, early: true, gateway: { listBudgetMs: HOUR_MS } }))
+    await using host = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(host.welcome).toEqual(toldOf(LEGACY))
+    rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
+  })
+  test.each([
+    [
+      'refuses initialize',
+      (): never => {
+        throw new RpcError({ code: -32601, message: 'Method not found' })
+      },
+    ],
+    [
+      'fails at it',
+      (): never => {
+        throw new RpcError({ code: -32603, message: 'broken' })
+      },
+    ],
+  ])('B277 is what its modern side says where the legacy one %s', async (_, initialize) => {
+    await using dual = await startDual({ ...LEGACY, on: { ...LEGACY.on, initialize } }, MODERN)
+    await using gateway = await startGateway(dual.setup({ gateway: { listBudgetMs: HOUR_MS } }))
+    await using host = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(host.welcome).toEqual(toldOf(MODERN))
+    expect(await host.call('tools/call', { name: 'x' })).toEqual(said('modern'))
+  })
+  test('B277 is what its modern side says where the legacy one breaks every connection, until that is over', async () => {
+    await using dual = await startDual(LEGACY, MODERN)
+    dual.legacy.intercept = (_, response) => {
+      response.destroy()
+      return true
+    }
+    await using gateway = await startGateway(dual.setup({ gateway: { listBudgetMs: HOUR_MS } }))
+    await using first = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(first.welcome).toEqual(toldOf(MODERN))
+    dual.legacy.intercept = () => false
+    expect(await first.call('tools/call', { name: 'x' })).toEqual(said('legacy'))
+    await using second = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(second.welcome).toEqual(toldOf(LEGACY))
+  })
+  test.each(['initialize', 'tools/list'])('B277 is waited for once at most where its legacy side never answers %s', async (method) => {
+    await using dual = await startDual({ ...LEGACY, on: { ...LEGACY.on, [method]: fake.never } }, MODERN)
+    await using gateway = await startGateway(dual.setup({ gateway: { listBudgetMs: 10 } }))
+    await using first = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(first.welcome).toEqual(toldOf(MODERN))
+    await using second = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(second.welcome).toEqual(toldOf(MODERN))
+    expect(dual.legacy.all('initialize')).toHaveLength(1)
+  })
+  test.each(['modern http', 'legacy http'] as const)('B277 is not waited for at a %s server alone', async (kind) => {
+    const refuses = (turn: Turn): void => turn.fail(-32601, 'Method not found')
+    const spec = kind === 'modern http' ? { ...MODERN, on: { ...MODERN.on, initialize: refuses } } : LEGACY
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, ...spec }) }, gateway: { listBudgetMs: HOUR_MS } })
+    await using host = await legacyHttp.connect(gateway, AT_BRIDGE)
+    expect(host.welcome).toEqual(toldOf(kind === 'modern http' ? MODERN : LEGACY))
   })
 })
 

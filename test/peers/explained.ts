@@ -146,20 +146,6 @@ export const EXPLANATIONS: readonly Explanation[] = [
       !text(through).includes('EOFException'),
   },
   {
-    rule: '3.0',
-    reason:
-      'The first legacy host at the bridge of a server of both eras is told what the server declares in 2026-07-28; its legacy side is met by the first call',
-    covers: ({ path, direct, through }, { way, scenario, cell, isModern }) =>
-      way === 'alone' &&
-      scenario === 'connect' &&
-      cell.server.key === 'python-mcp2' &&
-      !isModern.direct &&
-      !isModern.through &&
-      /^result\.capabilities\..*\.(listChanged|subscribe)$/.test(path) &&
-      direct === false &&
-      through === true,
-  },
-  {
     rule: 'B072',
     reason:
       'A server on the SDK of Go with `KeepAlive` pings over stdio in 2026-07-28, too, which hosts on SDK 2 of TypeScript leave unanswered: it ends directly, and goes on through Trunkline',

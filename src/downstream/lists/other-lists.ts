@@ -39,6 +39,7 @@ export class OtherLists {
   #opening: Promise<Link | undefined> | undefined
   #link: Link | undefined
   #reading: Promise<void> = Promise.resolve()
+  #readings = 0
 
   /** `stored`: as read in an earlier run. */
   constructor(source: OtherListsSource, stored?: Inventory) {
@@ -64,8 +65,19 @@ export class OtherLists {
 
   /** Reads them again, if they are wanted. */
   read(): Promise<void> {
-    if (this.#isWanted) this.#reading = this.#reading.then(() => this.#readNow()).catch(this.#source.failed)
+    if (!this.#isWanted) return this.#reading
+    this.#readings++
+    this.#reading = this.#reading
+      .then(() => this.#readNow())
+      .catch(this.#source.failed)
+      .finally(() => this.#readings--)
     return this.#reading
+  }
+
+  /** The server takes hosts of this kind: what could not be read before is read now. */
+  async taken(): Promise<void> {
+    const isFailed = this.#isWanted && this.#readings === 0 && this.inventory$.value === undefined
+    await (isFailed ? this.read() : this.want())
   }
 
   /** Other policies hold: what is known is vetted again. */
