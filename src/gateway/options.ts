@@ -12,7 +12,7 @@ export interface GatewayOptions {
   /** Longest exposed name: 16 to 128. */
   readonly maxNameLength: number
   readonly collision: 'warn' | 'error'
-  /** How long the first list waits for servers of which nothing is stored. */
+  /** How long the first list waits for servers of which nothing is stored, and a legacy handshake at a bridge for the legacy side of one. */
   readonly listBudgetMs: number
   /** How long the first `initialize` or `server/discover` on a pipe waits for the same; 0: not at all. */
   readonly handshakeBudgetMs: number

@@ -231,7 +231,10 @@ export const fileSchema = z
     ),
     timeouts: field(
       z.strictObject({
-        list_budget: durationField('How long the first list waits for servers that are still unknown.', G.listBudgetMs),
+        list_budget: durationField(
+          'How long the first list waits for servers that are still unknown, and the first legacy `initialize` at a bridge for the legacy side of a server of both eras.',
+          G.listBudgetMs,
+        ),
         handshake_budget: durationField(
           'How long the first handshake on stdio waits for servers that are still unknown, because it names their instructions; 0s: not at all.',
           G.handshakeBudgetMs,
