@@ -310,7 +310,8 @@ describe('what a server is told of who asks', () => {
   const introductionOf = async (server: FakeDownstream): Promise<unknown> => {
     const { connection, params } = await server.until('tools/call')
     // A modern server is told with the call; it was only asked for its other era, which it refused.
-    const handshake = server.era === 'legacy' ? server.all('initialize').find((turn) => turn.connection === connection) : undefined
+    const handshake =
+      server.era === 'legacy' ? server.all('initialize').find((turn) => turn.connection === connection) : undefined
     const meta = ((handshake ?? { params }).params['_meta'] ?? {}) as JsonMap
     return { client: handshake?.params['clientInfo'] ?? meta[KEY.clientInfo], via: meta['dev.trunkline/via'] }
   }

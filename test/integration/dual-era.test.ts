@@ -366,7 +366,11 @@ describe('what the first legacy host at a bridge is told of a server of both era
   })
   test.each(['http', 'stdio'] as const)('B267 B277 is the same where the server is still starting, on %s', async (transport) => {
     const released = Promise.withResolvers<void>()
-    await using dual = await startDual(LEGACY, { ...MODERN, on: { 'tools/list': () => released.promise.then(() => LISTED) } }, transport)
+    await using dual = await startDual(
+      LEGACY,
+      { ...MODERN, on: { 'tools/list': () => released.promise.then(() => LISTED) } },
+      transport,
+    )
     await using gateway = await startGateway(dual.setup({ early: true, gateway: { listBudgetMs: HOUR_MS } }))
     const connecting = legacyHttp.connect(gateway, AT_BRIDGE)
     await dual.modern.until('tools/list')
@@ -444,17 +448,20 @@ describe('what the first legacy host at a bridge is told of a server of both era
     await using second = await legacyHttp.connect(gateway, AT_BRIDGE)
     expect(second.welcome).toEqual(toldOf(LEGACY))
   })
-  test.each(['initialize', 'tools/list'])('B277 is waited for once at most where its legacy side never answers %s', async (method) => {
-    await using dual = await startDual({ ...LEGACY, on: { ...LEGACY.on, [method]: fake.never } }, MODERN)
-    await using gateway = await startGateway(dual.setup({ gateway: { listBudgetMs: 10 } }))
-    await using first = await legacyHttp.connect(gateway, AT_BRIDGE)
-    expect(first.welcome).toEqual(toldOf(MODERN))
-    const { running } = gateway
-    const { configuration } = running
-    await running.apply({ ...configuration, gateway: { ...configuration.gateway, listBudgetMs: HOUR_MS } }, new Set())
-    await using second = await legacyHttp.connect(gateway, AT_BRIDGE)
-    expect(second.welcome).toEqual(toldOf(MODERN))
-  })
+  test.each(['initialize', 'tools/list'])(
+    'B277 is waited for once at most where its legacy side never answers %s',
+    async (method) => {
+      await using dual = await startDual({ ...LEGACY, on: { ...LEGACY.on, [method]: fake.never } }, MODERN)
+      await using gateway = await startGateway(dual.setup({ gateway: { listBudgetMs: 10 } }))
+      await using first = await legacyHttp.connect(gateway, AT_BRIDGE)
+      expect(first.welcome).toEqual(toldOf(MODERN))
+      const { running } = gateway
+      const { configuration } = running
+      await running.apply({ ...configuration, gateway: { ...configuration.gateway, listBudgetMs: HOUR_MS } }, new Set())
+      await using second = await legacyHttp.connect(gateway, AT_BRIDGE)
+      expect(second.welcome).toEqual(toldOf(MODERN))
+    },
+  )
   test.each(['modern http', 'legacy http'] as const)('B277 is not waited for at a %s server alone', async (kind) => {
     const refuses = (turn: Turn): void => turn.fail(-32601, 'Method not found')
     const spec = kind === 'modern http' ? { ...MODERN, on: { ...MODERN.on, initialize: refuses } } : LEGACY
