@@ -218,14 +218,20 @@ class SseHost extends PostingHost {
       this.#isOver = true
       this.broken()
     })
-    const { data } = await stream.events.until(({ event }) => event === 'endpoint')
-    this.#messages = new URL(data, this.url)
-    let taken = 1
-    void stream.events.when(() => {
-      for (; taken < stream.events.entries.length; taken++) this.take(stream.events.entries[taken]!.data)
-      return undefined
-    })
-    await this.initialize()
+    try {
+      const { data } = await stream.events.until(({ event }) => event === 'endpoint')
+      this.#messages = new URL(data, this.url)
+      let taken = 1
+      void stream.events.when(() => {
+        for (; taken < stream.events.entries.length; taken++) this.take(stream.events.entries[taken]!.data)
+        return undefined
+      })
+      await this.initialize()
+    } catch (error) {
+      // Not let in: nobody else would close its stream.
+      await this[Symbol.asyncDispose]()
+      throw error
+    }
     return this
   }
 
