@@ -366,6 +366,28 @@ describe.each(BOTH)('with %s', (choice) => {
     expect(door.sockets.entries).toHaveLength(1)
   })
 
+  test('who has left before its request is taken up is a disconnect too, told later, and its stream is closed', async () => {
+    await using door = await openDoor(choice, () => undefined)
+    const wire = door.open(GET)
+    const request = await door.requests.until(() => true)
+    const gone = new Promise<void>((resolve) => request.onDisconnect(resolve))
+    wire.socket.destroy()
+    await gone
+    // The socket has told everybody by then.
+    await new Promise((resolve) => setImmediate(resolve))
+    let isTold = false
+    const late = new Promise<void>((resolve) =>
+      request.onDisconnect(() => {
+        isTold = true
+        resolve()
+      }),
+    )
+    // Whoever asks has not finished its own beginning.
+    expect(isTold).toBe(false)
+    await late
+    await new Promise<void>((resolve) => request.openEvents({}).onClose(resolve))
+  })
+
   test('who ends its side while a request is under way, having said more or not, gets no answer, and that is a disconnect', async () => {
     await using door = await openDoor(choice, serve)
     for (const early of ['', post('/a'), post('/a').slice(0, 30)]) {

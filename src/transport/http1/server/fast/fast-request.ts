@@ -25,6 +25,7 @@ export class FastRequest extends HttpRequest {
   #isAnswered = false
   #response: FastResponse | undefined
   #onDisconnect: (() => void) | undefined
+  #isDisconnected = false
 
   constructor(head: FastHead, body: Buffer | RequestBody, connection: FastConnection, socket: Socket, shared: FastShared) {
     super(head.target, shared)
@@ -60,6 +61,7 @@ export class FastRequest extends HttpRequest {
   }
 
   onDisconnect(callback: () => void): void {
+    if (this.#isDisconnected) return process.nextTick(callback)
     const before = this.#onDisconnect
     this.#onDisconnect =
       before === undefined
@@ -71,6 +73,7 @@ export class FastRequest extends HttpRequest {
   }
 
   disconnected(): void {
+    this.#isDisconnected = true
     this.#response?.destroy()
     this.#onDisconnect?.()
   }

@@ -72,9 +72,12 @@ export class NodeRequest extends HttpRequest {
   }
 
   onDisconnect(callback: () => void): void {
-    this.#response.on('close', () => {
-      if (!this.#response.writableFinished) callback()
-    })
+    const response = this.#response
+    const onClose = (): void => {
+      if (!response.writableFinished) callback()
+    }
+    if (response.closed) process.nextTick(onClose)
+    else response.on('close', onClose)
   }
 
   readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {

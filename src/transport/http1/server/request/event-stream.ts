@@ -39,8 +39,10 @@ export class EventStream {
     return !this.#isBrokenOff && !this.#response.writableEnded && !this.#response.destroyed
   }
 
+  /** Also where the host disconnected before the stream was opened. */
   onClose(callback: () => void): void {
-    this.#response.on('close', callback)
+    if (this.#response.closed) process.nextTick(callback)
+    else this.#response.on('close', callback)
   }
 
   /**

@@ -75,6 +75,8 @@ export type OnTaken = (error?: Error | null) => void
 
 /** The way of an answer whose body goes out in pieces: as much of a stream as is used of it. */
 export interface AnswerBody {
+  /** `close` has been told. */
+  readonly closed: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableLength: number
@@ -134,7 +136,7 @@ export abstract class HttpRequest {
   abstract count(name: string): number
   /** All headers, by their names in lower case. */
   abstract headers(): Headers
-  /** Runs when the host disconnects before the answer is complete. */
+  /** Runs when the host disconnects before the answer is complete; soon, where it has: the store may have been asked meanwhile. */
   abstract onDisconnect(callback: () => void): void
   /** Reads the body; calls back with the reason once it must not be read to its end (the connection is then not kept). */
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
