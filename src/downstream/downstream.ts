@@ -203,7 +203,7 @@ export class Downstream {
     this.sessions = new SessionRelay({ ...common, states, watches: this.#sessionWatches, requests, handlers })
 
     reports.deliverTo((report) => this.#onReport(report))
-    for (const part of [links, eras, this.personal]) if (part !== undefined) sweeper.watch(part)
+    for (const part of [links, eras, eraWatch, this.personal]) if (part !== undefined) sweeper.watch(part)
     credential?.onChange?.(() => supervisor.retryNow())
   }
 
@@ -341,6 +341,7 @@ export class Downstream {
     if (drainMs > 0 && this.#calls.inFlight > 0) await this.#calls.untilDrained(drainMs)
     sweeper.unwatch(this.#links)
     sweeper.unwatch(this.eras)
+    sweeper.unwatch(this.#eraWatch)
     await Promise.all([this.#links.close(), this.offers.close(), this.main.close(), this.dialer.close(), personal])
     await this.supervisor.ended()
     this.inventory$.complete()

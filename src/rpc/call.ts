@@ -186,8 +186,11 @@ export interface Call {
 }
 
 export type Outcome =
-  /** `type`: the `resultType` of an extension that the host declared, in place of `complete`. */
-  | { readonly kind: 'complete'; readonly result: JsonObject; readonly type?: string }
+  /**
+   * `type`: the `resultType` of an extension that the host declared, in place of `complete`. `era`: of a server that answered as a modern
+   * one, which may be another than it was listed as (B268).
+   */
+  | { readonly kind: 'complete'; readonly result: JsonObject; readonly type?: string; readonly era?: 'modern' }
   | InputRequired
   /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }

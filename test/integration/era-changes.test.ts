@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
-import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
+import { everyLegacyTransport, everyModernTransport, everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { MODERN } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
@@ -46,12 +46,12 @@ const openUrl = async (before: FakeDownstream, after: FakeDownstream) => {
   const proxy = await openFaultProxy(portOf(before))
   return {
     url: new URL(`http://127.0.0.1:${proxy.port}/mcp`),
-    deploy: async ({ isRolling = false } = {}): Promise<void> => {
-      proxy.target = portOf(after)
+    deploy: async ({ isRolling = false, to = after } = {}): Promise<void> => {
+      proxy.target = portOf(to)
       if (isRolling) proxy.drain()
       else proxy.reset()
       // By then the gateway, in this process, has seen that its connections are gone.
-      await fetch(`http://127.0.0.1:${proxy.port}/other`, { method: 'POST' })
+      await fetch(`http://127.0.0.1:${proxy.port}/other`, { method: 'POST', headers: { connection: 'close' } })
     },
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   }
@@ -138,6 +138,47 @@ describe.each(KINDS)('a %s server that becomes a %s one', (before, after) => {
       const update = await heard.until(({ method }) => method === 'notifications/resources/updated')
       expect(update.params?.['uri']).toBe(uri)
       expect(successor.all('resources/subscribe').length).toBeLessThanOrEqual(1)
+    },
+  )
+
+  test.each(
+    // Beside a modern main link the legacy one that a legacy host has found is a link to a server of both eras.
+    before === 'legacy http' ? everyTransport : everyModernTransport,
+  )('B268 is spoken to in its era again when it becomes the old one at once, of a host on $name', async ({ connect }) => {
+    await using old = await start(before, { tools: ['x'], on: said('old') })
+    await using successor = await start(after, { tools: ['x'], on: said('new') })
+    await using address = await openUrl(old, successor)
+    await using gateway = await startGateway({
+      servers: {},
+      fakes: new Map([['a', old]]),
+      options: { a: { url: address.url } },
+    })
+    await using host = await connect(gateway)
+    await address.deploy()
+    expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'new' }] })
+    await address.deploy({ to: old })
+    expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'old' }] })
+    expect(eraOf(gateway)).toBe(before.split(' ')[0])
+  })
+
+  test.each(everyLegacyTransport)(
+    'B108 B268 structured content has the form of the era that answered it, of a host on $name',
+    async ({ connect }) => {
+      const tools = [{ name: 'x', inputSchema: { type: 'object' }, outputSchema: { type: 'boolean' } }]
+      const on = { 'tools/call': () => ({ content: [], structuredContent: false }) }
+      await using old = await start(before, { tools, on })
+      await using successor = await start(after, { tools, on })
+      await using address = await openUrl(old, successor)
+      await using gateway = await startGateway({
+        servers: {},
+        fakes: new Map([['a', old]]),
+        options: { a: { url: address.url } },
+      })
+      await using host = await connect(gateway, { revision: '2025-06-18' })
+      const formOf = ({ era }: FakeDownstream) => (era === 'modern' ? { result: false } : false)
+      expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ structuredContent: formOf(old) })
+      await address.deploy()
+      expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ structuredContent: formOf(successor) })
     },
   )
 

@@ -286,10 +286,15 @@ export class View {
     return this.#readyBytes(entry, exposure)
   }
 
-  /** How hosts that know only object roots get what a tool of this server returns; `entry`: of the tool, where it is listed. */
-  outputFormOf(serverKey: string, entry: Entry | undefined): OutputForm {
-    const position = this.catalog.sources.findIndex(({ server }) => server.key === serverKey)
-    if (position === -1 || !isOfModernServer(this.catalog, position)) return 'plain'
+  /**
+   * How hosts that know only object roots get what a tool of this server returns; `entry`: of the tool, where it is listed. `isModern`:
+   * it was answered by a modern server for certain, whatever its lists were read from.
+   */
+  outputFormOf(serverKey: string, entry: Entry | undefined, isModern: boolean): OutputForm {
+    if (!isModern) {
+      const position = this.catalog.sources.findIndex(({ server }) => server.key === serverKey)
+      if (position === -1 || !isOfModernServer(this.catalog, position)) return 'plain'
+    }
     if (entry === undefined) return 'by value'
     let form = this.#outputForms.get(entry)
     if (form === undefined) this.#outputForms.set(entry, (form = outputFormOf(entry.raw)))

@@ -1,9 +1,11 @@
 /**
  * Notices at run time that the server at a URL speaks another era than its link: a new version was deployed there, or an old one
- * again (B213, B268). An error that no server of the link's era would send is only a reason to ask: `server/discover` decides.
+ * again (B213, B268). An error that no server of the link's era would send is only a reason to ask: `server/discover` decides. An error
+ * that comes too soon to ask, or is asked in vain, is asked about once more later: perhaps no other comes, and changes would be lost.
  */
 import type { Link } from '../../era/server/link.ts'
 import { ServerError } from '../../rpc/call.ts'
+import type { Sweepable } from '../../rpc/sweeper.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 
@@ -18,7 +20,7 @@ export interface EraWatchSource {
   readonly nowMs: () => number
 }
 
-/** Errors that come in bursts ask once. */
+/** Errors of one link that come in bursts ask once. */
 const MIN_GAP_MS = 2_000
 /** Codes of 2026-07-28 that refuse a request of another era ([2026-07-28 basic/versioning]). */
 const MODERN_REFUSALS: ReadonlySet<number> = new Set([-32020, -32021, -32022])
@@ -26,10 +28,14 @@ const MODERN_REFUSALS: ReadonlySet<number> = new Set([-32020, -32021, -32022])
 const LEGACY_REFUSALS: ReadonlySet<number> = new Set([-32601, -32600, -32000])
 const ASKS_FOR_SESSION = /\bsession\b|\binitiali[sz]/i
 
-export class EraWatch {
+export class EraWatch implements Sweepable {
   readonly #source: EraWatchSource
   #asking: Promise<boolean> | undefined
+  /** The link that was found to be of its server's era last. */
+  #confirmed: Link | undefined
   #askedMs = -Infinity
+  /** An error on this link is still to be asked about. */
+  #suspect: Link | undefined
 
   constructor(source: EraWatchSource) {
     this.#source = source
@@ -44,20 +50,35 @@ export class EraWatch {
     if (this.#asking !== undefined) return this.#asking
     const now = this.#source.link()
     if (now !== link) return now?.era !== link.era
-    const nowMs = this.#source.nowMs()
-    if (nowMs - this.#askedMs < MIN_GAP_MS) return false
-    this.#askedMs = nowMs
-    const asking = this.#ask(link)
-    this.#asking = asking
+    if (link === this.#confirmed && this.#source.nowMs() - this.#askedMs < MIN_GAP_MS) {
+      this.#suspect = link
+      return false
+    }
+    return this.#ask(link)
+  }
+
+  sweep(nowMs: number): void {
+    const link = this.#suspect
+    if (link === undefined || this.#asking !== undefined || nowMs - this.#askedMs < MIN_GAP_MS) return
+    this.#suspect = undefined
+    // Once: what cannot be told now is found out by the next error.
+    if (link === this.#source.link()) void this.#ask(link).finally(() => (this.#suspect = undefined))
+  }
+
+  async #ask(link: Link): Promise<boolean> {
+    this.#askedMs = this.#source.nowMs()
+    this.#asking = this.#probe(link)
     try {
-      return await asking
+      return await this.#asking
     } finally {
       this.#asking = undefined
     }
   }
 
-  async #ask(link: Link): Promise<boolean> {
+  async #probe(link: Link): Promise<boolean> {
     const era = await this.#source.probe()
+    if (era === undefined) this.#suspect = link
+    if (era === link.era) this.#confirmed = link
     if (era === undefined || era === link.era) return false
     this.#source.changed(link)
     return true

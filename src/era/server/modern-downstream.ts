@@ -2,7 +2,7 @@
  * A modern server: every request carries its description, results may ask for input, changes arrive on a `subscriptions/listen` stream
  * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
-import { complete, isBridge, NO_HEADERS } from '../../rpc/call.ts'
+import { isBridge, NO_HEADERS } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
@@ -307,7 +307,7 @@ const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
 /** B009, B010, B057, B173, B290: converts a modern result to an outcome. */
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = result.text('resultType') ?? 'complete'
-  if (type === 'complete') return complete(result)
+  if (type === 'complete') return { kind: 'complete', result, era: 'modern' }
   if (type === 'task' && method === 'tools/call' && declaresTasks(caller.capabilities)) {
     if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
     return { kind: 'task', result }

@@ -60,10 +60,12 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
   if (call.caller.session === undefined && view.catalog.sources.length > 1)
     result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
   if (outcome.kind !== 'complete') return outcome
-  // The lists may still be those of the other era of a server of both; what a legacy server answers is never wrapped (B108).
-  const isLegacy = downstream.eras.eraFor(call.caller) === 'legacy'
+  // The lists may still be those of another era, which the server spoke before (B268) or speaks as well; what a modern server answers
+  // is wrapped, and what a legacy one answers never (B108).
+  const isModern = outcome.era === 'modern'
+  const isLegacy = !isModern && downstream.eras.eraFor(call.caller) === 'legacy'
   const projected = project(result, call, downstream.fidelity, () =>
-    isLegacy ? 'plain' : view.outputFormOf(route.serverKey, route.entry),
+    isLegacy ? 'plain' : view.outputFormOf(route.serverKey, route.entry, isModern),
   )
   return projected === outcome.result ? outcome : { ...outcome, result: projected }
 }
