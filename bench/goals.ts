@@ -268,11 +268,13 @@ const throughput = (figures: readonly Figure[]): Pick<Line, 'measured' | 'beside
   const around = of('trunkline, 1 worker', 'CPU of a call, host and server')?.ratio
   if (one === undefined || two?.ratio === undefined) return { measured: undefined }
   const { median, q1, q3, min, max } = two.ratio
+  const apart = of('trunkline, two processes', TIME)?.ratio
+  const bound = apart && `; two gateways that share nothing, half of the calls to each: ${(1 / apart.median).toFixed(2)}×`
   const perSecond = (figure: Figure) => (1e6 / figure.value.median).toFixed(0)
   const share = around && `; host and server take ${(100 * around.median).toFixed(1)} % of the gateway's CPU`
   return {
     measured: { median: 1 / median, q1: 1 / q3, q3: 1 / q1, min: 1 / max, max: 1 / min },
-    beside: `${perSecond(one)} and ${perSecond(two)} calls/s${share ?? ''}`,
+    beside: `${perSecond(one)} and ${perSecond(two)} calls/s${share ?? ''}${bound ?? ''}`,
   }
 }
 const TIME = 'time for each call'

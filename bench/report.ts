@@ -198,7 +198,8 @@ tools are added by reloading the configuration. Calls of many sessions: each ses
 is one call at a time.`,
   workers: `\`listen.workers: 2\` beside 1, before one server of the modern era; a call carries some two hundred records (10 KB of arguments), seventy rules of a policy
 look at each of them. The yardstick is one worker; that of the host and the server is the gateway of the same row: they share the cores with it. CPU and memory
-are those of all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option.`,
+are those of all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option. "Two processes" are two gateways of one worker each that know nothing of each other, with half of the
+calls in flight to each: what two cores of this machine give at most.`,
   'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn, which is what Node reads at most from one pipe before it turns to
 others. CPU time of the thread in the longest turn, the last one with the whole message included.`,
 }

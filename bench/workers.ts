@@ -1,7 +1,8 @@
 /**
  * What a second worker brings: calls with `listen.workers: 2` beside calls with one, whose CPU is in the gateway. Hosts and servers share the
  * machine's cores with it, so the call is one of which they do next to nothing: it carries some two hundred records, seventy rules of a policy
- * look at each of them. Hosts are of the modern era: calls of a legacy session pass through the worker where it lives.
+ * look at each of them. Hosts are of the modern era: calls of a legacy session pass through the worker where it lives. Beside them two gateways of
+ * one worker each, which share nothing: what the cores of the machine give.
  */
 import type { Deadline } from './budget.ts'
 import { cpuMicros, processTree, residentMiB } from './cpu.ts'
@@ -16,7 +17,8 @@ export const SECTION = 'workers'
 const IN_FLIGHT = 16
 /** A call takes some milliseconds: a burst is long enough for hundreds. */
 const BURST_MS = 3_000
-const WORKERS = [1, 2] as const
+/** What two cores of this machine give where nothing is shared: the bound of what workers can reach. */
+const APART = 'trunkline, two processes'
 
 const ofEach = (test: string): string => `call.arguments.?data.?items.orValue([]).exists(item, ${test})`
 
@@ -50,10 +52,16 @@ const subjectWith = (workers: number): Subject =>
     policy: { default: 'allow', rules: RULES_OF_RECORDS },
   })
 
-interface Contestant {
-  readonly name: string
+/** One gateway of the contestant: its process, and the host before it. */
+interface Gateway {
   readonly pid: number
   readonly host: Host
+}
+
+interface Contestant {
+  readonly name: string
+  /** They share its calls. */
+  readonly gateways: readonly Gateway[]
   readonly tool: string
 }
 
@@ -67,19 +75,24 @@ interface Sample {
   readonly resident: number
 }
 
-const measure = async ({ pid, host, tool }: Contestant, server: number, forMs: number): Promise<Sample> => {
+const measure = async ({ gateways, tool }: Contestant, server: number, forMs: number): Promise<Sample> => {
   const around = () => cpuMicros([process.pid, server])
   const aroundBefore = around()
   const ask = { tool, size: TOOLS.t100, carried: { tool: 't10k', kind: 'objects' } } as const
-  const meter = () => cpuMicros(processTree(pid))
-  const { latencies, used, seconds, bad, firstBad } = await host.burst({ ask, inFlight: IN_FLIGHT, forMs, meter })
-  if (bad > 0) throw new Error(`${bad} bad replies\n${firstBad}`)
-  const calls = latencies.length
+  const bursts = await Promise.all(
+    gateways.map(({ pid, host }) =>
+      host.burst({ ask, inFlight: IN_FLIGHT / gateways.length, forMs, meter: () => cpuMicros(processTree(pid)) }),
+    ),
+  )
+  const failed = bursts.find(({ bad }) => bad > 0)
+  if (failed !== undefined) throw new Error(`${failed.bad} bad replies\n${failed.firstBad}`)
+  const sum = (of: (burst: (typeof bursts)[number]) => number) => bursts.reduce((total, burst) => total + of(burst), 0)
+  const calls = sum(({ latencies }) => latencies.length)
   return {
-    time: (1e6 * seconds) / calls,
-    gateway: used / calls,
+    time: (1e6 * Math.max(...bursts.map(({ seconds }) => seconds))) / calls,
+    gateway: sum(({ used }) => used) / calls,
     around: (around() - aroundBefore) / calls,
-    resident: residentMiB(processTree(pid)),
+    resident: residentMiB(gateways.flatMap(({ pid }) => processTree(pid))),
   }
 }
 
@@ -92,12 +105,17 @@ export const workers = async (
   if (!subjects.some(({ name }) => name === 'trunkline')) return []
   const server = await stage.server('modern')
   const contestants: Contestant[] = []
-  for (const count of WORKERS) {
-    const subject = subjectWith(count)
+  const open = async (subject: Subject): Promise<Gateway> => {
     const { pid, reach } = await stage.start(subject, [server])
-    const host = stage.stack.use(await openHostOf(subject, reach, 'modern'))
-    contestants.push({ name: subject.name, pid, host, tool: `${subject.prefix}t100` })
+    return { pid, host: stage.stack.use(await openHostOf(subject, reach, 'modern')) }
   }
+  const one = subjectWith(1)
+  const two = subjectWith(2)
+  const tool = `${one.prefix}t100`
+  const first = await open(one)
+  contestants.push({ name: one.name, gateways: [first], tool })
+  contestants.push({ name: two.name, gateways: [await open(two)], tool })
+  contestants.push({ name: APART, gateways: [first, await open(one)], tool })
   const found = await rotate(
     effort,
     contestants,
