@@ -25,6 +25,7 @@ import { takeProfiles, WALKS } from './profiling.ts'
 import { type Load, machine, render, renderSections, type Report, rowName, versions } from './report.ts'
 import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
 import { type Row, runRounds } from './rounds.ts'
+import { rules } from './rules.ts'
 import { sessions } from './sessions.ts'
 import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
@@ -63,6 +64,7 @@ const SECTIONS = [
   ['neighbours', tail, 8],
   ['growth', growth, 10],
   ['turns', turns, 2],
+  ['rules', rules, 4],
   ['workers', workers, 5],
 ] as const
 type Section = (typeof SECTIONS)[number]

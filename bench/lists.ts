@@ -24,7 +24,7 @@ interface Contestant {
 }
 
 /** Tools on all pages. */
-const countTools = async (host: Host): Promise<number> => {
+export const countTools = async (host: Host): Promise<number> => {
   let count = 0
   for (let cursor: string | undefined; ;) {
     const page = (await host.request('tools/list', cursor === undefined ? {} : { cursor })) as {

@@ -196,6 +196,8 @@ The yardstick is raw beside the same.`,
   'growth in one process': `The same process before and after; beside each burst one of a second process that does not grow, whose change is divided out. Servers and
 tools are added by reloading the configuration. Calls of many sessions: each session has one call under way, eight servers share them, and the yardstick
 is one call at a time.`,
+  'ten rules in one process': `One process, with a policy of ten rules and without in turns, by reloading its configuration; two of the rules read the arguments of each call. 32 calls
+in flight. The yardstick is the same process without them.`,
   workers: `\`listen.workers: 2\` beside 1, before one server of the modern era; a call carries some two hundred records (10 KB of arguments), seventy rules of a policy
 look at each of them. The yardstick is one worker; that of the host and the server is the gateway of the same row: they share the cores with it. CPU and memory
 are those of all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option. "Two processes" are two gateways of one worker each that know nothing of each other, with half of the

@@ -110,23 +110,6 @@ export const configuredTrunkline = (
   command: (context) => trunkline(context, BY_TOKEN, more),
 })
 
-/** As a team may have them; none denies what is called here. */
-const TEN_RULES = {
-  default: 'allow',
-  rules: [
-    'call.server == "bank" && !("finance" in caller.claims.groups)',
-    'call.original == "drop"',
-    'call.annotations.readOnlyHint && call.server == "production"',
-    'request.host == "unknown"',
-    'caller.principal == "token:retired"',
-    'call.name.startsWith("admin__")',
-    'call.original.matches("^(rm|unlink)_")',
-    'caller.scopes.exists(scope, scope == "blocked")',
-    'call.arguments.?text.orValue("") == "forbidden"',
-    'call.arguments.?amount.orValue(0.0) > 100.0',
-  ].map((when) => ({ when, decision: 'deny', reason: 'not here' })),
-}
-
 const HOSTS: readonly HostKind[] = ['legacy', 'modern', 'http-sse', 'stdio']
 const SERVERS: readonly ServerKind[] = ['legacy', 'modern', 'sse-reply', 'http-sse', 'stdio']
 const EVERY = SERVERS.flatMap((server) => HOSTS.map((host) => [host, server] as const))
@@ -203,13 +186,6 @@ export const SUBJECTS: readonly Subject[] = [
     prefix: 'a__',
     bearer: JWT,
     command: (context) => trunkline(context, byJwt(context.servers[0]!.url)),
-  },
-  {
-    name: 'trunkline-rules',
-    what: 'the same as trunkline, with a policy of ten rules, two of which read the arguments of each call',
-    between: SAME.slice(0, 2),
-    prefix: 'a__',
-    command: (context) => trunkline(context, BY_TOKEN, { policy: TEN_RULES }),
   },
   {
     name: 'trunkline-2-workers',
