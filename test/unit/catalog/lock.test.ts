@@ -143,7 +143,7 @@ describe('differences', () => {
   test('of one definition are lines, with those beside them', () => {
     const [from] = locked(toolOf('a', { description: 'one\ntwo\nthree' }))
     const [to] = locked(toolOf('a', { description: 'one\n2\nthree' }))
-    expect(diffDefinitions(from, to)).toEqual([
+    expect(diffDefinitions(from!, to!)).toEqual([
       '  {',
       '    "description": "one\\n\\',
       '-     two\\n\\',
