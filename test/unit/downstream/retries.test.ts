@@ -1,5 +1,5 @@
 /** When a call that failed is sent again, and what is said of it in the end (BRIDGING 5.3, 7.2). */
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
 import { again } from '../../../src/downstream/pacing/retries.ts'
 import type { RetryBudget } from '../../../src/downstream/pacing/retry-budget.ts'
@@ -47,6 +47,28 @@ test('B231 a tool whose connection broke is sent once', async () => {
   const { attempt, count } = attempts()
   await expect(again(lost, call('tools/call'), BUDGET, attempt)).rejects.toBe(lost)
   expect(count()).toBe(0)
+})
+
+describe('a server that limits its rate', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+  const limited = (retryAfterMs: number): Failure => new Failure('rate_limited', 'HTTP 429', { executed: 'no', retryAfterMs })
+
+  test.each([1_000, 5_000])('F-15 is asked again after the %i ms that it names, and not before', async (waitMs) => {
+    const { attempt, count } = attempts()
+    const answered = again(limited(waitMs), call('tools/call'), BUDGET, attempt)
+    await vi.advanceTimersByTimeAsync(waitMs - 1)
+    expect(count()).toBe(0)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await answered).toBe('answered')
+  })
+
+  test('F-15 is not waited for longer than 5 s', async () => {
+    const { attempt, count } = attempts()
+    const error = limited(5_001)
+    await expect(again(error, call('tools/call'), BUDGET, attempt)).rejects.toBe(error)
+    expect(count()).toBe(0)
+  })
 })
 
 test('a call that was refused twice for its session was executed by nobody', async () => {
