@@ -5,7 +5,7 @@ import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
 import * as schema from '@modelcontextprotocol/sdk/types.js'
 import { completeArgument, pageOf } from './offers/lists.ts'
 import { extraPrompt, listedPrompt, promptOffers } from './offers/prompts.ts'
-import { resourceOffers, templateOffers } from './offers/resources.ts'
+import { listedResource, listedTemplate, resourceOffers, templateOffers } from './offers/resources.ts'
 import type { ResourceOffer } from './offers/resources.ts'
 import { extraTool, toolOffers } from './offers/tools.ts'
 import type { Conversation } from './offers/tools.ts'
@@ -60,19 +60,11 @@ const conversation = (extra: RequestHandlerExtra<schema.ServerRequest, schema.Se
 const serveResources = (server: Server, cut: Cut) => {
   server.setRequestHandler(schema.ListResourcesRequestSchema, ({ params }) => {
     const { entries, ...rest } = cut(resourceOffers, params?.cursor)
-    return { resources: entries.map(({ uri, name, description, mimeType }) => ({ uri, name, description, mimeType })), ...rest }
+    return { resources: entries.map(listedResource), ...rest }
   })
   server.setRequestHandler(schema.ListResourceTemplatesRequestSchema, ({ params }) => {
     const { entries, ...rest } = cut(templateOffers, params?.cursor)
-    return {
-      resourceTemplates: entries.map(({ uriTemplate, name, description, mimeType }) => ({
-        uriTemplate,
-        name,
-        description,
-        mimeType,
-      })),
-      ...rest,
-    }
+    return { resourceTemplates: entries.map(listedTemplate), ...rest }
   })
   server.setRequestHandler(schema.ReadResourceRequestSchema, ({ params: { uri } }) => {
     const resource = resourceOffers.find((resource) => resource.uri === uri)

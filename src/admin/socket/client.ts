@@ -9,6 +9,7 @@ import { VERSION } from '../../version.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from '../change/basis.ts'
+import { isAnswered } from '../../transport/http1/server/connection/listen-address.ts'
 import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'
 import type { CanEnd } from '../explain/can.ts'
 import type { CallEnd } from '../calls/call-tool.ts'
@@ -19,7 +20,7 @@ import { AdminRefusal } from '../refusal.ts'
 import type { ReplayEnd } from '../calls/replay.ts'
 import type { EditEnd } from '../change/edit.ts'
 import type { HiddenTool } from '../catalog/hidden-tools.ts'
-import { isAnswered, isOurs, PIPE } from './place.ts'
+import { isOurs, PIPE } from './place.ts'
 import type { Place } from './place.ts'
 import type { FoundTool, ToolRow } from '../catalog/tools.ts'
 import type { ConnectGuide } from '../../host/listener-context.ts'
@@ -27,7 +28,7 @@ import { parseOwnJson } from '../../values/own-json.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
 export const connectAdmin = async (place: Place): Promise<Control | undefined> =>
-  (await isOurs(place)) && (await isAnswered(place)) ? remoteControl(place) : undefined
+  (await isOurs(place)) && (await isAnswered(place.path)) ? remoteControl(place) : undefined
 
 type Query = Record<string, string> | [key: string, value: string][]
 

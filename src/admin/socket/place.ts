@@ -3,10 +3,10 @@
  * before any byte is sent or read: a folder and a socket of this user alone, no symbolic links (DECISIONS 1).
  */
 import { chmod, lstat, unlink } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Configuration } from '../../config/options.ts'
 import { makeFolder } from '../../make-folder.ts'
+import { isAnswered } from '../../transport/http1/server/connection/listen-address.ts'
 
 /** The sub-protocol that makes a connection a host's pipe. */
 export const PIPE = 'trunkline-pipe'
@@ -46,15 +46,7 @@ export const isOurs = async ({ path, folder, uid }: Place): Promise<boolean> => 
   return isOwned && around.isDirectory() && (around.mode & 0o022) === 0 && found.isSocket()
 }
 
-/** Whether a process listens there. */
-export const isAnswered = ({ path }: Place): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(path)
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.destroy())
-  })
-
 /** Removes what a process that died left behind; anything but a socket of ours stays. */
 export const removeStale = async (place: Place): Promise<void> => {
-  if (place.folder !== undefined && (await isOurs(place)) && !(await isAnswered(place))) await unlink(place.path)
+  if (place.folder !== undefined && (await isOurs(place)) && !(await isAnswered(place.path))) await unlink(place.path)
 }

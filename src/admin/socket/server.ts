@@ -11,6 +11,7 @@ import type { Log } from '../../downstream/environment.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
+import { isAnswered, listening } from '../../transport/http1/server/connection/listen-address.ts'
 import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'
 import { countOf } from '../calls/calls.ts'
 import type { FeedSink } from '../calls/calls.ts'
@@ -19,7 +20,7 @@ import { asError } from '../../values/as-error.ts'
 import { askToRelease } from './client.ts'
 import { AdminRefusal } from '../refusal.ts'
 import { findRoute } from '../routes.ts'
-import { isAnswered, PIPE, prepareFolder, removeStale } from './place.ts'
+import { PIPE, prepareFolder, removeStale } from './place.ts'
 import type { Place } from './place.ts'
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -112,23 +113,14 @@ const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): 
  */
 const take = async (server: Server, place: Place, servesAny: boolean): Promise<void> => {
   try {
-    await listen(server, place.path)
+    await listening(server, { path: place.path })
   } catch (error) {
     if (asError(error).code !== 'EADDRINUSE') throw error
-    if ((await isAnswered(place)) && !(servesAny && (await askToRelease(place)))) throw error
+    if ((await isAnswered(place.path)) && !(servesAny && (await askToRelease(place)))) throw error
     await removeStale(place)
-    await listen(server, place.path)
+    await listening(server, { path: place.path })
   }
 }
-
-const listen = (server: Server, path: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(path, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 
 const answer = async (
   request: IncomingMessage,

@@ -17,7 +17,7 @@ import { useLoad } from '../page/load.ts'
 import { clearMarks, marks, setMarks } from '../page/marks.ts'
 import { go, pathTo, route, selectedNow, setQuery } from '../page/route.ts'
 import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
-import { Icon } from '../parts/icons.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 import { MarkedTools } from './marked-tools.tsx'
 
@@ -180,19 +180,14 @@ export const Catalog = (): JSX.Element => {
         </span>
       </Heading>
       <div class="filter-bar">
-        <label class="filter">
-          <Icon name="search" />
-          <span class="sr-only">Words in names and descriptions</span>
-          <input
-            ref={box}
-            type="search"
-            value={text}
-            placeholder="Words in names and descriptions"
-            spellcheck={false}
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-          <kbd aria-hidden="true">/</kbd>
-        </label>
+        <SearchBox
+          box={box}
+          label="Words in names and descriptions"
+          placeholder="Words in names and descriptions"
+          value={text}
+          hasKey
+          spellcheck={false}
+        />
         {offRows.length > 0 && (
           <button type="button" class="choice" aria-pressed={isOffShown} onClick={() => setQuery({ off: isOffShown ? '' : '1' })}>
             Switched off ({formatCount(offRows.length)})

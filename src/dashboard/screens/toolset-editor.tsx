@@ -11,11 +11,10 @@ import { formatCount, plural } from '../model/format.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks, marks } from '../page/marks.ts'
-import { setQuery } from '../page/route.ts'
 import { useSettledWords } from '../page/settled-words.ts'
 import { Chip, Line, Section } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
-import { Icon } from '../parts/icons.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { EditDialog } from './edit.tsx'
 
 /** Members beyond these are counted. */
@@ -219,17 +218,12 @@ const AddByWords = ({
   )
   return (
     <div class="add-tools">
-      <label class="filter">
-        <Icon name="search" />
-        <span class="sr-only">Tools to add, by what they do</span>
-        <input
-          ref={input}
-          type="search"
-          value={text}
-          placeholder="Add tools by what they do: read files, open an issue"
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        />
-      </label>
+      <SearchBox
+        box={input}
+        label="Tools to add, by what they do"
+        placeholder="Add tools by what they do: read files, open an issue"
+        value={text}
+      />
       {data?.tools.length === 0 && <p class="muted note">Nothing is found. Words of the tool’s description help.</p>}
       <ul class="members">
         {data?.tools.map(({ name, description }) => (

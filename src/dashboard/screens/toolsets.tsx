@@ -13,7 +13,7 @@ import { pathTo, route, setQuery } from '../page/route.ts'
 import { useSettledWords } from '../page/settled-words.ts'
 import { Block, Chip, Command, CopyButton, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
-import { Icon } from '../parts/icons.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { safeUrl } from '../parts/sign-in.tsx'
 import { ToolsetEditor } from './toolset-editor.tsx'
 
@@ -180,18 +180,13 @@ const Search = ({
         </label>
       }
     >
-      <label class="filter">
-        <Icon name="search" />
-        <span class="sr-only">What is to be done, in words</span>
-        <input
-          ref={box}
-          type="search"
-          value={text}
-          placeholder="What is to be done, in words: find code, open an issue"
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        />
-        <kbd aria-hidden="true">/</kbd>
-      </label>
+      <SearchBox
+        box={box}
+        label="What is to be done, in words"
+        placeholder="What is to be done, in words: find code, open an issue"
+        value={text}
+        hasKey
+      />
       {settled.trim() === '' ? (
         <p class="muted note">
           With <code>discovery: search</code>, agents find tools by such words, in this order.

@@ -13,6 +13,7 @@ import { useKeys } from '../page/keys.ts'
 import { go, pathTo, pathWith, route, selectedNow, setQuery } from '../page/route.ts'
 import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { isTrouble, Outcome } from '../parts/outcome.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
 
@@ -94,22 +95,16 @@ export const Traffic = (): JSX.Element => {
         </button>
       </Heading>
       <div class="filter-bar">
-        <label class="filter">
-          <Icon name="search" />
-          <span class="sr-only">Filter</span>
-          <input
-            ref={box}
-            type="search"
-            value={filter}
-            placeholder="tool:gh__* err >1s server:github since:10m"
-            spellcheck={false}
-            autocomplete="off"
-            aria-invalid={problem !== ''}
-            aria-describedby="filter-problem"
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-          <kbd aria-hidden="true">/</kbd>
-        </label>
+        <SearchBox
+          box={box}
+          label="Filter"
+          placeholder="tool:gh__* err >1s server:github since:10m"
+          value={filter}
+          hasKey
+          spellcheck={false}
+          problemId="filter-problem"
+          isWrong={problem !== ''}
+        />
         <div class="choices" role="group" aria-label="Often used filters">
           {CHOICES.map(({ term, label }) => (
             <button

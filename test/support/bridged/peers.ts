@@ -89,8 +89,17 @@ export const ownMeta = (meta: unknown): JsonMap =>
     ),
   )
 
+/** How a request to an SDK ended. */
+export const asked = async (ask: () => Promise<unknown>): Promise<Ended> => {
+  try {
+    return { result: (await ask()) as JsonMap }
+  } catch (error) {
+    return seenError(error)
+  }
+}
+
 /** An error that an SDK threw; whatever else it throws is a defect of the test. */
-export const seenError = (thrown: unknown): Ended => {
+const seenError = (thrown: unknown): Ended => {
   const { code, message, data } = thrown as { code?: number | string; message: string; data?: unknown }
   if (code === undefined) throw thrown
   return { error: { code, message, ...(data !== undefined && { data }) } }

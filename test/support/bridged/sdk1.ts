@@ -6,8 +6,8 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { z } from 'zod'
 import type { JsonMap } from '../fakes/messages.ts'
 import { Journal } from '../fakes/journal.ts'
-import { ownMeta, seenError } from './peers.ts'
-import type { AskOptions, ClientPeer, Ended, Handle, Identity, Notice, Peer, ServerPeer } from './peers.ts'
+import { asked, ownMeta } from './peers.ts'
+import type { AskOptions, ClientPeer, Handle, Identity, Notice, Peer, ServerPeer } from './peers.ts'
 
 const ANY = z.looseObject({})
 const requestSchema = (method: string) => z.object({ method: z.literal(method), params: ANY.optional() })
@@ -26,14 +26,6 @@ const peerOf = (protocol: Protocol): Peer => ({
   notify: (method, params) => protocol.notification({ method, ...(params && { params }) }),
   request: (method, params, options) => asked(() => protocol.request({ method, ...(params && { params }) }, ANY, options)),
 })
-
-const asked = async (ask: () => Promise<unknown>): Promise<Ended> => {
-  try {
-    return { result: (await ask()) as JsonMap }
-  } catch (error) {
-    return seenError(error)
-  }
-}
 
 const run = (handle: Handle, { params = {} }: { params?: JsonMap }, extra: Extra) => {
   const { _meta, ...rest } = params

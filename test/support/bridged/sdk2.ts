@@ -6,8 +6,8 @@ import type { ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { JsonMap } from '../fakes/messages.ts'
 import { Journal } from '../fakes/journal.ts'
-import { ownMeta, seenError } from './peers.ts'
-import type { ClientPeer, Ended, Handle, Identity, Notice, Peer, ServerPeer } from './peers.ts'
+import { asked, ownMeta } from './peers.ts'
+import type { ClientPeer, Handle, Identity, Notice, Peer, ServerPeer } from './peers.ts'
 import type { ClientSetup } from './sdk1.ts'
 
 const ANY = z.looseObject({})
@@ -39,14 +39,6 @@ const peerOf = (protocol: Protocol): Peer => ({
   notify: (method, params) => protocol.notification({ method, ...(params && { params }) }),
   request: (method, params, options) => asked(() => protocol.request({ method, ...(params && { params }) }, ANY, options)),
 })
-
-const asked = async (ask: () => Promise<unknown>): Promise<Ended> => {
-  try {
-    return { result: (await ask()) as JsonMap }
-  } catch (error) {
-    return seenError(error)
-  }
-}
 
 const run = (handle: Handle, params: JsonMap | undefined, { mcpReq }: ServerContext) => {
   const { _meta, ...rest } = params ?? {}

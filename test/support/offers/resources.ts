@@ -64,3 +64,12 @@ export const templateOffers: TemplateOffer[] = [
     read: ({ left, right }) => `${left} and ${right}`,
   },
 ]
+
+/** As it stands in the list. */
+export const listedResource = ({ uri, name, description, mimeType }: ResourceOffer) => ({ uri, name, description, mimeType })
+export const listedTemplate = ({ uriTemplate, name, description, mimeType }: TemplateOffer) => ({
+  uriTemplate,
+  name,
+  description,
+  mimeType,
+})

@@ -2,7 +2,7 @@
 import type { Server } from '@modelcontextprotocol/server'
 import { pageOf } from '../offers/lists.ts'
 import { extraPrompt, listedPrompt, promptOffers } from '../offers/prompts.ts'
-import { resourceOffers, templateOffers } from '../offers/resources.ts'
+import { listedResource, listedTemplate, resourceOffers, templateOffers } from '../offers/resources.ts'
 import { extraTool, toolOffers } from '../offers/tools.ts'
 import type { ServerState } from '../server-state.ts'
 
@@ -17,19 +17,11 @@ export const paginateLists = (server: Server, state: ServerState): void => {
   })
   server.setRequestHandler('resources/list', ({ params }) => {
     const { entries, ...rest } = pageOf(resourceOffers, params?.cursor)
-    return { resources: entries.map(({ uri, name, description, mimeType }) => ({ uri, name, description, mimeType })), ...rest }
+    return { resources: entries.map(listedResource), ...rest }
   })
   server.setRequestHandler('resources/templates/list', ({ params }) => {
     const { entries, ...rest } = pageOf(templateOffers, params?.cursor)
-    return {
-      resourceTemplates: entries.map(({ uriTemplate, name, description, mimeType }) => ({
-        uriTemplate,
-        name,
-        description,
-        mimeType,
-      })),
-      ...rest,
-    }
+    return { resourceTemplates: entries.map(listedTemplate), ...rest }
   })
   server.setRequestHandler('prompts/list', ({ params }) => {
     const { entries, ...rest } = pageOf([...promptOffers, ...(state.hasExtra('prompts') ? [extraPrompt] : [])], params?.cursor)

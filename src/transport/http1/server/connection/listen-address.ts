@@ -77,7 +77,8 @@ const bindUnix = async (server: Server, { path, mode }: UnixAddress): Promise<Bo
 const inUse = (path: string): Error =>
   Object.assign(new Error(`listen EADDRINUSE: ${path}`), { code: 'EADDRINUSE', address: path })
 
-const isAnswered = (path: string): Promise<boolean> =>
+/** Whether a process listens at the unix socket. */
+export const isAnswered = (path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => {
@@ -87,7 +88,8 @@ const isAnswered = (path: string): Promise<boolean> =>
     socket.once('error', () => resolve(false))
   })
 
-const listening = (server: Server, what: object): Promise<void> =>
+/** Resolves once the server listens; rejects with the system's error. */
+export const listening = (server: Server, what: object): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(what, () => {
