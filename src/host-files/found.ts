@@ -12,10 +12,10 @@ import type { Problem } from '../config/syntax/problems.ts'
 import { readSource } from '../config/read/source.ts'
 import { asTyped, child, plain } from '../config/syntax/tree.ts'
 import type { MapTree, Tree } from '../config/syntax/tree.ts'
+import { isList } from '../values/json-object.ts'
 import { keysOf } from '../values/typed-keys.ts'
-import { HOSTS } from './hosts.ts'
+import { HOSTS, OUR_NAME } from './hosts.ts'
 import type { Around, HostPlace, Scope, HostName } from './hosts.ts'
-import { isOurselves } from './ourselves.ts'
 import { translate } from './variables.ts'
 import type { UsedVariable } from './variables.ts'
 
@@ -148,6 +148,17 @@ export const readPlace = async (
     }
   }
   return { ...about, servers: list, problems: problems.map(formatProblem), warnings, isConnected }
+}
+
+/**
+ * Whether an entry is Trunkline itself: it is not imported, or we would be a server of our own. `draft`: the entry in our form. An entry of
+ * our name counts whatever it says.
+ */
+const isOurselves = (name: string, { command, args }: ServerDraft): boolean => {
+  if (name === OUR_NAME) return true
+  const words = [command, ...(isList(args) ? args : [])].filter((word) => typeof word === 'string')
+  const at = words.indexOf('stdio')
+  return at > 0 && words.slice(0, at).some((word) => /^trunkline(@.*)?$/.test(basename(word)))
 }
 
 /** As a person would name the file: from the working folder, or from home. */

@@ -6,7 +6,7 @@ import type { Attributes } from '@opentelemetry/api'
 import type { Call } from '../rpc/call.ts'
 import { sessionLabel } from '../rpc/session-label.ts'
 import type { TracedServer } from '../rpc/call.ts'
-import { idText } from './id-text.ts'
+import type { Id } from '../wire/message/envelope.ts'
 
 /** Attribute that names what a request is about, by method; the others are about nothing that has few values. */
 const NAME_ATTRIBUTE: Readonly<Record<string, string>> = {
@@ -63,3 +63,9 @@ export const transportAttributes = (transport: 'pipe' | 'tcp'): Attributes =>
   transport === 'pipe' ? { 'network.transport': 'pipe' } : { 'network.transport': 'tcp', 'network.protocol.name': 'http' }
 
 const portOf = ({ port, protocol }: URL): number => (port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port))
+
+/** A JSON-RPC id without the quotes that make it a text. */
+const idText = (id: Id): string => {
+  const value: unknown = JSON.parse(id)
+  return typeof value === 'string' ? value : id
+}

@@ -138,3 +138,6 @@ export const advertisedScopes = ({ scopes, advertise }: ResourceServerOptions, s
 /** Key of the server that a scope is about. */
 export const serverOfScope = (scope: string): string | undefined =>
   scope === 'mcp:connect' ? undefined : /^mcp:([^:]+)(?::write)?$/.exec(scope)?.[1]
+
+/** All authorization servers whose tokens are accepted, the one that hosts are sent to first. */
+export const issuersOf = (options: ResourceServerOptions): readonly IssuerOptions[] => [options, ...options.otherIssuers]

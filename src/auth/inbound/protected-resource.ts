@@ -7,9 +7,8 @@
  *     /servers/<key>/messages    resource …/servers/<key>/sse
  *     /servers/<key>/mcp, /sse   resource …/servers/<key>/mcp or /sse, also for unknown servers: the caller is not authenticated yet
  */
-import { advertisedScopes } from './inbound-options.ts'
+import { advertisedScopes, issuersOf } from './inbound-options.ts'
 import type { ResourceServerOptions } from './inbound-options.ts'
-import { issuersOf } from './issuers.ts'
 import { serverKeyAt, streamBeside } from './server-endpoints.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'

@@ -5,6 +5,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LOCAL_ADMITTED } from '../../auth/identity.ts'
 import type { Admitted, Identity } from '../../auth/identity.ts'
+import { serverKeyAt } from '../../auth/inbound/server-endpoints.ts'
+import type { EndpointKind } from '../../auth/inbound/server-endpoints.ts'
 import { revokedBy } from '../../auth/inbound/revocation.ts'
 import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
 import type { EndpointPath, Scope } from '../../rpc/call.ts'
@@ -19,7 +21,6 @@ import type { HostOptions } from '../options.ts'
 import { Addresses } from './addresses.ts'
 import { AuthorizationPages } from './pages/authorization-pages.ts'
 import { allowOrigin } from './guard/cors.ts'
-import { endpointAt } from './endpoint-paths.ts'
 import { Guard } from './guard/guard.ts'
 import { answerHealth, isHealthCheck } from './health.ts'
 import { HttpListener } from './mcp/http-listener.ts'
@@ -281,4 +282,14 @@ export class Front {
     this.#sse.close()
     await this.#addresses.close()
   }
+}
+
+const NAMELESS: EndpointPath = {}
+
+/** The endpoint of everything (`base`), of one toolset or of one server that a path names; `undefined`: no endpoint of this kind. */
+const endpointAt = (kind: EndpointKind, base: string, path: string): EndpointPath | undefined => {
+  if (path === base) return NAMELESS
+  if (path.startsWith(base) && path[base.length] === '/') return { toolset: path.slice(base.length + 1) }
+  const server = serverKeyAt(path, kind)
+  return server === undefined ? undefined : { server }
 }
