@@ -27,11 +27,12 @@ interface Watched {
   readonly pid: number
 }
 
-/** In one stretch of time. */
+/** In one window of time. */
 interface Sample {
-  /** CPU per second, µs. */
+  readonly seconds: number
+  /** CPU, µs. */
   readonly cpu: number
-  /** How often per second the list that changes was read. */
+  /** How often the list that changes was read. */
   readonly reads: number
 }
 
@@ -64,8 +65,9 @@ const watch = async (all: readonly Watched[]): Promise<readonly Sample[]> => {
   const [after, seconds] = [cpu(), (performance.now() - started) / 1e3]
   const readsAfter = await Promise.all(all.map(readsOf))
   return all.map((_, at) => ({
-    cpu: (after[at]! - before[at]!) / seconds,
-    reads: (readsAfter[at]! - readsBefore[at]!) / seconds,
+    seconds,
+    cpu: after[at]! - before[at]!,
+    reads: readsAfter[at]! - readsBefore[at]!,
   }))
 }
 
@@ -97,17 +99,38 @@ export const changes = async (
     const at = all.findIndex((one) => one.count === count && one.tools === tools && one.isChanging === isChanging)
     return samples.map((found) => found[at]!)
   }
-  /** What changes cost beyond the same gateway without them, by change that was taken in. */
-  const extra = (one: (typeof cases)[number]): readonly number[] =>
-    of(one, true).map(({ cpu, reads }, round) => (cpu - of(one, false)[round]!.cpu) / reads)
+  /** What changes cost beyond the same gateway without them, by change that was taken in, in each stretch of rounds. */
+  const extra = (one: (typeof cases)[number], stretches: readonly (readonly number[])[]): readonly number[] =>
+    stretches.map((rounds) => {
+      const sum = (isChanging: boolean, what: 'cpu' | 'reads') =>
+        rounds.reduce((total, round) => total + of(one, isChanging)[round]![what], 0)
+      return (sum(true, 'cpu') - sum(false, 'cpu')) / sum(true, 'reads')
+    })
   return cases.flatMap((one) => {
     const own = (what: string, values: readonly number[], base?: readonly number[]) =>
       figure(SECTION, trunkline.name, `${what}, ${one.count} × ${one.tools}`, 'µs', values, base)
-    const perSecond = (isChanging: boolean) => of(one, isChanging).map(({ cpu }) => cpu)
+    const perSecond = (isChanging: boolean) => of(one, isChanging).map(({ cpu, seconds }) => cpu / seconds)
+    const stretches = stretchesOf([of(cases[0]!, true), of(one, true)])
     return [
       own('CPU per second, nothing changes', perSecond(false)),
       own('CPU per second, one changes', perSecond(true)),
-      own('CPU of a change', extra(one), extra(cases[0]!)),
+      ...(stretches.length === 0 ? [] : [own('CPU of a change', extra(one, stretches), extra(cases[0]!, stretches))]),
     ]
   })
+}
+
+/**
+ * Rounds one after another that belong together, so that each of these lists was read in them: a list of megabytes rests longer after a reading
+ * than a window lasts.
+ */
+const stretchesOf = (lists: readonly (readonly Sample[])[]): readonly (readonly number[])[] => {
+  const stretches: number[][] = []
+  let open: number[] = []
+  for (const round of lists[0]!.keys()) {
+    open.push(round)
+    if (!lists.every((samples) => open.some((at) => samples[at]!.reads > 0))) continue
+    stretches.push(open)
+    open = []
+  }
+  return stretches
 }

@@ -15,6 +15,7 @@ import { Scanner } from '../json/scan.ts'
 import type { ScanAhead } from '../json/scan-ahead.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
+import { afterSpace } from '../json/tokens.ts'
 
 /**
  * A JSON-RPC id as the received JSON text: `"1"` (with quotes) is not `1`. It is echoed unchanged. Where ids of a peer are compared
@@ -113,11 +114,17 @@ const isDigits = (id: Id): boolean => {
 const withoutBom = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
+/** Whether this is a JSON array, as far as its first byte tells: a batch, or nothing that is served. */
+export const isBatch = (bytes: Buffer): boolean => {
+  const text = withoutBom(bytes)
+  return text[afterSpace(text, 0)] === OPEN_BRACKET
+}
+
 /** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
 export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
+  if (!isBatch(bytes)) return undefined
   const text = withoutBom(bytes)
   const scanner = new Scanner(text, limits === undefined ? { strict: false } : { limits })
-  if (scanner.peek() !== OPEN_BRACKET) return undefined
   try {
     const spans = scanner.elements()
     scanner.expectEnd()

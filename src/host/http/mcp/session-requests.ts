@@ -6,6 +6,7 @@ import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
+import { isBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { resultMessage } from '../../../wire/message/message.ts'
@@ -140,6 +141,7 @@ export class SessionRequests {
 
   /** Row 8. False: this is no array. Throws what refuses the whole of it. */
   batch(entrance: RoutedRequest, body: Buffer): boolean {
+    if (!isBatch(body)) return false
     const { request } = entrance
     const held = this.#find(entrance)
     const elements = readBatch(body, held?.session, this.#context.options.limits)

@@ -4,7 +4,8 @@
  * It skips: given bytes that begin in a string or with a bracket, it finds where that string, object or array ends, however many windows
  * it takes, and counts depth, values and keys. Which bytes are escaped, and which stand in a string, is computed for a whole block without
  * a branch, as simdjson does (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). What is not inside a string is checked
- * token by token.
+ * for a whole block, too, by what stands before each token; only brackets are taken one by one. A block with something rare in it, such as
+ * an exponent, is checked token by token, and so are blocks that are not full.
  *
  * The surprise: it never says what is wrong. Where the bytes are no JSON, or exceed a limit, it answers `DOUBT`, and the plain scanner
  * reads the value again and words the error. So the kernel may doubt what is right, and must never take what is wrong.
@@ -61,6 +62,7 @@ const COMMA: u8 = 0x2c
 const COLON_SIGN: u8 = 0x3a
 const OPEN_BRACE: u8 = 0x7b
 const CLOSE_BRACE: u8 = 0x7d
+const CLOSE_BRACKET: u8 = 0x5d
 const BRACE_BIT: u8 = 0x20
 
 /** What a byte is to a number or a word: 0 nothing. */
@@ -195,15 +197,22 @@ function isEscape(v: v128): v128 {
 
 // @ts-ignore: decorator
 @inline
+function isAtMost(v: v128, byte: u8): v128 {
+  // The comparison "less than" takes twice as many instructions.
+  return i8x16.eq(i8x16.min_u(v, i8x16.splat(byte)), v)
+}
+
+// @ts-ignore: decorator
+@inline
 function isDigit(v: v128): v128 {
-  return i8x16.lt_u(i8x16.sub(v, i8x16.splat(0x30)), i8x16.splat(10))
+  return isAtMost(i8x16.sub(v, i8x16.splat(0x30)), 9)
 }
 
 // @ts-ignore: decorator
 @inline
 function isHex(v: v128): v128 {
   const lower = v128.or(v, i8x16.splat(0x20))
-  return v128.or(isDigit(v), i8x16.lt_u(i8x16.sub(lower, i8x16.splat(0x61)), i8x16.splat(6)))
+  return v128.or(isDigit(v), isAtMost(i8x16.sub(lower, i8x16.splat(0x61)), 5))
 }
 
 /**
@@ -233,10 +242,67 @@ function isCommonScalar(place: usize, size: i32, digits: u64): bool {
   return size === 5 && first === 0x66 && load<u32>(place, 1) === 0x65736c61 // false
 }
 
+/**
+ * Whether the scalars that stand entirely in a block are integers, decimal fractions and words, all of them looked at together: `scalars`, their
+ * bytes. False: they may still be numbers.
+ */
+// @ts-ignore: decorator
+@inline
+function areCommonScalars(a: v128, b: v128, c: v128, d: v128, at: usize, scalars: u64, digits: u64): bool {
+  const own = digits & scalars
+  const starts = scalars & ~(scalars << 1)
+  const others = scalars & ~own
+  let first = starts & own
+  if (others !== 0) {
+    let words = starts & others
+    let points = others
+    if (words !== 0) {
+      const minus = words & equal(a, b, c, d, 0x2d)
+      words ^= minus
+      if (((minus << 1) & ~own) !== 0) return false
+      first |= minus << 1
+      // An addition at the beginning of a run of bits carries to its end.
+      points = others & (scalars + words) & ~minus
+      let isWrong: i32 = 0
+      while (words !== 0) {
+        const index = ctz(words)
+        words &= words - 1
+        const place = at + (index as usize)
+        const word = load<u32>(place)
+        const run = scalars >> index
+        // true, null, false: without branches, since which it is depends on nothing.
+        const isShort = (((word === 0x65757274) as i32) | ((word === 0x6c6c756e) as i32)) & (((run & 31) === 15) as i32)
+        const isFalse = ((word === 0x736c6166) as i32) & ((load<u8>(place, 4) === 0x65) as i32) & (((run & 63) === 31) as i32)
+        isWrong |= (isShort | isFalse) ^ 1
+      }
+      if (isWrong !== 0) return false
+    }
+    // One point, between digits.
+    if (points !== 0) {
+      const behind = (first + own) & ~own
+      if ((points & ~(behind & equal(a, b, c, d, 0x2e))) !== 0 || ((points << 1) & ~own) !== 0) return false
+    }
+  }
+  const long = first & (own >> 1)
+  return long === 0 || (long & equal(a, b, c, d, 0x30)) === 0
+}
+
+/** The first bytes that are not white space, from each of `places` on. */
+// @ts-ignore: decorator
+@inline
+function behindSpace(places: u64, spaces: u64): u64 {
+  return spaces === 0 ? places : ((places & spaces) + spaces | places) & ~spaces
+}
+
+// @ts-ignore: decorator
+@inline
+function bitIf(condition: bool): u64 {
+  return select<u64>(1, 0, condition)
+}
+
 /** Bytes of strings that JSON does not allow. Moves `HEX_LEFT` on. */
 function faults(a: v128, b: v128, c: v128, d: v128, escaped: u64, inside: u64, size: u64): u64 {
-  const space = i8x16.splat(0x20)
-  let found = bits(i8x16.lt_u(a, space), i8x16.lt_u(b, space), i8x16.lt_u(c, space), i8x16.lt_u(d, space)) & inside
+  let found = bits(isAtMost(a, 0x1f), isAtMost(b, 0x1f), isAtMost(c, 0x1f), isAtMost(d, 0x1f)) & inside
   const meant = escaped & inside
   const left = load<u32>(HEX_LEFT) as u64
   if ((meant | left) !== 0) {
@@ -332,32 +398,19 @@ export function skipValue(length: i32): i32 {
       beginning -= size as i32
       continue
     }
+    const entered = inString
     inString = (((strings << (64 - size)) as i64) >> 63) as u64
     beginning = quotes === 0 ? beginning - (size as i32) : BEGINNING_BYTES
 
-    const nibble = i8x16.splat(15)
-    // What fills a place must not be a byte that is looked up there: 1 would be, at the second.
-    const spaces = i8x16(0x20, 0, 1, 1, 1, 1, 1, 1, 1, 9, 10, 1, 1, 13, 1, 1)
-    const signs = i8x16(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0x3a, 0x7b, 0x2c, 0x7d, 1, 1)
-    const ia = v128.and(a, nibble)
-    const ib = v128.and(b, nibble)
-    const ic = v128.and(c, nibble)
-    const id = v128.and(d, nibble)
-    const space = bits(
-      i8x16.eq(i8x16.swizzle(spaces, ia), a),
-      i8x16.eq(i8x16.swizzle(spaces, ib), b),
-      i8x16.eq(i8x16.swizzle(spaces, ic), c),
-      i8x16.eq(i8x16.swizzle(spaces, id), d),
-    )
-    // A bracket and a brace differ in one bit. 0x0c and 0x1a are found as well; as tokens they are no scalar.
-    const lower = i8x16.splat(0x20)
-    const sign = bits(
-      i8x16.eq(i8x16.swizzle(signs, ia), v128.or(a, lower)),
-      i8x16.eq(i8x16.swizzle(signs, ib), v128.or(b, lower)),
-      i8x16.eq(i8x16.swizzle(signs, ic), v128.or(c, lower)),
-      i8x16.eq(i8x16.swizzle(signs, id), v128.or(d, lower)),
-    )
     const outside = ~(strings | quotes) & valid
+    const comma = equal(a, b, c, d, 0x2c) & outside
+    const colon = equal(a, b, c, d, 0x3a) & outside
+    // All brackets and braces, and Y, y, _ and 0x7f: as tokens they are nothing.
+    const bracketBits = i8x16.splat(0x26)
+    const sign = comma | colon | (equal(v128.or(a, bracketBits), v128.or(b, bracketBits), v128.or(c, bracketBits), v128.or(d, bracketBits), 0x7f) & outside)
+    let space = bits(isAtMost(a, 0x20), isAtMost(b, 0x20), isAtMost(c, 0x20), isAtMost(d, 0x20)) & outside
+    if (space !== 0)
+      space &= equal(a, b, c, d, 0x20) | equal(a, b, c, d, 0x0a) | equal(a, b, c, d, 0x0d) | equal(a, b, c, d, 0x09)
     const scalars = outside & ~(space | sign)
     const digits: u64 = scalars === 0 ? 0 : bits(isDigit(a), isDigit(b), isDigit(c), isDigit(d))
     const before: u64 = scalar !== 0 ? 1 : 0
@@ -372,7 +425,93 @@ export function skipValue(length: i32): i32 {
         scalar = 0
       }
     }
-    let tokens = (outside & sign) | (scalars & ~((scalars << 1) | before)) | (quotes & strings)
+    const beginnings = scalars & ~((scalars << 1) | before)
+    const opening = quotes & strings
+    let tokens = sign | beginnings | opening
+    if (size === 64 && expected !== ANY_VALUE) {
+      // All tokens of the block at once, by what stands before each. Only brackets are taken one by one.
+      let left = scalars & (scalars + before)
+      let unfinished = scalar
+      if (((left >> 63) as i32) !== 0) {
+        const from = (64 - clz(~left)) as i32
+        unfinished = SCALAR_BEGIN
+        for (let index = from; index < 64; index++)
+          unfinished = load<u8>(SCALARS + (unfinished << 4) + load<u8>(LETTERS + load<u8>(at + (index as usize))))
+        // Whether it is wrong depends on where the value ends.
+        left = unfinished === 0 ? ~0 : left & (((1 as u64) << from) - 1)
+      }
+      if (left === 0 || (left !== ~0 && areCommonScalars(a, b, c, d, at, left, digits))) {
+        const signs = sign & ~(comma | colon)
+        const behindColon = behindSpace((colon << 1) | bitIf(expected === OBJECT_VALUE), space)
+        const behindComma = behindSpace((comma << 1) | bitIf(expected === KEY || expected === ARRAY_VALUE), space)
+        // Strings that are keys, if they stand in an object.
+        const named = opening & ~behindColon
+        // All bits, where the innermost bracket is an object's.
+        let inside = 0 - ((top >>> 31) as u64)
+        // The same for the place of each byte.
+        let objects = inside
+        let open: u64 = 0
+        let passed: u64 = 0
+        // The bytes of the value.
+        let within: u64 = ~0
+        let brackets = signs
+        while (brackets !== 0) {
+          const bit = brackets & (0 - brackets)
+          const byte = load<u8>(at + (ctz(brackets) as usize))
+          brackets ^= bit
+          top += popcnt(named & inside & (bit - 1) & ~passed) as u32
+          if (((top & ~OBJECT) as i32) > maxKeys) return DOUBT
+          passed = bit | (bit - 1)
+          if ((byte | BRACE_BIT) === OPEN_BRACE) {
+            open |= bit
+            store<u32>(STACK + ((depth as usize) << 2), top)
+            if (++depth > maxDepth) return DOUBT
+            top = byte === OPEN_BRACE ? OBJECT : 0
+          } else {
+            if (byte !== (inside !== 0 ? CLOSE_BRACE : CLOSE_BRACKET)) return DOUBT
+            if (--depth === 0) {
+              within = passed
+              break
+            }
+            top = load<u32>(STACK + ((depth as usize) << 2))
+          }
+          inside = 0 - ((top >>> 31) as u64)
+          objects = (objects & passed) | (inside & ~passed)
+        }
+        top += popcnt(named & inside & ~passed & within) as u32
+        if (((top & ~OBJECT) as i32) > maxKeys) return DOUBT
+        const keys = named & objects
+        const behindOpen = behindSpace((open << 1) | bitIf(expected === FIRST_KEY || expected === FIRST_ELEMENT), space)
+        const isNamed = expected === COLON
+        const keyEnds = ((keys | bitIf(isNamed && entered !== 0)) + strings) & ~strings
+        const behindKey = behindSpace((keyEnds << 1) | bitIf(isNamed && entered === 0), space)
+        const others = beginnings | open
+        const wrong =
+          ((others | opening) & ~(behindComma | behindColon | behindOpen)) |
+          ((signs ^ open) & (behindComma | behindColon)) |
+          (comma & (behindComma | behindColon | behindOpen)) |
+          (others & (behindComma | behindOpen) & objects) |
+          ((tokens & behindKey) ^ colon)
+        if ((wrong & within) !== 0) return DOUBT
+        values += popcnt((others | opening) & ~keys & within) as i32
+        if (values > maxValues) return DOUBT
+        if (depth === 0) {
+          store<i32>(VALUES, values)
+          return (at - WINDOW + 64 - (clz(within) as usize)) as i32
+        }
+        scalar = unfinished
+        if (tokens !== 0) {
+          const last = (1 as u64) << (63 - clz(tokens))
+          const isObject = inside !== 0
+          expected = select(OBJECT_NEXT, ARRAY_NEXT, isObject)
+          expected = select(COLON, expected, (keys & last) !== 0)
+          expected = select(OBJECT_VALUE, expected, (colon & last) !== 0)
+          expected = select(select(KEY, ARRAY_VALUE, isObject), expected, (comma & last) !== 0)
+          expected = select(select(FIRST_KEY, FIRST_ELEMENT, isObject), expected, (open & last) !== 0)
+        }
+        continue
+      }
+    }
     // Comparisons, not a table: what is expected next is guessed by the processor, while look-ups would wait for each other.
     while (tokens !== 0) {
       const index = ctz(tokens)
