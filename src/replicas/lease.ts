@@ -57,6 +57,7 @@ const NAMES_MS = 30 * 24 * 3_600_000
 const EPOCH = 'epoch'
 /** There for a while after that: what replicas have taken over is not all in the store again. */
 const YOUNG = 'epoch:young'
+const AGE: readonly string[] = [EPOCH, YOUNG]
 /** The others are looked for with one renewal of so many. */
 const RENEWALS_PER_LOOK = 10
 const MAX_LOOKED_AT = 50
@@ -67,13 +68,16 @@ export class Lease {
   #timer: NodeJS.Timeout | undefined
   #renewing: Promise<void> | undefined
   #untilMs = -Infinity
-  /** Since when it is held without a gap. */
+  /** Since when each renewal was written. */
   #sinceMs = Infinity
   #isStarted = false
   #reachesStore = false
   #renewals = 0
   #fence: string | undefined
   #epoch: string | undefined
+  /** The epoch in which the others find the name of this replica. */
+  #namedIn: string | undefined
+  #looks = 0
   /** Others that were there when the store was last asked. */
   #witnesses: readonly Home[] = []
   #verdict: { readonly isServing: Promise<boolean>; readonly untilMs: number } | undefined
@@ -87,17 +91,20 @@ export class Lease {
     return performance.now() < this.#untilMs
   }
 
-  /** Whether the latest renewal was written. */
+  /** Whether the latest renewal was written. Where it was not, this replica takes nothing for a while. */
   get reachesStore(): boolean {
     return this.#reachesStore
   }
 
+  /** Goes up each time that this replica looks which of its sessions others have taken. */
+  get looks(): number {
+    return this.#looks
+  }
+
   /** Takes it and keeps it. */
   async start(): Promise<void> {
-    const { store, self, times } = this.#options
+    const { times } = this.#options
     await this.#renew()
-    // Names alone: whether one runs, its lease says.
-    await store.append(NAMES, [self.instance], MAX_NAMES, NAMES_MS).catch(() => undefined)
     this.#timer = setInterval(() => void this.#renew(), times.renewMs).unref()
   }
 
@@ -128,9 +135,14 @@ export class Lease {
    * where the store cannot know: it has lost its data, or was away, so that no lease could be renewed. Rejects with `StoreDown`.
    */
   async isLost({ instance }: Home, isGone: boolean): Promise<boolean> {
-    const [lease, epoch, young] = await this.#options.store.getAll([leaseOf(instance), EPOCH, YOUNG])
-    if (!this.isHeld || epoch === undefined || young !== undefined) return false
+    const [lease, ...age] = await this.#options.store.getAll([leaseOf(instance), ...AGE])
+    if (!this.isHeld || !isOld(age)) return false
     return isGone || (lease === undefined && performance.now() - this.#sinceMs >= this.#graceMs)
+  }
+
+  /** Whether the store knows which replica took what: it has not lost its data a moment ago. Rejects with `StoreDown`. */
+  async isStoreOld(): Promise<boolean> {
+    return isOld(await this.#options.store.getAll(AGE))
   }
 
   /** The leases that are held, by instance; that of this replica may be missing. Rejects with `StoreDown`. */
@@ -173,13 +185,14 @@ export class Lease {
         if (endedMs !== -Infinity)
           log.warn({ lateMs: Math.round(heldFromMs - endedMs) }, 'the lease of this replica had ended, and is taken again')
       }
-      if (!this.isHeld) this.#sinceMs = heldFromMs
+      if (isLapsed || this.#sinceMs === Infinity) this.#sinceMs = heldFromMs
       this.#untilMs = heldFromMs + times.leaseMs * USED_PART
-      // A second time soon after the start, when the others have started, too.
-      if (++this.#renewals <= 2 || this.#renewals % RENEWALS_PER_LOOK === 0) await this.#findWitnesses()
+      await this.#lookAround()
     } catch (error) {
       if (!(error instanceof StoreDown)) throw error
-      // The store says of itself that it is away.
+      // The store says of itself that it is away. Another replica may have heard from this one that it takes nothing.
+      this.#reachesStore = false
+      this.#sinceMs = Infinity
     }
   }
 
@@ -187,12 +200,14 @@ export class Lease {
   async #hold(): Promise<number> {
     const { store, self, times, facts, onFenced } = this.#options
     const nowMs = performance.now()
-    this.#reachesStore = false
     await store.set(leaseOf(self.instance), JSON.stringify({ url: self.url, ...facts?.() }), times.leaseMs)
     const [fence, known] = await store.getAll([fenceOf(self.instance), EPOCH])
     const epoch = known ?? (await this.#beginEpoch())
+    if (fence !== this.#fence || (this.#epoch !== undefined && epoch !== this.#epoch)) {
+      this.#looks++
+      await onFenced()
+    }
     this.#reachesStore = true
-    if (fence !== this.#fence || (this.#epoch !== undefined && epoch !== this.#epoch)) await onFenced()
     this.#fence = fence
     this.#epoch = epoch
     return nowMs
@@ -200,8 +215,23 @@ export class Lease {
 
   async #beginEpoch(): Promise<string> {
     const { store } = this.#options
-    await store.set(YOUNG, '1', this.#graceMs)
+    // What was taken before is written again by then, or the lease of the replica that took it has ended.
+    await store.set(YOUNG, '1', this.#options.times.leaseMs)
     return store.claim(EPOCH, randomBytes(8).toString('base64url'), NAMES_MS)
+  }
+
+  /** Lets the others find this replica, and finds them: now and then, and soon after a start or the loss of the store's data. */
+  async #lookAround(): Promise<void> {
+    const { store, self } = this.#options
+    if (this.#namedIn !== this.#epoch) {
+      // Names alone: whether one runs, its lease says.
+      await store.append(NAMES, [self.instance], MAX_NAMES, NAMES_MS)
+      this.#namedIn = this.#epoch
+      this.#renewals = 0
+      // The others have written nothing again yet.
+      if (this.#witnesses.length > 0) return
+    }
+    if (++this.#renewals <= 2 || this.#renewals % RENEWALS_PER_LOOK === 0) await this.#findWitnesses()
   }
 
   async #findWitnesses(): Promise<void> {
@@ -213,6 +243,8 @@ export class Lease {
     })
   }
 }
+
+const isOld = ([epoch, young]: readonly (string | undefined)[]): boolean => epoch !== undefined && young === undefined
 
 const leaseOf = (instance: string): string => `replica:${instance}`
 

@@ -11,6 +11,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { asError } from '../values/as-error.ts'
 import type { Seal } from '../auth/seal.ts'
+import { StoreDown } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import { formatHome, homeOf } from './home.ts'
@@ -95,6 +96,8 @@ export class Replicas {
   readonly #peers = new Map<string, Known>()
   /** By digest of a session's id: where it is since its replica was lost. */
   readonly #takenOver = new Map<string, Home>()
+  /** By digest: takeovers that are not sure yet. */
+  readonly #takings = new Map<string, Promise<Home>>()
   readonly #hops = new Set<Hop>()
   /** `undefined`: there is no store. */
   readonly #lease: Lease | undefined
@@ -135,6 +138,11 @@ export class Replicas {
   /** This replica holds its lease: no other one takes sessions from it. Without a store there are no leases. */
   get isLeased(): boolean {
     return this.#lease === undefined || this.#lease.isHeld
+  }
+
+  /** Goes up each time that sessions may have been let go of, because other replicas had taken them. */
+  get looks(): number {
+    return this.#lease?.looks ?? 0
   }
 
   /** Whether this replica may serve a session of its own now (`Lease.mayServe`). */
@@ -188,9 +196,16 @@ export class Replicas {
   /** Whether a session that another replica has passed on, and that is not at this process, is this one's. Rejects with `StoreDown`. */
   async isOwner(home: string, id: string): Promise<boolean> {
     const { self, store } = this.#options
+    const origin = homeOf(home)
     if (store === undefined) return true
-    const holder = (await this.#holderOf(digestOf(id))) ?? homeOf(home)
-    return holder?.instance === self.instance
+    if (origin === undefined) return false
+    const key = digestOf(id)
+    // What this process has claimed may have to be given back.
+    await this.#takings.get(key)?.catch(() => undefined)
+    const owner = await this.#ownerOf(key, origin)
+    // Written again where the store loses its data.
+    if (owner.instance === self.instance && origin.instance !== self.instance) this.#remember(key, self)
+    return owner.instance === self.instance
   }
 
   /** The replica that is asked says that another one serves the session. Learns which. Rejects with `StoreDown`. */
@@ -213,7 +228,7 @@ export class Replicas {
     const key = digestOf(id)
     let at = this.#takenOver.get(key) ?? origin
     // Of this process, which does not have it: it has ended, or was taken over while this process was cut off.
-    if (at.instance === self.instance) at = (await this.#holderOf(key)) ?? origin
+    if (at.instance === self.instance) at = await this.#ownerOf(key, origin)
     // A second replica may be lost, too; in the third round it is this one's.
     for (let round = 0; round < 3; round++) {
       if (at.instance === self.instance || (await this.#isThere(at, true))) break
@@ -308,24 +323,40 @@ export class Replicas {
     }
   }
 
-  /** Of several replicas that find the same one lost, one takes the session over; returns that one. */
-  async #takeOver(key: string, from: Home): Promise<Home> {
+  /** Of several replicas that find the same one lost, one takes the session over; returns that one, once it is sure. */
+  #takeOver(key: string, from: Home): Promise<Home> {
+    const taking = this.#takings.get(key) ?? this.#take(key, from).finally(() => this.#takings.delete(key))
+    this.#takings.set(key, taking)
+    return taking
+  }
+
+  async #take(key: string, from: Home): Promise<Home> {
     const { store, self, log } = this.#options
     if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
     const held = await store.claim(sessionKey(key), this.home, SESSION_MS, formatHome(from))
     const winner = homeOf(held) ?? self
+    // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer. Whoever claimed it first may
+    // have ended before it said so.
+    await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
+    // This process may have been paused since it found the other one lost.
+    if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {
+      // Not removed: the other one may have taken it over itself.
+      if (winner.instance === self.instance) await store.claim(sessionKey(key), formatHome(from), SESSION_MS, this.home)
+      throw new ReplicaAway(from)
+    }
     if (winner.instance === self.instance) {
-      // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer.
-      await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
-      // This process may have been paused since it found the other one lost.
-      if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {
-        await store.release(sessionKey(key), this.home)
-        throw new ReplicaAway(from)
-      }
       this.#takeovers++
       log.info({ from: from.url }, 'a session of a replica that is gone is taken over')
     }
     return this.#remember(key, winner)
+  }
+
+  /** Who has a session that is not at this process. Rejects with `StoreDown`, also where the store has lost that a moment ago. */
+  async #ownerOf(key: string, origin: Home): Promise<Home> {
+    const holder = await this.#holderOf(key)
+    if (holder === undefined && (await this.#lease?.isStoreOld()) === false)
+      throw new StoreDown('the shared store has lost its data: which replica has the session is not known yet (store)')
+    return holder ?? origin
   }
 
   /** The replica that has taken the session over; `undefined`: none. Rejects with `StoreDown`. */

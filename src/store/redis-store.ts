@@ -123,7 +123,7 @@ export class RedisStore implements Store {
   }
 }
 
-const open = ({ urls, sentinel, isCluster, tls }: StoreOptions, role: string): Redis | Cluster => {
+const open = ({ urls, sentinel, sentinelLogin, isCluster, tls }: StoreOptions, role: string): Redis | Cluster => {
   const [first] = urls.map((url) => new URL(url))
   if (first === undefined) throw new RangeError('a store has a URL')
   const isSecure = first.protocol === 'rediss:'
@@ -165,6 +165,8 @@ const open = ({ urls, sentinel, isCluster, tls }: StoreOptions, role: string): R
       sentinels: nodes,
       name: sentinel,
       db: database,
+      ...(sentinelLogin !== undefined && { sentinelPassword: sentinelLogin.password }),
+      ...(sentinelLogin?.user !== undefined && { sentinelUsername: sentinelLogin.user }),
       ...(isSecure && { enableTLSForSentinelMode: true, sentinelTLS: secured }),
     })
   return new Redis({ ...common, ...nodes[0], db: database })

@@ -4,11 +4,18 @@ export interface StoreOptions {
   readonly urls: readonly string[]
   /** Name of the primary that the sentinels at `urls` watch; `undefined`: they are no sentinels. */
   readonly sentinel: string | undefined
+  /** As whom the sentinels are asked; absent: as nobody. What the first URL says is for the servers. */
+  readonly sentinelLogin?: SentinelLogin
   readonly isCluster: boolean
   /** Of `rediss://` URLs; `undefined`: what Node trusts, and no certificate of our own. */
   readonly tls?: StoreTls
   /** What every key begins with. Replicas of one gateway have the same; an ACL rule may be `~<prefix>:*` and `&<prefix>:*`. */
   readonly prefix: string
+}
+
+export interface SentinelLogin {
+  readonly user: string | undefined
+  readonly password: string
 }
 
 /** Texts in PEM. */

@@ -29,6 +29,8 @@ const RIGHTS = (
 )
   .split(' ')
   .filter((word) => word.startsWith('+'))
+/** Of a sentinel, as docs/scale-out.md has it. */
+const SENTINEL_USER = 'user asking on >of@sentinel allchannels -@all +ping +info +subscribe +client|setname +sentinel|get-master-addr-by-name +sentinel|sentinels'
 const closing = async (redis: Redis): Promise<{ readonly redis: Redis } & AsyncDisposable> => ({
   redis,
   [Symbol.asyncDispose]: async () => redis.disconnect(),
@@ -113,6 +115,11 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
     '--tls-key-file',
     certificates.path('server.key'),
   ]
+  /** How the tests themselves reach a server. */
+  const asOperator = (isSecure: boolean) => ({
+    host: '127.0.0.1',
+    ...(isSecure && { tls: { ...ownTls(), servername: 'localhost' } }),
+  })
   const start = async (more: readonly string[] = [], port?: number): Promise<RedisServer> => {
     const server = await startRedis(more, port)
     servers.push(server)
@@ -140,18 +147,21 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
       return openStore(optionsOf(`rediss://localhost:${port}`, { tls: { ...ownTls(), serverName: undefined } }))
     }))
 
-  describe('of a cluster of three over TLS, with such a user', () =>
+  describe.each([
+    ['without TLS', false],
+    ['over TLS', true],
+  ])('of a cluster of three %s, with such a user', (_name, isSecure) =>
     suite(async () => {
       const user = ['--user', 'tl', 'on', '>secret', '~test:*', '&test:*', '-@all', ...RIGHTS, '+cluster|slots', '+cluster|info']
       const nodes = await Promise.all(
         [0, 1, 2].map(async () => {
           const port = await freePort()
-          return startClusterNode([...withTls(port), '--tls-cluster', 'yes', ...user], port)
+          return startClusterNode([...(isSecure ? [...withTls(port), '--tls-cluster', 'yes'] : []), ...user], port)
         }),
       )
       servers.push(...nodes)
-      const tls = { ...ownTls(), serverName: 'localhost' }
-      const plain = nodes.map(({ port }) => new Redis({ port, host: '127.0.0.1', tls: { ...tls, servername: 'localhost' } }))
+      const tls = isSecure ? { tls: { ...ownTls(), serverName: 'localhost' } } : {}
+      const plain = nodes.map(({ port }) => new Redis({ ...asOperator(isSecure), port }))
       const ranges = [
         [0, 5_460],
         [5_461, 10_922],
@@ -164,24 +174,60 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
         for (const node of plain) expect(await node.call('CLUSTER', 'INFO')).toMatch(/cluster_state:ok[^]*cluster_known_nodes:3/)
       }, 20_000)
       for (const node of plain) node.disconnect()
-      return openStore(optionsOf(`rediss://tl:secret@127.0.0.1:${nodes[0]?.port}`, { isCluster: true, tls }))
+      const scheme = isSecure ? 'rediss' : 'redis'
+      return openStore(optionsOf(`${scheme}://tl:secret@127.0.0.1:${nodes[0]?.port}`, { isCluster: true, ...tls }))
     }))
 
-  test('found through a sentinel, and found again after it has made another server the primary', async () => {
-    const primary = await start()
-    const standby = await start(['--replicaof', `127.0.0.1 ${primary.port}`, '--repl-diskless-sync-delay', '0'])
-    const sentinel = await startSentinel('main', primary.port)
-    servers.push(sentinel)
-    await using store = await openStore(optionsOf(sentinel.url, { sentinel: 'main' }))
-    await store.set('a', '1', 60_000)
-    await using watcher = await closing(new Redis(sentinel.port))
-    await vi.waitFor(async () => expect(await watcher.redis.call('SENTINEL', 'REPLICAS', 'main')).toHaveLength(1), 20_000)
-    await using follower = await closing(new Redis(standby.port))
-    await vi.waitFor(async () => expect(await follower.redis.get('test:a')).toBe('1'), 20_000)
-    primary.process.kill('SIGKILL')
-    await vi.waitFor(() => store.set('b', '2', 60_000), { timeout: 25_000, interval: 100 })
-    expect(await store.getAll(['a', 'b'])).toEqual(['1', '2'])
-  }, 60_000)
+  /** Where the store's servers and their sentinels ask for passwords, they are three: of operators, of the store's user, of sentinels. */
+  test.each([
+    ['', false, false],
+    [', with a user of the store and a user of the sentinels', true, false],
+    [', with such users over TLS', true, true],
+  ])(
+    'found through a sentinel%s, and found again after it has made another server the primary',
+    async (_name, hasUsers, isSecure) => {
+      const users = hasUsers
+        ? ['--requirepass', 'operator', '--masterauth', 'operator', '--user', 'tl', 'on', '>of@store', '~test:*', '&test:*', '-@all']
+        : []
+      const replicating = isSecure ? ['--tls-replication', 'yes'] : []
+      const startServer = async (...more: readonly string[]): Promise<RedisServer> => {
+        const port = await freePort()
+        const rights = hasUsers ? [...users, ...RIGHTS] : []
+        return start([...(isSecure ? withTls(port) : []), ...replicating, ...rights, ...more], port)
+      }
+      const primary = await startServer()
+      const standby = await startServer('--replicaof', `127.0.0.1 ${primary.port}`, '--repl-diskless-sync-delay', '0')
+      const sentinelPort = await freePort()
+      const asking = ['sentinel auth-pass main operator', 'user default off', 'user operator on >operator allchannels +@all', SENTINEL_USER]
+      const secured = [...withTls(sentinelPort), ...replicating].join(' ').split(' --').map((line) => line.replace(/^--/, ''))
+      const sentinel = await startSentinel(
+        'main',
+        primary.port,
+        [...(hasUsers ? asking : []), ...(isSecure ? secured : [])],
+        sentinelPort,
+      )
+      servers.push(sentinel)
+      await using store = await openStore(
+        optionsOf(`${isSecure ? 'rediss' : 'redis'}://${hasUsers ? 'tl:of%40store@' : ''}127.0.0.1:${sentinel.port}`, {
+          sentinel: 'main',
+          ...(hasUsers && { sentinelLogin: { user: 'asking', password: 'of@sentinel' } }),
+          ...(isSecure && { tls: { ...ownTls(), serverName: 'localhost' } }),
+        }),
+      )
+      await store.set('a', '1', 60_000)
+      const operator = { ...asOperator(isSecure), ...(hasUsers && { password: 'operator' }) }
+      await using watcher = await closing(
+        new Redis({ ...operator, ...(hasUsers && { username: 'operator' }), port: sentinel.port }),
+      )
+      await vi.waitFor(async () => expect(await watcher.redis.call('SENTINEL', 'REPLICAS', 'main')).toHaveLength(1), 20_000)
+      await using follower = await closing(new Redis({ ...operator, port: standby.port }))
+      await vi.waitFor(async () => expect(await follower.redis.get('test:a')).toBe('1'), 20_000)
+      primary.process.kill('SIGKILL')
+      await vi.waitFor(() => store.set('b', '2', 60_000), { timeout: 25_000, interval: 100 })
+      expect(await store.getAll(['a', 'b'])).toEqual(['1', '2'])
+    },
+    60_000,
+  )
 
   test('F-28 that is paused fails within its time and then at once, and is used again when it is back', async () => {
     const server = await start()

@@ -31,20 +31,26 @@ export const startClusterNode = async (
   return { ...(await startRedis([...cluster, '--cluster-port', String(busPort), ...more], port)), busPort }
 }
 
-/** One sentinel, which alone decides that the primary is down, soon. */
-export const startSentinel = async (name: string, primaryPort: number): Promise<RedisServer> => {
-  const port = await freePort()
+/** One sentinel, which alone decides that the primary is down, soon. `more`: lines of its configuration, after its port. */
+export const startSentinel = async (
+  name: string,
+  primaryPort: number,
+  more: readonly string[] = [],
+  port?: number,
+): Promise<RedisServer> => {
+  const listening = port ?? (await freePort())
   const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
   const file = join(folder, 'sentinel.conf')
   const lines = [
-    `port ${port}`,
+    `port ${listening}`,
     'bind 127.0.0.1',
     `dir ${folder}`,
     `sentinel monitor ${name} 127.0.0.1 ${primaryPort} 1`,
     `sentinel down-after-milliseconds ${name} 500`,
+    ...more,
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
-  return started([file, '--sentinel'], folder, port, '+monitor')
+  return started([file, '--sentinel'], folder, listening, '+monitor')
 }
 
 const started = async (args: readonly string[], folder: string, port: number, ready: string): Promise<RedisServer> => {

@@ -386,7 +386,7 @@ export const fileSchema = z
     ),
     store: field(
       storeKind,
-      'A Valkey or Redis that all replicas share, so that they take over from each other: `redis://user:password@host:6379/0`, `rediss://` for TLS; `{ url: […], cluster: true }`; `{ url: […], sentinel: name of the primary }`; `prefix` of all keys, `trunkline` by default; `tls` with files `ca`, `cert` and `key` (PEM) and `server_name`, as of servers. Needs `state.key`.',
+      'A Valkey or Redis that all replicas share, so that they take over from each other: `redis://user:password@host:6379/0`, `rediss://` for TLS; `{ url: […], cluster: true }`; `{ url: […], sentinel: name of the primary }`, with `sentinel_user` and `sentinel_password` where sentinels ask for them; `prefix` of all keys, `trunkline` by default; `tls` with files `ca`, `cert` and `key` (PEM) and `server_name`, as of servers. Needs `state.key`.',
     ),
   })
   .meta({ title: 'Trunkline configuration', description: 'A configuration file of Trunkline, as YAML or JSON.' })

@@ -1,4 +1,4 @@
-/** `store`: a URL, a list of them, or a map with `url`, `sentinel`, `cluster`, `prefix` and `tls`. */
+/** `store`: a URL, a list of them, or a map with `url`, `sentinel` with a user and password, `cluster`, `prefix` and `tls`. */
 import { DEFAULT_PREFIX } from '../../store/store-options.ts'
 import type { StoreOptions } from '../../store/store-options.ts'
 import { isJsonObject } from '../../values/json-object.ts'
@@ -10,7 +10,7 @@ export interface StoreEntry extends Omit<StoreOptions, 'tls'> {
 }
 type TlsMember = 'ca' | 'cert' | 'key' | 'server_name'
 
-const MEMBERS = new Set(['url', 'sentinel', 'cluster', 'prefix', 'tls'])
+const MEMBERS = new Set(['url', 'sentinel', 'sentinel_user', 'sentinel_password', 'cluster', 'prefix', 'tls'])
 const TLS_MEMBERS: readonly string[] = ['ca', 'cert', 'key', 'server_name'] satisfies TlsMember[]
 const TEXT = { type: 'string', minLength: 1 } as const
 const URL_TEXT = { type: 'string', pattern: '^rediss?://|\\$\\{' } as const
@@ -25,7 +25,9 @@ export const storeKind = kind<StoreEntry>(
         type: 'object',
         properties: {
           url: URLS,
-          sentinel: { type: 'string', minLength: 1 },
+          sentinel: TEXT,
+          sentinel_user: TEXT,
+          sentinel_password: TEXT,
           cluster: { type: 'boolean' },
           prefix: { type: 'string', pattern: '^[A-Za-z0-9:_.-]{1,64}$' },
           tls: {
@@ -45,12 +47,15 @@ export const storeKind = kind<StoreEntry>(
 
 const parseStore = (value: unknown): StoreEntry | undefined => {
   if (!isJsonObject(value) || Object.keys(value).some((name) => !MEMBERS.has(name))) return undefined
-  const { url, sentinel, cluster = false, prefix = DEFAULT_PREFIX, tls } = value
+  const { url, sentinel, sentinel_user: user, sentinel_password: password, cluster = false, prefix = DEFAULT_PREFIX, tls } = value
   const urls = listOf(url, isStoreUrl)
   const isGood =
     urls !== undefined &&
     urls.length > 0 &&
-    (sentinel === undefined || (typeof sentinel === 'string' && sentinel !== '')) &&
+    isTextOrAbsent(sentinel) &&
+    isTextOrAbsent(user) &&
+    isTextOrAbsent(password) &&
+    (password === undefined ? user === undefined : sentinel !== undefined) &&
     typeof cluster === 'boolean' &&
     typeof prefix === 'string' &&
     /^[A-Za-z0-9:_.-]{1,64}$/.test(prefix) &&
@@ -59,8 +64,18 @@ const parseStore = (value: unknown): StoreEntry | undefined => {
     // Several addresses are those of a cluster or of sentinels.
     (urls.length === 1 || cluster || sentinel !== undefined)
   if (!isGood) return undefined
-  return { urls, sentinel, isCluster: cluster, prefix, tls }
+  return {
+    urls,
+    sentinel,
+    ...(password !== undefined && { sentinelLogin: { user, password } }),
+    isCluster: cluster,
+    prefix,
+    tls,
+  }
 }
+
+const isTextOrAbsent = (value: unknown): value is string | undefined =>
+  value === undefined || (typeof value === 'string' && value !== '')
 
 const isTls = (tls: unknown): tls is StoreEntry['tls'] =>
   tls === undefined ||

@@ -36,6 +36,18 @@ const replace = (target: object, methods: Methods): (() => void) => {
   return () => Object.assign(target, before)
 }
 
+/** Of `fs.promises`, what has another form than its synchronous twin. */
+const OTHERWISE: ReadonlySet<string> = new Set(['open', 'opendir', 'glob'])
+
+/** What the disk says, or has written, comes at once: when a thread of Node's pool has time is not part of a simulation. */
+const diskAtOnce = (): Methods => {
+  const names = Object.keys(promises).filter((name) => !OTHERWISE.has(name) && `${name}Sync` in fs)
+  const call = (name: string, values: readonly unknown[]): unknown =>
+    // Cast: it is called with what its twin was called with.
+    ((fs as unknown as Methods)[`${name}Sync`] as (...values: readonly unknown[]) => unknown)(...values)
+  return Object.fromEntries(names.map((name) => [name, async (...values: unknown[]) => call(name, values)]))
+}
+
 /** The machine of one seed. Only one is in place at a time. */
 export const installMachine = (seed: number): Machine => {
   const clock = new SimulatedClock()
@@ -76,6 +88,8 @@ export const installMachine = (seed: number): Machine => {
       listen(this: net.Server, where: number | net.ListenOptions, ...rest: unknown[]) {
         const listening = rest.find((value): value is () => void => typeof value === 'function')
         if (listening !== undefined) this.once('listening', listening)
+        // Node looks for late requests by timers that are not replaced.
+        if (this instanceof http.Server) Object.assign(this, { headersTimeout: 0, requestTimeout: 0 })
         network.listen(this, typeof where === 'number' ? where : (where.port ?? 0))
         return this
       },
@@ -90,14 +104,7 @@ export const installMachine = (seed: number): Machine => {
       },
     }),
     replace(http.Agent.prototype, { createConnection: connect }),
-    // What the disk says comes at once: when a thread of Node's pool has time is not part of a simulation.
-    replace(promises, {
-      stat: async (path: fs.PathLike) => fs.statSync(path),
-      access: async (path: fs.PathLike, mode?: number) => fs.accessSync(path, mode),
-      readdir: async (path: fs.PathLike) => fs.readdirSync(path),
-      readFile: async (path: fs.PathLike, encoding: BufferEncoding) => fs.readFileSync(path, encoding),
-      rm: async (path: fs.PathLike, options: fs.RmOptions) => fs.rmSync(path, options),
-    }),
+    replace(promises, diskAtOnce()),
     // How full the heap of this process is, is not part of a simulation either.
     replace(v8, { getHeapSpaceStatistics: () => [] }),
     replace(fs, {

@@ -60,7 +60,10 @@ export class Player {
       this.#host ??= this.#connect()
       const host = this.#host
       try {
-        return await Promise.race([host, this.#sleep(HANDSHAKE_MS).then(() => Promise.reject(new Error('not let in')))])
+        const open = await Promise.race([host, this.#sleep(HANDSHAKE_MS).then(() => Promise.reject(new Error('not let in')))])
+        // It was given up by another call that had waited longer, or dropped.
+        if (this.#host !== host) continue
+        return (this.#open = open)
       } catch {
         if (this.#host === host) this.#host = undefined
         // It may still be let in.
@@ -157,7 +160,6 @@ export class Player {
       await this.#sleep(this.#answerMs.get(String(message)) ?? 0)
       return { action: 'accept', content: { sure: true } }
     })
-    this.#open = host
     this.#dropped.set(host, Promise.withResolvers())
     return host
   }

@@ -14,6 +14,8 @@ export const STORE = 'store'
 /** What may be there while no host is connected, besides the leases of replicas (decision 0071). */
 const AT_REST = /^(?:replicas|epoch|(?:session|fence|ended|settings|lists|rate):.+)$/
 
+const LEASE = 'replica:'
+
 /** Is told of what a replica has claimed. */
 export type Claimed = (session: string, by: SimulatedNode) => void
 
@@ -24,6 +26,8 @@ export class SimulatedStore {
   readonly #memory: MemoryStore
   readonly #links = new Map<RelayedStore, SimulatedNode>()
   readonly #seen = new Set<string>()
+  /** By instance: the process that has written its lease. */
+  readonly #leased = new Map<string, SimulatedNode>()
   readonly #node = new SimulatedNode(STORE)
 
   constructor(clock: SimulatedClock, network: SimulatedNetwork, claimed: Claimed) {
@@ -46,9 +50,13 @@ export class SimulatedStore {
       this.#carry(node, this.#node, () => {
         const [key] = args
         this.#seen.add(String(key))
+        if (operation === 'set' && String(key).startsWith(LEASE)) this.#leased.set(String(key).slice(LEASE.length), node)
         operateStore(this.#memory, operation, args).then((result) => {
-          if (operation === 'claim' && result === args[1] && String(key).startsWith('session:'))
-            this.#claimed(String(key).slice('session:'.length), node)
+          if (operation === 'claim' && result === args[1] && String(key).startsWith('session:')) {
+            // A replica that is not sure of what it has claimed gives it back in the name of the other one.
+            const [instance = ''] = String(result).split(' ', 1)
+            this.#claimed(String(key).slice('session:'.length), this.#leased.get(instance) ?? node)
+          }
           this.#carry(this.#node, node, () => resolve(result as T))
         }, reject)
       })
@@ -77,7 +85,7 @@ export class SimulatedStore {
     const left: string[] = []
     for (const key of this.#seen) {
       const isThere = (await this.#memory.get(key)) !== undefined || (await this.#memory.range(key)).length > 0
-      const isLease = key.startsWith('replica:') && running.has(key.slice('replica:'.length))
+      const isLease = key.startsWith(LEASE) && running.has(key.slice(LEASE.length))
       if (isThere && !isLease && !AT_REST.test(key)) left.push(key)
     }
     return left

@@ -44,6 +44,10 @@ describe('replicas and store', () => {
       'store: { url: ["redis://a:26379", "redis://b:26379"], sentinel: main }',
       { urls: ['redis://a:26379', 'redis://b:26379'], sentinel: 'main', isCluster: false, prefix: 'trunkline' },
     ],
+    [
+      'store: { url: redis://a:26379, sentinel: main, sentinel_user: u, sentinel_password: p }',
+      { urls: ['redis://a:26379'], sentinel: 'main', sentinelLogin: { user: 'u', password: 'p' } },
+    ],
   ])('%s', async (text, store) => {
     await using files = await yaml(withKey(text))
     expect(await files.load()).toMatchObject({ store, replicaUrl: 'http://10.0.0.3:7420' })
@@ -56,6 +60,8 @@ describe('replicas and store', () => {
     '[redis://a, redis://b]',
     '{ url: redis://a, cluster: true, sentinel: x }',
     '{ url: redis://a, prefx: x }',
+    '{ url: redis://a, sentinel_password: x }',
+    '{ url: redis://a, sentinel: main, sentinel_user: x }',
     '{}',
   ])('%s is no store, and the forms are named', async (store) => {
     await using files = await yaml(withKey(`store: ${store}`))
@@ -75,6 +81,11 @@ describe('replicas and store', () => {
   test('a password in the URL of the store is a secret', async () => {
     await using files = await yaml(withKey('store: redis://u:p%40ss@h'))
     expect((await files.load()).secrets).toEqual(expect.arrayContaining(['p%40ss', 'p@ss', 'redis://u:p%40ss@h']))
+  })
+
+  test('the password of the sentinels is a secret', async () => {
+    await using files = await yaml(withKey('store: { url: redis://h, sentinel: main, sentinel_password: of-sentinels }'))
+    expect((await files.load()).secrets).toContain('of-sentinels')
   })
 
   test.each([

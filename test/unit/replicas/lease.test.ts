@@ -109,7 +109,54 @@ test('F-28 after the store has lost its data nothing is taken until replicas hav
   await vi.advanceTimersByTimeAsync(renewMs)
   expect(await b.lease.isLost(homeAt('c'), true)).toBe(false)
   expect([a.fenced > before, b.fenced > 0]).toEqual([true, true])
+  // As long as a replica that does not reach the store any more may believe in its lease.
+  await vi.advanceTimersByTimeAsync(leaseMs - 2 * renewMs)
+  expect([await b.lease.isLost(homeAt('c'), true), await b.lease.isStoreOld()]).toEqual([false, false])
   await vi.advanceTimersByTimeAsync(2 * renewMs)
-  expect(await b.lease.isLost(homeAt('c'), true)).toBe(true)
+  expect([await b.lease.isLost(homeAt('c'), true), await b.lease.isStoreOld()]).toEqual([true, true])
   expect(await b.lease.isLost(homeAt('a'), false)).toBe(false)
+})
+
+test('F-28 after the store has lost its data replicas find each other again: one that is cut off then does not go on', async () => {
+  const store = new MemoryStore()
+  const { a } = await startTwo(() => true, store)
+  await store[Symbol.asyncDispose]()
+  // The others are looked for with each tenth renewal.
+  await vi.advanceTimersByTimeAsync(12 * renewMs)
+  a.link.isCut = true
+  await vi.advanceTimersByTimeAsync(2 * leaseMs)
+  expect(await a.lease.mayServe()).toBe(false)
+})
+
+test('F-28 a replica whose renewal fails says that it does not reach the store, and takes nothing for as long as that is believed', async () => {
+  const { a, b } = await startTwo(() => true)
+  a.link.isCut = true
+  await vi.advanceTimersByTimeAsync(2 * leaseMs)
+  expect([b.lease.reachesStore, await b.lease.isLost(homeAt('a'), false)]).toEqual([true, true])
+  b.link.isCut = true
+  await vi.advanceTimersByTimeAsync(renewMs)
+  b.link.isCut = false
+  expect([b.lease.isHeld, b.lease.reachesStore]).toEqual([true, false])
+  expect(await b.lease.isLost(homeAt('a'), false)).toBe(false)
+  await vi.advanceTimersByTimeAsync(renewMs + believedMs)
+  expect(await b.lease.isLost(homeAt('a'), false)).toBe(false)
+  await vi.advanceTimersByTimeAsync(renewMs)
+  expect(await b.lease.isLost(homeAt('a'), false)).toBe(true)
+})
+
+test('F-28 a renewal that is under way is no sign that the store is away', async () => {
+  const held = Promise.withResolvers<undefined>()
+  class Slow extends MemoryStore {
+    isSlow = false
+    override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
+      if (this.isSlow) await held.promise
+      return super.set(...given)
+    }
+  }
+  const store = new Slow()
+  const { a } = await startTwo(() => true, store)
+  store.isSlow = true
+  await vi.advanceTimersByTimeAsync(renewMs)
+  expect(a.lease.reachesStore).toBe(true)
+  held.resolve(undefined)
 })

@@ -39,8 +39,10 @@ export const buildStore = (gathered: Gathered, context: Context, problems: Probl
 }
 
 /** URLs of the store that hold a password, and the passwords. */
-export const secretsOfStore = (store: Tree | undefined): string[] =>
-  scalars(store).flatMap(({ value }) => {
+export const secretsOfStore = (store: Tree | undefined): string[] => [
+  ...scalars(store && child(store, 'sentinel_password')).map(({ value }) => String(value ?? '')),
+  ...scalars(store).flatMap(({ value }) => {
     const url = URL.parse(String(value ?? ''))
     return url === null || url.password === '' ? [] : [String(value), url.password, decodeURIComponent(url.password)]
-  })
+  }),
+]

@@ -81,14 +81,19 @@ export class Elsewhere {
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         let to: Home | undefined
+        const wasHere = has()
+        const { looks } = this.#replicas
         try {
-          if (id !== undefined && !has() && this.#replicas.isPassedOn(request)) {
+          if (id !== undefined && !wasHere && this.#replicas.isPassedOn(request)) {
             // Not with the mark of this replica: what it names is not here.
             if (!(await this.#replicas.isOwner(home, id))) return request.reply(421, { 'Trunkline-Hop': '' })
-          } else if (!has()) to = await this.#replicas.locate(home, id)
+          } else if (!wasHere) to = await this.#replicas.locate(home, id)
           if (to === undefined && id !== undefined) {
-            if (!(await this.#replicas.mayServe())) throw new Failure('store_unavailable', LAPSED, RETRY)
             if (!has()) await this.#context.sessionIds.learn(id)
+            // Last, since this process may have been paused until now.
+            if (!(await this.#replicas.mayServe())) throw new Failure('store_unavailable', LAPSED, RETRY)
+            // Let go of while the request waited, or taken since its place was looked up: it is another replica's.
+            if (!has() && (wasHere || looks !== this.#replicas.looks)) continue
           }
         } catch (error) {
           // One slow answer of the store is no outage. In an outage the next try fails at once (F-28).
@@ -96,10 +101,7 @@ export class Elsewhere {
           throw error
         }
         if (to === undefined) {
-          withinRequest(request, this.#context, serve)
-          // Of another principal, or refused: what was read is not needed.
-          if (id !== undefined) this.#context.sessionIds.restored(id)
-          return
+          return withinRequest(request, this.#context, serve)
         }
         const end = await this.#replicas.passOn(request, body, to)
         if (end === 'answered') return
@@ -113,6 +115,9 @@ export class Elsewhere {
       withinRequest(request, this.#context, () => {
         throw error
       })
+    } finally {
+      // Of another principal, or refused, or passed on: what was read is not needed.
+      if (id !== undefined) this.#context.sessionIds.restored(id)
     }
   }
 

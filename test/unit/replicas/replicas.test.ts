@@ -1,0 +1,87 @@
+/** Which replica has a session, where several act at a time (decision 0172). Nothing listens at the address of one that is lost. */
+import { afterEach, expect, test } from 'vitest'
+import { createHash } from 'node:crypto'
+import { Seal } from '../../../src/auth/seal.ts'
+import { formatHome } from '../../../src/replicas/home.ts'
+import type { Home } from '../../../src/replicas/home.ts'
+import { ReplicaAway, Replicas } from '../../../src/replicas/replicas.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { StoreDown } from '../../../src/store/store.ts'
+import { freePort } from '../../support/free-port.ts'
+
+const quiet = { info: () => undefined, warn: () => undefined }
+const SESSION = 'of-a-host'
+const KEY = `session:${createHash('sha256').update(SESSION).digest('base64url').slice(0, 22)}`
+
+const open: Replicas[] = []
+afterEach(() => open.splice(0).forEach((replicas) => replicas.close()))
+
+const lostHome = async (instance: string): Promise<Home> => ({ instance, url: `http://127.0.0.1:${await freePort()}` })
+
+/** A replica with a lease, in a store that is no longer young. */
+const startReplica = async (store: MemoryStore): Promise<Replicas> => {
+  const replicas = new Replicas({ self: await lostHome('self'), seal: new Seal({ keys: [Buffer.alloc(32, 7)] }), store, log: quiet })
+  open.push(replicas)
+  await replicas.start(async () => undefined)
+  await store.delete('epoch:young')
+  return replicas
+}
+
+/** Calls back before a fence is set: between the claim of a session and the second look. */
+class WatchedStore extends MemoryStore {
+  onFence: () => Promise<void> = async () => undefined
+  override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
+    if (given[0].startsWith('fence:')) await this.onFence()
+    return super.set(...given)
+  }
+}
+
+test('F-28 a claim that is not sure in the end is given back to the replica that had the session, not to where it began', async () => {
+  const store = new WatchedStore()
+  const replicas = await startReplica(store)
+  const [origin, taker] = [await lostHome('origin'), await lostHome('taker')]
+  await store.set(KEY, formatHome(taker), 60_000)
+  store.onFence = () => store.set('epoch:young', '1', 60_000)
+  await expect(replicas.locate(formatHome(origin), SESSION)).rejects.toThrow(ReplicaAway)
+  expect(await store.get(KEY)).toBe(formatHome(taker))
+  store.onFence = async () => undefined
+  await store.delete('epoch:young')
+  expect(await replicas.locate(formatHome(origin), SESSION)).toBeUndefined()
+  expect([await store.get(KEY), replicas.counts.takenOver]).toEqual([replicas.home, 1])
+})
+
+test('F-28 a request that was passed on waits until the takeover of its session is sure', async () => {
+  const store = new WatchedStore()
+  const replicas = await startReplica(store)
+  const origin = await lostHome('origin')
+  const [claimed, goOn] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()]
+  store.onFence = async () => {
+    claimed.resolve(undefined)
+    await goOn.promise
+    await store.set('epoch:young', '1', 60_000)
+  }
+  const taking = replicas.locate(formatHome(origin), SESSION).catch((error: unknown) => error)
+  await claimed.promise
+  const isOwner = replicas.isOwner(formatHome(origin), SESSION)
+  goOn.resolve(undefined)
+  expect(await isOwner).toBe(false)
+  expect(await taking).toBeInstanceOf(ReplicaAway)
+})
+
+test('F-28 who finds that another replica has claimed a session fences the lost one, too: the other one may not have come so far', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  const [origin, taker] = [await lostHome('origin'), await lostHome('taker')]
+  await store.set(KEY, formatHome(taker), 60_000)
+  await replicas.locate(formatHome(origin), SESSION)
+  expect(await store.get('fence:origin')).toBeDefined()
+})
+
+test('F-28 while the store is young a session that is not here is nobody\'s, though it began here', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  expect(await replicas.isOwner(replicas.home, SESSION)).toBe(true)
+  await store[Symbol.asyncDispose]()
+  await expect(replicas.isOwner(replicas.home, SESSION)).rejects.toThrow(StoreDown)
+  await expect(replicas.locate(replicas.home, SESSION)).rejects.toThrow(StoreDown)
+})
