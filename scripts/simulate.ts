@@ -76,10 +76,10 @@ for (let seed = from; seed < until && total.findings < MAX_FINDINGS && realNowMs
 }
 
 const seconds = (realNowMs() - startMs) / 1_000
-const hours = total.simulatedMs / 3_600_000
+const minutes = total.simulatedMs / 60_000
 const calls = [...ends.values()].reduce((sum, count) => sum + count, 0)
 say(
-  `${total.seeds} simulations, ${calls} calls, ${hours.toFixed(1)} simulated hours in ${seconds.toFixed(1)} s ` +
+  `${total.seeds} simulations, ${calls} calls, ${minutes.toFixed(3)} simulated minutes in ${seconds.toFixed(1)} s ` +
     `(${Math.round(total.simulatedMs / seconds / 1_000)} times as fast), ${total.findings} with findings`,
 )
 say(

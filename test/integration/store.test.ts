@@ -23,14 +23,14 @@ const optionsOf = (url: string | readonly string[], more: Partial<StoreOptions> 
   prefix: 'test',
   ...more,
 })
-/** What docs/scale-out.md names. */
-const RIGHTS = (
-  /^user trunkline (.*)$/m.exec(readFileSync(new URL('../../docs/scale-out.md', import.meta.url), 'utf8'))?.[1] ?? ''
-)
+const PAGE = readFileSync(new URL('../../docs/scale-out.md', import.meta.url), 'utf8')
+/** What the page names. */
+const RIGHTS = (/^user trunkline (.*)$/m.exec(PAGE)?.[1] ?? '')
   .split(' ')
   .filter((word) => word.startsWith('+'))
-/** Of a sentinel, as docs/scale-out.md has it. */
-const SENTINEL_USER = 'user asking on >of@sentinel allchannels -@all +ping +info +subscribe +client|setname +sentinel|get-master-addr-by-name +sentinel|sentinels'
+const SENTINEL_RIGHTS = /^user trunkline \S+ \S+ (allchannels .*)$/m.exec(PAGE)?.[1] ?? ''
+/** Of a sentinel. */
+const SENTINEL_USER = `user asking on >of@sentinel ${SENTINEL_RIGHTS}`
 const closing = async (redis: Redis): Promise<{ readonly redis: Redis } & AsyncDisposable> => ({
   redis,
   [Symbol.asyncDispose]: async () => redis.disconnect(),
