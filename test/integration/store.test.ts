@@ -25,9 +25,7 @@ const optionsOf = (url: string | readonly string[], more: Partial<StoreOptions> 
 })
 const PAGE = readFileSync(new URL('../../docs/scale-out.md', import.meta.url), 'utf8')
 /** What the page names. */
-const RIGHTS = (/^user trunkline (.*)$/m.exec(PAGE)?.[1] ?? '')
-  .split(' ')
-  .filter((word) => word.startsWith('+'))
+const RIGHTS = (/^user trunkline (.*)$/m.exec(PAGE)?.[1] ?? '').split(' ').filter((word) => word.startsWith('+'))
 const SENTINEL_RIGHTS = /^user trunkline \S+ \S+ (allchannels .*)$/m.exec(PAGE)?.[1] ?? ''
 /** Of a sentinel. */
 const SENTINEL_USER = `user asking on >of@sentinel ${SENTINEL_RIGHTS}`
@@ -176,7 +174,8 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
       for (const node of plain) node.disconnect()
       const scheme = isSecure ? 'rediss' : 'redis'
       return openStore(optionsOf(`${scheme}://tl:secret@127.0.0.1:${nodes[0]?.port}`, { isCluster: true, ...tls }))
-    }))
+    }),
+  )
 
   /** Where the store's servers and their sentinels ask for passwords, they are three: of operators, of the store's user, of sentinels. */
   test.each([
@@ -187,7 +186,19 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
     'found through a sentinel%s, and found again after it has made another server the primary',
     async (_name, hasUsers, isSecure) => {
       const users = hasUsers
-        ? ['--requirepass', 'operator', '--masterauth', 'operator', '--user', 'tl', 'on', '>of@store', '~test:*', '&test:*', '-@all']
+        ? [
+            '--requirepass',
+            'operator',
+            '--masterauth',
+            'operator',
+            '--user',
+            'tl',
+            'on',
+            '>of@store',
+            '~test:*',
+            '&test:*',
+            '-@all',
+          ]
         : []
       const replicating = isSecure ? ['--tls-replication', 'yes'] : []
       const startServer = async (...more: readonly string[]): Promise<RedisServer> => {
@@ -198,8 +209,16 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
       const primary = await startServer()
       const standby = await startServer('--replicaof', `127.0.0.1 ${primary.port}`, '--repl-diskless-sync-delay', '0')
       const sentinelPort = await freePort()
-      const asking = ['sentinel auth-pass main operator', 'user default off', 'user operator on >operator allchannels +@all', SENTINEL_USER]
-      const secured = [...withTls(sentinelPort), ...replicating].join(' ').split(' --').map((line) => line.replace(/^--/, ''))
+      const asking = [
+        'sentinel auth-pass main operator',
+        'user default off',
+        'user operator on >operator allchannels +@all',
+        SENTINEL_USER,
+      ]
+      const secured = [...withTls(sentinelPort), ...replicating]
+        .join(' ')
+        .split(' --')
+        .map((line) => line.replace(/^--/, ''))
       const sentinel = await startSentinel(
         'main',
         primary.port,

@@ -20,7 +20,12 @@ const lostHome = async (instance: string): Promise<Home> => ({ instance, url: `h
 
 /** A replica with a lease, in a store that is no longer young. */
 const startReplica = async (store: MemoryStore): Promise<Replicas> => {
-  const replicas = new Replicas({ self: await lostHome('self'), seal: new Seal({ keys: [Buffer.alloc(32, 7)] }), store, log: quiet })
+  const replicas = new Replicas({
+    self: await lostHome('self'),
+    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+    store,
+    log: quiet,
+  })
   open.push(replicas)
   await replicas.start(async () => undefined)
   await store.delete('epoch:young')
@@ -77,7 +82,7 @@ test('F-28 who finds that another replica has claimed a session fences the lost 
   expect(await store.get('fence:origin')).toBeDefined()
 })
 
-test('F-28 while the store is young a session that is not here is nobody\'s, though it began here', async () => {
+test("F-28 while the store is young a session that is not here is nobody's, though it began here", async () => {
   const store = new MemoryStore()
   const replicas = await startReplica(store)
   expect(await replicas.isOwner(replicas.home, SESSION)).toBe(true)
