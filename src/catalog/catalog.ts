@@ -3,7 +3,7 @@
  * inputs alone. Configuration order decides which server owns a name, also while the owner is down and known only from storage:
  * no other server takes over a name that a host has approved (BRIDGING 4.2, 4.4).
  */
-import { runsToolsAsTasks } from '../wire/protocol/tasks.ts'
+import { runsToolsAsTasks } from '../wire/protocol/extensions.ts'
 import type { Curation } from './curation.ts'
 import type { Entry, Inventory, LeftOut, ListKind } from './inventory.ts'
 import { uriMode } from './names/naming.ts'

@@ -4,7 +4,7 @@
  * (BRIDGING 3.16 rule 3; B170, B171, B265).
  */
 import { isList, jsonObject, memberOf } from '../../values/json-object.ts'
-import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
+import { UI_EXTENSION } from '../../wire/protocol/extensions.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { Catalog, Exposed } from '../catalog.ts'
 import { servesApps } from '../catalog.ts'

@@ -7,7 +7,7 @@ import { ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
-import { isTerminal } from '../../wire/protocol/tasks.ts'
+import { isTerminal } from '../../wire/protocol/extensions.ts'
 import type { LinkOwner } from '../link-owner.ts'
 
 /** Unlimited tasks hold a link this long. */

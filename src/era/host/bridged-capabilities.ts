@@ -5,7 +5,7 @@
 import { isJsonObject } from '../../values/json-object.ts'
 import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
-import { declaresTasks, TASKS } from '../../wire/protocol/tasks.ts'
+import { declaresTasks, TASKS } from '../../wire/protocol/extensions.ts'
 import { TASKS_CAPABILITY } from './legacy-host.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>

@@ -5,16 +5,15 @@
 import { Refusal } from '../../rpc/call.ts'
 import type { Capabilities, Outcome } from '../../rpc/call.ts'
 import { jsonObject } from '../../values/json-object.ts'
-import { UI_EXTENSION } from '../../wire/protocol/apps.ts'
+import { TASKS, UI_EXTENSION } from '../../wire/protocol/extensions.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
-import { progressTokenOf } from '../../wire/message/progress-token.ts'
+import { progressTokenOf } from '../../wire/message/envelope.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import { isLogLevel, METHODS } from '../../wire/protocol/methods.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { JsonObject, Payload } from '../../wire/message/payload.ts'
 import { isModernRevision, isWithin, MODERN, MODERN_REVISIONS, revisionsWithin } from '../../wire/protocol/revisions.ts'
 import type { ModernRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
-import { TASKS } from '../../wire/protocol/tasks.ts'
 import type { CapabilityCache } from './capability-cache.ts'
 
 /** The host's description in `_meta`. */

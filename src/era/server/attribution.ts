@@ -4,9 +4,8 @@
  */
 import type { Answer, Call, Question } from '../../rpc/call.ts'
 import type { Connection } from '../../rpc/connection.ts'
-import { idKey } from '../../wire/message/envelope.ts'
+import { idKey, progressTokenOf } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
-import { progressTokenOf } from '../../wire/message/progress-token.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import type { Parts, Payload } from '../../wire/message/payload.ts'
 import type { LinkEvents } from './link.ts'

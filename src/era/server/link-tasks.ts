@@ -8,7 +8,7 @@
 import { complete, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
-import { declaresTasks, isTerminal } from '../../wire/protocol/tasks.ts'
+import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
 import { isAnswerTo, noAnswer } from '../questions.ts'
 import { modernTask, relateTo, unrelate } from '../task-shapes.ts'
 

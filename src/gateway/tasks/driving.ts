@@ -12,7 +12,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
-import { isTerminal, withTasks } from '../../wire/protocol/tasks.ts'
+import { isTerminal, withTasks } from '../../wire/protocol/extensions.ts'
 
 const DEFAULT_POLL_MS = 1_000
 const MIN_POLL_MS = 20

@@ -9,7 +9,7 @@ import type { Call, Outcome } from '../../rpc/call.ts'
 import { memberOf } from '../../values/json-object.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
-import { declaresTasks, runsToolsAsTasks, TASKS, withTasks } from '../../wire/protocol/tasks.ts'
+import { declaresTasks, runsToolsAsTasks, TASKS, withTasks } from '../../wire/protocol/extensions.ts'
 import { driveTask } from './driving.ts'
 
 type Support = 'required' | 'optional' | 'forbidden'

@@ -29,6 +29,10 @@ export type Id = string
  */
 export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
 
+/** JSON text of the progress token that a request carries. */
+export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
+  params?.object('_meta')?.raw('progressToken')?.toString()
+
 export interface Envelope {
   /** The received message. */
   readonly bytes: Buffer

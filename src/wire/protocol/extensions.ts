@@ -1,21 +1,31 @@
-/** Names shared by both generations of tasks ([ext tasks]; [2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
+/** The extensions that the gateway knows, MCP Apps and tasks: their names, and which capabilities declare them. */
 import { jsonObject, memberOf } from '../../values/json-object.ts'
-
-/** The extension of 2026-07-28, under `extensions` of either side's capabilities. */
-export const TASKS = 'io.modelcontextprotocol/tasks'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
-/** Whether capabilities, a host's or a server's, declare the extension. */
+/** MCP Apps, declared by hosts and servers of either era ([ext apps, Capability Negotiation]). */
+export const UI_EXTENSION = 'io.modelcontextprotocol/ui'
+
+/** The declaration of a host that runs apps. */
+export const APPS_EXTENSION = { [UI_EXTENSION]: { mimeTypes: ['text/html;profile=mcp-app'] } }
+
+/** Whether the capabilities of a host or a server declare apps. */
+export const declaresApps = (capabilities: Capabilities): boolean =>
+  memberOf(capabilities['extensions'], UI_EXTENSION) !== undefined
+
+/** Tasks of 2026-07-28 ([ext tasks]); legacy tasks are a capability of their own ([2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
+export const TASKS = 'io.modelcontextprotocol/tasks'
+
+/** Whether the capabilities of a host or a server declare the tasks of 2026-07-28. */
 export const declaresTasks = (capabilities: Capabilities): boolean => extensionsOf(capabilities)?.[TASKS] !== undefined
 
-/** The same capabilities with the extension. */
+/** The same capabilities with tasks. */
 export const withTasks = (capabilities: Capabilities): Capabilities => ({
   ...capabilities,
   extensions: { ...extensionsOf(capabilities), [TASKS]: {} },
 })
 
-/** The same capabilities without it. */
+/** The same capabilities without tasks. */
 export const withoutTasks = (capabilities: Capabilities): Capabilities => {
   if (!declaresTasks(capabilities)) return capabilities
   const others = Object.entries(extensionsOf(capabilities) ?? {}).filter(([name]) => name !== TASKS)
@@ -28,7 +38,7 @@ export const runsToolsAsTasks = ({ tasks }: Capabilities): boolean =>
 
 const TERMINAL: ReadonlySet<string | undefined> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Whether the status is final. */
+/** Whether the status of a task is final. */
 export const isTerminal = (status: string | undefined): boolean => TERMINAL.has(status)
 
 const extensionsOf = ({ extensions }: Capabilities): Capabilities | undefined => jsonObject(extensions)
