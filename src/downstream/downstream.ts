@@ -14,11 +14,13 @@ import type { Caller, Handler, Outcome } from '../rpc/call.ts'
 import { Fidelity } from '../rpc/fidelity.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { Payload } from '../wire/message/payload.ts'
+import type { Era } from '../wire/protocol/revisions.ts'
 import { LinkEventHandlers } from './calls/link-events.ts'
 import { ServerRequests } from './calls/server-requests.ts'
 import { SessionWatches } from './calls/session-watches.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { EraWatch } from './health/era-watch.ts'
+import type { Watched } from './health/era-watch.ts'
 import { UNSIGNED } from './health/health.ts'
 import type { Health } from './health/health.ts'
 import { MainLink } from './health/main-link.ts'
@@ -77,7 +79,11 @@ export class Downstream {
   readonly #links: Links
   readonly #ownLists: OwnLists
   readonly #sessionWatches: SessionWatches
-  readonly #eraWatch: EraWatch
+  readonly #eraWatch: EraWatch<Link>
+  /** Of the legacy side of a server whose main link is modern. */
+  readonly #legacyWatch: EraWatch<Watched>
+  /** A request of the gateway was refused on a link of this era. */
+  readonly #refused: (error: unknown, era: Era) => void
   readonly #errors: ServerErrors
   readonly #calls: ServerCalls
   #stopping: Promise<void> | undefined
@@ -115,7 +121,7 @@ export class Downstream {
     this.#handlers = handlers
     this.#sessionWatches = new SessionWatches((error) => handlers.logFault('a resource cannot be watched', String(error)))
 
-    const dialer = new Dialer(options, environment, this.credential?.bearer, states)
+    const dialer = new Dialer(options, environment, this.credential?.bearer, states, reports)
     this.dialer = dialer
     /** The main link of a modern server may not be all that it offers; a sole host's link is in its own era from the start. */
     const mayServeLegacy = (): boolean => environment.soleHost === undefined && dialer.mayBeLegacy
@@ -149,6 +155,17 @@ export class Downstream {
       nowMs,
     })
     this.#eraWatch = eraWatch
+    const legacySide: Watched = { era: 'legacy', transport: options.url === undefined ? 'pipe' : 'http' }
+    this.#legacyWatch = new EraWatch({
+      link: () => (dialer.takesInitialize ? legacySide : undefined),
+      probe: () => dialer.probeLegacy(handlers.onMain()),
+      // The probe has reported it.
+      changed: () => log.info({ server: key }, 'the server does not take initialize any more'),
+      nowMs,
+    })
+    const isLegacyRefused = (error: unknown): Promise<boolean> => this.#legacyWatch.isChange(error, legacySide)
+    this.#refused = (error, era) =>
+      void (era === 'legacy' && main.current?.era === 'modern' ? isLegacyRefused(error) : eraWatch.isChange(error, main.current))
 
     const offers = new Offers({
       options: optionsNow,
@@ -161,7 +178,7 @@ export class Downstream {
       openLegacy: (declared) => dialer.dialLegacy({ declared }, handlers.onMain()),
       mayBeLegacy: mayServeLegacy,
       logFault: (reason, sample) => handlers.logFault(reason, sample),
-      failed: (error) => void eraWatch.isChange(error, main.current),
+      failed: this.#refused,
     })
     this.offers = offers
     this.#ownLists = new OwnLists({
@@ -197,13 +214,13 @@ export class Downstream {
     const common = { options: optionsNow, environment, credential, main, supervisor, eras, errors, eraWatch, links, offers }
     this.eras = eras
     this.#errors = errors
-    this.#calls = new ServerCalls({ ...common, mayServeLegacy })
+    this.#calls = new ServerCalls({ ...common, mayServeLegacy, isLegacyRefused })
     this.handle = this.#calls.handle
     this.subscriptions = new MainSubscriptions({ ...common, id })
     this.sessions = new SessionRelay({ ...common, states, watches: this.#sessionWatches, requests, handlers })
 
     reports.deliverTo((report) => this.#onReport(report))
-    for (const part of [links, eras, eraWatch, this.personal]) if (part !== undefined) sweeper.watch(part)
+    for (const part of [links, eras, eraWatch, this.#legacyWatch, this.personal]) if (part !== undefined) sweeper.watch(part)
     credential?.onChange?.(() => supervisor.retryNow())
   }
 
@@ -342,6 +359,7 @@ export class Downstream {
     sweeper.unwatch(this.#links)
     sweeper.unwatch(this.eras)
     sweeper.unwatch(this.#eraWatch)
+    sweeper.unwatch(this.#legacyWatch)
     await Promise.all([this.#links.close(), this.offers.close(), this.main.close(), this.dialer.close(), personal])
     await this.supervisor.ended()
     this.inventory$.complete()
@@ -397,8 +415,12 @@ export class Downstream {
         return this.#updated(report.uri, report.params, report.owner)
       case 'task-ended':
         return this.#links.taskEnded(report.id, report.owner)
+      case 'legacy-refused':
+        this.#links.retireAll()
+        this.offers.forgetLegacy()
+        return
       case 'refused':
-        void this.#eraWatch.isChange(report.error, this.link)
+        this.#refused(report.error, report.era)
     }
   }
 

@@ -60,7 +60,9 @@ export interface Memory {
   learn(servers: readonly ServerOptions[]): Promise<void>
   /** As the server said it, before any policy. */
   inventory(options: ServerOptions, of?: 'legacy'): Inventory | undefined
-  keepInventory(options: ServerOptions, inventory: Inventory, of?: 'legacy'): void
+  keepInventory(options: ServerOptions, inventory: Inventory): void
+  /** `undefined`: legacy hosts are offered what all are. */
+  keepLegacyInventory(options: ServerOptions, inventory: Inventory | undefined): void
   /** It was read again, and is what was kept. */
   confirmInventory(options: ServerOptions, inventory: Inventory): void
   /** It has never been read and has failed before, or was waited for in vain: lists wait for it no more. */

@@ -17,7 +17,7 @@ export interface MainSubscriptionsSource {
   readonly credential: Credential | undefined
   readonly main: MainLink
   readonly supervisor: Supervisor
-  readonly eraWatch: EraWatch
+  readonly eraWatch: EraWatch<Link>
   readonly errors: ServerErrors
 }
 

@@ -31,11 +31,13 @@ export interface ServerCallsSource {
   readonly supervisor: Supervisor
   readonly links: Links
   readonly offers: Offers
-  readonly eraWatch: EraWatch
+  readonly eraWatch: EraWatch<Link>
   readonly eras: ServerEras
   readonly errors: ServerErrors
   /** See `ServerErasSource`. */
   readonly mayServeLegacy: () => boolean
+  /** Whether this error on a legacy link to a modern server shows that it does not take `initialize` any more (B268). */
+  readonly isLegacyRefused: (error: unknown) => Promise<boolean>
 }
 
 export class ServerCalls {
@@ -136,14 +138,14 @@ export class ServerCalls {
 
   /** Over the caller's own legacy link to a server of both eras; over the main link where it turns out to speak one alone. */
   async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
-    const { links, offers } = this.#source
+    const { isLegacyRefused, links, offers } = this.#source
     const { link } = offers.legacy
     try {
       if (link !== undefined && isOnMainLink(call))
         return await this.#send(call, link).catch((error: unknown) => this.#pastForgotten(error, call, link))
       return await links.lease(call, this.#onLink)
     } catch (error) {
-      if (!(error instanceof ModernOnly)) throw error
+      if (!(error instanceof ModernOnly) && !(await isLegacyRefused(error))) throw error
       return this.#send({ ...call, takesStreams: false }, main)
     }
   }

@@ -150,6 +150,38 @@ describe('a server of both eras', () => {
     await expect(host.call('tools/call', { name: 'a__x' })).rejects.toMatchObject({ message: 'my own' })
     expect(dual.legacy.all('tools/call')).toHaveLength(1)
   })
+  test.each([-32020, -32021, -32022])(
+    'B268 a legacy tool may fail with %i: it is asked for its era once, its session stays',
+    async (code) => {
+      const on: FakeSpec['on'] = { 'tools/call': (turn) => turn.fail(code, 'my own') }
+      await using dual = await startDual({ tools: ['x'], on }, SAYS.modern)
+      await using gateway = await startGateway(dual.setup())
+      await using host = await legacyHttp.connect(gateway)
+      await host.call('tools/list')
+      const fail = (): Promise<unknown> => host.call('tools/call', { name: 'a__x' }).catch(() => undefined)
+      await fail()
+      const handshakes = dual.legacy.all('initialize').length
+      await fail()
+      await fail()
+      expect(dual.legacy.all('initialize')).toHaveLength(handshakes)
+      const sessions = dual.legacy.all('tools/call').map(({ connection }) => connection)
+      expect(sessions).toHaveLength(3)
+      expect(new Set(sessions).size).toBe(1)
+      expect(dual.modern.all('tools/call')).toEqual([])
+    },
+  )
+  test('B268 one that is started anew without its legacy side lists and serves the modern one to all', async () => {
+    await using dual = await startDual({ ...SAYS.legacy, tools: ['x', 'old'] }, { ...SAYS.modern, tools: ['x', 'new'] }, 'stdio')
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    expect(names(await host.call('tools/list'))).toEqual(['a__x', 'a__old'])
+    expect(await host.call('tools/call', { name: 'a__x' })).toEqual(said('legacy'))
+    dual.legacy.on('initialize', (turn) => turn.fail(-32022, 'no'))
+    for (const connection of dual.legacy.connections) connection.drop()
+    await Promise.all(dual.legacy.connections.map(({ closed }) => closed))
+    await expect.poll(() => host.call('tools/call', { name: 'a__x' })).toEqual(said('modern'))
+    await expect.poll(async () => names(await host.call('tools/list'))).toEqual(['a__x', 'a__new'])
+  })
   test.each(everyModernTransport)('B267 is called in its modern era by a host on $name', async ({ connect }) => {
     await using dual = await startDual(SAYS.legacy, SAYS.modern)
     await using gateway = await startGateway(dual.setup())

@@ -1,5 +1,5 @@
 /** A server that speaks another era than before, while the gateway runs and between two runs (BRIDGING 5.2; B213, B268). */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,18 @@ import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeKind, FakeSpec } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyModernTransport, everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { MODERN } from '../support/fakes/messages.ts'
-import type { Message } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import { openFaultProxy } from '../support/fault-proxy.ts'
 import { startGateway } from '../support/gateway.ts'
-import type { TestGateway } from '../support/gateway.ts'
+import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
+import type { HostSession } from '../../src/rpc/call.ts'
 
 const portOf = ({ address }: FakeDownstream): number => ('url' in address ? Number(address.url.port) : 0)
 const eraOf = (gateway: TestGateway): string | undefined => gateway.running.fleet.get('a')?.link?.era
+// Cast: only whether there is one counts.
+const ANY_SESSION = {} as HostSession
+const namesOf = (listed: JsonMap): unknown[] => (listed['tools'] as JsonMap[]).map(({ name }) => name)
 const said = (text: string) => ({ 'tools/call': () => ({ content: [{ type: 'text', text }] }) })
 const KINDS: readonly (readonly [FakeKind, FakeKind])[] = [
   ['legacy http', 'modern http'],
@@ -214,6 +218,187 @@ describe.each(KINDS)('a %s server that becomes a %s one', (before, after) => {
     await using gateway = await startGateway({ ...setup, backoff: { firstMs: 60_000, maxMs: 60_000 } })
     expect(eraOf(gateway)).toBe(after.split(' ')[0])
     rmSync(stateDir, { recursive: true })
+  })
+})
+
+/** A modern server whose URL a legacy one serves for a moment: what its own legacy link is told then is no more true afterwards. */
+describe('a modern server that is a legacy one for a moment', () => {
+  /** It announces nothing, so that no stream of the main link breaks and finds out. */
+  const QUIET: FakeSpec['capabilities'] = { tools: {}, prompts: {}, completions: {} }
+  const QUESTION = { message: 'sure?', requestedSchema: { type: 'object', properties: {} } }
+  const MODERN_SIDE: Omit<FakeSpec, 'kind'> = {
+    capabilities: QUIET,
+    tools: ['x', 'new'],
+    prompts: ['p'],
+    on: {
+      'tools/call': ({ params }) =>
+        params['name'] === 'x' || params['inputResponses'] !== undefined
+          ? { content: [{ type: 'text', text: `modern ${JSON.stringify(params['inputResponses'] ?? '')}` }] }
+          : {
+              resultType: 'input_required',
+              inputRequests: { k: { method: 'elicitation/create', params: { mode: 'form', ...QUESTION } } },
+            },
+    },
+  }
+  const LEGACY_SIDE: Omit<FakeSpec, 'kind'> = { on: said('legacy'), capabilities: QUIET, tools: ['x', 'old'], prompts: ['p'] }
+  const PLACES = ['merged', 'bridge'] as const
+
+  /** Until `back`, the URL is served by the legacy program. Nothing but legacy hosts meets that, so that the main link stays as it was. */
+  const open = async (setup: Partial<GatewaySetup> = {}) => {
+    const modern = await start('modern http', MODERN_SIDE)
+    const legacy = await start('legacy http', LEGACY_SIDE)
+    const address = await openUrl(modern, legacy)
+    const gateway = await startGateway({
+      servers: {},
+      fakes: new Map([['a', modern]]),
+      options: { a: { url: address.url } },
+      ...setup,
+    })
+    const server = gateway.running.fleet.get('a')
+    const { link } = server ?? {}
+    let asked = 0
+    const { intercept } = modern
+    modern.intercept = (request, response, body) => {
+      if (body.includes('"initialize"')) asked++
+      return intercept(request, response, body)
+    }
+    await address.deploy()
+    return {
+      modern,
+      legacy,
+      gateway,
+      server,
+      asked: () => asked,
+      url: address.url,
+      back: async (): Promise<void> => {
+        await address.deploy({ to: modern })
+        expect(server?.link).toBe(link)
+        expect(server?.eras.eraFor({ session: ANY_SESSION })).toBe('legacy')
+      },
+      [Symbol.asyncDispose]: async () => {
+        await gateway[Symbol.asyncDispose]()
+        for (const each of [address, modern, legacy]) await each[Symbol.asyncDispose]()
+      },
+    }
+  }
+  const at = (place: (typeof PLACES)[number]) => ({
+    setup: place === 'bridge' ? { gateway: { prefix: 'never' as const } } : {},
+    name: (original: string): string => (place === 'bridge' ? original : `a__${original}`),
+  })
+  const ROWS = PLACES.flatMap((place) => everyLegacyTransport.map(({ name, connect }) => ({ place, host: name, connect })))
+
+  test.each(ROWS)(
+    'B268 serves a host on $host, at the $place endpoint, over its modern link again',
+    async ({ place, connect }) => {
+      const { setup, name } = at(place)
+      await using scene = await open(setup)
+      await using host = await connect(scene.gateway, { capabilities: { elicitation: {} } })
+      host.answer('elicitation/create', ({ message }) => ({ action: 'accept', content: { message } }))
+      const ref = { type: 'ref/prompt', name: name('p') }
+      const complete = (): Promise<JsonMap> => host.call('completion/complete', { ref, argument: { name: 'n', value: '' } })
+      expect(await host.call('tools/call', { name: name('x') })).toMatchObject({ content: [{ text: 'legacy' }] })
+      expect(namesOf(await host.call('tools/list'))).toEqual(['x', 'old'].map(name))
+      await complete()
+      await scene.back()
+      const both = await Promise.all([complete(), host.call('tools/call', { name: name('x') })])
+      expect(both).toMatchObject([{ completion: { values: ['one', 'two'] } }, { content: [{ text: 'modern ""' }] }])
+      expect(Object.keys(both[1])).toEqual(['content'])
+      await expect.poll(async () => namesOf(await host.call('tools/list'))).toEqual(['x', 'new'].map(name))
+      const answer = { k: { action: 'accept', content: { message: expect.stringContaining('sure?') as string } } }
+      const [block] = (await host.call('tools/call', { name: name('new') }))['content'] as JsonMap[]
+      expect(JSON.parse(String(block?.['text']).replace('modern ', ''))).toEqual(answer)
+      expect(scene.modern.all('tools/call')).toHaveLength(3)
+      expect(scene.legacy.all('tools/call')).toHaveLength(1)
+      // Once, however many calls were refused; and nothing is left that could be.
+      expect(scene.asked()).toBe(1)
+      expect(scene.server?.linkCount).toBe(1)
+    },
+  )
+
+  test.each(PLACES)('B128 B129 B268 tells hosts at the %s endpoint once of what they are listed then', async (place) => {
+    const { setup, name } = at(place)
+    const isListed = Promise.withResolvers<void>()
+    await using scene = await open(setup)
+    await using host = await legacyHttp.connect(scene.gateway)
+    await host.call('tools/call', { name: name('x') })
+    expect(namesOf(await host.call('tools/list'))).toEqual(['x', 'old'].map(name))
+    // The modern one has changed as well, which only reading it again shows.
+    scene.modern.offers.tools.push({ name: 'newer', inputSchema: { type: 'object' } })
+    scene.modern.on('tools/list', async () => {
+      await isListed.promise
+      return { tools: scene.modern.offers.tools, ttlMs: 60_000, cacheScope: 'public' }
+    })
+    await scene.back()
+    const isTold = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
+    const before = host.heard.entries.filter(isTold).length
+    await host.call('tools/call', { name: name('x') })
+    await scene.modern.until('tools/list')
+    isListed.resolve()
+    await expect.poll(() => host.heard.entries.filter(isTold)).toHaveLength(before + 1)
+    expect(namesOf(await host.call('tools/list'))).toEqual(['x', 'new', 'newer'].map(name))
+    await host.call('tools/call', { name: name('x') })
+    expect(host.heard.entries.filter(isTold)).toHaveLength(before + 1)
+  })
+
+  test('B268 is noticed without a call, by the lists of its legacy side', async () => {
+    await using scene = await open()
+    await using host = await legacyHttp.connect(scene.gateway)
+    await host.call('tools/list')
+    await scene.back()
+    host.heard.clear()
+    await scene.server?.offered(false)
+    await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(namesOf(await host.call('tools/list'))).toEqual(['a__x', 'a__new'])
+  })
+
+  test('B268 has no stored lists of a legacy side afterwards', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    const stored = (): unknown => JSON.parse(readFileSync(join(stateDir, 'server-a.json'), 'utf8'))
+    {
+      await using scene = await open({ stateDir })
+      await using host = await legacyHttp.connect(scene.gateway)
+      await host.call('tools/list')
+      expect(stored()).toHaveProperty('legacyInventory')
+      await scene.back()
+      await host.call('tools/call', { name: 'a__x' })
+      await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    }
+    expect(stored()).not.toHaveProperty('legacyInventory')
+    expect(stored()).toMatchObject({ verdict: { era: 'modern', takesInitialize: false } })
+    rmSync(stateDir, { recursive: true })
+  })
+
+  test('B267 B268 is listed as it is, and not as an earlier run met its legacy side, where it stays a legacy one', async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+    await using scene = await open({ stateDir })
+    {
+      await using host = await legacyHttp.connect(scene.gateway)
+      expect(namesOf(await host.call('tools/list'))).toEqual(['a__x', 'a__old'])
+    }
+    await scene.gateway[Symbol.asyncDispose]()
+    scene.legacy.offers.tools.push({ name: 'newer', inputSchema: { type: 'object' } })
+    const options = { a: { url: scene.url } }
+    await using gateway = await startGateway({ servers: {}, fakes: new Map([['a', scene.legacy]]), options, stateDir })
+    await using host = await legacyHttp.connect(gateway)
+    await expect.poll(async () => namesOf(await host.call('tools/list'))).toEqual(['a__x', 'a__old', 'a__newer'])
+    rmSync(stateDir, { recursive: true, maxRetries: 20, retryDelay: 100 })
+  })
+
+  test('B268 forgets its legacy side as well where it knows the session no more, and refuses the next', async () => {
+    await using scene = await open()
+    await using host = await legacyHttp.connect(scene.gateway)
+    await host.call('tools/list')
+    await host.call('tools/call', { name: 'a__x' })
+    const { intercept } = scene.modern
+    scene.modern.intercept = (request, response, body) => {
+      if (request.headers['mcp-session-id'] === undefined) return intercept(request, response, body)
+      response.writeHead(404).end()
+      return true
+    }
+    await scene.back()
+    expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'modern ""' }] })
+    await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+    expect(namesOf(await host.call('tools/list'))).toEqual(['a__x', 'a__new'])
   })
 })
 

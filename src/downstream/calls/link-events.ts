@@ -116,7 +116,7 @@ export class LinkEventHandlers {
         if (!tellOnly(host(), 'notifications/tasks/status', task)) environment.taskChanged(id, task, owner)
       },
       violation: (reason, sample, error) => this.logFault(reason, sample, error),
-      refused: (error) => reports.send({ type: 'refused', error }),
+      refused: (error, era) => reports.send({ type: 'refused', error, era }),
     }
   }
 

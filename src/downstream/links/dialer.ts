@@ -15,6 +15,7 @@ import type { Companion, DownstreamEnvironment, PipeChannel, ServerProcess } fro
 import { Heartbeat } from '../health/heartbeat.ts'
 import type { ServerStates } from '../health/server-state.ts'
 import type { ServerOptions } from '../options.ts'
+import type { LinkReports } from '../link-reports.ts'
 import { isProcessEnd } from '../pacing/restarts.ts'
 import { Spare } from '../spare.ts'
 import type { StartSlot } from '../pacing/starts.ts'
@@ -62,12 +63,20 @@ export class Dialer {
   readonly #channels = new Set<Channel>()
   #isClosed = false
   readonly #states: ServerStates
+  readonly #reports: LinkReports
 
   /** `bearer`: sent with every request over HTTP. */
-  constructor(options: ServerOptions, environment: DownstreamEnvironment, bearer: Bearer | undefined, states: ServerStates) {
+  constructor(
+    options: ServerOptions,
+    environment: DownstreamEnvironment,
+    bearer: Bearer | undefined,
+    states: ServerStates,
+    reports: LinkReports,
+  ) {
     this.#options = options
     this.#bearer = bearer
     this.#states = states
+    this.#reports = reports
     this.#environment = environment
     this.#spare = new Spare({
       options: environment.spare,
@@ -143,6 +152,18 @@ export class Dialer {
       else if (isKnown) throw error
       // It may have been slow: not remembered.
       else if (isUnwilling(error)) this.#states.send({ type: 'takes-initialize', takesInitialize: false })
+      if (!this.mayBeLegacy) this.#reports.send({ type: 'legacy-refused' })
+      return undefined
+    }
+  }
+
+  /** What a server that has taken `initialize` beside a modern link makes of it now; `undefined`: that cannot be told. */
+  async probeLegacy(events: LinkEvents): Promise<Era | undefined> {
+    try {
+      const link = await this.dialLegacy({ declared: this.superset() }, events)
+      await link?.close()
+      return link === undefined ? 'modern' : 'legacy'
+    } catch {
       return undefined
     }
   }

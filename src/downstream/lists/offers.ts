@@ -12,6 +12,7 @@ import { vetHidden } from '../../catalog/curate/vetting.ts'
 import { refuseCircle } from '../../era/gateways.ts'
 import type { ChangedList, Declared, Link } from '../../era/server/link.ts'
 import { APPS_EXTENSION } from '../../wire/protocol/extensions.ts'
+import type { Era } from '../../wire/protocol/revisions.ts'
 import type { DownstreamEnvironment, OtherHosts } from '../environment.ts'
 import { readInventory } from './inventory-reader.ts'
 import type { ReadingOptions } from './inventory-reader.ts'
@@ -42,8 +43,8 @@ export interface OffersSource {
   /** Whether a modern server may speak the legacy era, too, as far as is known. */
   readonly mayBeLegacy: () => boolean
   readonly logFault: (reason: string, sample: string) => void
-  /** A list could not be read. */
-  readonly failed: (error: unknown) => void
+  /** A list could not be read over a link of this era. */
+  readonly failed: (error: unknown, era: Era) => void
 }
 
 /** What is known of a server's lists, before any policy. */
@@ -103,19 +104,19 @@ export class Offers {
       open: () => open(withApps),
       // Once wanted they are kept.
       isWatched: () => false,
-      read: (link, known) => readInventory(link, { ...this.#reading(known), declared: withApps }),
+      read: (link, known) => readInventory(link, { ...this.#reading(link, known), declared: withApps }),
       vet: vetWith(this.#appsPins, 'apps'),
       failed: (error) => logFault('lists for hosts with apps could not be read', String(error)),
     })
     this.legacy = new OtherLists(
       {
         main,
-        over: ({ era }) => (era === 'modern' && mayBeLegacy() ? 'own' : 'none'),
+        over: (link) => (this.#hasLegacySide(link) ? 'own' : 'none'),
         open: () => openLegacy(declared),
         isWatched: () => environment.hasLegacyHosts(),
-        read: (link, known) => readInventory(link, this.#reading(known)),
+        read: (link, known) => readInventory(link, this.#reading(link, known)),
         vet: vetWith(this.#legacyPins, 'legacy'),
-        changed: (offered) => memory.keepInventory(options(), offered, 'legacy'),
+        changed: (offered) => memory.keepLegacyInventory(options(), offered),
         failed: (error) => logFault('lists for legacy hosts could not be read', String(error)),
       },
       mayBeLegacy() ? memory.inventory(options(), 'legacy') : undefined,
@@ -128,6 +129,13 @@ export class Offers {
     this.#rereads.poll(periodMs, () => !link.tellsChanges)
     void this.apps.read()
     void this.legacy.read()
+  }
+
+  /** The server turns out not to speak the legacy era, or not any more: legacy hosts are listed what all are, as it is now. */
+  forgetLegacy(): void {
+    if (this.legacy.known === undefined) return
+    this.readSoon()
+    void this.#rereads.freshen(false)
   }
 
   /** Reads everything, over a link that is just being opened or over the main one. */
@@ -144,7 +152,7 @@ export class Offers {
         await link.survey()
         refuseCircle(link.gateways, this.#source.environment.instance)
       }
-      return readInventory(link, this.#reading(this.#offered))
+      return readInventory(link, this.#reading(link, this.#offered))
     })
     const offered = changes === this.#changes ? raw : withoutLifetime(raw, LIST_KINDS)
     const isSame = offered.digest === this.#offered?.digest && isDeepStrictEqual(offered.absent, this.#offered.absent)
@@ -153,6 +161,8 @@ export class Offers {
     this.#last = { readMs, costMs: performance.now() - readMs }
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)
+    // After the common lists, so that legacy hosts are told of one change.
+    if (!this.#hasLegacySide(this.#source.main() ?? link)) await this.legacy.forget()
     if (!isSame) await this.legacy.commonChanged()
     // Hosts are listed one or the other: they must not differ in age.
     if ((this.apps.inventory$.value ?? this.legacy.inventory$.value) !== undefined) await others
@@ -221,7 +231,7 @@ export class Offers {
    * on when it was met.
    */
   async readOver(link: Link): Promise<OwnReading> {
-    const offered = await readInventory(link, this.#reading(this.#offered))
+    const offered = await readInventory(link, this.#reading(link, this.#offered))
     const { readBytes = 0 } = offered
     const common = (link.era === 'legacy' ? this.legacy.known : undefined) ?? this.#offered
     if (offered.digest === common?.digest) return { differing: undefined, readBytes }
@@ -269,6 +279,11 @@ export class Offers {
     await Promise.all([this.apps.close(), this.legacy.close()])
   }
 
+  /** Whether legacy hosts may be listed something else by the server behind this main link. */
+  #hasLegacySide({ era }: Link): boolean {
+    return era === 'modern' && this.#source.mayBeLegacy()
+  }
+
   /** An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new. */
   #serve(offered: Inventory): void {
     const known = this.inventory$.value
@@ -292,11 +307,11 @@ export class Offers {
     return vetted
   }
 
-  #reading(known: Inventory | undefined): ReadingOptions {
+  #reading({ era }: Link, known: Inventory | undefined): ReadingOptions {
     const { legacyTtlMs, legacyPollMs, freshMs, hasCredential } = this.#source.environment
     const { key, limits } = this.#source.options()
     const reached = (option: string): void => this.#source.environment.limits.hit(option, key)
-    const { failed } = this.#source
+    const failed = (error: unknown): void => this.#source.failed(error, era)
     return {
       limits,
       hasCredential,

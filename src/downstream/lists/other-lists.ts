@@ -22,8 +22,8 @@ export interface OtherListsSource {
   readonly vet: (offered: Inventory, before: Inventory | undefined, served: Inventory | undefined) => Inventory
   /** Whether a host of this kind is connected, which would be told of a change. */
   readonly isWatched: () => boolean
-  /** The server offers something else than before. */
-  readonly changed?: (offered: Inventory) => void
+  /** The server offers something else than before; `undefined`: nothing of its own any more. */
+  readonly changed?: (offered: Inventory | undefined) => void
   readonly failed: (error: unknown) => void
 }
 
@@ -108,6 +108,20 @@ export class OtherLists {
     this.#retire(link)
   }
 
+  /** There are no lists of this kind, or not any more: the common ones hold. */
+  forget(): Promise<void> {
+    this.rest()
+    this.#isWanted = false
+    // What is being read is over first.
+    this.#reading = this.#reading.then(() => {
+      if (this.#offered !== undefined) this.#source.changed?.(undefined)
+      this.#offered = undefined
+      this.#isOutdated = false
+      if (this.inventory$.value !== undefined) this.inventory$.next(undefined)
+    })
+    return this.#reading
+  }
+
   /** Another link is opened when one is needed. Calls that are under way on this one end first. */
   #retire(link: Link): void {
     if (link !== this.#link) return
@@ -127,8 +141,7 @@ export class OtherLists {
     if (main === undefined || !this.#isWanted) return
     const over = this.#source.over(main)
     const link = over === 'none' ? undefined : over === 'main' ? main : await (this.#opening ??= this.#open())
-    if (over === 'none') void this.#link?.close()
-    if (link === undefined) return this.#drop()
+    if (link === undefined) return
     try {
       this.#serve(await this.#source.read(link, this.#offered))
     } catch (error) {
@@ -138,13 +151,6 @@ export class OtherLists {
       const next = await (this.#opening ??= this.#open())
       if (next !== undefined) this.#serve(await this.#source.read(next, this.#offered))
     }
-  }
-
-  /** The common lists hold. */
-  #drop(): void {
-    this.#offered = undefined
-    this.#isOutdated = false
-    if (this.inventory$.value !== undefined) this.inventory$.next(undefined)
   }
 
   #serve(offered: Inventory): void {

@@ -33,7 +33,7 @@ interface StoredInventory extends Omit<Inventory, 'lists'> {
 interface Lists {
   readonly savedAt: number
   readonly inventory?: StoredInventory
-  readonly legacyInventory?: StoredInventory
+  readonly legacyInventory?: StoredInventory | undefined
 }
 interface Stored {
   readonly launch: string
@@ -45,7 +45,7 @@ interface Stored {
   /** It failed, or was waited for in vain, before anything could be read. */
   readonly hasFailed?: boolean
   /** What legacy hosts are offered by a server of both eras. */
-  readonly legacyInventory?: StoredInventory
+  readonly legacyInventory?: StoredInventory | undefined
   readonly pins?: Readonly<Record<string, Pin>>
   readonly appsPins?: Readonly<Record<string, Pin>>
   readonly legacyPins?: Readonly<Record<string, Pin>>
@@ -92,8 +92,12 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
       const stored = record?.[name]
       return stored === undefined ? undefined : revive(stored)
     },
-    keepInventory: (options, inventory, of) => {
-      save(options, of === 'legacy' ? { legacyInventory: store(inventory) } : { inventory: store(inventory), hasFailed: false })
+    keepInventory: (options, inventory) => {
+      save(options, { inventory: store(inventory), hasFailed: false })
+      share(options, false)
+    },
+    keepLegacyInventory: (options, inventory) => {
+      save(options, { legacyInventory: inventory && store(inventory) })
       share(options, false)
     },
     confirmInventory: (options, inventory) => {
@@ -148,6 +152,7 @@ export const inMemory = (memory: Memory): Memory => ({
   ...memory,
   inventory: () => undefined,
   keepInventory: () => undefined,
+  keepLegacyInventory: () => undefined,
   confirmInventory: () => undefined,
   hasFailed: () => false,
   keepFailed: () => undefined,

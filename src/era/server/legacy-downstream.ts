@@ -290,7 +290,7 @@ export class LegacyLink implements Link, Carrier {
       await this.#request('ping', {}, limitMs, 'timeouts.ping')
       return true
     } catch (error) {
-      this.#events.refused?.(error)
+      this.#events.refused?.(error, this.era)
       return error instanceof ServerError
     }
   }

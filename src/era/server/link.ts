@@ -32,8 +32,8 @@ export interface LinkEvents {
   ask(question: Question, call: Call | undefined): Promise<Answer>
   /** A violation of the protocol, or a message that could not be handled; `error`: an unexpected error of the gateway. */
   violation(reason: string, sample: string, error?: unknown): void
-  /** A request of the link itself was refused, perhaps because the era of the server has changed. */
-  refused?(error: unknown): void
+  /** A request of the link itself was refused, perhaps because the era of the server has changed; `era`: of the link. */
+  refused?(error: unknown, era: Era): void
   /** Backpressure of the one host of the link; absent: it serves several. */
   isHostStalled?(on: OneCall): boolean
 }

@@ -123,7 +123,7 @@ export class ModernLink implements Link, Carrier {
       },
       missedResource: (uri) => events.updated(uri, Payload.of({ uri })),
       missedTask: (id) => this.#lookAt(id),
-      refused: (error) => events.refused?.(error),
+      refused: (error) => events.refused?.(error, this.era),
     })
   }
 

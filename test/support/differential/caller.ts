@@ -42,6 +42,8 @@ export class Caller {
   readonly #scripts: ReadonlyMap<string, Script>
   #listen: Pending | undefined
   #nextId = 0
+  /** Ids of requests that it gave up. */
+  readonly #givenUp = new Set<string | number>()
 
   private constructor(
     row: TransportRow,
@@ -121,7 +123,7 @@ export class Caller {
     const start = this.host.texts.length
     const sent = this.#request(exchange, exposed, tag, [])
     let answeredId = exchange.id
-    let pending = this.host.sendRaw(sent, JSON.parse(exchange.id) as string | number)
+    let pending = this.host.sendRaw(sent, idOf(exchange.id))
     onSent(sent, pending)
     const all = [pending]
     let answer = await answerOf(pending)
@@ -141,6 +143,7 @@ export class Caller {
 
   /** Gives a request up in the manner of its transport; the `params` it sent, if it sent any. */
   cancel(pending: Pending, params: Written): string | undefined {
+    this.#givenUp.add(pending.id)
     if (this.#row.name === 'modern Streamable HTTP') {
       pending.cancel()
       return undefined
@@ -154,6 +157,16 @@ export class Caller {
       `cancel ${this.#nextId++}`,
     )
     return text
+  }
+
+  /**
+   * The id for a request: the wanted one, or a number from `other` on. What comes late for a request that was given up is the host's
+   * own to ignore where nothing stands between: there its id is not used again.
+   */
+  idFor(wanted: string, other: number): string {
+    let id = wanted
+    for (let next = other; this.endpoint === 'direct' && this.#givenUp.has(idOf(id)); next += 100) id = String(next)
+    return id
   }
 
   /** All pages of one list, as text. */
@@ -297,6 +310,8 @@ const isOf = ({ exchange: { token }, mark }: Script, text: string): boolean => {
   if (method === 'notifications/message') return String(params?.logger).endsWith(` ${mark}`)
   return method === 'notifications/progress' && token !== undefined && params?.progressToken === JSON.parse(token)
 }
+
+const idOf = (text: string): string | number => JSON.parse(text) as string | number
 
 const isQuestion = (answer: string): boolean =>
   answer.includes('"input_required"') &&

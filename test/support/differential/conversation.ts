@@ -92,8 +92,8 @@ export type Step =
   | { readonly kind: 'level'; readonly level: string }
   | { readonly kind: 'server restarts' }
   | { readonly kind: 'gateway restarts' }
-  /** Another program serves the server's URL from now on, which speaks the other era. */
-  | { readonly kind: 'era changes' }
+  /** Another program serves the server's URL, which speaks the other era: from now on, or until every host has called once. */
+  | { readonly kind: 'era changes'; readonly isBrief?: boolean }
   /** The world is put back to the setting, as between two conversations: where a finding needs those before it. */
   | { readonly kind: 'next conversation' }
 
@@ -221,7 +221,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('level' as const), level: fc.constantFrom(...LEVELS) }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'server restarts' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'gateway restarts' as const }) },
-  { weight: 1, arbitrary: fc.constant({ kind: 'era changes' as const }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('era changes' as const), isBrief: fc.boolean() }) },
 )
 
 export const conversations: fc.Arbitrary<Conversation> = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 3 }) })

@@ -143,7 +143,7 @@ export class Stage implements AsyncDisposable {
 
   /** Back to the setting: every conversation finds the same world. */
   async #reset(found: string[]): Promise<void> {
-    if (!this.#server.isAsBegun) await this.#changeEra(found)
+    if (!this.#server.isAsBegun) await this.#changeEra()
     if (this.#server.catalog !== this.#setting.catalog) await this.#offer(this.#setting.catalog, found)
     if (this.#pair.host.era === 'legacy' && this.#callers.some(({ level }) => level !== undefined && level !== 'debug'))
       await this.#setLevel('debug')
@@ -170,7 +170,7 @@ export class Stage implements AsyncDisposable {
       case 'next conversation':
         return this.#reset(found)
       case 'era changes':
-        return this.#server.isMovable ? this.#changeEra(found) : undefined
+        return this.#server.isMovable ? this.#changeEra(step.isBrief) : undefined
     }
   }
 
@@ -199,7 +199,7 @@ export class Stage implements AsyncDisposable {
       used.set(caller!, mine.add(exchange.id))
       const distinct: Exchange = {
         ...exchange,
-        id: isFirst ? exchange.id : String(100 + at),
+        id: caller!.idFor(isFirst ? exchange.id : String(100 + at), 100 + at),
         token: exchange.token === undefined || isFirst ? exchange.token : `"token ${at}"`,
       }
       return { caller: caller!, script: this.#script(caller!, distinct, isConcurrent) }
@@ -469,16 +469,19 @@ export class Stage implements AsyncDisposable {
   }
 
   /** B268: from the next call on. */
-  async #changeEra(_found: string[]): Promise<void> {
+  async #changeEra(isBrief = false): Promise<void> {
     this.#hasChangedEra = true
     await this.#server.changeEra()
-    // Found out by the next call; this one has no script, so the server refuses it.
+    await Promise.all(this.#callers.slice(0, isBrief ? undefined : 1).map((caller) => this.#callInVain(caller)))
+    if (isBrief) return this.#changeEra()
+    await this.#settled()
+  }
+
+  /** Whatever has changed is found out by a call; this one has no script, so the server refuses it. */
+  async #callInVain(caller: Caller): Promise<void> {
     const [tool] = shown(this.#server.catalog, this.#setting.curating, 'tools')
-    const [caller] = this.#callers
-    if (caller === undefined) return
     const name = exposedId(this.#cellOf(caller).prefix, this.#setting.curating, 'tools', tool?.id ?? 'none')
     await caller.host.begin('tools/call', { name }).response.catch(() => undefined)
-    await this.#settled()
   }
 
   /** Resolves when the gateway has a server of the present era again. */

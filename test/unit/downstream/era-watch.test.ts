@@ -84,3 +84,25 @@ test('B268 an error is not asked about later where its link was replaced meanwhi
   await sweep()
   expect(scene.asked).toBe(1)
 })
+
+/** All links to the legacy side of a modern server; the same object each time it is there. */
+test('B268 a side that goes, comes back and goes again at once is noticed both times, and meanwhile without asking', async () => {
+  const side = { era: 'legacy', transport: 'http' } as const
+  const answers: Era[] = ['legacy', 'modern', 'modern']
+  const scene = { isThere: true, asked: 0, nowMs: 0 }
+  const watch = new EraWatch({
+    link: () => (scene.isThere ? side : undefined),
+    probe: async () => answers[scene.asked++],
+    changed: () => (scene.isThere = false),
+    nowMs: () => scene.nowMs,
+  })
+  const meet = (): Promise<boolean> => watch.isChange(REFUSED.legacy, side)
+  expect(await meet()).toBe(false)
+  scene.nowMs += LATER_MS
+  expect(await meet()).toBe(true)
+  expect(await meet()).toBe(true)
+  expect(scene.asked).toBe(2)
+  scene.isThere = true
+  expect(await meet()).toBe(true)
+  expect(scene.asked).toBe(3)
+})
