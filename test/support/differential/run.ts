@@ -471,6 +471,8 @@ export class Stage implements AsyncDisposable {
   /** B268: from the next call on. */
   async #changeEra(isBrief = false): Promise<void> {
     this.#hasChangedEra = true
+    // What was said before must not answer the calls in vain, nor hold them.
+    this.#server.scripts.clear()
     await this.#server.changeEra()
     await Promise.all(this.#callers.slice(0, isBrief ? undefined : 1).map((caller) => this.#callInVain(caller)))
     if (isBrief) return this.#changeEra()
