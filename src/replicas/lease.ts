@@ -190,7 +190,7 @@ export class Lease {
       await this.#lookAround()
     } catch (error) {
       if (!(error instanceof StoreDown)) throw error
-      // The store says of itself that it is away. Another replica may have heard from this one that it takes nothing.
+      // The store says of itself that it is away. This one may have told another replica that it takes nothing.
       this.#reachesStore = false
       this.#sinceMs = Infinity
     }

@@ -335,8 +335,8 @@ export class Replicas {
     if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
     const held = await store.claim(sessionKey(key), this.home, SESSION_MS, formatHome(from))
     const winner = homeOf(held) ?? self
-    // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer. Whoever claimed it first may
-    // have ended before it said so.
+    // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer. A replica that claimed
+    // it first may have ended before it said so.
     await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
     // This process may have been paused since it found the other one lost.
     if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {

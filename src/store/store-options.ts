@@ -4,7 +4,7 @@ export interface StoreOptions {
   readonly urls: readonly string[]
   /** Name of the primary that the sentinels at `urls` watch; `undefined`: they are no sentinels. */
   readonly sentinel: string | undefined
-  /** As whom the sentinels are asked; absent: as nobody. What the first URL says is for the servers. */
+  /** As whom the sentinels are asked; absent: without a login. What the first URL says is for the servers. */
   readonly sentinelLogin?: SentinelLogin
   readonly isCluster: boolean
   /** Of `rediss://` URLs; `undefined`: what Node trusts, and no certificate of our own. */

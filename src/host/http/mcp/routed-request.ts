@@ -2,7 +2,7 @@
 import type { CallerFacts, Scope } from '../../../rpc/call.ts'
 import type { HttpRequest, Unread } from '../../../transport/http1/server/request/http-request.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
-import type { Failure } from '../../../wire/message/failure.ts'
+import { Failure } from '../../../wire/message/failure.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { reached } from '../../limits/admission.ts'
 import { note } from '../../denials.ts'
@@ -73,7 +73,10 @@ export const refuseBusy = (context: Busy, entrance: RoutedRequest, failure: Fail
   const failed: Failed = { id, era: 'legacy', method: '', ref: context.nextRef(), encode: (result) => result }
   note(context, entrance, status, failure.message, message)
   const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
-  entrance.request.reply(status, headers, errorReply(failure, failed, context).message)
+  // It brings back a round of a call that has begun: its server may have acted.
+  const hasBegun = message?.params?.text('requestState') !== undefined
+  const told = hasBegun ? new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'unknown' }) : failure
+  entrance.request.reply(status, headers, errorReply(told, failed, context).message)
 }
 
 type Busy = Pick<ListenerContext, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
