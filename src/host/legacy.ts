@@ -1,6 +1,6 @@
 /** Messages of legacy hosts inside a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
 import { encodeBridged, encodeLegacy } from '../era/host/legacy-host.ts'
-import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
+import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome } from '../rpc/call.ts'
 import type { Begun, Recording } from '../observe/capture/recording.ts'
 import { Cancellation } from '../rpc/cancellation.ts'
@@ -59,6 +59,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
       const parts = resultMessage(id, result.parts())
       recording?.answered(parts)
       if (recording !== undefined) exchange.onTaken(() => recording.written())
+      else if (isEndOf(message.method, message.params, outcome)) exchange.freeRequest()
       exchange.answer(parts, 200)
     } catch (error) {
       fail(error)

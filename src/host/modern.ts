@@ -2,7 +2,7 @@
 import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/mirrored-headers.ts'
 import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
-import { complete, isBridge, NO_HEADERS, Refusal } from '../rpc/call.ts'
+import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Call, Caller, CallerFacts, Outcome, Scope } from '../rpc/call.ts'
 import type { Begun, Recording } from '../observe/capture/recording.ts'
 import type { Cancel } from '../rpc/cancellation.ts'
@@ -95,6 +95,7 @@ export const serveModern = (
         const parts = resultMessage(id, result.parts())
         recording?.answered(parts)
         if (recording !== undefined) exchange.onTaken(() => recording?.written())
+      else if (isEndOf(message.method, message.params, outcome)) exchange.freeRequest()
         exchange.answer(parts, 200)
       } catch (error) {
         fail(error)

@@ -241,6 +241,10 @@ export interface InputRequired {
 export const stack = (layers: readonly Layer[], innermost: Handler): Handler =>
   layers.reduceRight((inner, layer) => layer(inner), innermost)
 
+/** Whether a request ended with this outcome so that nothing reads its params again: a call of a tool that no task goes on for. */
+export const isEndOf = (method: string, params: Payload | undefined, { kind }: Outcome): boolean =>
+  method === 'tools/call' && kind === 'complete' && params?.isAbsent('task') === true
+
 export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', result })
 
 /** A server's own JSON-RPC error; relayed unchanged except in the cases of BRIDGING 7.3. */

@@ -21,6 +21,8 @@ export interface Exchange {
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
   /** Calls back when the host has read a large answer, where that is known; must be called before `answer`. */
   onTaken?(callback: () => void): void
+  /** The bytes of the request are not needed once the answer is out; must be called before `answer`. */
+  freeRequest?(): void
   /** Backpressure of the host, once there is a stream. */
   readonly flow?: Flow | undefined
   /** Absent: a pipe. */
@@ -139,6 +141,10 @@ export class PostExchange implements Exchange {
 
   onTaken(callback: () => void): void {
     this.#options.request.onTaken = callback
+  }
+
+  freeRequest(): void {
+    this.#options.request.isBodyFree = true
   }
 
   answer(parts: Parts, status: number, scopes?: readonly string[]): void {

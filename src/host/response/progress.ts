@@ -82,6 +82,10 @@ export class ProgressExchange implements Exchange {
     this.#inner.onTaken?.(callback)
   }
 
+  freeRequest(): void {
+    this.#inner.freeRequest?.()
+  }
+
   get takesStreams(): boolean {
     return this.#inner.pass !== undefined
   }

@@ -42,9 +42,10 @@ export const byteLength = (parts: Parts): number => {
   return total
 }
 
-export const join = (parts: Parts): Buffer => {
-  if (parts.length === 1) return bufferOf(parts[0]!)
-  const joined = Buffer.allocUnsafe(byteLength(parts))
+/** `room`: memory of that size for what is joined. */
+export const join = (parts: Parts, room?: Buffer): Buffer => {
+  if (parts.length === 1 && room === undefined) return bufferOf(parts[0]!)
+  const joined = room ?? Buffer.allocUnsafe(byteLength(parts))
   let at = 0
   for (const part of parts) {
     joined.set(part, at)

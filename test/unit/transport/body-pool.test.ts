@@ -48,3 +48,30 @@ test('no more than 64 MiB wait for their next use', () => {
   pool.release(bodies)
   expect(pool.freeBytes).toBe(64 * MIB)
 })
+
+test('the body of a request is used again once it was sent, and no write of it is under way', () => {
+  const pool = new BodyPool()
+  const body = pool.leaseRequest(MIB)
+  const [first, second] = [pool.sending([Buffer.alloc(1), body.subarray(5)]), pool.sending([body])]
+  first?.()
+  pool.releaseRequest(body)
+  expect(pool.freeBytes).toBe(0)
+  second?.()
+  const again = pool.leaseRequest(MIB)
+  pool.sending([again])?.()
+  pool.releaseRequest(again)
+  expect(pool.freeBytes).toBe(MIB)
+  pool.releaseRequest(again)
+  expect(pool.freeBytes).toBe(MIB)
+})
+
+test('the body of a request that was not sent, or not whole, is not used again', () => {
+  const pool = new BodyPool()
+  const unsent = pool.leaseRequest(MIB)
+  pool.releaseRequest(unsent)
+  const broken = pool.leaseRequest(MIB)
+  pool.sending([broken])?.(new Error('reset'))
+  pool.releaseRequest(broken)
+  expect(pool.sending([Buffer.alloc(MIB), pool.lease(MIB)])).toBeUndefined()
+  expect(pool.freeBytes).toBe(0)
+})

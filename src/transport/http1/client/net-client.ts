@@ -89,6 +89,7 @@ export class NetClient implements HttpClient {
       connectTimeoutMs: this.#options.connectTimeoutMs,
       readBuffer: this.#readBuffer,
       batch: this.#batch,
+      bodies: this.bodies,
       onFree: (connection, isUsable) => {
         if (isUsable) return void origin.free.push(connection)
         this.#connections.delete(connection)

@@ -11,6 +11,7 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { asError } from '../../../values/as-error.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
+import type { BodyPool } from '../../body-pool.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ResponseEvents } from './response-reader.ts'
@@ -28,6 +29,8 @@ export interface NetConnectionOptions {
   readonly connectTimeoutMs: number
   /** Memory that every read goes through; may be shared, as reads are handled at once. */
   readonly readBuffer: Buffer
+  /** Where bodies of requests may lie. */
+  readonly bodies: BodyPool
   /** Takes small requests. */
   readonly batch: WriteBatch
   /** The connection has become free, or (`false`) is gone. */
@@ -130,8 +133,10 @@ export class NetConnection implements ResponseEvents {
     }
     const socket = this.#socket
     this.#isWritten = true
+    const taken = this.#options.bodies.sending(request)
+    const last = request.length - 1
     socket.cork()
-    for (const part of request) socket.write(part)
+    for (const [at, part] of request.entries()) socket.write(part, at === last ? taken : undefined)
     socket.uncork()
   }
 

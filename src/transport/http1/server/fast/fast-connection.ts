@@ -184,7 +184,7 @@ export class FastConnection {
   /** The request is dispatched at its head, as by node:http: a refusal does not wait for the body. */
   #expect({ part, length }: BodyPart): RequestBody {
     this.#sinceMs = this.#shared.nowMs
-    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies.held))
+    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies))
   }
 
   #rest(): void {

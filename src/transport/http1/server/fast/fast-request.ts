@@ -26,6 +26,8 @@ export class FastRequest extends HttpRequest {
   #response: FastResponse | undefined
   #onDisconnect: (() => void) | undefined
   #isDisconnected = false
+  /** The body, where it was put together. */
+  #joined: Buffer | undefined
 
   constructor(head: FastHead, body: Buffer | RequestBody, connection: FastConnection, socket: Socket, shared: FastShared) {
     super(head.target, shared)
@@ -81,7 +83,11 @@ export class FastRequest extends HttpRequest {
   readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const body = this.#body
     if (!Buffer.isBuffer(body))
-      return body.read(maxBytes, (read) => (Buffer.isBuffer(read) ? done(read) : this.#refuseBody(read, done)))
+      return body.read(maxBytes, (read) => {
+        if (!Buffer.isBuffer(read)) return this.#refuseBody(read, done)
+        this.#joined = read
+        done(read)
+      })
     if (body.length <= maxBytes) return done(body)
     this.#refuseBody('too_large', done)
   }
@@ -107,6 +113,7 @@ export class FastRequest extends HttpRequest {
       // The host has said that it says no more: its connection is about to close.
       if (!this.#socket.writable) return
       this.#plain.writeBuffer.write(this.#socket, head, body, length)
+      this.#releaseBody()
       this.#connection.answered(isKept)
     })
   }
@@ -117,9 +124,17 @@ export class FastRequest extends HttpRequest {
     this.#isAnswered = true
     const response = new FastResponse(this.#socket, head, length === undefined)
     response.on('error', () => undefined)
-    response.once('finish', () => this.#connection.answered(isKept))
+    response.once('finish', () => {
+      this.#releaseBody()
+      this.#connection.answered(isKept)
+    })
     this.#response = response
     return response
+  }
+
+  #releaseBody(): void {
+    if (this.isBodyFree && this.#joined !== undefined) this.shared.bodies.releaseRequest(this.#joined)
+    this.#joined = undefined
   }
 
   #refuseBody(reason: Unread, done: (body: Unread) => void): void {

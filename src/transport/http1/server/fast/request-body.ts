@@ -1,9 +1,11 @@
 /**
  * The body of a request that we read ourselves, of a stated length, of which not all has come with the head. Until it is asked for, little
- * of it is kept and no more read; while it is read it counts as held, as with node:http.
+ * of it is kept and no more read; while it is read it counts as held, as with node:http. A big one is put together in pooled memory.
  *
  * Gain: the connection stays on the fast path; with node:http each small call on it costs about a third more (decision 0041).
  */
+import { BIG_BYTES } from '../../../body-pool.ts'
+import type { BodyPool } from '../../../body-pool.ts'
 import type { HeldBytes } from '../../../held-bytes.ts'
 import type { Unread } from '../request/http-request.ts'
 import { join } from '../../../../wire/message/payload.ts'
@@ -19,7 +21,7 @@ export interface BodySource {
 
 export class RequestBody {
   readonly #source: BodySource
-  readonly #held: HeldBytes
+  readonly #bodies: BodyPool
   #pieces: Buffer[] = []
   #kept = 0
   #missing: number
@@ -28,11 +30,15 @@ export class RequestBody {
   /** What comes is thrown away. */
   #isDiscarded = false
 
-  constructor(part: Buffer, length: number, source: BodySource, held: HeldBytes) {
+  constructor(part: Buffer, length: number, source: BodySource, bodies: BodyPool) {
     this.#source = source
-    this.#held = held
+    this.#bodies = bodies
     this.#missing = length - part.length
     if (part.length > 0) this.#keep(part)
+  }
+
+  get #held(): HeldBytes {
+    return this.#bodies.held
   }
 
   /** All of it has come, whether it was kept or not. */
@@ -106,7 +112,8 @@ export class RequestBody {
 
   #take(): Buffer {
     const pieces = this.#pieces
+    const size = this.#kept
     this.release()
-    return join(pieces)
+    return size < BIG_BYTES ? join(pieces) : join(pieces, this.#bodies.leaseRequest(size))
   }
 }

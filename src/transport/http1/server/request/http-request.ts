@@ -103,6 +103,8 @@ export abstract class HttpRequest {
   protected readonly shared: Shared
   /** Called when the system has taken the whole of a large answer, or its connection broke; small ones are taken at once. */
   onTaken: (() => void) | undefined
+  /** Whether the bytes of the request are not needed once the answer is written. */
+  isBodyFree = false
   #extraHeaders: Headers | undefined
 
   /** `target`: path and query. */

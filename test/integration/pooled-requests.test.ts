@@ -1,0 +1,147 @@
+/**
+ * Long requests of hosts lie in memory that is used again once their answer is out (decision 0175). Whatever happens beside it, hosts that
+ * cancel, hosts that leave and servers that answer before they read, every server gets what its host sent, byte for byte.
+ */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+import { fake } from '../support/fake-downstream.ts'
+import type { FakeKind } from '../support/fake-downstream.ts'
+import { legacyHttp, modernHttp } from '../support/fake-host.ts'
+import type { Host } from '../support/fake-host.ts'
+import type { JsonMap } from '../support/fakes/messages.ts'
+import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
+
+const KIB = 1024
+/** More than the kernel takes for a server that does not read, and no more than the pool keeps. */
+const HUGE_BYTES = 14_000 * KIB
+
+/** A text in which every 16 bytes say whose it is. */
+const textOf = (nonce: string, length: number): string =>
+  nonce
+    .padEnd(16, '.')
+    .repeat(Math.ceil(length / 16))
+    .slice(0, length)
+const nonceOf = (): string => Math.random().toString(36).slice(2)
+
+interface Args {
+  readonly nonce: string
+  readonly text: string
+}
+
+/** What a server says of the arguments that it got. */
+const verdictOn = ({ nonce, text }: Args): string => `${nonce} ${text.length} ${text === textOf(nonce, text.length)}`
+const saidOf = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
+
+const callOf = async (host: Host, length: number, isGivenUp = false): Promise<boolean> => {
+  const nonce = nonceOf()
+  const pending = host.begin('tools/call', { name: 'a__x', arguments: { nonce, text: textOf(nonce, length) } })
+  if (isGivenUp) {
+    pending.response.catch(() => undefined)
+    pending.cancel()
+    return true
+  }
+  const { result } = await pending.response
+  const [block] = (result ?? {})['content'] as { text: string }[]
+  return block?.text === `${nonce} ${length} true`
+}
+
+/** A modern host that sends most of a long request, and goes. */
+const leaveInTheMiddle = async ({ url }: TestGateway): Promise<void> => {
+  const socket = connect(Number(url.port), url.hostname)
+  await once(socket, 'connect')
+  const head = `POST /mcp HTTP/1.1\r\nHost: ${url.host}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n`
+  socket.write(`${head}Content-Length: ${900 * KIB}\r\n\r\n${textOf(nonceOf(), 800 * KIB)}`)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  socket.destroy()
+}
+
+test.each<FakeKind>(['legacy http', 'modern http', 'legacy stdio', 'legacy sse'])(
+  'long arguments reach a %s server whole, beside hosts that cancel and leave',
+  async (kind) => {
+    await using gateway = await startGateway({
+      servers: {
+        a: fake.of({
+          kind,
+          tools: ['x'],
+          on: {
+            'tools/call': async (turn) => {
+              await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
+              return saidOf(verdictOn((turn.params ?? {})['arguments'] as unknown as Args))
+            },
+          },
+        }),
+      },
+    })
+    await using first = await legacyHttp.connect(gateway)
+    await using second = await modernHttp.connect(gateway)
+    const hosts = [first, second, first, second]
+    for (let round = 0; round < 12; round++) {
+      const length = Math.floor(60 * KIB + Math.random() * 900 * KIB)
+      const isGivenUp = round % 4 === 3
+      const right = await Promise.all(hosts.map((host, at) => callOf(host, length + at, isGivenUp && at < 2)))
+      expect(right).toEqual([true, true, true, true])
+      await leaveInTheMiddle(gateway)
+    }
+    const { freeBytes } = gateway.running.context.bodies
+    if (kind !== 'legacy stdio') expect(freeBytes).toBeGreaterThan(0)
+    else expect(freeBytes).toBe(0)
+  },
+  60_000,
+)
+
+const RESULTS: Readonly<Record<string, object>> = {
+  initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
+  'tools/list': { tools: [{ name: 'x', inputSchema: { type: 'object' } }] },
+}
+const textFrom = async (request: IncomingMessage): Promise<string> => {
+  const pieces: Buffer[] = []
+  for await (const piece of request as AsyncIterable<Buffer>) pieces.push(piece)
+  return Buffer.concat(pieces).toString()
+}
+
+test('memory of a request that its server has answered and not read is not used again before it is sent', async () => {
+  const late: Promise<string>[] = []
+  const answer = (id: unknown, result: object): string => JSON.stringify({ jsonrpc: '2.0', id, result })
+  const server = createServer((request, response) => {
+    const serve = async (): Promise<void> => {
+      if (request.method !== 'POST') return void response.writeHead(405).end()
+      response.setHeader('Content-Type', 'application/json')
+      if (Number(request.headers['content-length']) > HUGE_BYTES) {
+        const [begun] = (await once(request, 'data')) as [Buffer]
+        request.pause()
+        const id = Number(/"id":(\d+)/.exec(begun.toString('latin1', 0, 200))?.[1])
+        response.end(answer(id, saidOf('early')))
+        const rest = new Promise((resolve) => setTimeout(resolve, 400)).then(() => textFrom(request))
+        late.push(rest.then((text) => begun.toString() + text))
+        return
+      }
+      const { id, method = '', params } = JSON.parse(await textFrom(request)) as { id?: number; method?: string; params?: { arguments: Args } }
+      if (id === undefined) return void response.writeHead(202).end()
+      response.end(answer(id, RESULTS[method] ?? (method === 'tools/call' ? saidOf(verdictOn(params!.arguments)) : {})))
+    }
+    void serve()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy http' }) },
+    options: { a: { url: new URL(`http://127.0.0.1:${port}/mcp`) } },
+    hostLimits: { maxBodyBytes: 2 * HUGE_BYTES },
+  })
+  await using slow = await legacyHttp.connect(gateway)
+  await using fast = await legacyHttp.connect(gateway)
+  const nonce = nonceOf()
+  const text = textOf(nonce, HUGE_BYTES)
+  const early = await slow.call('tools/call', { name: 'a__x', arguments: { nonce, text } })
+  expect(early).toMatchObject(saidOf('early'))
+  for (let round = 0; round < 5; round++) expect(await callOf(fast, HUGE_BYTES - 1_000)).toBe(true)
+  const sent = JSON.parse(await late[0]!) as { params: { arguments: Args } }
+  expect(verdictOn(sent.params.arguments)).toBe(`${nonce} ${HUGE_BYTES} true`)
+  server.closeAllConnections()
+  server.close()
+}, 60_000)
