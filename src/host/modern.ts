@@ -95,7 +95,7 @@ export const serveModern = (
         const parts = resultMessage(id, result.parts())
         recording?.answered(parts)
         if (recording !== undefined) exchange.onTaken(() => recording?.written())
-      else if (isEndOf(message.method, message.params, outcome)) exchange.freeRequest()
+        else if (isEndOf(message.method, message.params, outcome)) exchange.freeRequest()
         exchange.answer(parts, 200)
       } catch (error) {
         fail(error)

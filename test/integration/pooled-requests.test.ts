@@ -120,7 +120,11 @@ test('memory of a request that its server has answered and not read is not used 
         late.push(rest.then((text) => begun.toString() + text))
         return
       }
-      const { id, method = '', params } = JSON.parse(await textFrom(request)) as { id?: number; method?: string; params?: { arguments: Args } }
+      const {
+        id,
+        method = '',
+        params,
+      } = JSON.parse(await textFrom(request)) as { id?: number; method?: string; params?: { arguments: Args } }
       if (id === undefined) return void response.writeHead(202).end()
       response.end(answer(id, RESULTS[method] ?? (method === 'tools/call' ? saidOf(verdictOn(params!.arguments)) : {})))
     }
