@@ -71,7 +71,7 @@ test.each<FakeKind>(['legacy http', 'modern http', 'legacy stdio', 'legacy sse']
           on: {
             'tools/call': async (turn) => {
               await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
-              return saidOf(verdictOn((turn.params ?? {})['arguments'] as unknown as Args))
+              return saidOf(verdictOn(turn.params?.['arguments'] as Args))
             },
           },
         }),
