@@ -10,6 +10,7 @@ import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import { UnjudgedArguments } from '../policy/arguments.ts'
+import type { ArgumentsJson } from '../policy/arguments.ts'
 import type { DecisionService, ServiceAnswer } from '../policy/decision-service.ts'
 import type { Policy, Judged, Verdict } from '../policy/policy.ts'
 import { PolicyAnnotations, UNKNOWN } from '../policy/subject.ts'
@@ -47,7 +48,7 @@ export class Access {
   async judge(placed: Placed): Promise<Verdict | undefined> {
     const { policy, service } = this
     if (policy === undefined || isSignIn(placed.route)) return undefined
-    const verdict = policy.judge(judgedCall(placed), () => argumentsOf(placed.call))
+    const verdict = policy.judge(judgedCall(placed), () => argumentsAt(placed.call))
     if (service === undefined || !policy.isDefault(verdict)) return confirmable(verdict, placed.call)
     return (await this.#asked(placed, policy, service)).verdict
   }
@@ -59,7 +60,7 @@ export class Access {
   check(placed: Placed): Promise<Payload | undefined> | undefined {
     const { policy, service } = this
     if (policy === undefined || isSignIn(placed.route)) return undefined
-    const verdict = policy.judge(judgedCall(placed), () => argumentsOf(placed.call))
+    const verdict = policy.judge(judgedCall(placed), () => argumentsAt(placed.call))
     if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service)
     enforce(placed.call, confirmable(verdict, placed.call))
     return undefined
@@ -231,11 +232,17 @@ const judgedRow = ({ server, entry, exposed }: Exposed, view: View, kind: ListKi
 /** Prompts and resources have no annotations: they are read. */
 const ofRead = (hint: HintName): boolean => believed(hint, { readOnlyHint: true })
 
+const argumentsOf = (call: Placed['call']): Buffer | undefined => {
+  const { bytes, start, end } = argumentsAt(call) ?? {}
+  return bytes?.subarray(start, end)
+}
+
 /** Those of tools and prompts. */
-const argumentsOf = ({ method, params }: Placed['call']): Buffer | undefined => {
+const argumentsAt = ({ method, params }: Placed['call']): ArgumentsJson | undefined => {
   if (method !== 'tools/call' && method !== 'prompts/get') return undefined
-  const args = params.raw('arguments')
-  return args?.[0] === OPEN ? args : undefined
+  const { bytes } = params
+  const args = params.member('arguments')
+  return args !== undefined && bytes[args.start] === OPEN ? { bytes, start: args.start, end: args.end } : undefined
 }
 
 const OPEN = 0x7b

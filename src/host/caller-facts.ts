@@ -20,7 +20,8 @@ export const factsOf = ({ claims = NO_CLAIMS, scopes = NO_SCOPES }: Identity, ad
 /** `clientInfo`: as parsed JSON, whatever the host sent. */
 export const withHost = (facts: CallerFacts, clientInfo: unknown): CallerFacts => {
   const name = memberOf(clientInfo, 'name')
-  return { ...facts, host: typeof name === 'string' ? name : '' }
+  const { claims, scopes, address } = facts
+  return { claims, scopes, address, host: typeof name === 'string' ? name : '' }
 }
 
 /** Whether the credential and the address are the same; claims of one verified token are one object. */

@@ -3,11 +3,22 @@
  *
  * A rule must not read another member than the server does (T-20). Arguments that two parsers could read differently are therefore not
  * judged: an object with a repeated key, and a key that equals one of a rule in all but case. Where rules name the members that they
- * read, nothing else is decoded.
+ * read, nothing else is decoded, and no text that is longer than all that rules compare it with.
  */
 import { membersAt } from '../wire/message/members.ts'
+import { stringAt } from '../wire/message/payload.ts'
+import type { Span } from '../wire/json/scan.ts'
 import { isJsonObject, isList } from '../values/json-object.ts'
 import { isCaseVariant } from '../wire/protocol/deciding-keys.ts'
+import { MAX_EXPRESSION_CHARS } from './options.ts'
+
+/** The JSON object of a call's arguments, where it stands. */
+export interface ArgumentsJson extends Span {
+  readonly bytes: Buffer
+}
+
+/** Arguments that are all of a buffer. */
+export const wholeOf = (bytes: Buffer): ArgumentsJson => ({ bytes, start: 0, end: bytes.length })
 
 /** The arguments cannot be judged; the message is for the caller. */
 export class UnjudgedArguments extends Error {}
@@ -33,21 +44,63 @@ export class RuleKeys {
   }
 }
 
+/** Of a member whose texts are read whatever their length. */
+export const ANY_CHARS = Infinity
+
+/** How rules read a member of the arguments. */
+export interface ReadMember {
+  /** Longer texts are alike to them. */
+  readonly maxChars: number
+  /** A power of two, of this member alone. */
+  readonly bit: number
+}
+
+/** Members of the arguments. */
+export interface DecodedMembers {
+  readonly value: object
+  /**
+   * Equal for arguments that are alike to all rules: the sum of the bits of those members that are texts which are too long to equal a constant;
+   * `undefined`: another member is there, whose value counts.
+   */
+  readonly likeness: number | undefined
+}
+
+/** Stands for every text that is longer than the constants it is compared with. */
+const LONG_TEXT = ' '.repeat(MAX_EXPRESSION_CHARS + 1)
+/** Of one character, at most: `\\u0000`. */
+const MAX_BYTES_PER_CHAR = 6
+
 const COLON = 0x3a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Only these members of the arguments; what the others hold decides nothing. `names` has no `__proto__`. Throws `UnjudgedArguments`. */
-export const decodeMembers = (json: Buffer, names: ReadonlySet<string>, keys: RuleKeys): unknown => {
-  const found: Record<string, unknown> = {}
-  for (const { key, start, end } of membersAt(json, 0)) {
-    if (!names.has(key)) refuseVariant(key, keys)
-    else if (Object.hasOwn(found, key)) throw new UnjudgedArguments('the arguments repeat a key')
-    else if (json[start] === QUOTE) found[key] = JSON.parse(json.toString('utf8', start, end))
-    else found[key] = decodeArguments(json.subarray(start, end), keys)
+/** Only these members of the arguments; what the others hold decides nothing. `read` has no `__proto__`. Throws `UnjudgedArguments`. */
+export const decodeMembers = (
+  { bytes, start }: ArgumentsJson,
+  read: ReadonlyMap<string, ReadMember>,
+  keys: RuleKeys,
+): DecodedMembers => {
+  const value: Record<string, unknown> = {}
+  let likeness: number | undefined = 0
+  for (const member of membersAt(bytes, start)) {
+    const { key } = member
+    const how = read.get(key)
+    if (how === undefined) refuseVariant(key, keys)
+    else if (Object.hasOwn(value, key)) throw new UnjudgedArguments('the arguments repeat a key')
+    else if (isLongerThan(how.maxChars, bytes, member)) {
+      value[key] = LONG_TEXT
+      if (likeness !== undefined) likeness += how.bit
+    } else {
+      value[key] = stringAt(bytes, member) ?? decodeArguments(bytes.subarray(member.start, member.end), keys)
+      likeness = undefined
+    }
   }
-  return found
+  return { value, likeness }
 }
+
+/** Whether a text stands there that is certainly longer. */
+const isLongerThan = (chars: number, bytes: Buffer, { start, end }: Span): boolean =>
+  bytes[start] === QUOTE && end - start - 2 > MAX_BYTES_PER_CHAR * chars
 
 /**
  * `json`: of a value that was scanned before. Numbers become doubles, whole numbers that a double cannot hold exactly become ints.

@@ -9,11 +9,11 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import { RE2JS } from 're2js'
 import { asError } from '../values/as-error.ts'
 import { isInteger, isJsonObject, memberOf } from '../values/json-object.ts'
-import { UnjudgedArguments } from './arguments.ts'
+import { ANY_CHARS, UnjudgedArguments } from './arguments.ts'
+import { MAX_EXPRESSION_CHARS } from './options.ts'
 import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown } from './subject.ts'
 import type { Subject } from './subject.ts'
 
-export const MAX_EXPRESSION_CHARS = 4_096
 const MAX_NODES = 500
 const MAX_DEPTH = 40
 /** Loops inside of loops. */
@@ -41,8 +41,11 @@ export interface Expression {
   readonly fields: ReadonlySet<Field>
   /** Names that it looks up somewhere: what it may ask arguments for. */
   readonly names: ReadonlySet<string>
-  /** The members of the arguments that it reads, where it reads nothing else of them; `undefined`: it may read any. */
-  readonly members: ReadonlySet<string> | undefined
+  /**
+   * The members of the arguments that it reads, where it reads nothing else of them; `undefined`: it may read any. With each, the
+   * length above which all texts are alike to it, since it compares them with shorter constants.
+   */
+  readonly members: ReadonlyMap<string, number> | undefined
   /** Throws `Unknown` where a field decides that is not known, and `EvaluationFailed` for everything else. */
   evaluate(subject: Subject): boolean
 }
@@ -213,7 +216,7 @@ interface Survey {
   readonly text: string
   readonly fields: Set<Field>
   readonly names: Set<string>
-  readonly members: Set<string>
+  readonly members: Map<string, number>
   /** It reads `call` or `call.arguments` as a whole. */
   readsWhole: boolean
   readonly patterns: { readonly pattern: string; readonly at: number }[]
@@ -228,7 +231,7 @@ const survey = (tree: ASTNode, text: string): Survey => {
     text,
     fields: new Set(),
     names: new Set(),
-    members: new Set(),
+    members: new Map(),
     readsWhole: false,
     patterns: [],
     edits: [],
@@ -251,7 +254,7 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     case '.':
     case '.?': {
       const [of, name] = node.args
-      if (isArguments(of)) readMember(name, found)
+      if (isArguments(of)) readMember(name, found, ANY_CHARS)
       else if (of.op === 'id' && VARIABLES.has(of.args)) {
         found.fields.add(`${of.args}.${name}`)
         if (isArguments(node)) found.readsWhole = true
@@ -264,7 +267,7 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
     case '[]':
     case '[?]': {
       const [of, key] = node.args
-      if (isArguments(of) && key.op === 'value' && typeof key.args === 'string') readMember(key.args, found)
+      if (isArguments(of) && key.op === 'value' && typeof key.args === 'string') readMember(key.args, found, ANY_CHARS)
       else for (const child of childrenOf(node.args)) visit(child, found, loops)
       return
     }
@@ -277,9 +280,51 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
       if (name === 'matches') useRe2(receiver, args, found)
       return
     }
+    case '==':
+    case '!=':
+    case 'in': {
+      const [left, right] = node.args
+      if (isComparison(left, right, found) || (node.op !== 'in' && isComparison(right, left, found))) return
+      visit(left, found, loops)
+      visit(right, found, loops)
+      return
+    }
     default:
       for (const child of childrenOf(node.args)) visit(child, found, loops)
   }
+}
+
+/** Whether a member of the arguments is compared with constant texts: of a longer text nothing but its length is needed. */
+const isComparison = (read: ASTNode, constant: ASTNode, found: Survey): boolean => {
+  const name = comparableMember(read)
+  const chars = charsOf(constant)
+  if (name === undefined || chars === undefined) return false
+  readMember(name, found, chars)
+  for (const node of [constant, ...(read.op === 'rcall' ? read.args[2] : [])]) visit(node, found, 0)
+  return true
+}
+
+/** `call.arguments.NAME`, or `call.arguments.?NAME.orValue(TEXT)`. */
+const comparableMember = (node: ASTNode): string | undefined => {
+  if (node.op === '.' || node.op === '[]') return memberOfArguments(node)
+  if (node.op !== 'rcall' || node.args[0] !== 'orValue') return undefined
+  const [, optional, [otherwise]] = node.args
+  const isText = otherwise?.op === 'value' && typeof otherwise.args === 'string'
+  return isText && (optional.op === '.?' || optional.op === '[?]') ? memberOfArguments(optional) : undefined
+}
+
+const memberOfArguments = ({ args }: Extract<ASTNode, { op: '.' | '.?' | '[]' | '[?]' }>): string | undefined => {
+  const [of, key] = args
+  const name = typeof key === 'string' || key.op !== 'value' ? key : key.args
+  return isArguments(of) && typeof name === 'string' ? name : undefined
+}
+
+/** Length of a constant text, or of the longest of a list; `undefined`: it is something else. */
+const charsOf = (node: ASTNode): number | undefined => {
+  if (node.op === 'value') return typeof node.args === 'string' ? node.args.length : undefined
+  if (node.op !== 'list') return undefined
+  const lengths = node.args.map(charsOf)
+  return lengths.includes(undefined) ? undefined : Math.max(0, ...lengths.filter((length) => length !== undefined))
 }
 
 /** `call.arguments` */
@@ -289,10 +334,10 @@ const isArguments = (node: ASTNode): boolean =>
   node.args[0].args === 'call' &&
   node.args[1] === 'arguments'
 
-const readMember = (name: string, found: Survey): void => {
-  found.fields.add('call.arguments')
-  found.names.add(name)
-  found.members.add(name)
+const readMember = (name: string, { fields, names, members }: Survey, chars: number): void => {
+  fields.add('call.arguments')
+  names.add(name)
+  members.set(name, Math.max(chars, members.get(name) ?? 0))
 }
 
 /** The arguments of a loop behind its variable; `undefined`: the call is no loop. */

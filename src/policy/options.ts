@@ -2,6 +2,9 @@
 
 export type Decision = 'allow' | 'deny' | 'confirm'
 
+/** Characters of an expression, and so of each constant in it. */
+export const MAX_EXPRESSION_CHARS = 4_096
+
 export interface PolicyRule {
   /** Path in the configuration and, in parentheses, its name: what the audit log and errors call it. */
   readonly id: string

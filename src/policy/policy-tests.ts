@@ -3,6 +3,7 @@ import type { HintName } from '../catalog/hints.ts'
 import { believed } from '../catalog/hints.ts'
 import { EVERYTHING } from '../rpc/call.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
+import { wholeOf } from './arguments.ts'
 import type { Decision } from './options.ts'
 import type { Policy, Verdict } from './policy.ts'
 import { PolicyAnnotations } from './subject.ts'
@@ -36,7 +37,7 @@ export interface PolicyTest {
 export const verdictFor = (policy: Policy, { caller, call, request }: PolicyTest): Verdict => {
   const { revision, host, address, time } = request
   const { annotations, method } = call
-  const args = call.arguments === undefined ? undefined : Buffer.from(JSON.stringify(call.arguments))
+  const args = call.arguments === undefined ? undefined : wholeOf(Buffer.from(JSON.stringify(call.arguments)))
   return policy.judge(
     {
       caller: {

@@ -2,11 +2,13 @@
  * Decides what a caller may do: the first rule that holds. A rule that cannot be evaluated denies.
  *
  * Rules are evaluated twice: once per caller and tool, without the arguments and the time, which leaves most rules decided (`Remaining`,
- * kept), and once per call for those that are left. What a list shows is what could be allowed with some arguments.
+ * kept), and once per call for those that are left. What those decided last is kept, too, where it depends on no value of the arguments:
+ * members are missing, or longer than what they are compared with. What a list shows is what could be allowed with some arguments.
  */
 import type { Entry } from '../catalog/inventory.ts'
 import type { Caller } from '../rpc/call.ts'
-import { decodeArguments, decodeMembers, RuleKeys, UnjudgedArguments } from './arguments.ts'
+import { decodeArguments, decodeMembers, RuleKeys, UnjudgedArguments, wholeOf } from './arguments.ts'
+import type { ArgumentsJson, DecodedMembers, ReadMember } from './arguments.ts'
 import { EvaluationFailed, Expressions } from './expression.ts'
 import type { Expression, Fault } from './expression.ts'
 import type { Decision, PolicyOptions, PolicyRule } from './options.ts'
@@ -49,8 +51,14 @@ interface Remaining {
   readonly open: readonly Rule[]
   readonly last: Verdict
   /** The members of the arguments that those rules read; `undefined`: they may read any. */
-  readonly members: ReadonlySet<string> | undefined
+  readonly members: ReadonlyMap<string, ReadMember> | undefined
+  /** Whether the members of the arguments alone decide. */
+  readonly isByMembers: boolean
+  /** One-entry cache of what they decided for arguments of one likeness. */
+  latest: { readonly likeness: number; readonly verdict: Verdict } | undefined
 }
+
+type Decoded = Pick<DecodedMembers, 'likeness'> & { readonly value: unknown }
 
 /** What was decided for one caller of a tool. */
 interface Kept {
@@ -68,6 +76,9 @@ interface KeptOfTool {
 
 /** Decisions kept by caller and tool; above it all are dropped and made again. */
 const MAX_KEPT = 20_000
+/** Powers of two of which a number can be the exact sum. */
+const MAX_BITS = 50
+const NO_ARGUMENTS: Decoded = { value: Object.freeze({}), likeness: 0 }
 const NO_CLAIMS: Claims = Object.freeze({})
 const NO_SCOPES: readonly string[] = []
 
@@ -121,25 +132,20 @@ export class Policy {
   }
 
   /** `args`: the JSON of the call's arguments, asked for where a rule reads them; `undefined`: it has none. */
-  judge(judged: Judged, args: () => Buffer | undefined, time?: Date): Verdict {
-    const { open, last, members } = this.#remaining(judged)
-    if (open.length === 0) return last
-    const decode = (): unknown => {
-      const json = args()
-      return json === undefined ? {} : this.#decode(json, members)
-    }
-    let decoded: { readonly value: unknown } | undefined
+  judge(judged: Judged, args: () => ArgumentsJson | undefined, time?: Date): Verdict {
+    const left = this.#remaining(judged)
+    if (left.open.length === 0) return left.last
+    let decoded = left.isByMembers ? this.#decoded(args(), left) : undefined
+    const likeness = decoded?.likeness
+    if (likeness !== undefined && likeness === left.latest?.likeness) return left.latest.verdict
     const subject = subjectOf(
       judged,
-      () => (decoded ??= { value: decode() }).value,
+      () => (decoded ??= this.#decode(args(), left)).value,
       () => time ?? new Date(),
     )
-    for (const rule of open) {
-      const verdict = holds(rule, subject)
-      if (verdict === true) return verdictOf(rule)
-      if (typeof verdict === 'object') return verdict
-    }
-    return last
+    const verdict = firstOf(left, subject)
+    if (likeness !== undefined) left.latest = { likeness, verdict }
+    return verdict
   }
 
   /** Whether the verdict is that of no rule. */
@@ -149,7 +155,7 @@ export class Policy {
 
   /** Throws `UnjudgedArguments` where two parsers could read the arguments differently, or they are too large. */
   checkArguments(args: Buffer): void {
-    this.#decode(args)
+    this.#decode(wholeOf(args))
   }
 
   /** Whether some arguments would be allowed, or be asked about, now; `default`: no rule says. */
@@ -164,11 +170,23 @@ export class Policy {
     return this.isDefault(last) ? 'default' : last.decision !== 'deny'
   }
 
-  #decode(args: Buffer, members?: ReadonlySet<string>): unknown {
+  /** `undefined`: they cannot be judged, and a rule that reads them fails. */
+  #decoded(args: ArgumentsJson | undefined, left: Remaining): Decoded | undefined {
+    try {
+      return this.#decode(args, left)
+    } catch {
+      return undefined
+    }
+  }
+
+  #decode(args: ArgumentsJson | undefined, left?: Remaining): Decoded {
+    if (args === undefined) return NO_ARGUMENTS
+    const { bytes, start, end } = args
     const { maxArgumentsBytes } = this.#options
-    if (args.length > maxArgumentsBytes)
+    if (end - start > maxArgumentsBytes)
       throw new UnjudgedArguments(`the arguments exceed policy.max_arguments (${maxArgumentsBytes} bytes)`)
-    return members === undefined ? decodeArguments(args, this.#keys) : decodeMembers(args, members, this.#keys)
+    if (left?.members !== undefined) return decodeMembers(args, left.members, this.#keys)
+    return { value: decodeArguments(bytes.subarray(start, end), this.#keys), likeness: undefined }
   }
 
   #remaining(judged: Judged): Remaining {
@@ -252,9 +270,32 @@ export const faultsOf = (texts: readonly string[]): ReadonlyMap<number, Fault> =
 }
 
 const remaining = (open: readonly Rule[], last: Verdict): Remaining => {
-  const read = open.map(({ expression }) => expression.members)
-  const names = new Set(read.flatMap((members) => [...(members ?? [])]))
-  return { open, last, members: read.includes(undefined) || names.has('__proto__') ? undefined : names }
+  const members = membersReadBy(open)
+  const readsTime = open.some(({ expression: { fields } }) => fields.has('request.time') || fields.has('request'))
+  const isByMembers = !readsTime && members !== undefined && members.size <= MAX_BITS
+  return { open, last, members, isByMembers, latest: undefined }
+}
+
+const membersReadBy = (rules: readonly Rule[]): ReadonlyMap<string, ReadMember> | undefined => {
+  const read = new Map<string, ReadMember>()
+  for (const { expression } of rules) {
+    if (expression.members === undefined) return undefined
+    for (const [name, chars] of expression.members) {
+      const { maxChars, bit } = read.get(name) ?? { maxChars: 0, bit: 2 ** read.size }
+      read.set(name, { maxChars: Math.max(chars, maxChars), bit })
+    }
+  }
+  return read.has('__proto__') ? undefined : read
+}
+
+/** What the rules that are left decide. */
+const firstOf = ({ open, last }: Remaining, subject: Subject): Verdict => {
+  for (const rule of open) {
+    const verdict = holds(rule, subject)
+    if (verdict === true) return verdictOf(rule)
+    if (typeof verdict === 'object') return verdict
+  }
+  return last
 }
 
 const verdictOf = ({ decision, id, reason }: Rule): Verdict => ({ decision, rule: id, reason })

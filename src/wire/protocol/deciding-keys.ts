@@ -72,7 +72,8 @@ export const ERROR_KEYS = new DecidingKeys(['code', 'message', 'data'])
 /** Whether `key` equals `name`, which may be any text, under Unicode simple case folding without being it. */
 export const isCaseVariant = (key: string, name: string): boolean => {
   // Simple folding changes no length, and no character of ASCII into another than its other case.
-  if (key.length !== name.length || key === name || !mayFold(key.charCodeAt(0), name.charCodeAt(0))) return false
+  if (key.length !== name.length || key === name) return false
+  for (let at = 0; at < key.length; at++) if (!mayFold(key.charCodeAt(at), name.charCodeAt(at))) return false
   // With `i` and `u` the engine compares by simple case folding ([ECMA-262 Canonicalize]).
   return new RegExp(`^${name.replaceAll(SYNTAX, '\\$&')}$`, 'iu').test(key)
 }

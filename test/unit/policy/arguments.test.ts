@@ -1,6 +1,6 @@
 /** Arguments as rules see them: what two parsers could read differently is not judged (T-20). */
 import { describe, expect, test } from 'vitest'
-import { decodeArguments, decodeMembers, RuleKeys, UnjudgedArguments } from '../../../src/policy/arguments.ts'
+import { ANY_CHARS, decodeArguments, decodeMembers, RuleKeys, UnjudgedArguments, wholeOf } from '../../../src/policy/arguments.ts'
 
 const KEYS = new RuleKeys(['path', 'amount'])
 const decode = (json: string): unknown => decodeArguments(Buffer.from(json), KEYS)
@@ -39,7 +39,14 @@ test('T-20 a key with U+017F or U+212A for a letter of a rule is not judged', ()
 })
 
 describe('of members that rules name', () => {
-  const read = (json: string): unknown => decodeMembers(Buffer.from(json), new Set(['path', 'amount']), KEYS)
+  const decoded = (json: string, maxChars: number) => {
+    const members = new Map([
+      ['path', { maxChars, bit: 1 }],
+      ['amount', { maxChars, bit: 2 }],
+    ])
+    return decodeMembers(wholeOf(Buffer.from(json)), members, KEYS)
+  }
+  const read = (json: string): unknown => decoded(json, ANY_CHARS).value
 
   test('nothing else is decoded', () => {
     expect(read('{"path":"/\\u0061","x":[{"y":1,"y":2}],"amount":9007199254740993,"__proto__":{"path":1}}')).toEqual({
@@ -48,6 +55,34 @@ describe('of members that rules name', () => {
     })
     expect(read('{ "x" : {"path":"/etc"} }')).toEqual({})
     expect(read('{"path":{"deep":[true,null]}}')).toEqual({ path: { deep: [true, null] } })
+  })
+
+  test('they are read where they stand in a message', () => {
+    const bytes = Buffer.from('{"name":"x","arguments":{"path":"/a"},"path":"/etc"}')
+    const members = new Map([['path', { maxChars: ANY_CHARS, bit: 1 }]])
+    expect(decodeMembers({ bytes, start: 24, end: 37 }, members, KEYS).value).toEqual({ path: '/a' })
+  })
+
+  test('a text is decoded unless it is longer than what it is compared with, however it is written', () => {
+    expect(decoded(`{"path":"${'\\u002f'.repeat(2)}"}`, 2)).toEqual({ value: { path: '//' }, likeness: undefined })
+    const { value, likeness } = decoded(`{"path":"${'/'.repeat(13)}"}`, 2)
+    expect(value).toEqual({ path: expect.stringMatching(/^.{3,}$/) as unknown })
+    expect(likeness).toBe(1)
+  })
+
+  test('arguments are alike where the same members are missing, and the others too long', () => {
+    const [long, short] = ['x'.repeat(13), 'x']
+    expect(decoded(`{"other":"${short}"}`, 2).likeness).toBe(0)
+    expect(decoded(`{"amount":"${long}"}`, 2).likeness).toBe(2)
+    expect(decoded(`{"amount":"${long}","path":"${long}"}`, 2).likeness).toBe(3)
+    for (const value of ['1', 'null', `["${long}"]`, `"${short}"`])
+      expect(decoded(`{"amount":"${long}","path":${value}}`, 2).likeness).toBeUndefined()
+  })
+
+  test('T-20 a repeated key is not judged, however long its values', () => {
+    const long = `"${'x'.repeat(13)}"`
+    expect(() => decoded(`{"path":${long},"path":${long}}`, 2)).toThrow(/repeat a key/)
+    expect(() => decoded(`{"path":${long},"Path":${long}}`, 2)).toThrow(/only in case/)
   })
 
   test.each([

@@ -1,6 +1,7 @@
 /** Expressions in CEL: what is refused when they are read, what they see, and that no input makes them slow. */
 import { describe, expect, test } from 'vitest'
-import { EvaluationFailed, Expressions, MAX_EXPRESSION_CHARS } from '../../../src/policy/expression.ts'
+import { EvaluationFailed, Expressions } from '../../../src/policy/expression.ts'
+import { MAX_EXPRESSION_CHARS } from '../../../src/policy/options.ts'
 import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from '../../../src/policy/subject.ts'
 import type { Maybe, Subject } from '../../../src/policy/subject.ts'
 
@@ -132,10 +133,22 @@ describe('input that would be slow', () => {
   })
 })
 
-test.each<[text: string, members: readonly string[] | undefined]>([
-  ['call.arguments.amount > 100.0 && call.arguments.?text.orValue("") == ""', ['amount', 'text']],
-  ['has(call.arguments.path) && call.arguments["other"] == 1.0', ['path', 'other']],
-  ['call.arguments.rows.exists(row, row.id == 1.0)', ['rows']],
+test.each<[text: string, members: readonly (readonly [name: string, chars: number])[] | undefined]>([
+  [
+    'call.arguments.amount > 100.0 && call.arguments.?text.orValue("") == ""',
+    [
+      ['amount', Infinity],
+      ['text', 0],
+    ],
+  ],
+  [
+    'has(call.arguments.path) && call.arguments["other"] == 1.0',
+    [
+      ['path', Infinity],
+      ['other', Infinity],
+    ],
+  ],
+  ['call.arguments.rows.exists(row, row.id == 1.0)', [['rows', Infinity]]],
   ['caller.principal == "a"', []],
   ['"path" in call.arguments', undefined],
   ['call.arguments.exists(name, name == "x")', undefined],
@@ -143,8 +156,40 @@ test.each<[text: string, members: readonly string[] | undefined]>([
   ['size(call.arguments) > 2', undefined],
   ['call.arguments.path == "a" || call.arguments == {}', undefined],
   ['[call].exists(c, c.arguments.amount > 1.0)', undefined],
-])('of the arguments %s reads %j', (text, members) => {
-  const compiled = new Expressions().compile(text)
-  if ('fault' in compiled) throw new Error(compiled.fault)
-  expect(compiled.members && [...compiled.members]).toEqual(members)
+  ['call.arguments.path == "/etc"', [['path', 4]]],
+  ['"/etc" != call.arguments["path"]', [['path', 4]]],
+  ['call.arguments.path in ["/etc", "/root", ""]', [['path', 5]]],
+  ['call.arguments.path in []', [['path', 0]]],
+  [
+    'call.arguments.?path.orValue("") == "/etc" || call.arguments[?"to"].orValue("bob") != "ann"',
+    [
+      ['path', 4],
+      ['to', 3],
+    ],
+  ],
+  ['call.arguments.path == "/etc" || call.arguments.path == "/bin/sh"', [['path', 7]]],
+  ['call.arguments.path == "/etc" || call.arguments.path.startsWith("/")', [['path', Infinity]]],
+  ['call.arguments.path.size() > 3 || call.arguments.path == "/etc"', [['path', Infinity]]],
+  [
+    'call.arguments.path == call.arguments.to',
+    [
+      ['path', Infinity],
+      ['to', Infinity],
+    ],
+  ],
+  ['call.arguments.path == call.name', [['path', Infinity]]],
+  ['call.arguments.path + "c" == "/etc"', [['path', Infinity]]],
+  ['call.arguments.path in ["/etc", call.name]', [['path', Infinity]]],
+  ['call.arguments.amount == 1', [['amount', Infinity]]],
+  ['call.arguments.?path.orValue(call.name) == "/etc"', [['path', Infinity]]],
+  ['call.arguments.?path.or(optional.of("x")).orValue("") == "/etc"', [['path', Infinity]]],
+  ['call.arguments.path.deep == "/etc"', [['path', Infinity]]],
+  ['"/etc" in call.arguments.paths', [['paths', Infinity]]],
+])('of the arguments, %s reads', (text, members) => {
+  const read = compile(text).members
+  expect(read && [...read]).toEqual(members)
+})
+
+test('T-20 a name that a rule compares a member with is one of the names it looks up', () => {
+  expect([...compile('call.arguments.?from.orValue("x") in ["y"]').names].toSorted()).toEqual(['from', 'x', 'y'])
 })

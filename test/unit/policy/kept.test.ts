@@ -1,6 +1,7 @@
 /** What a policy keeps of one caller is used for no other: all that a rule reads of the caller tells them apart. */
 import { expect, test } from 'vitest'
 import type { Entry } from '../../../src/catalog/inventory.ts'
+import { wholeOf } from '../../../src/policy/arguments.ts'
 import { DEFAULT_POLICY } from '../../../src/policy/options.ts'
 import { Policy } from '../../../src/policy/policy.ts'
 import type { Judged } from '../../../src/policy/policy.ts'
@@ -28,7 +29,8 @@ const policyOf = (when: string): Policy =>
     rules: [{ id: 'policy.rules[0]', when, decision: 'allow', reason: undefined }],
     otherwise: 'deny',
   })
-const decide = (policy: Policy, call: Judged, args = '{}'): string => policy.judge(call, () => Buffer.from(args)).decision
+const decide = (policy: Policy, call: Judged, args = '{}'): string =>
+  policy.judge(call, () => wholeOf(Buffer.from(args))).decision
 
 test.each<[what: string, when: string, other: Judged]>([
   ['claims, as of a renewed token', '"dev" in caller.claims.groups', judged({ ...FACTS, claims: { groups: [] } })],
@@ -58,6 +60,38 @@ test('what depends on the arguments or on the time is decided for each call', ()
   const byTime = policyOf('request.time < timestamp("2026-06-01T12:00:00Z")')
   const at = (time: string) => byTime.judge(judged(FACTS), () => undefined, new Date(time)).decision
   expect([at('2026-06-01T11:00:00Z'), at('2026-06-01T13:00:00Z')]).toEqual(['allow', 'deny'])
+})
+
+test('what was decided for long texts holds for no other member, and for no shorter text', () => {
+  const policy = policyOf('call.arguments.?from.orValue("") != "ann" && call.arguments.?to.orValue("bob") == "bob"')
+  const long = 'x'.repeat(100)
+  const calls: readonly [args: object, decision: string][] = [
+    [{ from: long }, 'allow'],
+    [{ to: long }, 'deny'],
+    [{ from: 'ann' }, 'deny'],
+    [{ from: long, to: long }, 'deny'],
+    [{ from: long, to: 'bob' }, 'allow'],
+    [{ from: long }, 'allow'],
+    [{}, 'allow'],
+    [{ from: 'ann' }, 'deny'],
+  ]
+  for (const [args, decision] of calls)
+    expect([args, decide(policy, judged(FACTS), JSON.stringify(args))]).toEqual([args, decision])
+})
+
+test('what was decided for long texts is decided again when the time decides, too', () => {
+  const policy = policyOf('call.arguments.text != "a" && request.time < timestamp("2026-06-01T12:00:00Z")')
+  const args = wholeOf(Buffer.from(JSON.stringify({ text: 'x'.repeat(100) })))
+  const at = (time: string) => policy.judge(judged(FACTS), () => args, new Date(time)).decision
+  expect([at('2026-06-01T11:00:00Z'), at('2026-06-01T13:00:00Z')]).toEqual(['allow', 'deny'])
+})
+
+test('T-20 arguments that cannot be judged are denied after others that were long', () => {
+  const policy = policyOf('call.arguments.text != "a"')
+  const long = `"text":"${'x'.repeat(100)}"`
+  expect(decide(policy, judged(FACTS), `{${long}}`)).toBe('allow')
+  expect(decide(policy, judged(FACTS), `{${long},${long}}`)).toBe('deny')
+  expect(decide(policy, judged(FACTS), `{${long}}`)).toBe('allow')
 })
 
 test('arguments that no rule reads are not asked for', () => {
