@@ -18,6 +18,8 @@ export interface Walk {
   readonly server: ServerKind
   readonly tool: ToolName
   readonly kind: PayloadKind
+  /** The payload is what the call carries, and its result is of 100 B. */
+  readonly isArguments?: boolean
 }
 
 /** What is profiled. */
@@ -28,26 +30,26 @@ export const WALKS: readonly Walk[] = [
   { host: 'legacy', server: 'legacy', tool: 't1m', kind: 'prose' },
 ]
 
-const nameOf = ({ host, server, tool, kind }: Walk): string =>
-  `${host} → ${server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}${kind === 'prose' ? '' : ` ${kind}`}`
+const nameOf = ({ host, server, tool, kind, isArguments = false }: Walk): string =>
+  `${host} → ${server}, ${{ t100: '100 B', t10k: '10 KB', t1m: '1 MB' }[tool]}${kind === 'prose' ? '' : ` ${kind}`}${isArguments ? ' as arguments' : ''}`
 
 const HOSTS: readonly HostKind[] = ['legacy', 'modern', 'http-sse', 'stdio']
 const SERVERS: readonly ServerKind[] = [...HOSTS, 'sse-reply']
 
-/** `stdio,stdio,t10k,dense`: host, server, size, kind. */
+/** `stdio,stdio,t10k,dense`: host, server, size, kind; then `arguments`, if the call carries it. */
 const walkOf = (text: string): Walk => {
-  const [host, server, tool, kind = 'prose', ...more] = text.split(',')
+  const [host, server, tool, kind = 'prose', as, ...more] = text.split(',')
   const found = {
     host: HOSTS.find((name) => name === host),
     server: SERVERS.find((name) => name === server),
     tool: (Object.keys(TOOLS) as ToolName[]).find((name) => name === tool),
     kind: PAYLOAD_KINDS.find((name) => name === kind),
   }
-  if (more.length > 0 || Object.values(found).includes(undefined))
+  if (more.length > 0 || (as ?? 'arguments') !== 'arguments' || Object.values(found).includes(undefined))
     throw new UsageError(
-      `--walk: expected HOST,SERVER,SIZE,KIND of ${HOSTS.join('|')}; ${SERVERS.join('|')}; ${Object.keys(TOOLS).join('|')}; ${PAYLOAD_KINDS.join('|')}; got ${text}`,
+      `--walk: expected HOST,SERVER,SIZE,KIND[,arguments] of ${HOSTS.join('|')}; ${SERVERS.join('|')}; ${Object.keys(TOOLS).join('|')}; ${PAYLOAD_KINDS.join('|')}; got ${text}`,
     )
-  return found as Walk
+  return { ...(found as Walk), isArguments: as !== undefined }
 }
 
 export interface Taken extends Breakdown {
@@ -57,14 +59,16 @@ export interface Taken extends Breakdown {
 const takeOne = async (
   stage: Stage,
   trunkline: Subject,
-  { host: hostKind, server, tool, kind }: Walk,
+  { host: hostKind, server, tool, kind, isArguments = false }: Walk,
   forMs: number,
 ): Promise<CpuProfile> => {
   // From its sources: in the bundle that is measured elsewhere nothing tells which room a function is of.
   const unbundled: Subject = { ...trunkline, command: (context) => trunkline.command({ ...context, main: 'src/main.ts' }) }
   const started = await stage.start(unbundled, [await stage.server(server)], hostKind === 'stdio', ['--inspect=127.0.0.1:0'])
   const host = stage.stack.use(await openHostOf(trunkline, started.reach, hostKind))
-  const ask = { tool: trunkline.prefix + toolOf(tool, kind), size: textSize(tool, kind) }
+  const ask = isArguments
+    ? { tool: `${trunkline.prefix}t100`, size: TOOLS.t100, carried: { tool, kind } }
+    : { tool: trunkline.prefix + toolOf(tool, kind), size: textSize(tool, kind) }
   const burst = (ms: number) => host.burst({ ask, inFlight: 32, forMs: ms, meter: () => 0 })
   await burst(forMs) // so that code is compiled
   const inspector = stage.stack.use(await openInspector(started.inspector!))
@@ -92,7 +96,7 @@ export const takeProfiles = async (
   return taken
 }
 
-const USAGE = `npm run profile -- [--out DIR] [--seconds N] [--walk HOST,SERVER,SIZE,KIND]
+const USAGE = `npm run profile -- [--out DIR] [--seconds N] [--walk HOST,SERVER,SIZE,KIND[,arguments]]
   Profiles the gateway under calls: ${WALKS.map(nameOf).join('; ')}.
   --out        where each goes as .svg (flame graph), .folded (stacks) and .cpuprofile (DevTools); .profile by default
   --seconds    how long each is watched, after as long to warm up; 5 by default
