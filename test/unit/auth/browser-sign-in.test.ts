@@ -62,6 +62,8 @@ test('a good one names the caller as access tokens do, for a code with its verif
   const { asked, forms, finish } = await returning({})
   expect(await finish()).toBe(PRINCIPAL)
   expect(asked.get('code_challenge_method')).toBe('S256')
+  // Some providers refuse the parameter.
+  expect(asked.has('resource')).toBe(false)
   expect(forms[0]?.get('code_verifier')).toMatch(/^[\w-]{43}$/)
   expect(await (await returning({ aud: ['trunkline', 'other'], azp: 'trunkline' })).finish()).toBe(PRINCIPAL)
 })

@@ -190,6 +190,14 @@ test.each<[text: string, members: readonly (readonly [name: string, chars: numbe
   expect(read && [...read]).toEqual(members)
 })
 
+test('T-20 members of arguments are names that a rule looks up, and those of claims are none', () => {
+  const { names } = compile(
+    'caller.claims.Team.Name == "a" && call.arguments.rows[0].path == "b" && caller["claims"]["Owner"] == "c"',
+  )
+  expect([...names].toSorted()).toEqual(expect.arrayContaining(['path', 'rows']) as unknown)
+  expect([...names]).not.toContain('Name')
+})
+
 test('T-20 a name that a rule compares a member with is one of the names it looks up', () => {
   expect([...compile('call.arguments.?from.orValue("x") in ["y"]').names].toSorted()).toEqual(['from', 'x', 'y'])
 })

@@ -94,6 +94,11 @@ test('T-20 arguments that cannot be judged are denied after others that were lon
   expect(decide(policy, judged(FACTS), `{${long}}`)).toBe('allow')
 })
 
+test('what a list shows depends on the time where a rule does', () => {
+  expect(policyOf('request.time < timestamp("2000-01-01T00:00:00Z")').mayAllow(judged(FACTS))).toBe('default')
+  expect(policyOf('request.time > timestamp("2000-01-01T00:00:00Z")').mayAllow(judged(FACTS))).toBe(true)
+})
+
 test('arguments that no rule reads are not asked for', () => {
   const policy = policyOf('call.original == "pay"')
   const asked = (): never => {

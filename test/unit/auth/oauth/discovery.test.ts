@@ -1,7 +1,7 @@
 /** Which authorization server speaks for a server, and who we are to it: asked in order, believed only where it names itself. */
 import { describe, expect, test } from 'vitest'
 import type { Reach } from '../../../../src/auth/oauth/addresses.ts'
-import { discover } from '../../../../src/auth/oauth/discovery.ts'
+import { canonicalUri, discover } from '../../../../src/auth/oauth/discovery.ts'
 import type { Provider } from '../../../../src/auth/oauth/discovery.ts'
 import { clientFor, scopeRefused } from '../../../../src/auth/oauth/registration.ts'
 import type { SignInOptions } from '../../../../src/auth/oauth/options.ts'
@@ -225,4 +225,40 @@ describe('B246 B247 the scopes of a registration', () => {
     await expect(clientFor('read')).rejects.toThrow('did not register us (HTTP 400)')
     await expect(clientFor(undefined)).rejects.toThrow('did not register us (HTTP 400)')
   })
+})
+
+test.each([
+  ['https://ann:secret@mcp.example/mcp#top', 'https://mcp.example/mcp'],
+  ['https://:secret@mcp.example/', 'https://mcp.example'],
+  ['https://mcp.example/?x=1', 'https://mcp.example/?x=1'],
+])('T-14 the name of the resource %s is %s, without a credential', (url, name) => {
+  expect(canonicalUri(new URL(url))).toBe(name)
+})
+
+test.each([
+  ['does not say how clients authenticate', undefined, 'client_secret_basic'],
+  ['takes public clients', ['client_secret_basic', 'none'], 'none'],
+  ['takes a secret in the form', ['private_key_jwt', 'client_secret_post'], 'client_secret_post'],
+  ['takes nothing that a registered client can do', ['tls_client_auth'], 'none'],
+])('a client that registers at a server that %s', async (_what, methods, expected) => {
+  let said: unknown
+  const pages = {
+    [`${RESOURCE}/team/mcp`]: resourcePage(),
+    [AT_INSERTED]: issuerPage({ registration_endpoint: `${ISSUER}/register`, token_endpoint_auth_methods_supported: methods }),
+  }
+  await clientFor({
+    provider: await find(pages),
+    options: { mode: 'user', perUser: true, client: undefined, clientDocument: undefined, scopes: undefined, isPrivate: false },
+    redirectUri: 'http://127.0.0.1:9/connect/callback',
+    document: undefined,
+    scope: undefined,
+    reach: REACH,
+    fetch: async ({ body }) => {
+      said = JSON.parse(body ?? '')
+      return { status: 201, text: JSON.stringify({ client_id: 'one' }) }
+    },
+    store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] })),
+    now: () => 0,
+  })
+  expect(said).toMatchObject({ token_endpoint_auth_method: expected })
 })
