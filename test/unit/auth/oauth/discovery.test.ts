@@ -257,7 +257,7 @@ test.each([
       said = JSON.parse(body ?? '')
       return { status: 201, text: JSON.stringify({ client_id: 'one' }) }
     },
-    store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] })),
+    store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] }), undefined, () => {}),
     now: () => 0,
   })
   expect(said).toMatchObject({ token_endpoint_auth_method: expected })

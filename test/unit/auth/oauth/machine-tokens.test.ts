@@ -28,7 +28,7 @@ const scene = () => {
         : METADATA
       return { status: 200, text: JSON.stringify(answer) }
     },
-    store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] })),
+    store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] }), undefined, () => {}),
     now: () => clock.nowMs,
     subject: () => 'token of the caller',
     subjectRefused: () => {},
@@ -64,7 +64,7 @@ test('B247 a server may ask for more scopes as often again once it has refused a
   const { environment } = scene()
   const credential = new MachineCredential(SERVER, { ...OPTIONS, mode: 'client' }, environment)
   await credential.ready()
-  const refuse = (status: number): Promise<void> =>
+  const refuse = (status: 401 | 403): Promise<void> =>
     credential.renew({ used: credential.bearer.value, status, challenge: undefined })
   const stepsUntilRefused = async (): Promise<number> => {
     for (let steps = 0; steps < 10; steps++) {
