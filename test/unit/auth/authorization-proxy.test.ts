@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { AuthorizationProxy } from '../../../src/auth/inbound/authorization-proxy.ts'
 import { HostClients } from '../../../src/auth/inbound/host-clients.ts'
 import { Seal } from '../../../src/auth/seal.ts'
+import type { Purpose } from '../../../src/auth/seal.ts'
 import { oauthOf } from '../../support/credentials.ts'
 
 const ISSUER = 'https://idp.example.com'
@@ -15,6 +16,7 @@ const METADATA = {
   token_endpoint: `${ISSUER}/token`,
   response_types_supported: ['code'],
 }
+const CODE: Purpose<{ c: string; r: string; p: string; k: string }> = 'oauth code'
 const seal = new Seal({ keys: [Buffer.alloc(32, 7)] })
 
 /** A host redeems a good code; the provider answers the grant with this. */
@@ -26,7 +28,7 @@ const redeemed = async (status: number, answer: object) => {
   const clock = { wallMs: () => 0, monotonicMs: () => 0 }
   const proxy = new AuthorizationProxy(oauth!, oauth!.client!, seal, fetch, clock)
   const p = createHash('sha256').update(VERIFIER).digest('base64url')
-  const code = seal.seal('oauth code' as never, { c: 'host', r: 'http://127.0.0.1:9/callback', p, k: 'of the provider' } as never)
+  const code = seal.seal(CODE, { c: 'host', r: 'http://127.0.0.1:9/callback', p, k: 'of the provider' })
   const form = {
     grant_type: 'authorization_code',
     client_id: 'host',
