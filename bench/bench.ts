@@ -221,6 +221,7 @@ const measure = async (values: Values): Promise<Report> => {
     others,
     isBusy: others > MAX_OTHERS * cpus().length,
     minutes: (ended.atMs - started.atMs) / 60_000,
+    refaults: ended.refaults - started.refaults,
   }
   const ran = subjects.filter(({ name }) => stage.commands.has(name))
   return {

@@ -64,6 +64,8 @@ export interface MachineTime {
   /** CPU used by everything on the machine, what its host took away from it included; and by this process and all it has started. s */
   readonly all: number
   readonly own: number
+  /** Pages that had been taken from programs which did not run, and were read again. */
+  readonly refaults: number
 }
 
 export const machineTime = (): MachineTime => {
@@ -71,8 +73,11 @@ export const machineTime = (): MachineTime => {
   // user, nice, system, idle, iowait, irq, softirq, steal
   const used = [0, 1, 2, 7].reduce((sum, at) => sum + (fields[at] ?? 0), 0)
   const own = descendants(process.pid).reduce((sum, pid) => sum + secondsOf(pid), 0)
-  return { atMs: performance.now(), all: used / TICKS, own }
+  return { atMs: performance.now(), all: used / TICKS, own, refaults: refaults() }
 }
+
+const refaults = (): number =>
+  [...read('/proc/vmstat').matchAll(/^workingset_refault_\w+ (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0)
 
 /** Cores that others used from `before` to `after`, on average. */
 export const othersBetween = (before: MachineTime, after: MachineTime): number =>

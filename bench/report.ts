@@ -49,6 +49,8 @@ export interface Load {
   readonly isBusy: boolean
   /** How long the run took. */
   readonly minutes: number
+  /** Pages that the machine took from processes while they had no turn, and that were read again in their bursts. */
+  readonly refaults?: number
 }
 
 export const machine = (): Report['machine'] => ({ cores: cpus().length, cpu: cpus()[0]?.model ?? 'unknown', kernel: release() })
@@ -209,9 +211,16 @@ others. CPU time of the thread in the longest turn, the last one with the whole 
 /** Rounds that were done, which a run of limited time may have cut. */
 const roundsOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(({ cpuByRound }) => cpuByRound.length))
 
-const loadText = ({ before, after, others, isBusy, minutes }: Load): string =>
+const loadText = ({ before, after, others, isBusy, minutes, refaults = 0 }: Load): string =>
   `The run took ${minutes.toFixed(1)} minutes. Load average of the minute before it ${before.toFixed(2)}, at its end ${after.toFixed(2)} (its own processes included); other
-processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.`
+processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.${refaults > REFAULTS_PER_MINUTE * minutes ? `\n${takenText(refaults)}` : ''}`
+
+/** From here on they are seen in what is short. */
+const REFAULTS_PER_MINUTE = 1_000
+
+const takenText = (refaults: number): string =>
+  `The machine took ${refaults} pages of 4 KB from processes that had no turn, and they were read again in their bursts: that is CPU time, too, and it weighs most on what is
+short, and on the larger program. Compare sections that measure one process.`
 
 const againText = ({ again = [] }: Report): string =>
   again
