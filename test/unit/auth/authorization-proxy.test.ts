@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { AuthorizationProxy } from '../../../src/auth/inbound/authorization-proxy.ts'
 import { HostClients } from '../../../src/auth/inbound/host-clients.ts'
+import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
 import { Seal } from '../../../src/auth/seal.ts'
 import type { Purpose } from '../../../src/auth/seal.ts'
 import { oauthOf } from '../../support/credentials.ts'
@@ -19,14 +20,17 @@ const METADATA = {
 const CODE: Purpose<{ c: string; r: string; p: string; k: string }> = 'oauth code'
 const seal = new Seal({ keys: [Buffer.alloc(32, 7)] })
 
+const proxyAt = (audience: string, fetch: Fetch): AuthorizationProxy => {
+  const client = { id: 'trunkline', secret: 's', privateKey: undefined, algorithm: '' }
+  const { oauth } = oauthOf({ issuer: ISSUER }, audience, { client: { client, scopes: undefined, sendsResource: true } })
+  return new AuthorizationProxy(oauth!, oauth!.client!, seal, fetch, { wallMs: () => 0, monotonicMs: () => 0 })
+}
+
 /** A host redeems a good code; the provider answers the grant with this. */
 const redeemed = async (status: number, answer: object) => {
-  const client = { id: 'trunkline', secret: 's', privateKey: undefined, algorithm: '' }
-  const { oauth } = oauthOf({ issuer: ISSUER }, `${ORIGIN}/mcp`, { client: { client, scopes: undefined, sendsResource: true } })
-  const fetch = async ({ url }: { url: string }) =>
-    url.endsWith('/token') ? { status, text: JSON.stringify(answer) } : { status: 200, text: JSON.stringify(METADATA) }
-  const clock = { wallMs: () => 0, monotonicMs: () => 0 }
-  const proxy = new AuthorizationProxy(oauth!, oauth!.client!, seal, fetch, clock)
+  const proxy = proxyAt(`${ORIGIN}/mcp`, async ({ url }) =>
+    url.endsWith('/token') ? { status, text: JSON.stringify(answer) } : { status: 200, text: JSON.stringify(METADATA) },
+  )
   const p = createHash('sha256').update(VERIFIER).digest('base64url')
   const code = seal.seal(CODE, { c: 'host', r: 'http://127.0.0.1:9/callback', p, k: 'of the provider' })
   const form = {
@@ -64,4 +68,15 @@ test('a metadata document of a host is read again after five minutes', async () 
     return reads
   }
   expect([await readsAt(0), await readsAt(299_999), await readsAt(300_000)]).toEqual([1, 1, 2])
+})
+
+test.each([
+  [ORIGIN, 'public'],
+  ['http://127.0.0.1:4000', 'loopback'],
+  ['http://localhost:4000', 'loopback'],
+])('T-09 for a gateway at %s metadata documents of hosts lie at %s addresses', async (origin, expected) => {
+  const reaches: unknown[] = []
+  const proxy = proxyAt(`${origin}/mcp`, async ({ reach }) => (reaches.push(reach), { status: 404, text: '' }))
+  expect(await proxy.clients.find('https://host.example/client')).toBeUndefined()
+  expect(reaches).toEqual([expected])
 })

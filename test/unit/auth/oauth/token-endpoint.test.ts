@@ -84,3 +84,24 @@ test.each([
   expect(error).toBeInstanceOf(Error)
   expect(error).not.toBeInstanceOf(GrantRefused)
 })
+
+test.each<[said: unknown, expiresAt: number | undefined]>([
+  [60, 61_000],
+  ['60', 61_000],
+  [0, undefined],
+  ['0', undefined],
+  [-1, undefined],
+  ['soon', undefined],
+  [[60], undefined],
+  [null, undefined],
+])('a token whose expires_in is %j ends at %s ms', async (said, expiresAt) => {
+  const tokens = await requestTokens({
+    provider: { issuer: 'https://as.test', tokenEndpoint: 'https://as.test/token', tokenAuth: undefined },
+    client: client({}),
+    params: { grant_type: 'authorization_code', code: 'c' },
+    reach: 'public',
+    fetch: async () => ({ status: 200, text: JSON.stringify({ access_token: 't', token_type: 'Bearer', expires_in: said }) }),
+    now: () => 1_000,
+  })
+  expect(tokens.expiresAt).toBe(expiresAt)
+})
