@@ -16,7 +16,7 @@ export interface Setting {
   readonly path: string
   /** As it is written; `***`: it may be a secret. */
   readonly value: string
-  /** `/work/trunkline.yaml:31:7` */
+  /** `/srv/trunkline.yaml:31:7` */
   readonly place: string
 }
 
