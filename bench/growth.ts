@@ -3,6 +3,7 @@
  * once. A second process that does not grow has a burst beside each of the first, so that what the machine does meanwhile cancels out.
  */
 import type { Deadline } from './budget.ts'
+import { callMicros, IN_FLIGHT } from './call-cost.ts'
 import { cpuMicros, processTree } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
 import { type Effort, figure, type Figure } from './figures.ts'
@@ -17,7 +18,6 @@ import type { Place, Subject } from './subjects.ts'
 export const SECTION = 'growth in one process'
 const MIB = 1024 * 1024
 const ROUNDS = 5
-const IN_FLIGHT = 32
 /** Servers among which many calls at once are shared out: one of them takes 256. */
 const AMONG = 8
 /** One at a time, some, and so many that each is of another session. */
@@ -46,20 +46,6 @@ const startGrower = async (stage: Stage, trunkline: Subject, servers: readonly P
   return { ...started, host, serve }
 }
 
-const callMicros = async ({ host, pid }: Grower, tool: string, forMs: number, calls?: number): Promise<number> => {
-  const meter = () => cpuMicros(processTree(pid))
-  const limit = calls === undefined ? {} : { calls }
-  const { used, latencies, bad, firstBad } = await host.burst({
-    ask: { tool, size: TOOLS.t100 },
-    inFlight: IN_FLIGHT,
-    forMs,
-    meter,
-    ...limit,
-  })
-  if (bad > 0) throw new Error(`${bad} bad replies while it grows\n${firstBad}`)
-  return used / latencies.length
-}
-
 const median = (values: readonly number[]): number => values.toSorted((one, other) => one - other)[values.length >> 1]!
 
 /** CPU of a call before and after `grow`, and the heap it added. */
@@ -73,7 +59,7 @@ const grown = async (
 ): Promise<readonly Figure[]> => {
   const grower = await startGrower(stage, trunkline, before)
   const still = await startGrower(stage, trunkline, before)
-  const tool = `${trunkline.prefix}t100`
+  const tool = { tool: `${trunkline.prefix}t100`, size: 't100' } as const
   await using inspector = await openInspector(grower.inspector!)
   const pairs = async () => {
     for (const one of [grower, still]) await callMicros(one, tool, 10 * effort.warmUpMs, effort.warmUpCalls)
