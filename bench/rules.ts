@@ -88,7 +88,7 @@ export const rules = async (
     const found = { true: new Map<ToolName, number>(), false: new Map<ToolName, number>() }
     for (const rules of round++ % 4 < 2 ? [true, false] : [false, true]) {
       await gateway.have(rules)
-      await burst(gateway, 't100', 10 * effort.warmUpMs, effort.warmUpCalls / 4)
+      await burst(gateway, 't100', 10 * effort.warmUpMs, effort.warmUpCalls)
       for (const tool of SIZES) found[`${rules}`].set(tool, await burst(gateway, tool, LONGER * effort.forMs))
     }
     return found
