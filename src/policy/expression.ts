@@ -24,8 +24,8 @@ export const MAX_ROUNDS = 100_000
 const MAX_LOOP_MS = 250
 const ROUNDS_PER_LOOK = 16
 const TOO_LONG = `its loops take more than ${MAX_ROUNDS} rounds or ${MAX_LOOP_MS} ms for what this call brings`
-/** Patterns that are not constants, kept compiled. */
-const MAX_PATTERNS = 100
+/** Patterns that calls bring, kept compiled. */
+export const MAX_PATTERNS = 100
 const MAX_PATTERN_CHARS = 1_000
 
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
@@ -66,6 +66,8 @@ export class EvaluationFailed extends Error {
 
 /** Compiles expressions. What it keeps belongs to the policy it was made for. */
 export class Expressions {
+  /** Those that expressions hold as constants, which no call can displace. */
+  readonly #constants = new Map<string, RE2JS>()
   readonly #patterns = new Map<string, RE2JS>()
   readonly #written: Environment
   readonly #evaluated: Environment
@@ -100,8 +102,9 @@ export class Expressions {
     if (found.loopDepth > MAX_LOOP_DEPTH)
       return { fault: `has loops inside of loops, ${found.loopDepth} deep (at most ${MAX_LOOP_DEPTH})`, at: 0 }
     for (const { pattern, at } of found.patterns) {
-      const fault = this.#faultOfPattern(pattern)
-      if (fault !== undefined) return { fault, at }
+      const compiled = compiledPattern(pattern)
+      if (typeof compiled === 'string') return { fault: compiled, at }
+      this.#constants.set(pattern, compiled)
     }
     const run = this.#evaluated.parse(bounded(found))
     if (!isBounded(run.ast) || !run.check().valid) return { fault: 'is written in a form that cannot be bounded', at: 0 }
@@ -146,24 +149,23 @@ export class Expressions {
   }
 
   #pattern(pattern: string): RE2JS {
-    let compiled = this.#patterns.get(pattern)
-    if (compiled !== undefined) return compiled
-    const fault = this.#faultOfPattern(pattern)
-    if (fault !== undefined) throw new EvaluationFailed(fault)
-    compiled = RE2JS.compile(pattern)
+    const known = this.#constants.get(pattern) ?? this.#patterns.get(pattern)
+    if (known !== undefined) return known
+    const compiled = compiledPattern(pattern)
+    if (typeof compiled === 'string') throw new EvaluationFailed(compiled)
     if (this.#patterns.size >= MAX_PATTERNS) this.#patterns.clear()
     this.#patterns.set(pattern, compiled)
     return compiled
   }
+}
 
-  #faultOfPattern(pattern: string): string | undefined {
-    if (pattern.length > MAX_PATTERN_CHARS) return `a regular expression is longer than ${MAX_PATTERN_CHARS} characters`
-    try {
-      RE2JS.compile(pattern)
-      return undefined
-    } catch (error) {
-      return `${JSON.stringify(pattern)} is no regular expression of RE2 (${asError(error).message})`
-    }
+/** A text: why it is no pattern. */
+const compiledPattern = (pattern: string): RE2JS | string => {
+  if (pattern.length > MAX_PATTERN_CHARS) return `a regular expression is longer than ${MAX_PATTERN_CHARS} characters`
+  try {
+    return RE2JS.compile(pattern)
+  } catch (error) {
+    return `${JSON.stringify(pattern)} is no regular expression of RE2 (${asError(error).message})`
   }
 }
 

@@ -207,7 +207,6 @@ export class Policy {
     let place = this.#kept.get(entry)
     if (place === undefined) this.#kept.set(entry, (place = { byCaller: new Map(), latest: undefined }))
     place.byCaller.set(key, made)
-    place.latest = made
     return made.remaining
   }
 

@@ -205,6 +205,37 @@ describe('a service that', () => {
       expect(gateway.fake('a').all('tools/call')).toHaveLength(onFailure === 'allow' ? 1 : 0)
     }
   })
+
+  test.each(SICK)('%s shows no list, or all of it where the file says so', async (what, answer) => {
+    await using service = await startService(answer)
+    for (const [onFailure, shown] of [
+      ['deny', 0],
+      ['allow', 2],
+    ] as const) {
+      const timeoutMs = what.startsWith('hangs') ? 200 : 30_000
+      await using gateway = await start(service.url, { timeoutMs, onFailure, lists: true })
+      await using host = await modernHttp.connect(gateway)
+      expect((await host.call('tools/list'))['tools']).toHaveLength(shown)
+    }
+  })
+
+  test.each(SICK)(
+    '%s when it is asked about a result has it withheld, or passed on where the file says so',
+    async (what, answer) => {
+      await using service = await startService((input, response) => (input.result === undefined ? true : answer(input, response)))
+      for (const [onFailure, text] of [
+        ['deny', 'the result is withheld by policy: the policy service does not answer'],
+        ['allow', '{}'],
+      ] as const) {
+        // The first question must be answered in time on a busy machine, too.
+        const timeoutMs = what.startsWith('hangs') ? 2_000 : 30_000
+        await using gateway = await start(service.url, { timeoutMs, onFailure, replaces: ['results'] })
+        await using host = await modernHttp.connect(gateway)
+        expect(textOf(await pay(host))).toBe(text)
+        expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+      }
+    },
+  )
 })
 
 test('an answer is kept as long as it says, for the same question alone', async () => {

@@ -1,6 +1,7 @@
 /** Expressions in CEL: what is refused when they are read, what they see, and that no input makes them slow. */
-import { describe, expect, test } from 'vitest'
-import { EvaluationFailed, Expressions } from '../../../src/policy/expression.ts'
+import { RE2JS } from 're2js'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { EvaluationFailed, Expressions, MAX_PATTERNS } from '../../../src/policy/expression.ts'
 import { MAX_EXPRESSION_CHARS } from '../../../src/policy/options.ts'
 import { PolicyAnnotations, PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from '../../../src/policy/subject.ts'
 import type { Maybe, Subject } from '../../../src/policy/subject.ts'
@@ -72,6 +73,10 @@ test.each<[text: string, expected: boolean]>([
   ['call.arguments.?missing.orValue("none") == "none" && !has(call.arguments.missing)', true],
   ['call.arguments["with-dash"] == true', true],
   ['caller.claims.constructor == 1 || true', true],
+  // Methods with two arguments, the first of which is a name: they are no loops.
+  ['caller.claims.groups.exists(g, "a dev".indexOf(g, 0) == 2)', true],
+  ['caller.claims.groups.exists(g, "x".indexOf(g, "xx".indexOf(g, "xxx".indexOf(g, 0) + 1) + 1) == -1)', true],
+  ['call.name.substring(1, 3) == "__"', true],
 ])('%s is %s', (text, expected) => {
   const claims = { groups: ['dev', 'ops'] }
   const args = { amount: 250, deep: { list: ['a', 'b'] }, 'with-dash': true }
@@ -130,6 +135,32 @@ describe('input that would be slow', () => {
     expect(evaluate('call.arguments.text.matches("^(a+)+$")', { args })).toBe(false)
     expect(() => evaluate('call.name.matches(call.arguments.text)', { args })).toThrow(/longer than 1000 characters/)
     expect(() => evaluate('call.name.matches(call.arguments.text)', { args: { text: '(' } })).toThrow(/no regular expression/)
+  })
+})
+
+describe('regular expressions', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  test('that are constants are compiled when the expression is, and never again', () => {
+    const spy = vi.spyOn(RE2JS, 'compile')
+    const expression = compile('call.name.matches("^a__")')
+    expect(spy).toHaveBeenCalledTimes(1)
+    for (let times = 0; times < 3; times++) expect(expression.evaluate(subject())).toBe(true)
+    expect(spy).toHaveBeenCalledTimes(1)
+  })
+
+  test(`that calls bring are kept compiled, ${MAX_PATTERNS} of them`, () => {
+    const spy = vi.spyOn(RE2JS, 'compile')
+    const expression = compile('call.name.matches(call.arguments.pattern)')
+    /** How many of the patterns up to `end` had to be compiled. */
+    const compiled = (end: number): number => {
+      spy.mockClear()
+      for (let at = 0; at < end; at++) expression.evaluate(subject({ args: { pattern: `x{${at}}` } }))
+      return spy.mock.calls.length
+    }
+    expect([compiled(MAX_PATTERNS), compiled(MAX_PATTERNS)]).toEqual([MAX_PATTERNS, 0])
+    // One more drops them all.
+    expect([compiled(MAX_PATTERNS + 1), compiled(2)]).toEqual([1, 2])
   })
 })
 

@@ -106,3 +106,48 @@ test('arguments that no rule reads are not asked for', () => {
   }
   expect(policy.judge(judged(FACTS), asked).decision).toBe('allow')
 })
+
+/** For each call in turn, how often the rules were evaluated: each time they read the annotations once. */
+const evaluations = (policy: Policy, calls: readonly Judged[]): readonly number[] =>
+  calls.map((call) => {
+    let count = 0
+    const annotations = (): PolicyAnnotations => (count++, new PolicyAnnotations(() => true))
+    decide(policy, { ...call, annotations })
+    return count
+  })
+
+test('what was decided of a caller holds for the same facts in another object', () => {
+  const policy = policyOf('call.annotations.readOnlyHint && "dev" in caller.claims.groups && request.host == "editor"')
+  expect(evaluations(policy, [judged(FACTS), judged({ ...FACTS }), judged({ ...FACTS, scopes: [...FACTS.scopes] })])).toEqual([
+    1, 0, 0,
+  ])
+})
+
+const OTHERS: readonly (readonly [what: string, when: string, other: CallerFacts])[] = [
+  ['address', 'request.address != ""', { ...FACTS, address: '10.0.0.8' }],
+  ['host', 'request.host != ""', { ...FACTS, host: 'other' }],
+  ['scope', '"mcp:connect" in caller.scopes', { ...FACTS, scopes: ['mcp:connect', 'mcp:more'] }],
+]
+
+test.each(OTHERS)('two callers of another %s are evaluated once each, in whatever order they call', (_what, when, other) => {
+  const policy = policyOf(`call.annotations.readOnlyHint && ${when}`)
+  const calls = [FACTS, other, FACTS, other].map((facts) => judged(facts))
+  expect(evaluations(policy, calls)).toEqual([1, 1, 0, 0])
+})
+
+test.each(OTHERS)('a caller of another %s is evaluated again only where a rule reads it', (_what, _when, other) => {
+  const policy = policyOf('call.annotations.readOnlyHint')
+  const bob = judged(FACTS, { caller: { ...judged(FACTS).caller, principal: 'bob' } })
+  expect(evaluations(policy, [judged(FACTS), bob, judged(other)])).toEqual([1, 1, 0])
+})
+
+test('members of the arguments that no rule names decide nothing, and are not judged', () => {
+  expect(decide(policyOf('call.arguments.amount < 10.0'), judged(FACTS), '{"amount":5,"x":{"y":1,"y":2}}')).toBe('allow')
+})
+
+test('T-20 a rule about "__proto__" reads that member, and no rule reads what it holds as members of the arguments', () => {
+  const args = '{"__proto__":{"path":"/etc"}}'
+  expect(decide(policyOf('call.arguments["__proto__"].path == "/etc"'), judged(FACTS), args)).toBe('allow')
+  const both = policyOf('has(call.arguments.__proto__) && call.arguments.?path.orValue("") == "/etc"')
+  expect(decide(both, judged(FACTS), args)).toBe('deny')
+})
