@@ -66,10 +66,9 @@ import { sealKeys } from './seal-key.ts'
 import { HttpClients } from './transport/http1/client/http-clients.ts'
 import { createLauncher } from './transport/process/launcher.ts'
 import { sweep } from './transport/process/pid-sweep.ts'
-import { VERSION } from './version.ts'
+import { USER_AGENT, VERSION } from './version.ts'
 
 const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
-const USER_AGENT = `${IDENTITY.name}/${VERSION}`
 
 /** Rejects with the system's error where an address cannot be bound, and with `NoEndpoint` where the pipe's path names nothing. */
 export const startGateway = async (configuration: Configuration, environment: RuntimeEnvironment): Promise<Running> => {

@@ -69,19 +69,20 @@ export interface AuthorizationServer extends AsyncDisposable {
   sign(claims: JWTPayload, header?: Partial<JWTHeaderParameters>, key?: KeyObject): Promise<string>
   /** From now on signs with another key; only that one is published. */
   rotate(): void
-  /** From now on every request is answered 503, or again as it should be. */
-  fail(isFailing: boolean): void
+  /** From now on every request is answered 503, or none at all (`silent`), or again as it should be. */
+  fail(isFailing: boolean | 'silent'): void
 }
 
 const DEFAULT_SCOPES = ['mcp:connect', 'mcp:a', 'mcp:a:write', 'mcp:b', 'mcp:b:write', 'mcp:c', 'mcp:d']
 
 export const startAuthorizationServer = async (options: AuthorizationServerOptions = {}): Promise<AuthorizationServer> => {
   const requests = new Journal<string>()
-  let isFailing = false
+  let isFailing: boolean | 'silent' = false
   let key = makeKey()
   let handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end()
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${(request.url ?? '').replace(/\?.*/, '')}`)
+    if (isFailing === 'silent') return
     if (isFailing) response.writeHead(503).end()
     else handle(request, response)
   })

@@ -35,8 +35,8 @@ export class FakeIssuer implements AsyncDisposable {
   refuses: (params: URLSearchParams) => boolean = () => false
   /** What it answers then. */
   refusal: Readonly<Record<string, string>> = { error: 'invalid_request' }
-  /** Token requests are answered with this status and nothing else. */
-  away: number | undefined
+  /** Token requests are answered with this status and nothing else; `silent`: no request is answered at all. */
+  away: number | 'silent' | undefined
   readonly #server: Server
   readonly #options: FakeIssuerOptions
   readonly #codes = new Map<string, { challenge: string; redirect: string; grant: Grant }>()
@@ -56,6 +56,7 @@ export class FakeIssuer implements AsyncDisposable {
     const issuer = new FakeIssuer(server, options)
     server.on('request', (request, response) => {
       void bodyOf(request).then((body) => {
+        if (issuer.away === 'silent') return
         if (issuer.away !== undefined && request.url === '/token') {
           response.writeHead(issuer.away).end()
           return

@@ -54,6 +54,8 @@ const CODE_MS = 60_000
 const MAX_PENDING = 64
 /** Provider metadata is read again after it. */
 const PROVIDER_MS = 600_000
+/** Until a provider that could not be reached is asked again, where it is known what it said before. */
+const RETRY_MS = 30_000
 const MAX_PARAM = 2_048
 /** Of [RFC 7636] 4.1 and 4.2. */
 const CHALLENGE = /^[\w-]{43}$/
@@ -67,6 +69,7 @@ export class AuthorizationProxy {
   readonly #fetch: Fetch
   readonly #clock: Clock
   #provider: { readonly value: Provider; readonly untilMs: number } | undefined
+  #discovering: Promise<Provider> | undefined
   #pending = 0
 
   constructor(options: ResourceServerOptions, client: ClientAtIssuer, seal: Seal, fetch: Fetch, clock: Clock) {
@@ -259,13 +262,25 @@ export class AuthorizationProxy {
     return resource === origin || resource.startsWith(`${origin}/`)
   }
 
-  async #providerNow(): Promise<Provider> {
-    const nowMs = this.#clock.monotonicMs()
-    if (this.#provider !== undefined && this.#provider.untilMs > nowMs) return this.#provider.value
+  #providerNow(): Promise<Provider> {
+    if (this.#provider !== undefined && this.#provider.untilMs > this.#clock.monotonicMs())
+      return Promise.resolve(this.#provider.value)
+    return (this.#discovering ??= this.#discover().finally(() => (this.#discovering = undefined)))
+  }
+
+  /** Rejects with `Failure`. While the provider cannot be reached, what it said before holds. */
+  async #discover(): Promise<Provider> {
     const reach = reachOfIssuer(this.#options)
-    const value = await discoverIssuer(this.#options.issuer, '', { reach, fetch: this.#fetch })
-    this.#provider = { value, untilMs: nowMs + PROVIDER_MS }
-    return value
+    try {
+      const value = await discoverIssuer(this.#options.issuer, '', { reach, fetch: this.#fetch })
+      this.#provider = { value, untilMs: this.#clock.monotonicMs() + PROVIDER_MS }
+      return value
+    } catch (error) {
+      const isAway = error instanceof Failure && error.kind === 'unreachable'
+      if (!isAway || this.#provider === undefined) throw error
+      this.#provider = { ...this.#provider, untilMs: this.#clock.monotonicMs() + RETRY_MS }
+      return this.#provider.value
+    }
   }
 }
 

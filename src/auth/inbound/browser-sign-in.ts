@@ -15,17 +15,16 @@ import type { Journey } from '../oauth/authorization.ts'
 import { discoverIssuer } from '../oauth/discovery.ts'
 import { reachOfIssuer } from '../oauth/environment.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
-import { requestGrant } from '../oauth/token-endpoint.ts'
+import { GrantRefused, requestGrant } from '../oauth/token-endpoint.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { SKEW_MS } from './claims.ts'
 import type { Claims } from './claim-value.ts'
 import { issuersOf } from './inbound-options.ts'
 import type { ClientAtIssuer, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
-import { Issuer } from './issuer.ts'
+import { Issuer, IssuerUnreachable, readKeys } from './issuer.ts'
 import { KeySet } from './key-set.ts'
 import { principalOfClaims } from './principal.ts'
 import { ALGORITHMS } from './jwt.ts'
-import { readKeys } from './resource-server.ts'
 import type { Clock } from './resource-server.ts'
 import { sentenceOf } from '../refusal.ts'
 
@@ -87,7 +86,7 @@ export class BrowserSignIn {
       fetch: this.#fetch,
       now: this.#clock.wallMs,
     }).catch((error: unknown) => {
-      throw refused(`no identity: ${asError(error).message}`, error)
+      throw error instanceof GrantRefused ? refused(`no identity: ${error.message}`, error) : away('no identity', error)
     })
     const idToken = grant['id_token']
     if (typeof idToken !== 'string') throw refused(`${this.issuer} sent no ID token: it must be an OpenID provider`)
@@ -104,6 +103,7 @@ export class BrowserSignIn {
       const { payload } = await compactVerify(idToken, this.#keys.find, { algorithms: ALGORITHMS })
       return parseJsonObject(Buffer.from(payload).toString()) ?? {}
     } catch (error) {
+      if (error instanceof IssuerUnreachable) throw away('the ID token cannot be verified now', error)
       throw refused(`the ID token cannot be verified: ${asError(error).message}`, error)
     }
   }
@@ -149,3 +149,7 @@ const issuerOf = (principal: string): string | undefined => {
 }
 
 const refused = (message: string, cause?: unknown): Failure => new Failure('auth_required', message, { executed: 'no' }, cause)
+
+/** The issuer cannot be asked now: nothing is said about the person. */
+const away = (message: string, cause: unknown): Failure =>
+  new Failure('unreachable', `${message}: ${asError(cause).message}`, { executed: 'no', retryable: true }, cause)

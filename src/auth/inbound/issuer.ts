@@ -4,16 +4,31 @@
  * names elsewhere may not (BRIDGING 6.2.9).
  */
 import { asError } from '../../values/as-error.ts'
-import { memberOf } from '../../values/json-object.ts'
+import { memberOf, parseJsonObject } from '../../values/json-object.ts'
 import type { Reach } from '../oauth/addresses.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
+import { AnswerTimeout } from '../oauth/safe-fetch.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
+import type { IssuerOptions } from './inbound-options.ts'
 
 /** The authorization server cannot be asked now: nothing is said about the token. */
 export class IssuerUnreachable extends Error {
-  constructor(message: string, cause?: unknown) {
+  /** What an operator can do about it. */
+  readonly remedy: string
+
+  constructor(message: string, cause?: unknown, remedy = remedyOf(cause)) {
     super(message, { cause })
     this.name = 'IssuerUnreachable'
+    this.remedy = remedy
+  }
+}
+
+/** It answered, and not with what was asked for. */
+class Unexpected extends Error {
+  readonly remedy: string
+  constructor(message: string, remedy: string) {
+    super(message)
+    this.remedy = remedy
   }
 }
 
@@ -66,20 +81,27 @@ export class Issuer {
         ...(headers !== undefined && { headers }),
       })
       if (status === 200) return text
-      throw new Error(`${URL.parse(url)?.origin}: answered ${status}`)
+      const isAway = status >= 500 || status === 429
+      throw new Unexpected(`${withoutQuery(url)} answered HTTP ${status}`, isAway ? 'the issuer cannot serve requests now' : '')
     } catch (error) {
       throw new IssuerUnreachable(`the authorization server cannot be asked (${asError(error).message})`, error)
     }
   }
 
+  /** All places are at one server: after one that does not answer in time no other is asked. */
   async #read(): Promise<IssuerMetadata> {
+    this.#failure = undefined
     for (const url of wellKnowns(this.name)) {
       try {
         const text = await this.ask(url, true)
-        const document: unknown = JSON.parse(text)
+        const document = parseJsonObject(text)
+        if (document === undefined) throw new Unexpected(`${url} is no JSON object`, SPELLING)
         const own = memberOf(document, 'issuer')
         if (own !== this.name)
-          throw new Error(`${url} describes the issuer ${shown(own)}, and auth.oauth.issuer is spelled otherwise`)
+          throw new Unexpected(
+            `${url} describes the issuer ${shown(own)}`,
+            'write auth.oauth.issuer exactly as the metadata and the tokens of the issuer do',
+          )
         const textAt = (key: string): string | undefined => {
           const value = memberOf(document, key)
           return typeof value === 'string' ? value : undefined
@@ -90,7 +112,9 @@ export class Issuer {
           introspectionEndpoint: textAt('introspection_endpoint'),
         })
       } catch (error) {
-        this.#failure = error
+        // A document says more than its absence elsewhere.
+        if (!(this.#failure instanceof Unexpected)) this.#failure = error
+        if (asError(error).cause instanceof AnswerTimeout) break
       }
     }
     if (this.#metadata !== undefined) return this.#metadata
@@ -98,8 +122,9 @@ export class Issuer {
   }
 
   #unreachable(): IssuerUnreachable {
-    const { message } = asError(this.#failure)
-    return new IssuerUnreachable(`no metadata of ${this.name}: ${message}`, this.#failure)
+    const failure = asError(this.#failure)
+    const remedy = failure instanceof Unexpected || failure instanceof IssuerUnreachable ? failure.remedy : ''
+    return new IssuerUnreachable(`no metadata of ${this.name}: ${failure.message}`, failure, remedy || SPELLING)
   }
 
   /** At the issuer's own origin is what the operator has named. */
@@ -108,6 +133,34 @@ export class Issuer {
     if (URL.parse(url)?.origin === own.origin) return this.#ownReach
     return isLoopbackHost(own.hostname) ? 'loopback' : 'public'
   }
+}
+
+/** The text of an issuer's key set. Rejects with `IssuerUnreachable`. */
+export const readKeys = async ({ jwksUri: configured }: IssuerOptions, issuer: Issuer): Promise<string> => {
+  const uri = configured ?? (await issuer.metadata()).jwksUri
+  if (uri === undefined)
+    throw new IssuerUnreachable(`the metadata of ${issuer.name} names no jwks_uri`, undefined, 'set jwks_uri beside issuer')
+  return issuer.ask(uri, configured !== undefined)
+}
+
+const SPELLING =
+  'auth.oauth.issuer must be spelled as the tokens of the issuer spell it in "iss"; where it has no metadata, set jwks_uri beside it'
+
+/** What can be done about a request that failed; empty: its message says it. */
+const remedyOf = (error: unknown): string => {
+  if (error instanceof Unexpected || error instanceof IssuerUnreachable) return error.remedy
+  if (error instanceof AnswerTimeout) return 'check that the issuer runs, the network from here, and HTTPS_PROXY'
+  const code = asError(asError(error).cause).code ?? ''
+  if (/ALTNAME/.test(code)) return 'use the name that its certificate is for'
+  if (/EXPIRED|NOT_YET_VALID/.test(code)) return 'renew its certificate, or set the clock'
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return 'name the authority of its certificate with NODE_EXTRA_CA_CERTS'
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return 'check that TLS is spoken at this port'
+  return code === '' ? '' : 'check that the issuer runs, the network from here, and HTTPS_PROXY'
+}
+
+const withoutQuery = (url: string): string => {
+  const parsed = URL.parse(url)
+  return parsed === null ? 'the address' : parsed.origin + parsed.pathname
 }
 
 const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)

@@ -4,6 +4,8 @@
  * at once, then one in five seconds.
  *
  * A key id for which the set was not just fetched says nothing about the token: the key may be new.
+ *
+ * An issuer that does not answer delays one token, not each: old keys are used at once while the last attempt to read them failed.
  */
 import { createLocalJWKSet, errors } from 'jose'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
@@ -41,7 +43,11 @@ export class KeySet {
 
   /** The key a token names. Rejects with an error of jose where there is none, with `IssuerUnreachable` where that cannot be found out. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    if (this.#keys === undefined || this.#now() - this.#readMs >= MAX_AGE_MS) await this.#refresh(RETRY_MS)
+    if (this.#keys === undefined || this.#now() - this.#readMs >= MAX_AGE_MS) {
+      const isAway = this.#failure !== undefined && this.#keys !== undefined
+      const refreshed = this.#refresh(RETRY_MS)
+      if (!isAway) await refreshed
+    }
     if (this.#keys === undefined) throw this.#unreachable()
     const before = this.#keys
     try {

@@ -3,13 +3,12 @@
  * configured ([RFC 9068] 4, [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the host gets the same answer; what
  * is wrong is reported check by check, for the log and `trunkline token explain`.
  */
-import { asError } from '../../values/as-error.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
 import type { Admitted } from '../identity.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import { failed, judgeClaims, passed } from './claims.ts'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
-import { Issuer, IssuerUnreachable } from './issuer.ts'
+import { Issuer, IssuerUnreachable, readKeys } from './issuer.ts'
 import { hasJwtForm, unverifiedIssuer, verifyJwt } from './jwt.ts'
 import { KeySet } from './key-set.ts'
 import { shownValue } from '../refusal.ts'
@@ -27,15 +26,6 @@ export interface Examination {
   readonly checks: readonly Check[]
   /** `undefined`: not a good token. */
   readonly admitted: Admitted | undefined
-}
-
-/** Whether one issuer can be asked what tokens need of it. */
-export interface IssuerReport {
-  readonly issuer: string
-  /** Keys that it publishes; `undefined`: none are needed, or they could not be read. */
-  readonly keys: number | undefined
-  /** Why tokens of it cannot be checked now. */
-  readonly error: string | undefined
 }
 
 /** One issuer, with what was fetched from it. */
@@ -74,11 +64,6 @@ export class ResourceServer {
   /** The authorization server that hosts are sent to first. */
   get issuer(): Issuer {
     return this.#known[0].issuer
-  }
-
-  /** Reads metadata and keys of every issuer. Never rejects. */
-  report(): Promise<readonly IssuerReport[]> {
-    return Promise.all(this.#known.map(reportOf))
   }
 
   /** `undefined`: not a good token. Rejects with `IssuerUnreachable` where that cannot be found out now. */
@@ -141,7 +126,7 @@ export class ResourceServer {
     const { introspection } = options
     const { clientId = '', clientSecret = '', endpoint: configured } = introspection ?? {}
     const endpoint = configured ?? (await issuer.metadata()).introspectionEndpoint
-    if (endpoint === undefined) throw new IssuerUnreachable(`${issuer.name} names no introspection_endpoint`)
+    if (endpoint === undefined) throw new IssuerUnreachable(`the metadata of ${issuer.name} names no introspection_endpoint`)
     const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64')
     const text = await issuer.ask(endpoint, configured !== undefined, body, {
@@ -169,28 +154,6 @@ export class ResourceServer {
       got: shownValue(named),
       remedy: issuerRemedy(named, own),
     }
-  }
-}
-
-/** The text of an issuer's key set. Rejects with `IssuerUnreachable`. */
-export const readKeys = async ({ jwksUri: configured }: IssuerOptions, issuer: Issuer): Promise<string> => {
-  const uri = configured ?? (await issuer.metadata()).jwksUri
-  if (uri === undefined) throw new IssuerUnreachable(`${issuer.name} names no jwks_uri`)
-  return issuer.ask(uri, configured !== undefined)
-}
-
-const reportOf = async ({ options, issuer }: Known): Promise<IssuerReport> => {
-  const { issuer: name, introspection, introspectsAll, jwksUri } = options
-  try {
-    const metadata = jwksUri === undefined || introspection !== undefined ? await issuer.metadata() : undefined
-    if (introspection !== undefined && (introspection.endpoint ?? metadata?.introspectionEndpoint) === undefined)
-      throw new IssuerUnreachable(`${name} names no introspection_endpoint; set auth.oauth.introspection.endpoint`)
-    if (introspectsAll) return { issuer: name, keys: undefined, error: undefined }
-    const keys = parseJsonObject(await readKeys(options, issuer))?.['keys']
-    if (!Array.isArray(keys) || keys.length === 0) throw new IssuerUnreachable(`${name} publishes no keys`)
-    return { issuer: name, keys: keys.length, error: undefined }
-  } catch (error) {
-    return { issuer: name, keys: undefined, error: asError(error).message }
   }
 }
 

@@ -6,6 +6,7 @@
 import { parseJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Reach } from './addresses.ts'
+import { AnswerTimeout } from './safe-fetch.ts'
 import type { Fetch } from './safe-fetch.ts'
 
 /** An authorization server, and the resource it gives tokens for. */
@@ -156,7 +157,13 @@ const ofOrigin = async ({ server, reach, fetch }: DiscoveryOptions): Promise<Pro
   }
 }
 
-/** The first document there is; a place that answers with anything else is passed over, one that cannot be reached as well. */
+/** What proxies and servers answer that cannot serve a request now. */
+const AWAY: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
+
+/**
+ * The first document there is; a place that answers with anything else is passed over, one that cannot be reached as well. After one that
+ * does not answer in time no other is asked: all are of one server.
+ */
 const firstOf = async (
   places: readonly string[],
   { reach, fetch }: Pick<DiscoveryOptions, 'reach' | 'fetch'>,
@@ -167,8 +174,10 @@ const firstOf = async (
       const { status, text } = await fetch({ url, reach, headers: { 'mcp-protocol-version': '2026-07-28' } })
       const document = status === 200 ? parseJsonObject(text) : undefined
       if (document !== undefined) return document
+      if (AWAY.has(status)) trouble ??= new Error(`${new URL(url).origin}: answered HTTP ${status}`)
     } catch (error) {
       trouble ??= error
+      if (error instanceof AnswerTimeout) break
     }
   }
   if (trouble instanceof Error)

@@ -5,6 +5,7 @@
  * A client is registered without `scope`: one that was registered for what the first sign-in took could never step up. Only where a
  * server binds its clients to scopes is it registered again, with those that are wanted.
  */
+import { asError } from '../../values/as-error.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
@@ -138,7 +139,10 @@ const register = async (
     reach,
     body: JSON.stringify(metadata),
     headers: { 'content-type': 'application/json' },
+  }).catch((error: unknown) => {
+    throw away(asError(error).message, error)
   })
+  if (status >= 500 || status === 429 || status === 408) throw away(`${provider.issuer} answered HTTP ${status}`)
   const { client_id: id, client_secret: secret, ...rest } = parseJsonObject(text) ?? {}
   if (status >= 300 || typeof id !== 'string')
     throw new Failure('auth_required', `${provider.issuer} did not register us (HTTP ${status})`, { executed: 'no', status })
@@ -152,5 +156,8 @@ const register = async (
     ...(typeof rest['scope'] === 'string' && { scope: rest['scope'] }),
   }
 }
+
+const away = (message: string, cause?: unknown): Failure =>
+  new Failure('unreachable', `we could not be registered: ${message}`, { executed: 'no', retryable: true }, cause)
 
 const publicClient = (id: string): ClientOptions => ({ id, secret: undefined, privateKey: undefined, algorithm: '' })

@@ -12,6 +12,7 @@ import type { Dispatcher } from 'undici'
 import { shownLocation } from '../../transport/http1/client/http-reply.ts'
 import { NO_PROXIES, originOfProxy, proxyFor } from '../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../transport/http1/client/proxy-rules.ts'
+import { asError } from '../../values/as-error.ts'
 import { isReachable } from './addresses.ts'
 import type { Reach } from './addresses.ts'
 
@@ -29,7 +30,13 @@ export interface FetchReply {
   readonly text: string
 }
 
-/** Rejects with an `Error` whose message may be logged: it holds the URL's origin and the reason, no body and no query. */
+/** No answer in time. Another question to the same server would take as long. */
+export class AnswerTimeout extends Error {}
+
+/**
+ * Rejects with an `Error` whose message may be logged: it holds the URL's origin and the reason, no body and no query. Where no answer came
+ * in time, that is an `AnswerTimeout`.
+ */
 export type Fetch = (request: FetchRequest) => Promise<FetchReply>
 
 /** As `dns.lookup` with `all`. */
@@ -83,7 +90,7 @@ export class SafeFetch implements AsyncDisposable {
       ...(body !== undefined && { body }),
     }).catch((error: unknown) => {
       const through = proxy === undefined ? '' : `through the proxy ${originOfProxy(proxy)}: `
-      throw new Error(`${target.origin}: ${through}${reasonOf(error)}`, { cause: error })
+      throw this.#failure(`${target.origin}: ${through}`, error)
     })
     const { statusCode } = reply
     if (statusCode >= 300 && statusCode < 400) {
@@ -102,9 +109,17 @@ export class SafeFetch implements AsyncDisposable {
         chunks.push(chunk)
       }
     } catch (error) {
-      throw new Error(`${target.origin}: ${reasonOf(error)}`, { cause: error })
+      throw this.#failure(`${target.origin}: `, error)
     }
     return { status: statusCode, text: Buffer.concat(chunks).toString() }
+  }
+
+  #failure(before: string, error: unknown): Error {
+    const isLate = error instanceof Error && (error.name === 'TimeoutError' || error.name === 'ConnectTimeoutError')
+    if (isLate) return new AnswerTimeout(`${before}no answer within ${this.#options.timeoutMs / 1_000} s`, { cause: error })
+    const { message, code } = asError(error)
+    // Where a name has several addresses, the message may be empty.
+    return new Error(`${before}${message || (code ?? 'failed')}`, { cause: error })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -184,9 +199,3 @@ const notReachable = (host: string, reach: Reach): Error =>
   new Error(
     reach === 'intranet' ? `${host} is a public address: only https is spoken to` : `${host} is an address of a private network`,
   )
-
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return 'failed'
-  if (error.name === 'TimeoutError') return 'no answer in time'
-  return error.message
-}

@@ -62,8 +62,9 @@ export const requestGrant = async (request: TokenRequest): Promise<Readonly<Reco
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...proof.headers },
   })
   const answer = parseJsonObject(text) ?? {}
-  // It is away, or asks to wait: neither is a word about the grant.
-  if (status >= 500 || status === 429) throw new Error(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}`)
+  // It is away, was too slow, or asks to wait: none is a word about the grant.
+  if (status >= 500 || status === 429 || status === 408)
+    throw new Error(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}`)
   if (status >= 400 || typeof answer['error'] === 'string') {
     const code = typeof answer['error'] === 'string' ? answer['error'] : `HTTP ${status}`
     const secrets = given.flatMap(([name, value]) => (SECRET_PARAMS.has(name) ? [value] : []))

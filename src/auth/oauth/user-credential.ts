@@ -141,7 +141,8 @@ export class UserCredential implements Credential, Interactive {
       code_verifier: verifier,
       resource: provider.resource,
     }).catch((error: unknown) => {
-      throw new Failure('auth_required', `no token: ${asError(error).message}`, { executed: 'no' }, error)
+      const kind = error instanceof GrantRefused ? 'auth_required' : 'unreachable'
+      throw new Failure(kind, `no token: ${asError(error).message}`, { executed: 'no' }, error)
     })
     const held: Held = { ...tokens, provider: kept(provider), registered, asked: scope }
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))

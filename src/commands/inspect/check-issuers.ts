@@ -1,26 +1,27 @@
 /** The part of `trunkline check --live` about `auth.oauth`: whether each authorization server's metadata and keys can be read from here. */
-import type { IssuerReport } from '../../auth/inbound/resource-server.ts'
+import type { IssuerReport } from '../../auth/inbound/issuer-report.ts'
 import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import type { Configuration } from '../../config/options.ts'
+import { USER_AGENT } from '../../version.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 
 export const checkIssuers = async ({ host, proxies }: Configuration): Promise<readonly IssuerReport[]> => {
   const oauth = host.auth?.oauth
   if (oauth === undefined) return []
-  await using safeFetch = new SafeFetch()
-  const { ResourceServer } = await import('../../auth/inbound/resource-server.ts')
-  const clock = { wallMs: Date.now, monotonicMs: () => performance.now() }
-  return await new ResourceServer(
+  await using safeFetch = new SafeFetch({ userAgent: USER_AGENT })
+  const { reportIssuers } = await import('../../auth/inbound/issuer-report.ts')
+  return await reportIssuers(
     oauth,
-    [],
     safeFetch.through(() => proxies),
-    clock,
-  ).report()
+    () => performance.now(),
+  )
 }
 
 export const issuerLines = (reports: readonly IssuerReport[], paint: Paint): readonly Line[] =>
-  reports.map(({ issuer, keys, error }) =>
+  reports.map(({ issuer, path, keys, error }) =>
     error === undefined
-      ? [paint('●', 'green'), ` issuer ${issuer}  ${keys === undefined ? 'tokens are looked up' : `${keys} keys`}`]
-      : [paint('✖', 'red'), ` issuer ${issuer}  ${error}`],
+      ? [paint('●', 'green'), ` issuer ${issuer}  ${keys === undefined ? 'tokens are looked up' : countOf(keys)}`]
+      : [paint('✖', 'red'), ` issuer ${issuer} (${path})  ${error}`],
   )
+
+const countOf = (keys: number): string => (keys === 1 ? '1 key' : `${keys} keys`)

@@ -55,7 +55,7 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   if (away.length > 0)
     throw new CommandError(
       EXIT.unreachable,
-      `tokens cannot be checked: ${away.join(', ')}; the reason stands beside each, correct auth.oauth in ${files[0]}`,
+      `tokens cannot be checked: ${away.join(', ')}; the reason stands beside each (auth.oauth in ${files[0]})`,
     )
   if (lost.length > 0)
     throw new CommandError(

@@ -14,6 +14,7 @@ import type { Check } from '../../auth/refusal.ts'
 import type { Examination } from '../../auth/inbound/resource-server.ts'
 import { digestOf, StaticTokens } from '../../auth/inbound/static-tokens.ts'
 import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
+import { USER_AGENT } from '../../version.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
@@ -30,7 +31,7 @@ export const explainToken = async (invocation: Invocation): Promise<number> => {
     throw new CommandError(EXIT.usage, 'no token is needed here: the configuration has no auth, so every caller is the same')
   const token = await readToken(io.stdin)
   io.redactor.learn([token])
-  await using safeFetch = new SafeFetch()
+  await using safeFetch = new SafeFetch({ userAgent: USER_AGENT })
   const examination = await examine(
     token,
     auth,
@@ -73,7 +74,10 @@ const examine = async (token: string, { tokens, oauth, map }: AuthOptions, fetch
     return await new ResourceServer(oauth, map, fetch, clock).examine(token)
   } catch (error) {
     if (!(error instanceof IssuerUnreachable)) throw error
-    throw new CommandError(EXIT.unreachable, `nothing can be said about the token: ${error.message}`)
+    throw new CommandError(
+      EXIT.unreachable,
+      `nothing can be said about the token: ${error.message}${error.remedy && `; ${error.remedy}`}`,
+    )
   }
 }
 

@@ -16,6 +16,8 @@ interface Provider {
   /** As documented; `exp` is added. */
   readonly claims: Readonly<Record<string, unknown>>
   readonly principal: string
+  /** What its tokens are for; by default every endpoint. */
+  readonly opens?: string
   readonly scopes: readonly string[]
 }
 
@@ -82,12 +84,13 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     claims: {
       iss: 'https://example.eu.auth0.com/',
       sub: 'auth0|5f7c8ec7c33c6c004bbafe82',
-      aud: [ORIGIN, 'https://example.eu.auth0.com/userinfo'],
+      aud: [`${ORIGIN}/mcp`, 'https://example.eu.auth0.com/userinfo'],
       azp: 'a1b2c3d4',
       scope: 'openid mcp:connect',
       'https://mcp.example.com/groups': ['dev'],
     },
     principal: '["https://example.eu.auth0.com/","sub","auth0|5f7c8ec7c33c6c004bbafe82"]',
+    opens: `${ORIGIN}/mcp`,
     scopes: ['openid', 'mcp:connect'],
   },
   dex: {
@@ -139,7 +142,7 @@ describe.each(Object.entries(PROVIDERS))('%s', (name, provider) => {
     const { admitted } = judge(provider)
     expect(admitted).toMatchObject({
       identity: { principal: provider.principal, toolsets: ['ops'], scopes: provider.scopes },
-      audiences: [ORIGIN],
+      audiences: [provider.opens ?? ORIGIN],
     })
     expect(admitted?.unmapped).toBeUndefined()
   })

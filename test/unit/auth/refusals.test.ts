@@ -165,7 +165,7 @@ describe('several issuers', () => {
     expect((await server.verify('opaque'))?.identity.principal).toBe(`["${OTHER}","sub","alice"]`)
     expect(looked).toEqual([FIRST_LOOK, SECOND_LOOK])
     await expect(set(facts, [], { 'https://idp.test': { active: false } }).server.verify('opaque')).rejects.toThrow(
-      'answered 500',
+      'answered HTTP 500',
     )
   })
 

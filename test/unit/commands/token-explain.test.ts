@@ -106,8 +106,13 @@ test('an issuer that cannot be reached says nothing about a token; check --live 
   const { code, message, configuration } = await explain(away, `eyJhbGciOiJSUzI1NiJ9.${claims}.AAAA`)
   expect([code, message]).toEqual([4, expect.stringContaining('nothing can be said about the token: no')])
   expect(await checkIssuers(configuration)).toEqual([
-    { issuer: 'http://127.0.0.1:9', keys: undefined, error: expect.stringContaining('no metadata of http://127.0.0.1:9') },
+    {
+      issuer: 'http://127.0.0.1:9',
+      path: 'auth.oauth',
+      keys: undefined,
+      error: expect.stringContaining('no metadata of http://127.0.0.1:9'),
+    },
   ])
   const { configuration: good } = await explain(oauth(), tokenOf('A'))
-  expect(await checkIssuers(good)).toEqual([{ issuer: issuer.issuer, keys: 1, error: undefined }])
+  expect(await checkIssuers(good)).toEqual([{ issuer: issuer.issuer, path: 'auth.oauth', keys: 1, error: undefined }])
 })

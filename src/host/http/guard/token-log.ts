@@ -2,6 +2,7 @@
  * Log lines about refused tokens: one per cause and minute, because strangers decide how many tokens come. What is left out is counted
  * and logged at level `debug`.
  */
+import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import type { Refusal } from '../../../auth/refusal.ts'
 import { Throttle } from '../../../time/throttle.ts'
 import type { Log } from '../../listener-context.ts'
@@ -28,7 +29,8 @@ export class TokenLog {
 
   /** Nothing can be said about a token now. */
   unverified(error: Error): void {
-    this.#note('unverified', 'warn', { error: error.message }, 'a token could not be verified')
+    const remedy = error instanceof IssuerUnreachable ? error.remedy : ''
+    this.#note('unverified', 'warn', { error: error.message, ...(remedy !== '' && { remedy }) }, 'a token could not be verified')
   }
 
   #note(cause: string, level: 'info' | 'warn', facts: Readonly<Record<string, unknown>>, text: string): void {

@@ -34,6 +34,8 @@ const PAGE_HEADERS = pageHeaders('any')
 /** What a status says of why, to the audit log. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 403: 'forbidden', 404: 'path' }
 const NOT_YOURS = 'This link is not for you. Open it only if you have asked for it yourself.'
+const AWAY =
+  'The authorization server does not answer now. Nothing has changed: wait a moment, go back to your application and try again.'
 const GONE = 'This link is not good any more. Go back to your application and try again.'
 
 export interface ConnectSource {
@@ -206,7 +208,8 @@ export class ConnectPages {
   #failed(request: HttpRequest, error: unknown, text: string): void {
     const reason = error instanceof Failure ? error.message : String(error)
     this.#source.log.warn({ reason }, 'a sign-in failed')
-    this.#note(request, 502, text)
+    const isAway = error instanceof Failure && error.kind === 'unreachable'
+    this.#note(request, 502, isAway ? AWAY : text)
   }
 
   #refuse(request: HttpRequest, status: 404 | 405, headers: Readonly<Record<string, string>> = {}): void {

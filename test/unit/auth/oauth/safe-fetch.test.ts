@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
+import { AnswerTimeout, SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
 import type { Lookup } from '../../../../src/auth/oauth/safe-fetch.ts'
 
 /** A resolver that answers what it is told to, one answer after the other, and counts. */
@@ -149,6 +149,8 @@ describe('of a server on this machine', () => {
   test('a server that never answers is given up', async () => {
     await using server = await serve(() => undefined)
     await using safe = new SafeFetch({ timeoutMs: 50 })
-    await expect(safe.fetch({ url: server.url, reach: 'loopback' })).rejects.toThrow('no answer in time')
+    await expect(safe.fetch({ url: server.url, reach: 'loopback' })).rejects.toThrow(
+      new AnswerTimeout(`${new URL(server.url).origin}: no answer within 0.05 s`),
+    )
   })
 })
