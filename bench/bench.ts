@@ -89,13 +89,15 @@ const log = (text: string): void => void process.stderr.write(`${text}\n`)
 
 const effortOf = (values: Values): Effort => {
   const rounds = numberOf('--rounds', values.rounds)
-  if (values.quick) return { rounds: 1, warmUp: 0, warmUpCalls: 0, forMs: 20, warmUpMs: 0, sessions: 20, servers: [2] }
+  if (values.quick)
+    return { rounds: 1, warmUp: 0, warmUpCalls: 0, forMs: 20, warmUpMs: 0, settleMs: 0, sessions: 20, servers: [2] }
   const common = { rounds, sessions: 1_000, servers: [1, 10, 100] }
   if (values.full || values.sections !== undefined)
-    return { ...common, warmUp: 1, warmUpCalls: WARM_UP_CALLS, forMs: 150, warmUpMs: 200 }
-  return { ...common, warmUp: 2, warmUpCalls: WARM_UP_CALLS, forMs: 300, warmUpMs: 300 }
+    return { ...common, warmUp: 1, warmUpCalls: WARM_UP_CALLS, forMs: 150, warmUpMs: 200, settleMs: SETTLE_MS }
+  return { ...common, warmUp: 2, warmUpCalls: WARM_UP_CALLS, forMs: 300, warmUpMs: 300, settleMs: SETTLE_MS }
 }
 const WARM_UP_CALLS = 8_000
+const SETTLE_MS = 500
 const FULL_MINUTES = 18
 
 /** What only `--full` measures, one section after the other so that none disturbs another. */

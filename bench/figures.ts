@@ -40,6 +40,8 @@ export interface Effort {
   readonly warmUpMs: number
   /** Calls of 100 B that a process answers before it is measured, for at most ten times `warmUpMs`. */
   readonly warmUpCalls: number
+  /** Calls of one kind that a process makes before bursts of them are measured, ms. */
+  readonly settleMs: number
   /** Sessions per step of memory. */
   readonly sessions: number
   /** Servers behind one gateway. */

@@ -254,8 +254,9 @@ bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11
 server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
 refuses requests without one; \`trunkline-jwt\` verifies its signature.
 
-A few processes are up at once: those before one kind of server, in groups, with what they are set against in each. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}In each of ${roundsOf(rows)} rounds every subject has one burst of ${options.forMs} ms per column, in an order that rotates,
-after ${options.warmUpMs} ms of the same calls that do not count: a process that has not run for a while is cold. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
+A few processes are up at once: those before one kind of server, in groups, with what they are set against in each. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}Then comes one column after the other: each
+process makes calls of it for ${options.settleMs} ms, and in each of ${roundsOf(rows)} rounds every subject has one burst of ${options.forMs} ms, in an order that rotates, after ${options.warmUpMs / 2} ms of the same calls that
+do not count: a process that did something else before, or nothing, is slower at first. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
 reply: status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
 
 ## CPU per call, as a ratio to raw

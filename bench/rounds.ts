@@ -1,6 +1,7 @@
 /**
- * Interleaved bursts. In every round each contestant has one burst per cell, next to the others' and in an order that rotates, and its
- * CPU per call is set against that of raw in the same round and cell: what else the machine does then weighs on both.
+ * Interleaved bursts. One cell comes after the other; in every round of a cell each contestant has one burst, next to the others' and in an order
+ * that rotates, and its CPU per call is set against that of raw in the same round: what else the machine does then weighs on both. Before the
+ * first round each process makes calls of the cell for a while: what a process did before changes what is compiled, and for what.
  */
 import { type Deadline, isOver } from './budget.ts'
 import { cpuMicros, processTree } from './cpu.ts'
@@ -12,11 +13,14 @@ import { quantile, spread, type Spread } from './stats.ts'
 
 export interface RoundsOptions {
   readonly rounds: number
-  /** Length of a burst, ms; of the calls before it that do not count. */
+  /** Length of a burst, ms. */
   readonly forMs: number
+  /** Half of it go calls before each burst that do not count, ms. */
   readonly warmUpMs: number
-  /** Calls of 100 B that each process has answered before the first round. */
+  /** Calls of 100 B that each process has answered before its first cell. */
   readonly warmUpCalls: number
+  /** Calls of a cell that each process makes before its first round, ms. */
+  readonly settleMs: number
 }
 
 /** One contestant in one cell over all rounds. */
@@ -84,13 +88,20 @@ const warmUp = async ({ prefix, instances }: Contestant, calls: number): Promise
   for (const { host } of instances) await host.burst({ ask, inFlight: 32, forMs: WARM_UP_MS, calls, meter: () => 0 })
 }
 
+/** Each process makes calls of this cell alone until it does nothing else. */
+const settle = async ({ prefix, instances }: Contestant, cell: Cell, forMs: number): Promise<void> => {
+  if (forMs > 0)
+    for (const { host } of instances)
+      await host.burst({ ask: askOf(prefix, cell), inFlight: cell.inFlight, forMs, meter: () => 0 })
+}
+
 /**
  * Runs all rounds, or as many as fit into the time. A contestant that loses a connection is out: `lose`
  * is told why.
  */
 export const runRounds = async (
   contestants: readonly Contestant[],
-  { rounds, forMs, warmUpMs, warmUpCalls }: RoundsOptions,
+  { rounds, forMs, warmUpMs, warmUpCalls, settleMs }: RoundsOptions,
   deadline: Deadline,
   lose: (name: string, error: unknown) => void,
 ): Promise<readonly Row[]> => {
@@ -107,28 +118,29 @@ export const runRounds = async (
   if (warmUpCalls > 0) for (const one of contestants) await attempt(one, 'warm-up', () => warmUp(one, warmUpCalls))
 
   const cells = new Map(contestants.flatMap(({ cells }) => cells.map((cell) => [cellName(cell), cell])))
-  const takePart = async (round: number): Promise<void> => {
-    for (const [at, [name, cell]] of [...cells].entries()) {
-      const able = contestants.filter((one) => one.cells.some((own) => cellName(own) === name))
+  const ableOf = (name: string) => contestants.filter((one) => one.cells.some((own) => cellName(own) === name))
+  let left = [...cells.keys()].reduce((count, name) => count + ableOf(name).length, 0)
+  for (const [name, cell] of cells) {
+    const able = ableOf(name)
+    const until = deadline && performance.now() + ((deadline - performance.now()) * able.length) / left
+    left -= able.length
+    for (const contestant of able) await attempt(contestant, name, () => settle(contestant, cell, settleMs))
+    const started = performance.now()
+    for (let round = 0; round < rounds && !isOver(until, round, (performance.now() - started) / round); round++)
       for (let turn = 0; turn < able.length; turn++) {
-        const contestant = able[(turn + at + round) % able.length]
-        const instance = contestant!.instances[round % contestant!.instances.length]!
-        await attempt(contestant!, name, async () => {
-          push(samples, contestant!, name, await measure(contestant!.prefix, instance, cell, { forMs, warmUpMs }))
+        const contestant = able[(turn + round) % able.length]!
+        const instance = contestant.instances[round % contestant.instances.length]!
+        await attempt(contestant, name, async () => {
+          push(samples, contestant, name, await measure(contestant.prefix, instance, cell, { forMs, warmUpMs: warmUpMs / 2 }))
         })
       }
-    }
-  }
-  const started = performance.now()
-  for (let round = 0; round < rounds && !isOver(deadline, round, (performance.now() - started) / round); round++) {
-    await takePart(round)
   }
 
-  const left = [...samples.keys()]
+  const inTheRace = [...samples.keys()]
   const row = (contestant: Contestant, cell: Cell): Row => {
     const name = cellName(cell)
     const counted = samples.get(contestant)!.get(name)!
-    const yardstick = left.find((one) => isYardstick(one, contestant.between))
+    const yardstick = inTheRace.find((one) => isYardstick(one, contestant.between))
     const base = yardstick && samples.get(yardstick)!.get(name)
     const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
     const sum = (field: 'calls' | 'bad') => counted.reduce((sum, sample) => sum + sample[field], 0)
@@ -148,7 +160,9 @@ export const runRounds = async (
     }
   }
   return [...cells.values()].flatMap((cell) =>
-    left.filter((one) => one.cells.some((own) => cellName(own) === cellName(cell))).map((contestant) => row(contestant, cell)),
+    inTheRace
+      .filter((one) => one.cells.some((own) => cellName(own) === cellName(cell)))
+      .map((contestant) => row(contestant, cell)),
   )
 }
 
