@@ -2,11 +2,10 @@
  * Passes a request of a host on to another process of ours, and its answer back, byte for byte, streams included. The surprise: it ends
  * with what is known of a failure, because a request may be sent elsewhere only if no byte of it was sent.
  */
-import { Agent as HttpAgent, request as requestHttp } from 'node:http'
-import type { ClientRequest, IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { JOIN_BELOW_BYTES } from '../transport/http1/server/request/http-request.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
+import { nodeHttp, nodeHttps } from '../transport/http1/server/node/node-http.ts'
 
 /** Of one connection or one process; never passed on (RFC 9110 7.6.1). */
 const HOP_HEADERS = new Set([
@@ -46,13 +45,12 @@ export interface Peer {
 }
 
 export class PassOn {
-  readonly #agents = {
-    'http:': new HttpAgent({ keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE }),
-    'https:': new HttpsAgent({ keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE }),
-  }
+  /** By protocol, made by the first request: without replicas node:http is not loaded for them. */
+  readonly #agents = new Map<string, Agent>()
 
   close(): void {
-    for (const agent of Object.values(this.#agents)) agent.destroy()
+    for (const agent of this.#agents.values()) agent.destroy()
+    this.#agents.clear()
   }
 
   /** Asks a peer something of our own; `undefined`: there was no answer within 2 s. Rejects with the system's error of a connection. */
@@ -125,9 +123,11 @@ export class PassOn {
   #request(url: string, method: string, headers: Readonly<Record<string, string | undefined>>): ClientRequest {
     const { protocol } = new URL(url)
     const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))
-    return protocol === 'https:'
-      ? requestHttps(url, { method, headers: given, agent: this.#agents['https:'] })
-      : requestHttp(url, { method, headers: given, agent: this.#agents['http:'] })
+    const { Agent, request } = protocol === 'https:' ? nodeHttps() : nodeHttp()
+    let agent = this.#agents.get(protocol)
+    if (agent === undefined)
+      this.#agents.set(protocol, (agent = new Agent({ keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE })))
+    return request(url, { method, headers: given, agent })
   }
 }
 

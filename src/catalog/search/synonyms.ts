@@ -2,6 +2,7 @@
  * Words that mean the same in questions about tools: people ask to "remove a row" where a definition says "delete a record". Only
  * what is said of many kinds of tools stands here, so the table does not grow with the servers.
  */
+import { lazily } from '../../values/lazily.ts'
 import { wordsOf } from './search-words.ts'
 
 const GROUPS: readonly string[] = [
@@ -132,17 +133,20 @@ const PHRASES: readonly (readonly [phrase: string, meant: string])[] = [
 ]
 
 /** Marks of the groups a word is in; a mark is no word, so that nothing else begins or reads like it. */
-const MARKS: ReadonlyMap<string, readonly string[]> = GROUPS.reduce((marks, group, at) => {
-  for (const word of new Set(wordsOf(group))) marks.set(word, [...(marks.get(word) ?? []), `=${at}`])
+const marksByWord = lazily((): ReadonlyMap<string, readonly string[]> => {
+  const marks = new Map<string, string[]>()
+  for (const [at, group] of GROUPS.entries())
+    for (const word of new Set(wordsOf(group))) marks.set(word, [...(marks.get(word) ?? []), `=${at}`])
   return marks
-}, new Map<string, string[]>())
+})
 
 export const isMark = (term: string): boolean => term.startsWith('=')
 
 /** The words of a text, each as often as it is there, and once the mark of every group they are in. */
 export const termsOf = (text: string, read: (text: string) => string[] = wordsOf): string[] => {
   const words = read(text)
-  return [...words, ...new Set(words.flatMap((word) => MARKS.get(word) ?? []))]
+  const marks = marksByWord()
+  return [...words, ...new Set(words.flatMap((word) => marks.get(word) ?? []))]
 }
 
 /** The same of a question: each once, and with what its phrases stand for. */

@@ -1,8 +1,8 @@
 /** `tls` of one server or of the store: its files, read and checked, so that a wrong one is an error with a place and not a handshake that fails. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import type { TlsSettings } from '../../transport/http1/client/http-client.ts'
+import { nodeTls } from '../../transport/http1/server/connection/secure-sockets.ts'
 import { asError } from '../../values/as-error.ts'
 import type { GatheredServer } from '../read/gather.ts'
 import type { ServerEntry } from '../schema/server-schema.ts'
@@ -41,8 +41,8 @@ export const readTls = (
     const file = absolutePath(path, folder, home)
     try {
       const text = readFileSync(file, 'utf8')
-      if (name === 'key') createSecureContext({ key: text })
-      else createSecureContext({ [name]: new X509Certificate(text).toString() })
+      if (name === 'key') nodeTls().createSecureContext({ key: text })
+      else nodeTls().createSecureContext({ [name]: new X509Certificate(text).toString() })
       return text
     } catch (error) {
       complain(['tls', name], `${file} cannot be used: ${asError(error).message}`, 'name a readable file of PEM')

@@ -1,8 +1,8 @@
 /** `listen`: its certificate, its unix socket and the sockets of the service manager, read and checked where the configuration is. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import type { UnixAddress } from '../../../transport/http1/server/connection/listen-address.ts'
+import { nodeTls } from '../../../transport/http1/server/connection/secure-sockets.ts'
 import type { ServerCertificate } from '../../../transport/http1/server/connection/secure-sockets.ts'
 import type { Gathered } from '../../read/gather.ts'
 import type { Context } from '../../runtime-environment.ts'
@@ -33,7 +33,7 @@ export const buildListenTls = (gathered: Gathered, context: Context, complain: C
     const file = absolutePath(files[name], folderOf(gathered, context), context.home)
     try {
       const text = readFileSync(file, 'utf8')
-      createSecureContext({ [name]: text })
+      nodeTls().createSecureContext({ [name]: text })
       return text
     } catch (error) {
       const message = `${file} cannot be used: ${asError(error).message}`

@@ -1,9 +1,12 @@
 /**
- * node:http, loaded when it is needed. An import of it would also make Node load its WebSocket client and all that this needs, for
+ * node:http and node:https, loaded when they are needed. An import of it would also make Node load its WebSocket client and all that this needs, for
  * names of the module that are not used: some 20 ms of CPU and 10 MiB at every start.
  *
  * Gain: 5 ms of CPU and 3 MiB in place of 57 ms and 13 MiB (bench/notes.md).
  */
 import type Http from 'node:http'
+import type Https from 'node:https'
 
 export const nodeHttp = (): typeof Http => process.getBuiltinModule('node:http')
+
+export const nodeHttps = (): typeof Https => process.getBuiltinModule('node:https')
