@@ -1,5 +1,5 @@
 /**
- * `npm run mutate [-- --count 60 --seed 1 --folder wire --keep-going]`: breaks the program on purpose, one place at a time, and runs the tests that
+ * `npm run mutate [-- --count 60 --seed 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
  * reach the broken file, nearest first. A mutation that no test notices is printed with its place: either a test is missing, or the
  * code is needless. Works in a copy of the checkout, so that nothing here changes. Ends with 1 where less than 95 % are caught.
  */
@@ -11,12 +11,13 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { placesIn } from './mutations.ts'
 import type { Mutation } from './mutations.ts'
+import { nearestTests } from './nearest-tests.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** What must be caught, as a part of all. */
 const GOAL = 0.95
-/** The kinds of tests, cheapest first: the next is run only where the one before notices nothing. */
-const KINDS = ['unit', 'integration'] as const
+/** The kinds of tests, cheapest first, each in so many groups of files: the next is run only where the one before notices nothing. */
+const GROUPS = { unit: [6, 40, Infinity], integration: [6, 30, Infinity] } as const
 /** Code whose tests are the end-to-end ones, that is data (types, tables of words), or that is in another language (AssemblyScript). */
 const LEFT_OUT = /^src\/wire\/kernel\/assembly\/|\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
 
@@ -27,7 +28,7 @@ const { values } = parseArgs({
     /** Only files under this folder of `src`. */
     folder: { type: 'string', default: '' },
     /** Minutes that the tests of one mutation may take; one that hangs them is caught. */
-    minutes: { type: 'string', default: '10' },
+    minutes: { type: 'string', default: '4' },
   },
 })
 
@@ -67,21 +68,15 @@ const copyOfCheckout = (): string => {
   return folder
 }
 
-/** Whether the tests of one kind that reach `file` fail, or hang. */
-const areTestsRed = (folder: string, kind: string, file: string): Promise<boolean> =>
+/** Whether one of `tests` fails, or hangs. */
+const areTestsRed = (folder: string, kind: string, tests: readonly string[]): Promise<boolean> =>
   new Promise((resolve) => {
-    const words = [
-      'node_modules/vitest/vitest.mjs',
-      'related',
-      '--run',
-      '--project',
-      kind,
-      '--bail=1',
-      '--retry=0',
-      '--reporter=dot',
-      file,
-    ]
-    const child = spawn(process.execPath, words, { cwd: folder, stdio: 'ignore', detached: true })
+    const words = ['run', '--project', kind, '--bail=1', '--retry=0', '--reporter=dot', ...tests]
+    const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', ...words], {
+      cwd: folder,
+      stdio: 'ignore',
+      detached: true,
+    })
     const stop = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), Number(values.minutes) * 60_000)
     child.on('exit', (code) => {
       clearTimeout(stop)
@@ -89,11 +84,24 @@ const areTestsRed = (folder: string, kind: string, file: string): Promise<boolea
     })
   })
 
+/** What fails once may fail by chance, on a busy machine, too. */
+const areRedTwice = async (folder: string, kind: string, tests: readonly string[]): Promise<boolean> =>
+  (await areTestsRed(folder, kind, tests)) && (await areTestsRed(folder, kind, tests))
+
+const testsOf = nearestTests(ROOT)
+
 const isCaught = async (folder: string, { file, start, end, text }: Mutation): Promise<boolean> => {
   const source = readFileSync(join(ROOT, file), 'utf8')
   writeFileSync(join(folder, file), source.slice(0, start) + text + source.slice(end))
+  const tests = testsOf(file)
   try {
-    for (const kind of KINDS) if (await areTestsRed(folder, kind, file)) return true
+    for (const [kind, sizes] of Object.entries(GROUPS)) {
+      let left = tests.filter((test) => test.startsWith(join('test', kind, '/')))
+      for (const size of sizes) {
+        if (left.length > 0 && (await areRedTwice(folder, kind, left.slice(0, size)))) return true
+        left = left.slice(size)
+      }
+    }
     return false
   } finally {
     writeFileSync(join(folder, file), source)
@@ -104,12 +112,17 @@ const folder = copyOfCheckout()
 try {
   const mutations = choose(Number(values.count), random(Number(values.seed)))
   console.log(`${mutations.length} mutations, seed ${values.seed}`)
+  const [first = ''] = testsOf(mutations[0]?.file ?? '')
+  if (await areTestsRed(folder, first.split('/')[1] ?? '', [first]))
+    throw new Error(`${first} fails before anything was broken: mend it first`)
   let caught = 0
   for (const mutation of mutations) {
     const { file, line, before, text } = mutation
+    const started = performance.now()
     const found = await isCaught(folder, mutation)
     if (found) caught++
-    console.log(`${found ? 'caught  ' : 'SURVIVED'} ${file}:${line}  ${before}  →  ${text}`)
+    const seconds = `${((performance.now() - started) / 1e3).toFixed(0)} s`
+    console.log(`${found ? 'caught  ' : 'SURVIVED'} ${file}:${line}  ${before}  →  ${text}  (${seconds})`)
   }
   console.log(`${caught} of ${mutations.length} caught`)
   if (caught < GOAL * mutations.length) process.exitCode = 1

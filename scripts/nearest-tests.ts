@@ -1,0 +1,35 @@
+/** Which tests reach a file of `src`, those first that most likely notice when it breaks. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+const IMPORT = /(?:^(?:import|export)(?!\s+type\b)[^'"]*?from\s*|^import\s*|\bimport\(\s*)'(\.[^']+)'/gm
+const TEST = /\.test\.ts$/
+
+/** Who imports each file, by paths from `root`; imports of types alone are left out, because nothing runs through them. */
+const importersOf = (root: string): ReadonlyMap<string, readonly string[]> => {
+  const files = execFileSync('git', ['ls-files', '*.ts'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+  const pairs = files
+    .filter((file) => existsSync(join(root, file)))
+    .flatMap((file) =>
+      [...readFileSync(join(root, file), 'utf8').matchAll(IMPORT)].map(([, to]) => [join(dirname(file), to!), file] as const),
+    )
+  return new Map([...Map.groupBy(pairs, ([to]) => to)].map(([to, found]) => [to, found.map(([, from]) => from)]))
+}
+
+const wordsOf = (path: string): ReadonlySet<string> => new Set(path.replace(/\.test\.ts$|\.ts$/, '').split(/[/-]/))
+
+/** Test files, by path from `root`: fewest imports away first, and among those whose paths have most words in common. */
+export const nearestTests = (root: string): ((file: string) => readonly string[]) => {
+  const importers = importersOf(root)
+  return (file) => {
+    const away = new Map([[file, 0]])
+    for (const [at, steps] of away)
+      for (const importer of importers.get(at) ?? []) if (!away.has(importer)) away.set(importer, steps + 1)
+    const own = wordsOf(file)
+    const common = (test: string) => wordsOf(test).intersection(own).size
+    return [...away.keys()]
+      .filter((found) => TEST.test(found))
+      .sort((one, other) => away.get(one)! - away.get(other)! || common(other) - common(one) || (one < other ? -1 : 1))
+  }
+}
