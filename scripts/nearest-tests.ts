@@ -17,7 +17,7 @@ const importersOf = (root: string): ReadonlyMap<string, readonly string[]> => {
   return new Map([...Map.groupBy(pairs, ([to]) => to)].map(([to, found]) => [to, found.map(([, from]) => from)]))
 }
 
-const wordsOf = (path: string): ReadonlySet<string> => new Set(path.replace(/\.test\.ts$|\.ts$/, '').split(/[/-]/))
+const wordsOf = (path: string): Set<string> => new Set(path.replace(/\.test\.ts$|\.ts$/, '').split(/[/-]/))
 
 /** Test files, by path from `root`: fewest imports away first, and among those whose paths have most words in common. */
 export const nearestTests = (root: string): ((file: string) => readonly string[]) => {
@@ -27,7 +27,7 @@ export const nearestTests = (root: string): ((file: string) => readonly string[]
     for (const [at, steps] of away)
       for (const importer of importers.get(at) ?? []) if (!away.has(importer)) away.set(importer, steps + 1)
     const own = wordsOf(file)
-    const common = (test: string) => wordsOf(test).intersection(own).size
+    const common = (test: string) => [...wordsOf(test)].filter((word) => own.has(word)).length
     return [...away.keys()]
       .filter((found) => TEST.test(found))
       .sort((one, other) => away.get(one)! - away.get(other)! || common(other) - common(one) || (one < other ? -1 : 1))
