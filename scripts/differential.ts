@@ -61,10 +61,13 @@ for (let round = Number(values.from); round < rounds; round++) {
   const worker = async (): Promise<void> => {
     for (let pair = waiting.shift(); pair !== undefined; pair = waiting.shift()) {
       const { name } = pair
-      const finding = await explore(pair, seed, round, (conversation) => {
-        said++
-        add(tally.pairs, name, 1)
-        for (const [what, count] of Object.entries(countsOf(conversation))) add(tally.said, what, count)
+      const finding = await explore(pair, seed, round, {
+        onSaid: (conversation) => {
+          said++
+          add(tally.pairs, name, 1)
+          for (const [what, count] of Object.entries(countsOf(conversation))) add(tally.said, what, count)
+        },
+        onFound: (text) => console.log(`found, and not shrunk yet: ${text}\n`),
       })
       if (finding === undefined) continue
       findings++

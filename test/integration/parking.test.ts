@@ -7,7 +7,7 @@ import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import { modernHttp, modernPipe } from '../support/fake-host.ts'
 import type { HostOptions } from '../support/fake-host.ts'
-import { metaOf } from '../support/fakes/messages.ts'
+import { metaOf, request } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -226,6 +226,31 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     ended.resolve(said(['gave up waiting']))
     await vi.waitFor(() => expect(gateway.running.fleet.get('a')?.inFlight).toBe(0))
     expect(await host.call('tools/call', retry(round, {}))).toMatchObject(said(['gave up waiting']))
+  })
+
+  test('a question that the server takes back suspends the idle time-out of its call no longer', async () => {
+    const handle: Handle = (turn) => {
+      const { id } = turn.connection.expectAnswer()
+      turn.say(request(id, 'elicitation/create', form('Which queue?')))
+      turn.notify('notifications/cancelled', { requestId: id })
+      return fake.never()
+    }
+    await using gateway = await start(kind, handle, { options: { a: { timeouts: { idleMs: 500 } } }, ...patient })
+    await using host = await modernHttp.connect(gateway, able)
+    expect(JSON.stringify(await host.begin('tools/call', CALL).response)).toContain('timeouts.idle')
+    expect(gateway.fake('a').received.filter(({ message }) => message.method === undefined)).toEqual([])
+  })
+
+  test('a question that is open when its call ends gets an answer, which is none of the host', async () => {
+    const handle: Handle = (turn) => {
+      void turn.ask('elicitation/create', form('Which queue?'))
+      return said(['already done'])
+    }
+    await using gateway = await start(kind, handle, patient)
+    await using host = await modernHttp.connect(gateway, able)
+    expect(await host.call('tools/call', CALL)).toMatchObject(said(['already done']))
+    const { message } = await gateway.fake('a').journal.until((got) => got.message.method === undefined)
+    expect(message.result).toEqual({ action: 'cancel' })
   })
 
   test('the host gives up the request that carries the call: so does the server', async () => {

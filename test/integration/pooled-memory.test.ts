@@ -13,16 +13,11 @@ import type { Host } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { attachSocket, startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { markedText, randomMark } from '../support/marked-text.ts'
 
 const KIB = 1024
 /** More than the kernel takes for a host that does not read. */
 const HUGE_BYTES = 10_000 * KIB
-/** A text in which every 16 bytes say whose it is. */
-const textOf = (nonce: string, length: number): string =>
-  nonce
-    .padEnd(16, '.')
-    .repeat(Math.ceil(length / 16))
-    .slice(0, length)
 
 interface Args {
   readonly nonce: string
@@ -42,7 +37,7 @@ const startEcho = (kind: FakeKind, isStreamed: boolean): Promise<TestGateway> =>
             // What precedes the answer makes an event stream of it.
             if (isStreamed) turn.notify('notifications/message', { level: 'info', data: nonce })
             await new Promise((resolve) => setTimeout(resolve, afterMs))
-            return { content: [{ type: 'text', text: textOf(nonce, length) }] }
+            return { content: [{ type: 'text', text: markedText(nonce, length) }] }
           },
         },
       }),
@@ -94,7 +89,7 @@ const slowPipe = async (gateway: TestGateway): Promise<TestGateway> => {
 }
 
 const textIn = (result: JsonMap | undefined): string => ((result ?? {})['content'] as { text: string }[])[0]?.text ?? ''
-const argsOf = (length: number): Args => ({ nonce: Math.random().toString(36).slice(2), length, afterMs: Math.random() * 10 })
+const argsOf = (length: number): Args => ({ nonce: randomMark(), length, afterMs: Math.random() * 10 })
 
 const ROWS: readonly (readonly [FakeKind, boolean])[] = [
   ['legacy stdio', false],
@@ -121,7 +116,7 @@ test.each(ROWS)(
     let wrong = 0
     let right = 0
     const check = (result: JsonMap | undefined, { nonce, length }: Args): void => {
-      if (textIn(result) === textOf(nonce, length)) right++
+      if (textIn(result) === markedText(nonce, length)) right++
       else wrong++
     }
     const call = async (host: Host, length: number, isGivenUp = false): Promise<void> => {

@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
@@ -15,18 +15,12 @@ import type { Host } from '../support/fake-host.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { markedText, randomMark } from '../support/marked-text.ts'
 
 const KIB = 1024
 /** More than the kernel takes for a server that does not read, and no more than the pool keeps. */
 const HUGE_BYTES = 14_000 * KIB
-
-/** A text in which every 16 bytes say whose it is. */
-const textOf = (nonce: string, length: number): string =>
-  nonce
-    .padEnd(16, '.')
-    .repeat(Math.ceil(length / 16))
-    .slice(0, length)
-const nonceOf = (): string => Math.random().toString(36).slice(2)
+const AT_ONCE = { interval: 1, timeout: 10_000 }
 
 interface Args {
   readonly nonce: string
@@ -34,12 +28,12 @@ interface Args {
 }
 
 /** What a server says of the arguments that it got. */
-const verdictOn = ({ nonce, text }: Args): string => `${nonce} ${text.length} ${text === textOf(nonce, text.length)}`
+const verdictOn = ({ nonce, text }: Args): string => `${nonce} ${text.length} ${text === markedText(nonce, text.length)}`
 const saidOf = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
 
 const callOf = async (host: Host, length: number, isGivenUp = false): Promise<boolean> => {
-  const nonce = nonceOf()
-  const pending = host.begin('tools/call', { name: 'a__x', arguments: { nonce, text: textOf(nonce, length) } })
+  const nonce = randomMark()
+  const pending = host.begin('tools/call', { name: 'a__x', arguments: { nonce, text: markedText(nonce, length) } })
   if (isGivenUp) {
     pending.response.catch(() => undefined)
     pending.cancel()
@@ -50,14 +44,18 @@ const callOf = async (host: Host, length: number, isGivenUp = false): Promise<bo
   return block?.text === `${nonce} ${length} true`
 }
 
-/** A modern host that sends most of a long request, and goes. */
-const leaveInTheMiddle = async ({ url }: TestGateway): Promise<void> => {
+/** A modern host that sends most of a long request, and goes once the gateway has it; by the end the gateway has nothing of it. */
+const leaveInTheMiddle = async ({ url, running }: TestGateway): Promise<void> => {
+  const { held } = running.context.bodies
+  const begun = 800 * KIB
+  await vi.waitFor(() => expect(held.bytes).toBe(0), AT_ONCE)
   const socket = connect(Number(url.port), url.hostname)
   await once(socket, 'connect')
   const head = `POST /mcp HTTP/1.1\r\nHost: ${url.host}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n`
-  socket.write(`${head}Content-Length: ${900 * KIB}\r\n\r\n${textOf(nonceOf(), 800 * KIB)}`)
-  await new Promise((resolve) => setTimeout(resolve, 5))
+  socket.write(`${head}Content-Length: ${900 * KIB}\r\n\r\n${markedText(randomMark(), begun)}`)
+  await vi.waitFor(() => expect(held.bytes).toBe(begun), AT_ONCE)
   socket.destroy()
+  await vi.waitFor(() => expect(held.bytes).toBe(0), AT_ONCE)
 }
 
 test.each<FakeKind>(['legacy http', 'modern http', 'legacy stdio', 'legacy sse'])(
@@ -105,7 +103,9 @@ const textFrom = async (request: IncomingMessage): Promise<string> => {
 }
 
 test('memory of a request that its server has answered and not read is not used again before it is sent', async () => {
+  /** What the server reads of the long request, once it may: until then most of it is still to be written. */
   const late: Promise<string>[] = []
+  const mayRead = Promise.withResolvers<void>()
   const answer = (id: unknown, result: object): string => JSON.stringify({ jsonrpc: '2.0', id, result })
   const server = createServer((request, response) => {
     const serve = async (): Promise<void> => {
@@ -116,7 +116,7 @@ test('memory of a request that its server has answered and not read is not used 
         request.pause()
         const id = Number(/"id":(\d+)/.exec(begun.toString('latin1', 0, 200))?.[1])
         response.end(answer(id, saidOf('early')))
-        const rest = new Promise((resolve) => setTimeout(resolve, 400)).then(() => textFrom(request))
+        const rest = mayRead.promise.then(() => textFrom(request))
         late.push(rest.then((text) => begun.toString() + text))
         return
       }
@@ -139,11 +139,12 @@ test('memory of a request that its server has answered and not read is not used 
   })
   await using slow = await legacyHttp.connect(gateway)
   await using fast = await legacyHttp.connect(gateway)
-  const nonce = nonceOf()
-  const text = textOf(nonce, HUGE_BYTES)
+  const nonce = randomMark()
+  const text = markedText(nonce, HUGE_BYTES)
   const early = await slow.call('tools/call', { name: 'a__x', arguments: { nonce, text } })
   expect(early).toMatchObject(saidOf('early'))
   for (let round = 0; round < 5; round++) expect(await callOf(fast, HUGE_BYTES - 1_000)).toBe(true)
+  mayRead.resolve()
   const sent = JSON.parse(await late[0]!) as { params: { arguments: Args } }
   expect(verdictOn(sent.params.arguments)).toBe(`${nonce} ${HUGE_BYTES} true`)
   server.closeAllConnections()

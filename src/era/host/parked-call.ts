@@ -98,8 +98,7 @@ export class ParkedCall {
 
   /** The host did not answer in time: the server gets non-answers and the call is cancelled (rule 4). */
   abandon(notice?: Payload): void {
-    for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
-    this.#asked.clear()
+    this.#declineAll()
     this.#abort.abort(notice)
     this.#carrier?.reject(new Failure('cancelled', 'the gateway is stopping'))
     this.#end()
@@ -109,8 +108,7 @@ export class ParkedCall {
   stopAsking(): void {
     this.#mayAsk = false
     clearTimeout(this.#siblings)
-    for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
-    this.#asked.clear()
+    this.#declineAll()
   }
 
   /** Answers by key; a malformed answer refuses the retry and changes nothing. */
@@ -134,7 +132,11 @@ export class ParkedCall {
     return new Promise((resolve) => {
       const key = this.#keyFor(question)
       this.#asked.set(key, { question, answer: resolve })
-      question.onWithdrawn?.(() => this.#asked.delete(key))
+      // Settled, although the server wants no answer: until then the idle time-out of its call is suspended.
+      question.onWithdrawn?.(() => {
+        this.#asked.delete(key)
+        resolve(noAnswer(question))
+      })
       this.#siblings ??= setTimeout(() => {
         this.#siblings = undefined
         if (this.#carrier !== undefined && this.#asked.size > 0) this.#endRound()
@@ -192,8 +194,14 @@ export class ParkedCall {
   #settle(outcome: Promise<Outcome>): void {
     outcome.catch(() => undefined)
     this.#outcome = outcome
-    this.#asked.clear()
+    this.#declineAll()
     if (this.#carrier !== undefined) this.#deliver(outcome)
+  }
+
+  /** Open questions get non-answers. */
+  #declineAll(): void {
+    for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
+    this.#asked.clear()
   }
 
   #deliver(outcome: Promise<Outcome>): void {

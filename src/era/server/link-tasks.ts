@@ -73,7 +73,10 @@ export class LinkTasks {
     return new Promise((answer) => {
       const key = `input-${++kept.keys}`
       kept.asked.set(key, { question, answer })
-      question.onWithdrawn?.(() => kept.asked.delete(key))
+      question.onWithdrawn?.(() => {
+        kept.asked.delete(key)
+        answer(noAnswer(question))
+      })
       kept.wake()
     })
   }

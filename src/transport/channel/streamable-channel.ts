@@ -30,6 +30,8 @@ export interface StreamableOptions extends ResumeOptions {
   readonly closeTimeoutMs: number
   /** How long messages wait for the server to take `notifications/initialized`. */
   readonly gateMs: number
+  /** How long requests that are under way when the session is found gone wait for their own answers. */
+  readonly expiryMs: number
   /** Period of the sweep that closes streams of answered requests. */
   readonly lingerMs: number
 }
@@ -40,6 +42,7 @@ export const DEFAULT_STREAMABLE: StreamableOptions = {
   maxMessageBytes: 16 * 1024 * 1024,
   closeTimeoutMs: 2_000,
   gateMs: DEFAULT_GATE_MS,
+  expiryMs: 5_000,
   lingerMs: 1_000,
 }
 
@@ -67,6 +70,9 @@ export class StreamableChannel implements Channel, ExchangePorts {
   #stream: StandingStream | undefined
   #events: ChannelEvents | undefined
   #closing: Promise<void> | undefined
+  /** The server has ended the session; requests that were sent before still wait for their answers. */
+  #expired: Failure | undefined
+  #expiryTimer: NodeJS.Timeout | undefined
 
   /** `headers` and `bearer` are sent to the origin of `url` only. */
   constructor(
@@ -99,8 +105,9 @@ export class StreamableChannel implements Channel, ExchangePorts {
 
   send(message: Outgoing): boolean {
     const { id } = message
-    if (this.#closing !== undefined) {
-      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, notOpen()))
+    const refusal = this.#closing === undefined ? this.#expired : notOpen()
+    if (refusal !== undefined) {
+      if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, refusal))
     } else if (id === undefined) this.#gate.pass(false, { start: () => this.#notify(message) })
     else {
       const exchange = new RequestExchange(id, message, this, this.#options)
@@ -123,6 +130,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     if (exchange === undefined) return
     if (!this.hasSession || this.#cancelled.size >= MAX_CANCELLED || !exchange.readOn()) exchange.abort()
     else this.#cancelled.set(id, exchange)
+    this.#endIfExpired()
   }
 
   /**
@@ -140,7 +148,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
         get: this.#endpoint.get.bind(this.#endpoint),
         message: (bytes: Buffer) => readIncoming(bytes, everybody),
         oversize: () => this.#events?.unparsable(tooLarge(this.#options.maxMessageBytes).message, ''),
-        expired: (failure: Failure) => void (this.#closing ??= this.#shut(failure)),
+        expired: (failure: Failure) => this.#expire(failure),
       }
       this.#stream = new StandingStream(ports, this.#options)
       this.#stream.open()
@@ -161,9 +169,24 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return (this.#closing ??= this.#shut(undefined))
   }
 
+  /**
+   * The standalone stream has found the session gone. Requests under way are mostly refused for the same reason a moment later, unread:
+   * ended here, they would count as perhaps executed.
+   */
+  #expire(reason: Failure): void {
+    this.#expired = reason
+    this.#expiryTimer = setTimeout(() => void (this.#closing ??= this.#shut(reason)), this.#options.expiryMs).unref()
+    this.#endIfExpired()
+  }
+
+  #endIfExpired(): void {
+    if (this.#expired !== undefined && this.#pending.size === 0) this.#closing ??= this.#shut(this.#expired)
+  }
+
   async #shut(reason: Failure | undefined): Promise<void> {
     this.#stream?.stop()
     clearTimeout(this.#lingerTimer)
+    clearTimeout(this.#expiryTimer)
     const unanswered = this.#pending.values()
     this.#pending.clear()
     for (const exchange of [...unanswered, ...this.#lingering.values(), ...this.#cancelled.values()]) exchange.abort()
@@ -206,6 +229,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#cancelled.delete(id)
     const wasPending = this.#pending.delete(id) !== undefined
     if (failure !== undefined && wasPending) this.#events?.lost(id, failure)
+    this.#endIfExpired()
   }
 
   #receive(message: Envelope, during?: number): void {
@@ -215,6 +239,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
       answered.answered()
     } else if (message.kind === 'response') this.#cancelled.delete(numberOf(message.id))?.abort()
     this.#events?.receive(message, during)
+    this.#endIfExpired()
   }
 
   /** Most streams end with the response; the sweep closes those that would keep a connection. */

@@ -1,4 +1,7 @@
 /** What every implementation of `HttpClient` owes to the channels. */
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
@@ -84,6 +87,29 @@ describe.each([
     await Promise.all(Array.from({ length: 8 }, () => ask(client, { url: server.url }).end))
     expect(connections.size).toBeGreaterThanOrEqual(8)
     await client.close()
+  })
+
+  test('a server that answers before it reads keeps no other request waiting', async () => {
+    const isOver = Promise.withResolvers<void>()
+    const reply = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', (begun) => {
+        if (begun.toString('latin1', 0, 4) === 'POST') socket.pause()
+        void isOver.promise.then(() => socket.destroy())
+        socket.write(reply)
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`)
+    const client = create()
+    // More than the kernel takes for a server that does not read.
+    const body = [Buffer.alloc(10), Buffer.alloc(20 << 20)]
+    expect(await ask(client, { method: 'POST', url, body }).end).toEqual({ status: 200, text: 'ok' })
+    expect(await ask(client, { url }).end).toEqual({ status: 200, text: 'ok' })
+    await client.close()
+    isOver.resolve()
+    server.close()
   })
 
   test('passes over informational heads', async () => {

@@ -1,10 +1,12 @@
 import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import type { ServerResponse } from 'node:http'
 import { afterAll, describe, expect, test } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import { StreamableChannel } from '../../../src/transport/channel/streamable-channel.ts'
 import type { StreamableOptions } from '../../../src/transport/channel/streamable-channel.ts'
 import { error, json, notification, rawScripted, Recorder, request, result, scripted, sse } from './scripted.ts'
 import type { Script } from './scripted.ts'
+import type { Failure } from '../../../src/wire/message/failure.ts'
 
 const client = new UndiciClient()
 afterAll(() => client.close())
@@ -646,6 +648,52 @@ describe('the standalone stream', () => {
     expect(await link.channel.openStream()).toBe(true)
     expect(await link.channel.closed).toMatchObject({ kind: 'session_expired' })
     expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
+  })
+
+  /** A server that ends the session when it has two calls, and tells the stream before them. */
+  const ending = async (answer: (id: unknown, response: ServerResponse) => void, options: Partial<StreamableOptions> = {}) => {
+    const { promise: mayAnswer, resolve: release } = Promise.withResolvers<void>()
+    let opened = 0
+    const server = await scripted(
+      withSession(({ method, message: { id } }, response) => {
+        if (method === 'POST') void mayAnswer.then(() => answer(id, response))
+        else if (opened++ === 0)
+          void server.until(({ message }) => message.id === 2).then(() => sse(response, 'id: 1\nretry: 5\ndata:\n\n').end())
+        else response.writeHead(404).end()
+      }),
+    )
+    const link = await connect(server.url, options)
+    await begin(link)
+    void link.channel.openStream()
+    for (const id of [1, 2]) link.channel.send(request(id))
+    const isOver = link.channel.closed
+    /** Until it is known that the session is gone: what is sent from then on is refused here. */
+    const known = async (): Promise<Failure> => {
+      for (let id = 100; ; id++) {
+        link.channel.send(request(id))
+        await Promise.race([server.until(({ message }) => message.id === id), link.events.end(id)])
+        const refused = link.events.losses.find((loss) => loss.id === id)
+        if (refused !== undefined) return refused.failure
+        link.channel.abandon(id)
+      }
+    }
+    return { server, link, known, release, isOver, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  }
+
+  test('B222 F-16 calls that were under way then end with their own answers: the refused one is certainly not executed', async () => {
+    await using at = await ending((id, response) => (id === 1 ? response.writeHead(404).end() : json(response, 200, result(id))))
+    expect(await at.known()).toMatchObject({ kind: 'session_expired', executed: 'no' })
+    at.release()
+    expect(await at.link.events.end(1)).toMatchObject({ kind: 'session_expired', executed: 'no' })
+    expect(await at.link.events.end(2)).toMatchObject({ result: {} })
+    expect(await at.isOver).toMatchObject({ kind: 'session_expired' })
+  })
+
+  test('B231 those that are not answered even then are lost, and may have been executed', async () => {
+    await using at = await ending(() => undefined, { expiryMs: 1 })
+    expect(await at.link.events.end(1)).toMatchObject({ kind: 'lost', executed: 'unknown' })
+    expect(await at.link.events.end(2)).toMatchObject({ kind: 'lost', executed: 'unknown' })
+    expect(await at.isOver).toMatchObject({ kind: 'session_expired' })
   })
 })
 

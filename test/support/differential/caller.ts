@@ -8,6 +8,7 @@ import type { Exchange } from './conversation.ts'
 import { message, write } from './json.ts'
 import type { Written } from './json.ts'
 import { declarable } from './judge-questions.ts'
+import { within } from './limits.ts'
 import { answerText, METHOD_OF } from './scripts.ts'
 import type { Script } from './scripts.ts'
 import { member, readTree, valueOf } from './tree.ts'
@@ -85,7 +86,7 @@ export class Caller {
   /** After a restart of the gateway: sessions over Streamable HTTP go on (B276), pipes and streams are opened again. */
   async return(to: Target): Promise<void> {
     if (this.host instanceof SessionHost) {
-      await this.host.listen()
+      await within('the stream of a session after a restart of the gateway', this.host.listen())
       return
     }
     if (this.#row.name !== 'modern Streamable HTTP') {
@@ -96,7 +97,7 @@ export class Caller {
   }
 
   async leave(): Promise<void> {
-    await this.host[Symbol.asyncDispose]()
+    await within('the end of a host', this.host[Symbol.asyncDispose]())
   }
 
   /** How often each list was announced as changed, since the last `forget`. */
@@ -183,16 +184,21 @@ export class Caller {
     return pages
   }
 
+  /** A request of which nothing is judged; rejects if it is refused. */
+  async call(method: string, params: Record<string, unknown>): Promise<void> {
+    await within(`the answer to ${method} ${JSON.stringify(params)}`, this.host.call(method, params))
+  }
+
   /** Subscribes to a resource; resolves once changes of it will come. `received` are the reports so far, `end` unsubscribes. */
   async subscribe(exposed: string): Promise<{ received: () => readonly string[]; end: () => Promise<void> }> {
     const { host } = this
     const start = host.texts.length
     const isUpdate = (text: string): boolean => text.includes('notifications/resources/updated')
     if (host.era === 'legacy') {
-      await host.call('resources/subscribe', { uri: exposed })
+      await this.call('resources/subscribe', { uri: exposed })
       return {
         received: () => host.texts.slice(start).filter(isUpdate),
-        end: async () => void (await host.call('resources/unsubscribe', { uri: exposed })),
+        end: () => this.call('resources/unsubscribe', { uri: exposed }),
       }
     }
     const listen = host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [exposed] } })
@@ -214,11 +220,15 @@ export class Caller {
 
   async #acknowledged(listen: Pending): Promise<void> {
     const own = this.#row.name === 'modern Streamable HTTP' ? listen.messages : this.host.heard
-    await own.until(
+    const acknowledged = own.until(
       ({ method, params }) =>
         method === 'notifications/subscriptions/acknowledged' &&
         (params?.['_meta'] as Record<string, unknown> | undefined)?.[KEY.subscriptionId] === listen.id,
     )
+    const ended = listen.raw.then((answer) => {
+      throw new Error(`subscriptions/listen was answered, and not acknowledged: ${answer}`)
+    })
+    await within('the acknowledgement of subscriptions/listen', Promise.race([acknowledged, ended]))
   }
 
   /** What a modern host adds to its retry: an answer to each question, and the state as it came. */
@@ -292,7 +302,10 @@ export class Caller {
   }
 }
 
-const open = (row: TransportRow, { endpoint, revision, capabilities }: HostSetting, to: Target): Promise<Host> => {
+const open = (row: TransportRow, setting: HostSetting, to: Target): Promise<Host> =>
+  within(`connecting a host of ${setting.revision} at ${setting.endpoint}`, connect(row, setting, to))
+
+const connect = (row: TransportRow, { endpoint, revision, capabilities }: HostSetting, to: Target): Promise<Host> => {
   const options: HostOptions = {
     capabilities: JSON.parse(capabilities) as Record<string, unknown>,
     ...(row.era === 'legacy' && { revision }),

@@ -21,6 +21,7 @@ import { judgeList } from './judge-lists.ts'
 import { expectedLogs, judgeUpdate } from './judge-notifications.ts'
 import { fateOf } from './judge-questions.ts'
 import { judge } from './judge.ts'
+import { within } from './limits.ts'
 import { areAlone } from './model.ts'
 import type { Cell, Observed } from './model.ts'
 import type { Script } from './scripts.ts'
@@ -36,7 +37,7 @@ export interface Pair {
 }
 
 const HEADER_MISMATCH = -32020
-/** Of the gateway's log, with a finding about a request that was not answered. */
+/** Of the gateway's log, with a finding about what was not answered. */
 const LOG_LINES = 12
 const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 
@@ -106,9 +107,13 @@ export class Stage implements AsyncDisposable {
     const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-differential-'))
     const gateway = await start(server, idle, setting, stateDir, 0)
     const stage = new Stage(pair, setting, server, idle, stateDir, gateway)
-    stage.#callers = await Promise.all(
-      setting.hosts.map((host, index) => Caller.connect(pair.host, host, index, stage.#reach(host.endpoint), server.scripts)),
-    )
+    try {
+      stage.#callers = await Promise.all(
+        setting.hosts.map((host, index) => Caller.connect(pair.host, host, index, stage.#reach(host.endpoint), server.scripts)),
+      )
+    } catch (error) {
+      throw new Error(`${String(error)}; ${stage.#stateOf()}`, { cause: error })
+    }
     return stage
   }
 
@@ -120,22 +125,31 @@ export class Stage implements AsyncDisposable {
     return { gateway: { ...this.#gateway, url: address.url }, server }
   }
 
-  /** Says one conversation; what was not as the model says, one sentence each. */
-  async say({ steps }: Conversation): Promise<string[]> {
+  /** Says one conversation, as much of it as can be begun before `endMs`; what was not as the model says, one sentence each. */
+  async say({ steps }: Conversation, endMs = Infinity): Promise<string[]> {
     const found: string[] = []
-    await this.#reset(found)
-    for (const step of steps) {
-      await this.#step(step, found)
-      if (found.length > 0) break
+    await this.#attempt('before the first step', found, this.#reset(found))
+    for (const [at, step] of steps.entries()) {
+      if (found.length > 0 || performance.now() > endMs) break
+      await this.#attempt(`in step ${at + 1} of ${steps.length} (${step.kind})`, found, this.#step(step, found))
     }
     for (const { text, answer } of this.#given.splice(0))
       if (answer !== undefined) found.push(`a request that was cancelled was answered: ${text} ${answer}`)
     return found
   }
 
+  /** What fails, or never ends, is a finding like any other. */
+  async #attempt(where: string, found: string[], step: Promise<void>): Promise<void> {
+    try {
+      await step
+    } catch (error) {
+      found.push(`${where}: ${String(error)}; ${this.#stateOf()}`)
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const caller of this.#callers) await caller.leave()
-    await this.#gateway[Symbol.asyncDispose]()
+    await this.#stopGateway()
     await this.#server[Symbol.asyncDispose]()
     await this.#idle[Symbol.asyncDispose]()
     rmSync(this.#stateDir, { recursive: true, force: true })
@@ -314,15 +328,26 @@ export class Stage implements AsyncDisposable {
     found.push(...judge(cell, observe(said, undefined)))
   }
 
+  async #stopGateway(): Promise<void> {
+    await within('the end of the gateway', this.#gateway[Symbol.asyncDispose]())
+  }
+
   /** How far an exchange came that was not answered: in which part of the way to look for it. */
   #progressOf({ received, questions, asked, answered, exchange, mark }: Script): string {
-    const downstream = this.#gateway.running.fleet.get(this.#setting.prefix)
-    const log = this.#gateway.log.entries.slice(-LOG_LINES)
     return [
       `${mark}: the server received it ${received.length} times`,
       `had answers to ${questions.length} of ${exchange.reply.questions.length} questions`,
       `${asked.length} questions reached the host`,
       answered === undefined ? 'the server did not answer' : 'the server answered',
+      this.#stateOf(),
+    ].join(', ')
+  }
+
+  /** What the gateway has under way, and what it said last. */
+  #stateOf(): string {
+    const downstream = this.#gateway.running.fleet.get(this.#setting.prefix)
+    const log = this.#gateway.log.entries.slice(-LOG_LINES)
+    return [
       `the gateway has ${this.#gateway.running.front.inFlight} requests in flight, ${downstream?.inFlight} at the server, ${downstream?.linkCount} links`,
       `the server is ${downstream?.health$.value.state}\n${log.map(({ text, facts }) => `${text} ${JSON.stringify(facts)}`).join('\n')}`,
     ].join(', ')
@@ -434,7 +459,7 @@ export class Stage implements AsyncDisposable {
   async #setLevel(level: string): Promise<void> {
     if (this.#pair.host.era === 'modern') return
     for (const caller of this.#callers) {
-      await caller.host.call('logging/setLevel', { level })
+      await caller.call('logging/setLevel', { level })
       caller.level = level
     }
   }
@@ -462,7 +487,7 @@ export class Stage implements AsyncDisposable {
     const port = Number(this.#gateway.url.port)
     const callers = this.#callers.filter(({ endpoint }) => endpoint !== 'direct')
     for (const caller of callers) if (!this.#pair.host.name.endsWith('HTTP')) await caller.leave()
-    await this.#gateway[Symbol.asyncDispose]()
+    await this.#stopGateway()
     this.#gateway = await start(this.#server, this.#idle, this.#setting, this.#stateDir, port)
     await Promise.all(callers.map((caller) => caller.return(this.#reach(caller.endpoint))))
     await this.#settled()
@@ -483,7 +508,8 @@ export class Stage implements AsyncDisposable {
   async #callInVain(caller: Caller): Promise<void> {
     const [tool] = shown(this.#server.catalog, this.#setting.curating, 'tools')
     const name = exposedId(this.#cellOf(caller).prefix, this.#setting.curating, 'tools', tool?.id ?? 'none')
-    await caller.host.begin('tools/call', { name }).response.catch(() => undefined)
+    const refused = caller.host.begin('tools/call', { name }).response.catch(() => undefined)
+    await within(`the answer to the call in vain of ${name}`, refused)
   }
 
   /** Resolves when the gateway has a server of the present era again. */
@@ -529,7 +555,7 @@ const start = async (
     limits: { maxLogMessages: { amount: 1e9, periodMs: 1_000, text: '1000000000/s' } },
   }
   const standIn = { address, kind, forget: () => server.forget() } as unknown as FakeDownstream
-  return startGateway({
+  const started = startGateway({
     servers: {},
     fakes: new Map([
       [setting.prefix, standIn],
@@ -540,6 +566,7 @@ const start = async (
     host: { addresses: [{ host: '127.0.0.1', port }] },
     stateDir,
   })
+  return within('the start of the gateway', started)
 }
 
 /** What the YAML of the configuration comes to, for one server. */

@@ -12,6 +12,7 @@ import type { Catalog, ListName } from './catalog.ts'
 import type { Block, Exchange, Outcome } from './conversation.ts'
 import { message, PLAIN, write } from './json.ts'
 import type { Written } from './json.ts'
+import { within } from './limits.ts'
 import { METHOD_OF, questionText, TAG } from './scripts.ts'
 import type { Script } from './scripts.ts'
 import { member, readTree, valueOf } from './tree.ts'
@@ -128,7 +129,7 @@ export class RandomServer implements AsyncDisposable {
         else {
           const open = connections.filter(({ isOpen }) => isOpen)
           for (const connection of open) connection.drop()
-          await Promise.all(open.map(({ closed }) => closed))
+          await Promise.all(open.map(({ closed }) => within(`the end of a connection of the ${kind} server`, closed)))
         }
       }),
     )
@@ -143,9 +144,13 @@ export class RandomServer implements AsyncDisposable {
     this.#proxy.target = portOf(next)
     this.#proxy.reset()
     // By then the gateway, in this process, has seen that its connections are gone.
-    await fetch(`http://127.0.0.1:${this.#proxy.port}/other`, { method: 'POST', headers: { connection: 'close' } }).then(
-      (reply) => reply.text(),
-      () => undefined,
+    const other = fetch(`http://127.0.0.1:${this.#proxy.port}/other`, { method: 'POST', headers: { connection: 'close' } })
+    await within(
+      `the answer of the ${next.kind} server behind the proxy`,
+      other.then(
+        (reply) => reply.text(),
+        () => undefined,
+      ),
     )
   }
 
@@ -178,9 +183,8 @@ export class RandomServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#proxy?.[Symbol.asyncDispose]()
-    await this.#front?.[Symbol.asyncDispose]()
-    for (const each of this.#all) await each[Symbol.asyncDispose]()
+    for (const each of [this.#proxy, this.#front, ...this.#all])
+      if (each !== undefined) await within(`the end of a part of the ${this.kind} server`, each[Symbol.asyncDispose]())
   }
 
   #handle(each: FakeDownstream): void {

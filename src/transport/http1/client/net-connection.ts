@@ -42,6 +42,8 @@ const DEFAULT_IDLE_MS = 4_000
 /** A connection is closed this much before the server closes it, so that no request crosses the close. */
 const IDLE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 60_000
+/** How long a server that has answered may leave the rest of the request unread. */
+const UNREAD_MS = 60_000
 
 export class NetConnection implements ResponseEvents {
   readonly #socket: Socket
@@ -173,9 +175,21 @@ export class NetConnection implements ResponseEvents {
     if (this.#isPaused) this.resume()
     this.#usableUntilMs = performance.now() + this.#idleMs
     const isKept = this.#reader.keepsAlive && this.#idleMs > 0
-    if (!isKept) this.#socket.destroy()
-    this.#options.onFree(this, isKept)
+    if (isKept && this.#socket.writableLength > 0) this.#freeOnceWritten()
+    else {
+      if (!isKept) this.#socket.destroy()
+      this.#options.onFree(this, isKept)
+    }
     user.onDone()
+  }
+
+  /** The server answered before it had read the request: another would wait behind the rest, for as long as the server does not read. */
+  #freeOnceWritten(): void {
+    const timer = setTimeout(() => this.#socket.destroy(), UNREAD_MS).unref()
+    this.#socket.write('', (error) => {
+      clearTimeout(timer)
+      if (!error) this.#options.onFree(this, true)
+    })
   }
 
   #ended(): void {
