@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/state/status.ts'
 import { openHttpFront, openPipeFront } from '../support/differential/dual-fronts.ts'
@@ -258,6 +259,22 @@ describe('a server of both eras', () => {
     dual.legacy.changed('tools')
     await legacy.heard.until(({ method }) => method === 'notifications/tools/list_changed')
     expect(names(await legacy.call('tools/list'))).toEqual(['a__x', 'a__y'])
+  })
+  test('B278 what the modern side lists already, and the legacy one not yet, is called by a legacy host', async () => {
+    await using dual = await startDual({ ...SAYS.legacy, prompts: ['p'] }, { ...SAYS.modern, prompts: ['p'] })
+    await using gateway = await startGateway(dual.setup())
+    await using host = await legacyHttp.connect(gateway)
+    await host.call('prompts/list')
+    const { promise: mayList, resolve: list } = Promise.withResolvers<void>()
+    for (const side of [dual.legacy, dual.modern]) side.offers.prompts.push({ name: 'q' })
+    dual.legacy.on('prompts/list', () => mayList.then(() => ({ prompts: dual.legacy.offers.prompts })))
+    dual.modern.changed('prompts')
+    const common = gateway.running.fleet.get('a')!.inventory$
+    await firstValueFrom(common.pipe(filter((known) => known?.lists.prompts.length === 2)))
+    const params = { ref: { type: 'ref/prompt', name: 'a__q' }, argument: { name: 'n', value: '' } }
+    expect(await host.call('completion/complete', params)).toMatchObject({ completion: { values: ['one', 'two'] } })
+    expect(await host.call('prompts/get', { name: 'a__q' })).toMatchObject({ messages: [{ content: { text: 'q' } }] })
+    list()
   })
   test('B267 what legacy hosts are listed is known at once at the next start', async () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))

@@ -32,7 +32,8 @@ export class CallerLists {
   names(caller: Pick<Caller, 'session' | 'principal'>, kind: ListKind, original: string): boolean {
     const isNamed = namedIn(kind, original)
     return (
-      this.#offers.lists(kind, original) || this.#links.ofCaller(caller).some(({ owner }) => this.#ownLists.names(owner, isNamed))
+      this.#offers.lists(kind, original, caller.session !== undefined) ||
+      this.#links.ofCaller(caller).some(({ owner }) => this.#ownLists.names(owner, isNamed))
     )
   }
 }

@@ -185,12 +185,18 @@ export class Offers {
     return this.#rereads.freshen(false)
   }
 
-  /** Whether the server lists this, or what it lists was left out: what is not served of it is so by a rule. */
-  lists(kind: ListKind, original: string): boolean {
+  /**
+   * Whether the server lists this, or what it lists was left out: what is not served of it is so by a rule. `isForLegacy`: what the common
+   * lists serve is not meant, since a legacy host's own lists are read after them, and it may be told of a change before.
+   */
+  lists(kind: ListKind, original: string, isForLegacy: boolean): boolean {
     const isNamed = namedIn(kind, original)
-    return [this.#offered, this.inventory$.value, this.apps.inventory$.value, this.legacy.inventory$.value].some(
-      (one) => one !== undefined && isNamed(one),
-    )
+    const isIn = (some: readonly (Inventory | undefined)[]): boolean => some.some((one) => one !== undefined && isNamed(one))
+    const common = this.inventory$.value
+    const legacy = this.legacy.inventory$.value
+    if (isIn([legacy, isForLegacy ? this.legacy.known : undefined])) return true
+    const isServed = common?.lists[kind].some((entry) => entry.original === original) === true
+    return !(isForLegacy && legacy !== undefined && isServed) && isIn([this.#offered, common, this.apps.inventory$.value])
   }
 
   /** The server's own lists are known, be they stored ones; what stands in their place until a sign-in does not count. */
