@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openStore as startWithStore } from '../../src/app/open-store.ts'
 import { GuardedStore } from '../../src/store/guarded-store.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -273,6 +274,22 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
     await expect(store.set('a', '1', 60_000)).rejects.toThrow()
     await start([], server.port)
     await vi.waitFor(() => store.set('a', '1', 60_000), { timeout: 5_000, interval: 50 })
+  })
+
+  test('F-28 is waited for at the start, though not for long: one that is away is said to be', async () => {
+    const said: string[] = []
+    const log = {
+      debug: () => undefined,
+      info: () => undefined,
+      error: () => undefined,
+      warn: (_: object, text: string) => said.push(text),
+    }
+    const server = await start()
+    await using there = await startWithStore(optionsOf(server.url), undefined, log)
+    expect([await there?.get('a'), said]).toEqual([undefined, []])
+    await using away = await startWithStore(optionsOf(`redis://127.0.0.1:${await freePort()}`), undefined, log)
+    expect(said).toEqual(['the shared store does not answer: starting without (store)'])
+    await expect(away?.get('a')).rejects.toThrow('store')
   })
 
   test('F-28 that takes no writes, as a replica of another one, refuses and is not waited for', async () => {

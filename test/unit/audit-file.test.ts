@@ -14,6 +14,7 @@ class Disk implements AppendHandle {
   writes = 0
   room = Infinity
   gate: Promise<void> | undefined
+  isClosed = false
 
   async write(bytes: Uint8Array, offset: number): Promise<{ bytesWritten: number }> {
     this.writes++
@@ -26,6 +27,7 @@ class Disk implements AppendHandle {
     return { bytesWritten: written.length }
   }
   close(): Promise<void> {
+    this.isClosed = true
     return Promise.resolve()
   }
 }
@@ -52,6 +54,28 @@ test('lines of one turn leave in one write, in their order', async () => {
   await turn()
   expect([disk.text, disk.writes]).toEqual(['{"a":1}\n{"b":2}\n{"c":3}\n', 1])
   expect(file.state).toMatchObject({ written: 3, waiting: 0, dropped: 0 })
+})
+
+describe('at the end', () => {
+  test('what is left is written, the file is closed, and nothing is said', async () => {
+    const disk = new Disk()
+    const file = await onto(disk)
+    file.write('{"a":1}')
+    await file[Symbol.asyncDispose]()
+    expect([disk.text, disk.isClosed]).toEqual(['{"a":1}\n', true])
+    expect(log.error).not.toHaveBeenCalled()
+  })
+
+  test('lines that could not be written are counted', async () => {
+    const disk = new Disk()
+    const file = await onto(disk)
+    disk.room = 0
+    for (const line of ['{"a":1}', '{"b":2}']) file.write(line)
+    await turn()
+    log.error.mockClear()
+    await file[Symbol.asyncDispose]()
+    expect(log.error).toHaveBeenCalledExactlyOnceWith({ file: '/audit', lines: 2 }, 'lines of the audit log are lost')
+  })
 })
 
 describe('a disk that is full', () => {

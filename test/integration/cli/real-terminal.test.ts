@@ -137,6 +137,7 @@ describeWith(['tmux'], 'in a terminal', () => {
     await chmod(cli.path('bin/xdg-open'), 0o755)
     const terminal = openTerminal(cli, 'up', { columns: 160 })
     await shown(terminal, /gone +failed[^]*o opens the dashboard, Ctrl-C ends/)
+    expect(terminal.rows().join('\n')).not.toMatch(/#k=/)
     terminal.keys('x', 'Up', 'o')
     const [url = ''] = (await shown(terminal, /UI +http:\/\/127\.0\.0\.1:\d+\/#k=\S+/)).match(/http\S+/) ?? []
     await vi.waitUntil(() => existsSync(cli.path('opened')) && readFileSync(cli.path('opened'), 'utf8').trim() === url)
@@ -147,6 +148,17 @@ describeWith(['tmux'], 'in a terminal', () => {
     // The terminal shows what is typed again, and what `cat` answers to a whole line.
     terminal.keys('typed', 'Enter')
     await shown(terminal, /^typed\ntyped$/m)
+  }, 60_000)
+
+  test('--open opens it at once', async () => {
+    await using cli = await laid()
+    await writeFile(cli.path('bin/xdg-open'), `#!/bin/sh\necho "$1" >${cli.path('opened')}\n`)
+    await chmod(cli.path('bin/xdg-open'), 0o755)
+    const terminal = openTerminal(cli, 'up --open', { columns: 160 })
+    const [url = ''] = (await shown(terminal, /UI +http:\/\/127\.0\.0\.1:\d+\/#k=\S+/)).match(/http\S+/) ?? []
+    await vi.waitUntil(() => existsSync(cli.path('opened')) && readFileSync(cli.path('opened'), 'utf8').trim() === url)
+    terminal.keys('C-c')
+    await shown(terminal, /ended 0/)
   }, 60_000)
 
   test('Ctrl-Z stops it and fg goes on with it; without a browser the key o shows the link to open', async () => {
