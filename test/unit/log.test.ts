@@ -47,4 +47,6 @@ test('T-15 what is printed for people holds no commands to a terminal and breaks
     expect(columns([[text, 'x']])).toHaveLength(1)
   }
   expect(printable('👩‍💻 é עברית')).toBe('👩‍💻 é עברית')
+  // As a person can type it again in JavaScript.
+  expect(printable('a\0b\u202ec\u{e0041}d')).toBe('a\\u0000b\\u202ec\\u{e0041}d')
 })
