@@ -100,7 +100,7 @@ export class Issuer {
         if (own !== this.name)
           throw new Unexpected(
             `${url} describes the issuer ${shown(own)}`,
-            'write auth.oauth.issuer exactly as the metadata and the tokens of the issuer do',
+            'write issuer exactly as its metadata and its tokens do',
           )
         const textAt = (key: string): string | undefined => {
           const value = memberOf(document, key)
@@ -143,14 +143,14 @@ export const readKeys = async ({ jwksUri: configured }: IssuerOptions, issuer: I
   return issuer.ask(uri, configured !== undefined)
 }
 
-const SPELLING =
-  'auth.oauth.issuer must be spelled as the tokens of the issuer spell it in "iss"; where it has no metadata, set jwks_uri beside it'
+const SPELLING = 'write issuer exactly as its tokens do in "iss"; where it has no metadata, set jwks_uri beside issuer'
 
 /** What can be done about a request that failed; empty: its message says it. */
 const remedyOf = (error: unknown): string => {
   if (error instanceof Unexpected || error instanceof IssuerUnreachable) return error.remedy
   if (error instanceof AnswerTimeout) return 'check that the issuer runs, the network from here, and HTTPS_PROXY'
   const code = asError(asError(error).cause).code ?? ''
+  if (code === 'ENOTFOUND') return 'check the name in issuer, the resolver from here, and HTTPS_PROXY'
   if (/ALTNAME/.test(code)) return 'use the name that its certificate is for'
   if (/EXPIRED|NOT_YET_VALID/.test(code)) return 'renew its certificate, or set the clock'
   if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return 'name the authority of its certificate with NODE_EXTRA_CA_CERTS'

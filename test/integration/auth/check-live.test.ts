@@ -86,7 +86,7 @@ test('no metadata: the places that were asked, and that the name may be spelled 
   await using issuer = await issuerWith(() => ({}))
   expect(await complaint(issuer.url)).toBe(
     'no metadata of ISSUER: the authorization server cannot be asked (ISSUER/.well-known/openid-configuration answered HTTP 404); ' +
-      'auth.oauth.issuer must be spelled as the tokens of the issuer spell it in "iss"; where it has no metadata, set jwks_uri beside it',
+      'write issuer exactly as its tokens do in "iss"; where it has no metadata, set jwks_uri beside issuer',
   )
 })
 
@@ -97,14 +97,14 @@ test.each<[what: string, pages: (url: string) => Readonly<Record<string, Json | 
   await using issuer = await issuerWith(pages)
   const line = await complaint(issuer.url)
   expect(line).toContain('describes the issuer "ISSUER/"')
-  expect(line).toContain('; write auth.oauth.issuer exactly as the metadata and the tokens of the issuer do')
+  expect(line).toContain('; write issuer exactly as its metadata and its tokens do')
 })
 
 test.each<[what: string, page: RequestListener, reason: RegExp]>([
   [
     'a page for people',
     (_request, response) => response.end('<html>'),
-    /oauth-authorization-server is no JSON object; auth\.oauth\.issuer must/,
+    /oauth-authorization-server is no JSON object; write issuer exactly/,
   ],
   [
     'HTTP 503',

@@ -191,6 +191,34 @@ describe.concurrent('the provider of a server', () => {
     expect((await browser.signIn(link)).text).toContain('Signed in to A')
   })
 
+  test('F-17 a token that proves who is at the page, and cannot be checked now, leads nowhere and refuses nobody', async () => {
+    await using callers = await startAuthorizationServer()
+    await using set = await outbound(() => PER_USER, oauthOf(callers, AUDIENCE))
+    const token = (): Promise<string> =>
+      callers.sign({ iss: callers.issuer, aud: AUDIENCE, sub: 'ann', exp: Date.now() / 1_000 + 600, scope: 'mcp:connect' })
+    const own = await token()
+    await using host = await modernHttp.connect(set.gateway, {
+      capabilities: { elicitation: { form: {}, url: {} } },
+      token: () => own,
+    })
+    const asked = await host.call('tools/call', { name: 'a__sign_in' })
+    const link = (asked['inputRequests'] as Record<string, { params: { url: string } }>)['sign-in']?.params.url ?? ''
+    const browser = new Browser()
+    // The link has the origin that people use.
+    const page = await browser.open(new URL(new URL(link).pathname, set.gateway.url))
+    const prove = async (proof: string) => {
+      const mark = /name="mark" value="([^"]*)"/.exec(page.text)?.[1] ?? ''
+      return browser.step(page.url, new URLSearchParams({ mark, proof }))
+    }
+    callers.rotate()
+    callers.fail(true)
+    const fresh = await token()
+    const away = await prove(fresh)
+    expect([away.status, away.text]).toEqual([502, expect.stringContaining('The authorization server does not answer now.')])
+    callers.fail(false)
+    await vi.waitFor(async () => expect((await prove(fresh)).status).toBe(303), { timeout: 10_000, interval: 100 })
+  })
+
   test('F-17 token exchange: the caller stays signed in, and its call fails with the reason', async () => {
     await using callers = await startAuthorizationServer()
     await using set = await outbound(

@@ -9,6 +9,7 @@
  *     GET /connect/client.json who we are, for authorization servers that read it
  */
 import type { BrowserSignIn, IdentityJourney } from '../../../auth/inbound/browser-sign-in.ts'
+import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import { clientMetadata } from '../../../auth/oauth/registration.ts'
 import { SIGN_IN_TTL_MS } from '../../../auth/oauth/sign-ins.ts'
 import type { SignIn, SignIns } from '../../../auth/oauth/sign-ins.ts'
@@ -206,9 +207,9 @@ export class ConnectPages {
 
   /** What went wrong is for the log: the other side words it, and may not be who it says it is. */
   #failed(request: HttpRequest, error: unknown, text: string): void {
-    const reason = error instanceof Failure ? error.message : String(error)
+    const reason = error instanceof Failure || error instanceof IssuerUnreachable ? error.message : String(error)
     this.#source.log.warn({ reason }, 'a sign-in failed')
-    const isAway = error instanceof Failure && error.kind === 'unreachable'
+    const isAway = error instanceof IssuerUnreachable || (error instanceof Failure && error.kind === 'unreachable')
     this.#note(request, 502, isAway ? AWAY : text)
   }
 
