@@ -67,9 +67,21 @@ test('keys are counted that can check a token', async () => {
     { ...EC, kid: 'b', use: 'sig', alg: 'ES256', key_ops: ['verify'] },
     { ...EC, kid: 'c', use: 'enc' },
     { ...EC, kid: 'd', key_ops: ['deriveKey'] },
+    { ...EC, kid: 'e', alg: 'HS256' },
+    generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }),
+    generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({ format: 'jwk' }),
   ]
   await using issuer = await usual({ keys })
-  expect((await check(configOf(issuer.url))).lines).toEqual([`● issuer ${issuer.url}  2 keys`])
+  expect((await check(configOf(issuer.url))).lines).toEqual([`● issuer ${issuer.url}  4 keys`])
+})
+
+test('what the file says itself is not looked for in metadata', async () => {
+  await using issuer = await issuerWith(() => ({ '/mine': { keys: [EC] } }))
+  expect((await check(configOf(issuer.url, `    jwks_uri: "${issuer.url}/mine"\n`))).lines).toEqual([
+    `● issuer ${issuer.url}  1 key`,
+  ])
+  const introspection = `    introspection: { endpoint: "${issuer.url}/look", client_id: us, client_secret: hush }\n    introspect: always\n`
+  expect((await check(configOf(issuer.url, introspection))).lines).toEqual([`● issuer ${issuer.url}  tokens are looked up`])
 })
 
 /** The line of an issuer that cannot be used, without its mark and name. */
