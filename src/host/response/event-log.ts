@@ -6,15 +6,12 @@
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
+import type { HostLimits } from '../options.ts'
 import type { EventBudget } from './event-budget.ts'
 import type { StoredEvents, StoredStream, StreamOf } from './stored-events.ts'
 
-export interface EventLogLimits {
-  readonly maxEvents: number
-  readonly maxStreamBytes: number
-  readonly maxSessionBytes: number
-  readonly maxAgeMs: number
-}
+/** Of one stream, of all streams of a session, and how long either is kept. */
+export type EventLogLimits = Pick<HostLimits, 'maxEvents' | 'maxEventBytes' | 'maxSessionEventBytes' | 'maxEventAgeMs'>
 
 export interface LoggedEvent {
   readonly id: string
@@ -45,7 +42,8 @@ export class EventLog {
   /** Of all sessions together. */
   readonly #budget: EventBudget
   readonly #counts: Pick<LimitCounts, 'passed'>
-  readonly #streams = new Map<string, Stream>()
+  /** Made by the first: an idle session has none, and there may be ten thousand. */
+  #streams: Map<string, Stream> | undefined
   /** Where other replicas find it; `undefined`: there are none. */
   readonly #stored: StoredEvents | undefined
   #bytes = 0
@@ -67,13 +65,13 @@ export class EventLog {
   open(of?: StreamOf): string {
     const name = (this.#nextStream++).toString(36)
     this.#stored?.opened(name, of)
-    if (!this.#isClosed) this.#streams.set(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
+    if (!this.#isClosed) this.#keep(name, { events: [], bytes: 0, next: 0, endedAtMs: undefined })
     return name
   }
 
   /** Keeps one event and returns its id. `key`: where there is no room, earlier events of it are dropped before others. */
   append(name: string, parts: Parts, key?: string): string {
-    const stream = this.#streams.get(name)
+    const stream = this.#streams?.get(name)
     if (stream === undefined) return `${name}-0`
     const sequence = stream.next++
     const id = `${name}-${sequence}`
@@ -95,7 +93,7 @@ export class EventLog {
   ): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
     const match = /^([0-9a-z]{1,12})-(\d{1,15})$/.exec(eventId)
     const name = match?.[1] ?? ''
-    const stream = this.#streams.get(name)
+    const stream = this.#streams?.get(name)
     const sequence = Number(match?.[2])
     if (stream === undefined || sequence >= stream.next) return undefined
     return {
@@ -106,7 +104,7 @@ export class EventLog {
   }
 
   end(name: string): void {
-    const stream = this.#streams.get(name)
+    const stream = this.#streams?.get(name)
     if (stream === undefined) return
     stream.endedAtMs = performance.now()
     this.#stored?.ended(name)
@@ -122,7 +120,7 @@ export class EventLog {
     for (const [name, { of, events, isEnded }] of streams) {
       // Events that were sent and not stored had numbers below this one.
       const stream: Stream = { events: [], bytes: 0, next: FIRST_RESTORED, endedAtMs: isEnded ? atMs : undefined }
-      this.#streams.set(name, stream)
+      this.#keep(name, stream)
       this.#nextStream = Math.max(this.#nextStream, Number.parseInt(name, 36) + 1)
       for (const { sequence, text, key } of events) {
         const bytes = Buffer.byteLength(text)
@@ -138,48 +136,53 @@ export class EventLog {
 
   /** Removes a stream whose events have all arrived. */
   forget(name: string): void {
-    const stream = this.#streams.get(name)
+    const stream = this.#streams?.get(name)
     if (stream === undefined) return
     this.#weigh(stream, -stream.bytes)
-    this.#streams.delete(name)
+    this.#streams?.delete(name)
   }
 
   /** The session is over: nothing is kept from now on. */
   close(): void {
     this.#isClosed = true
-    for (const name of this.#streams.keys()) this.forget(name)
+    for (const name of this.#streams?.keys() ?? []) this.forget(name)
   }
 
   /** Makes room for other sessions; false: nothing is left. A stream that has ended and lost its answer is not kept (400). */
   dropOldest(): boolean {
-    for (const [name, stream] of this.#streams) {
+    for (const [name, stream] of this.#streams ?? []) {
       if (stream.events.length === 0) continue
       this.#drop(stream, overtaken(stream.events) ?? 0)
-      if (stream.events.length === 0 && stream.endedAtMs !== undefined) this.#streams.delete(name)
+      if (stream.events.length === 0 && stream.endedAtMs !== undefined) this.#streams?.delete(name)
       return true
     }
     return false
   }
 
   sweep(nowMs: number): void {
-    for (const [name, stream] of this.#streams) {
-      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxAgeMs) {
+    for (const [name, stream] of this.#streams ?? []) {
+      if (stream.endedAtMs !== undefined && nowMs - stream.endedAtMs >= this.#limits.maxEventAgeMs) {
         this.#counts.passed('listen.limits.event_age')
         this.forget(name)
       } else
-        while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxAgeMs) {
+        while (stream.events[0] !== undefined && nowMs - stream.events[0].atMs >= this.#limits.maxEventAgeMs) {
           this.#counts.passed('listen.limits.event_age')
           this.#drop(stream, 0)
         }
     }
   }
 
+  #keep(name: string, stream: Stream): void {
+    this.#streams ??= new Map()
+    this.#streams.set(name, stream)
+  }
+
   #trim(stream: Stream): void {
-    const { maxEvents, maxStreamBytes, maxSessionBytes } = this.#limits
+    const { maxEvents, maxEventBytes, maxSessionEventBytes } = this.#limits
     const over = (): string | undefined => {
       if (stream.events.length > maxEvents) return 'listen.limits.events'
-      if (stream.bytes > maxStreamBytes) return 'listen.limits.event_bytes'
-      return this.#bytes > maxSessionBytes ? 'listen.limits.session_event_bytes' : undefined
+      if (stream.bytes > maxEventBytes) return 'listen.limits.event_bytes'
+      return this.#bytes > maxSessionEventBytes ? 'listen.limits.session_event_bytes' : undefined
     }
     for (let limit = over(); limit !== undefined && stream.events.length > 1; limit = over()) {
       this.#counts.passed(limit)

@@ -19,7 +19,11 @@ const TOKEN = seal.seal('cursor', { kind: 'tools' })
 const logWith = (): { log: EventLog; ids: string[] } => {
   const limits = new LimitCounts({ warn: () => undefined })
   const budget = new EventBudget(() => 10_000, limits)
-  const log = new EventLog({ maxEvents: 8, maxStreamBytes: 1_000, maxSessionBytes: 2_000, maxAgeMs: 1_000 }, budget, limits)
+  const log = new EventLog(
+    { maxEvents: 8, maxEventBytes: 1_000, maxSessionEventBytes: 2_000, maxEventAgeMs: 1_000 },
+    budget,
+    limits,
+  )
   const ids = [log.open(), log.open()].map((name) => log.append(name, [Buffer.from(name)]))
   return { log, ids }
 }

@@ -4,7 +4,7 @@ import { EventBudget } from '../../../src/host/response/event-budget.ts'
 import { EventLog } from '../../../src/host/response/event-log.ts'
 import { LimitCounts } from '../../../src/rpc/limit-counts.ts'
 
-const LIMITS = { maxEvents: 100, maxStreamBytes: 10_000, maxSessionBytes: 10_000, maxAgeMs: 60_000 }
+const LIMITS = { maxEvents: 100, maxEventBytes: 10_000, maxSessionEventBytes: 10_000, maxEventAgeMs: 60_000 }
 const parts = (bytes: number): Buffer[] => [Buffer.alloc(bytes)]
 
 const makeLogs = (maxBytes: number) => {

@@ -8,7 +8,7 @@ const MAX_AGE_MS = 60_000
 
 const openLog = (): EventLog => {
   const limits = new LimitCounts({ warn: () => undefined })
-  const bounds = { maxEvents: 100, maxStreamBytes: 10_000, maxSessionBytes: 10_000, maxAgeMs: MAX_AGE_MS }
+  const bounds = { maxEvents: 100, maxEventBytes: 10_000, maxSessionEventBytes: 10_000, maxEventAgeMs: MAX_AGE_MS }
   return new EventLog(bounds, new EventBudget(() => 100_000, limits), limits)
 }
 

@@ -231,11 +231,11 @@ export class SessionRequests {
   #add(introduction: Introduction, { principal, scope, facts, untilMs }: RoutedRequest, id: string): HttpSession {
     const session = new Session(introduction, principal, scope, this.#context.admission, id, 'http')
     session.see(scope, facts)
-    const { maxEvents, maxEventBytes, maxSessionEventBytes, maxEventAgeMs } = this.#context.options.limits
-    const limits = { maxEvents, maxStreamBytes: maxEventBytes, maxSessionBytes: maxSessionEventBytes, maxAgeMs: maxEventAgeMs }
-    const { store } = this.#context
+    const { store, options } = this.#context
+    const { limits } = options
     const mayWrite = (): boolean => this.#isLeased
-    const stored = store && new StoredEvents(store, digestOf(id), { maxEvents, ttlMs: maxEventAgeMs, mayWrite })
+    const stored =
+      store && new StoredEvents(store, digestOf(id), { maxEvents: limits.maxEvents, ttlMs: limits.maxEventAgeMs, mayWrite })
     session.log = new EventLog(limits, this.#budget, this.#context.limits, stored)
     const held = this.#sessions.add(session, untilMs)
     session.onSet = (settings) => this.#context.sessionIds.keep(id, settings)
