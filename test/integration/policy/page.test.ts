@@ -82,7 +82,9 @@ test('a caller without the group is told the reason as shown', async () => {
   const { policy } = await loaded('payments above 100')
   const audience = 'https://mcp.example.com/mcp'
   await using gateway = await startGateway({
-    servers: { bank: fake.offering('list') },
+    // Not destructive: what is, is denied for another reason at night.
+    servers: { bank: fake.offering({ name: 'list', inputSchema: { type: 'object' }, annotations: { destructiveHint: false } }) },
+    options: { bank: { trusted: true } },
     ...(policy !== undefined && { policy }),
     host: { auth: oauthOf(issuer, audience, { scopes: [], keepsClaims: true }) },
   })
