@@ -66,7 +66,8 @@ import { sealKeys } from './seal-key.ts'
 import { HttpClients } from './transport/http1/client/http-clients.ts'
 import { createLauncher } from './transport/process/launcher.ts'
 import { sweep } from './transport/process/pid-sweep.ts'
-import { USER_AGENT, VERSION } from './version.ts'
+import { USER_AGENT } from './user-agent.ts'
+import { VERSION } from './version.ts'
 
 const IDENTITY = { name: 'trunkline', title: 'Trunkline', version: VERSION }
 

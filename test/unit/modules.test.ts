@@ -29,6 +29,7 @@ const MODULES = [
   'host-files',
   'install',
   'version.ts',
+  'user-agent.ts',
   'redactor.ts',
   'log.ts',
   'audit-file.ts',

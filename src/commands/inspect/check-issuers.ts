@@ -2,7 +2,7 @@
 import type { IssuerReport } from '../../auth/inbound/issuer-report.ts'
 import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import type { Configuration } from '../../config/options.ts'
-import { USER_AGENT } from '../../version.ts'
+import { USER_AGENT } from '../../user-agent.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 
 export const checkIssuers = async ({ host, proxies }: Configuration): Promise<readonly IssuerReport[]> => {
