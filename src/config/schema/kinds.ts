@@ -17,9 +17,6 @@ import {
   SIZE_PATTERN,
 } from './units.ts'
 
-// Parsers are made once and used once: compiling them costs more than it saves.
-z.config({ jitless: true })
-
 type Json = Readonly<Record<string, unknown>>
 export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T>>
 

@@ -202,7 +202,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     const { status, form } = head
     const hadSession = this.#hadSession
     if (status >= 400) {
-      const answer = statusDecides(head, hadSession) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
+      const answer = statusDecides(head, hadSession, body) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
       if (answer !== undefined) this.#ports.receive({ ...answer, status }, this)
       return this.#end(failureOfStatus(head, hadSession, Date.now(), body))
     }

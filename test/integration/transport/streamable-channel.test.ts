@@ -397,6 +397,18 @@ describe('statuses', () => {
     expect(end).toMatchObject({ kind })
   })
 
+  test.each(['Bad Request: No valid session ID provided', 'Bad Request: Server not initialized'])(
+    'B222 a 400 that says, under no id, %j is session_expired, too',
+    async (message) => {
+      const refusal = JSON.stringify({ jsonrpc: '2.0', error: { code: -32000, message }, id: null })
+      await using server = await scripted(withSession((_seen, response) => json(response, 400, refusal)))
+      await using link = await connect(server.url)
+      await begin(link)
+      link.channel.send(request(1))
+      expect(await link.events.end(1)).toMatchObject({ kind: 'session_expired', executed: 'no', facts: { status: 400 } })
+    },
+  )
+
   test('B222 a 404 to our session id is session_expired, certainly not executed', async () => {
     await using server = await scripted(withSession((_seen, response) => json(response, 404, error(null, -32001))))
     await using link = await connect(server.url)

@@ -1,5 +1,6 @@
 /** Maps an HTTP status of a server to the failure of the request (BRIDGING 7.2). */
 import type { IncomingHttpHeaders } from 'node:http'
+import { memberOf, parseJsonObject } from '../../../values/json-object.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { cleanLabel } from '../../../wire/protocol/label.ts'
 import type { FailureFacts, FailureKind } from '../../../wire/message/failure.ts'
@@ -24,12 +25,23 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 /** Whether a response without our id, in the body of this status, still answers our request: the status alone is less specific. */
 export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
 
+/** What servers of the SDKs' examples say, under no id, to a session that a process before them began. */
+const NO_SESSION = /\bsession\b|\bserver not initialized\b/i
+
+/** A lost session is a 404; many servers answer 400 in its place, with an error that belongs to no request. */
+const isSessionLost = (status: number, body: Buffer): boolean => {
+  if (status !== 400 || body.length > MAX_READ) return status === 404
+  const { id, error } = parseJsonObject(body.toString()) ?? {}
+  const message = memberOf(error, 'message')
+  return (id ?? null) === null && typeof message === 'string' && NO_SESSION.test(message)
+}
+
 /**
- * Whether the status decides, for any body: sign-in, scopes, waiting, a lost session.
+ * Whether the status decides, for any response in the body: sign-in, scopes, waiting, a lost session.
  * `session`: the request carried a session id.
  */
-export const statusDecides = (head: HttpHead, session: boolean): boolean =>
-  head.status === 401 || head.status === 429 || (head.status === 404 && session) || needsScope(head)
+export const statusDecides = (head: HttpHead, session: boolean, body: Buffer): boolean =>
+  head.status === 401 || head.status === 429 || (session && isSessionLost(head.status, body)) || needsScope(head)
 
 /**
  * The failure of a request without a JSON-RPC response. `now`: wall-clock milliseconds. `body` is quoted, since it is mostly the error page
@@ -40,7 +52,7 @@ export const failureOfStatus = (head: HttpHead, session: boolean, now: number, b
   const retryAfterMs = readRetryAfter(headers['retry-after'], now)
   const kind: FailureKind = needsScope(head)
     ? 'scope_required'
-    : status === 404 && session
+    : session && isSessionLost(status, body)
       ? 'session_expired'
       : status >= 500
         ? 'downstream_error'
