@@ -217,6 +217,23 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'a host that declared nothing is asked all the same, and answers for itself',
+    rows: [legacyHttp],
+    spec: {
+      ...RICH,
+      on: {
+        'tools/call': async (turn) => {
+          const { result } = await turn.ask('roots/list', {})
+          return { content: [], structuredContent: { result } }
+        },
+      },
+    },
+    play: ({ host }) => {
+      host.answer('roots/list', () => ({ roots: [{ uri: 'file:///home' }] }))
+      return outcome(host, 'tools/call', { name: 'alpha' })
+    },
+  },
+  {
     name: 'the log level is the server’s to take or to refuse',
     rows: [legacyHttp],
     spec: {
