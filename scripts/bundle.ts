@@ -1,14 +1,15 @@
 /**
  * `node scripts/bundle.ts [FOLDER]`: bundles the compiled `FOLDER/main.js` and `FOLDER/index.js` (`dist` without it) with what they
- * import, so that a start opens a few files instead of several hundred. Commands stay chunks of their own, loaded when they are run;
- * undici stays outside, since only some servers need it. Compiled files that are in the bundle are removed, and so are declarations
- * that `index.d.ts` does not reach. The dashboard is built beside it. The licences of what went in are written there, too.
+ * import, so that a start opens a few files instead of several hundred (bundle-chunks.ts). Other commands stay chunks of their own, loaded
+ * when they are run; undici stays outside, since only some servers need it. Compiled files that are in the bundle are removed, and so are
+ * declarations that `index.d.ts` does not reach. The dashboard is built beside it. The licences of what went in are written there, too.
  */
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
-import type { InputOptions } from 'rolldown'
+import type { InputOptions, RolldownOutput } from 'rolldown'
+import { builtinsByName, startInFewChunks } from './bundle-chunks.ts'
 import { buildDashboard, DASHBOARD_PACKAGES } from './dashboard.ts'
 
 /** The folder of the package that a module belongs to; `undefined`: it is ours. */
@@ -29,6 +30,7 @@ const removeEmptyFolders = (folder: string): void => {
   if (readdirSync(folder).length === 0) rmdirSync(folder)
 }
 
+const require = createRequire(import.meta.url)
 const GRPC_BASE = '@opentelemetry/otlp-grpc-exporter-base'
 
 /** How the program is bundled, from whatever it was compiled to. */
@@ -36,9 +38,29 @@ export const BUNDLING = {
   platform: 'node',
   external: ['undici'],
   // Some packages (jsonc-parser) keep a `main` that only `require` can follow, beside the modules that can be bundled.
-  // This one, as a module, requires its gRPC library at run time, where a bundle has none.
-  resolve: { mainFields: ['module', 'main'], alias: { [GRPC_BASE]: createRequire(import.meta.url).resolve(GRPC_BASE) } },
+  resolve: {
+    mainFields: ['module', 'main'],
+    alias: {
+      // This one, as a module, requires its gRPC library at run time, where a bundle has none.
+      [GRPC_BASE]: require.resolve(GRPC_BASE),
+      // What it offers to Node are CommonJS files, of which nothing can be left out.
+      rxjs: join(dirname(require.resolve('rxjs/package.json')), 'dist', 'esm', 'index.js'),
+    },
+  },
 } satisfies InputOptions
+
+/** Writes the bundle of `input`, by names of chunks, to `folder`. */
+export const writeBundle = async (
+  input: { readonly main: string; readonly index?: string },
+  folder: string,
+  logLevel: 'info' | 'silent' = 'info',
+): Promise<RolldownOutput['output']> => {
+  const chunks = startInFewChunks(dirname(input.main))
+  await using bundle = await rolldown({ ...BUNDLING, input: { ...input }, plugins: [chunks.plugin, builtinsByName], logLevel })
+  const { codeSplitting } = chunks
+  const { output } = await bundle.write({ dir: folder, format: 'esm', chunkFileNames: 'main-[name].js', codeSplitting })
+  return output
+}
 
 /** The declarations that are reached from one, itself included; absolute paths. */
 const declarations = (file: string, reached = new Set<string>()): ReadonlySet<string> => {
@@ -53,9 +75,7 @@ const ROOT = dirname(import.meta.dirname)
 
 /** Bundles `folder/main.js` and `folder/index.js` in place. Throws if a package in the bundle has no licence to pass on. */
 export const bundleProgram = async (folder: string): Promise<void> => {
-  const bundle = await rolldown({ input: { main: join(folder, 'main.js'), index: join(folder, 'index.js') }, ...BUNDLING })
-  const { output } = await bundle.write({ dir: folder, format: 'esm', chunkFileNames: 'main-[name].js' })
-  await bundle.close()
+  const output = await writeBundle({ main: join(folder, 'main.js'), index: join(folder, 'index.js') }, folder)
   const kept = declarations(join(folder, 'index.d.ts'))
   const written = new Set(output.map(({ fileName }) => join(folder, fileName)))
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {

@@ -19,6 +19,7 @@ const digestOfSources = (): string => {
   const files = [
     'package.json',
     'package-lock.json',
+    'scripts/bundle-chunks.ts',
     'scripts/bundle.ts',
     'scripts/cached-build.ts',
     'scripts/dashboard.ts',
@@ -36,14 +37,12 @@ export const cachedProgram = async (): Promise<string> => {
   const folder = join(CACHE, digestOfSources())
   const program = join(folder, 'dist', 'main.js')
   if (existsSync(program)) return program
-  const [{ rolldown }, { BUNDLING }] = await Promise.all([import('rolldown'), import('./bundle.ts')])
+  const { writeBundle } = await import('./bundle.ts')
   // Built aside and renamed, so that two that start at once never see half a build.
   const aside = join(CACHE, `making-${process.pid}`)
   mkdirSync(aside, { recursive: true })
   try {
-    const bundle = await rolldown({ input: { main: join(ROOT, 'src', 'main.ts') }, ...BUNDLING, logLevel: 'silent' })
-    await bundle.write({ dir: join(aside, 'dist'), format: 'esm', chunkFileNames: 'main-[name].js' })
-    await bundle.close()
+    await writeBundle({ main: join(ROOT, 'src', 'main.ts') }, join(aside, 'dist'), 'silent')
     const { buildDashboard } = await import('./dashboard.ts')
     await buildDashboard(join(aside, 'dist', 'dashboard'))
     cpSync(join(ROOT, 'package.json'), join(aside, 'package.json'))

@@ -4,7 +4,7 @@ import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import { gatewayHome, startGatewayProcess } from '../support/gateway-process.ts'
 import { connectHost } from '../support/hosts.ts'
 
-test('G6 a gateway that has answered a call over HTTP has loaded no client of Node, no TLS and no undici', async () => {
+test('G6 a gateway that has answered a call over HTTP has loaded no client of Node, no TLS, no undici and few files', async () => {
   vi.stubEnv('NODE_OPTIONS', `--import=${new URL('../support/children/loaded-modules.mjs', import.meta.url).href}`)
   await using server = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['idle'] }))
   await using home = await gatewayHome()
@@ -16,8 +16,11 @@ test('G6 a gateway that has answered a call over HTTP has loaded no client of No
   await host.callTool('server__idle', {})
 
   await gateway.stop()
-  const line = gateway.said.find((said) => said.startsWith('loaded: '))
-  const loaded = line?.split(' ') ?? []
+  const [loaded = [], files = []] = ['loaded: ', 'files: '].map((title) =>
+    gateway.said.find((said) => said.startsWith(title))?.split(' ').slice(1),
+  )
   expect(loaded).toContain('net')
   expect(loaded.filter((name) => /^(http|https|tls|internal\/deps\/undici\/undici)$/.test(name))).toEqual([])
+  expect(files).toContain('main-gateway.js')
+  expect(files.length, files.join(' ')).toBeLessThan(16)
 })

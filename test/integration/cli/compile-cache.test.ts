@@ -1,6 +1,6 @@
 /** Compiled code is kept in the private state folder, and used from there only while nobody else can write it. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 
 test('the first command keeps compiled code in a folder of this user alone', async () => {
@@ -9,6 +9,16 @@ test('the first command keeps compiled code in a folder of this user alone', asy
   const folder = cli.path('state/trunkline/compile-cache')
   expect(lstatSync(folder).mode & 0o777).toBe(0o700)
   expect(readdirSync(folder)).not.toEqual([])
+})
+
+test('a gateway that is killed has kept its compiled code for the next start', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'version: 1\nservers: {}\n' })
+  const folder = cli.path('state/trunkline/compile-cache')
+  const gateway = await cli.up()
+  const kept = (): number => readdirSync(folder, { recursive: true }).length
+  await vi.waitFor(() => expect(kept()).toBeGreaterThan(2), { timeout: 15_000, interval: 100 })
+  gateway.signal('SIGKILL')
+  await gateway.ended
 })
 
 test('NODE_DISABLE_COMPILE_CACHE=1 keeps nothing', async () => {
