@@ -55,13 +55,16 @@ export const builtinsByName: Plugin = {
   name: 'builtins-by-name',
   renderChunk(code, { isEntry, fileName }) {
     if (isEntry) return null
-    const replaced = code.replaceAll(IMPORT, (_, only?: string, all?: string, first?: string, names?: string, module?: string) => {
-      const taken = `globalThis.process.getBuiltinModule("${module}")`
-      const whole = only ?? all ?? first
-      const statements = whole === undefined ? [] : [`const ${whole} = ${taken};`]
-      if (names !== undefined) statements.push(`const {${names.replaceAll(' as ', ': ')}} = ${whole ?? taken};`)
-      return statements.join(' ')
-    })
+    const replaced = code.replaceAll(
+      IMPORT,
+      (_, only?: string, all?: string, first?: string, names?: string, module?: string) => {
+        const taken = `globalThis.process.getBuiltinModule("${module}")`
+        const whole = only ?? all ?? first
+        const statements = whole === undefined ? [] : [`const ${whole} = ${taken};`]
+        if (names !== undefined) statements.push(`const {${names.replaceAll(' as ', ': ')}} = ${whole ?? taken};`)
+        return statements.join(' ')
+      },
+    )
     const left = /^import .*"node:.*$/m.exec(replaced)
     if (left !== null) throw new Error(`${fileName} imports a builtin in a way that bundle-chunks.ts does not know: ${left[0]}`)
     return replaced

@@ -17,7 +17,10 @@ test('G6 a gateway that has answered a call over HTTP has loaded no client of No
 
   await gateway.stop()
   const [loaded = [], files = []] = ['loaded: ', 'files: '].map((title) =>
-    gateway.said.find((said) => said.startsWith(title))?.split(' ').slice(1),
+    gateway.said
+      .find((said) => said.startsWith(title))
+      ?.split(' ')
+      .slice(1),
   )
   expect(loaded).toContain('net')
   expect(loaded.filter((name) => /^(http|https|tls|internal\/deps\/undici\/undici)$/.test(name))).toEqual([])
