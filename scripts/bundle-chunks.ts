@@ -3,7 +3,7 @@
  * millisecond), and for each builtin that is imported rather than asked for. Together these were 45 of 225 ms of CPU.
  */
 import { join } from 'node:path'
-import type { OutputOptions, Plugin } from 'rolldown'
+import type { CodeSplittingOptions, Plugin } from 'rolldown'
 
 /**
  * What a start loads, in this order: a module, and all it imports that is not in a file before it. None of them may do anything when it is
@@ -19,7 +19,7 @@ const FILES = [
 /** What to give to the bundler: a plugin that learns who imports whom, and options that go by it. `folder`: that of `main`. */
 export const startInFewChunks = (
   folder: string,
-): { readonly plugin: Plugin; readonly codeSplitting: OutputOptions['codeSplitting'] } => {
+): { readonly plugin: Plugin; readonly codeSplitting: CodeSplittingOptions } => {
   const fileOf = new Map<string, string>()
   const plugin: Plugin = {
     name: 'start-in-few-chunks',
