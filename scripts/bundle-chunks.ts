@@ -17,9 +17,7 @@ const FILES = [
 ] as const
 
 /** What to give to the bundler: a plugin that learns who imports whom, and options that go by it. `folder`: that of `main`. */
-export const startInFewChunks = (
-  folder: string,
-): { readonly plugin: Plugin; readonly codeSplitting: CodeSplittingOptions } => {
+export const startInFewChunks = (folder: string): { readonly plugin: Plugin; readonly codeSplitting: CodeSplittingOptions } => {
   const fileOf = new Map<string, string>()
   const plugin: Plugin = {
     name: 'start-in-few-chunks',
