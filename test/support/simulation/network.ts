@@ -19,6 +19,8 @@ export interface ConnectOptions {
   readonly host?: string
   readonly port: number
   readonly allowHalfOpen?: boolean
+  /** Agents that keep connections ask for it from the beginning. */
+  readonly keepAlive?: boolean
   readonly onread?: { readonly buffer: Buffer; readonly callback: (length: number, buffer: Buffer) => boolean }
 }
 
@@ -450,6 +452,7 @@ export class SimulatedNetwork {
     const { port } = options
     const near = new SimulatedSocket(this, port, options, currentNode())
     near.connecting = near.pending = true
+    if (options.keepAlive === true) near.setKeepAlive(true)
     const attempt = (): void => {
       if (near.destroyed || near.isGone) return
       const untilMs = this.unreachableUntilMs.get(port) ?? 0
