@@ -66,6 +66,8 @@ export class Links implements Sweepable {
   #serial = 0
   /** One-entry cache: the key for the last caller without a session. */
   #latest: LatestKey | undefined
+  /** The server is stopped. Its main link may still be closing, so that calls that waited for a free slot still come here. */
+  #isClosed = false
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
     this.#options = options
@@ -155,7 +157,9 @@ export class Links implements Sweepable {
     for (const pooled of this.#all.values()) this.#retire(pooled)
   }
 
+  /** No link is opened any more, and no further session uses the server. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.all([...this.#all.values()].map((pooled) => this.#close(pooled)))
   }
 
@@ -234,6 +238,7 @@ export class Links implements Sweepable {
   }
 
   #open(wanted: LinkKey): PooledLink {
+    if (this.#isClosed) throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
     const { maxLinks } = this.#options.limits
     if (this.#isFull(wanted)) this.#makeRoom(wanted)
     if (this.#isFull(wanted))

@@ -18,6 +18,7 @@ interface Opened {
 const makeLinks = (sharing: Sharing) => {
   const opened: Opened[] = []
   const clock = { nowMs: 0 }
+  const sessionSeen = vi.fn()
   const options = {
     ...DEFAULT_SERVER,
     key: 'a',
@@ -37,12 +38,12 @@ const makeLinks = (sharing: Sharing) => {
       opened.push({ owner, close })
       return { closed: promise, close } as unknown as Link
     },
-    sessionSeen: () => undefined,
+    sessionSeen,
     closed: () => undefined,
     isShared: () => false,
     nowMs: () => clock.nowMs,
   })
-  return { links, opened, clock }
+  return { links, opened, clock, sessionSeen }
 }
 
 const makeSession = (id: string) => {
@@ -124,6 +125,18 @@ test('B051 B052 where principals mix, nobody is told or asked what belongs to no
   expect(listeners(world.opened[0]!.owner)).toEqual([session])
   await run(world, call('Q', makeSession('2').session))
   expect(listeners(world.opened[0]!.owner)).toEqual([])
+})
+
+test('once they are closed no link is opened, and no session uses the server: a call that had waited is refused unexecuted', async () => {
+  const world = makeLinks('session')
+  const { links, opened, sessionSeen } = world
+  await run(world, call('P', makeSession('1').session))
+  await links.close()
+  const late = call('P', makeSession('2').session)
+  const refusal = { kind: 'shutting_down', facts: { executed: 'no' } }
+  await expect(run(world, late)).rejects.toMatchObject(refusal)
+  await expect(links.opened(late.caller)).rejects.toMatchObject(refusal)
+  expect([opened.length, links.size, sessionSeen.mock.calls.length]).toEqual([1, 0, 1])
 })
 
 test('a link that several sessions use forgets each that ends, as a user of it and as the last to call', async () => {
