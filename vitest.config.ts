@@ -3,7 +3,8 @@ import { defineConfig } from 'vitest/config'
 /**
  * The kinds of tests, quickest first; each begins when the one before has ended. `retry`: on two cores a test may wait longer than it
  * allows for what others do beside it; whatever needs a second run is named in the last lines. Files share nothing and mostly wait, so
- * two run at a time whatever the machine.
+ * two run at a time whatever the machine. Those that a worker runs one after the other share the modules it has loaded, which keep no state
+ * of their own: loading them for each file took longer than the unit tests themselves.
  */
 const project = (name: string, groupOrder: number, testTimeout: number, retry: number) => ({
   test: {
@@ -13,6 +14,10 @@ const project = (name: string, groupOrder: number, testTimeout: number, retry: n
     retry,
     hookTimeout: testTimeout,
     pool: 'forks' as const,
+    isolate: false,
+    restoreMocks: true,
+    unstubEnvs: true,
+    unstubGlobals: true,
     maxWorkers: 2,
     sequence: { groupOrder },
   },

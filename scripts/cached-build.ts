@@ -42,7 +42,7 @@ export const cachedProgram = async (): Promise<string> => {
   const aside = join(CACHE, `making-${process.pid}`)
   mkdirSync(aside, { recursive: true })
   try {
-    await writeBundle({ main: join(ROOT, 'src', 'main.ts') }, join(aside, 'dist'), 'silent')
+    await writeBundle({ main: join(ROOT, 'src', 'main.ts'), index: join(ROOT, 'src', 'index.ts') }, join(aside, 'dist'), 'silent')
     const { buildDashboard } = await import('./dashboard.ts')
     await buildDashboard(join(aside, 'dist', 'dashboard'))
     cpSync(join(ROOT, 'package.json'), join(aside, 'package.json'))

@@ -4,8 +4,8 @@
  */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { ClientCapabilities, Tool } from '@modelcontextprotocol/client'
-import { createGateway } from '../../src/index.ts'
 import { Browser } from './browser.ts'
+import { LIBRARY } from './program.ts'
 
 const capabilities: ClientCapabilities = { elicitation: { form: { applyDefaults: true }, url: {} }, sampling: {}, roots: {} }
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
@@ -85,6 +85,7 @@ const server = {
   ...(MODERN_ONLY.has(scenario) && { era: 'modern' }),
 }
 
+const { createGateway } = (await import(LIBRARY)) as typeof import('../../src/index.ts')
 await using gateway = await createGateway({
   configuration: {
     version: 1,
