@@ -4,6 +4,7 @@
  */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { ClientCapabilities, Tool } from '@modelcontextprotocol/client'
+import type * as Library from '../../src/index.ts'
 import { Browser } from './browser.ts'
 import { LIBRARY } from './program.ts'
 
@@ -85,7 +86,7 @@ const server = {
   ...(MODERN_ONLY.has(scenario) && { era: 'modern' }),
 }
 
-const { createGateway } = (await import(LIBRARY)) as typeof import('../../src/index.ts')
+const { createGateway } = (await import(LIBRARY)) as typeof Library
 await using gateway = await createGateway({
   configuration: {
     version: 1,
