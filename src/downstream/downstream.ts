@@ -77,6 +77,7 @@ export class Downstream {
   readonly #states: ServerStates
   readonly #handlers: LinkEventHandlers
   readonly #links: Links
+  readonly #linkStarts: LinkStarts
   readonly #ownLists: OwnLists
   readonly #sessionWatches: SessionWatches
   readonly #eraWatch: EraWatch<Link>
@@ -126,13 +127,15 @@ export class Downstream {
     /** The main link of a modern server may not be all that it offers; a sole host's link is in its own era from the start. */
     const mayServeLegacy = (): boolean => environment.soleHost === undefined && dialer.mayBeLegacy
     const restarts = new Restarts(() => optionsNow().limits.maxRestarts, nowMs)
+    const starts = new LinkStarts(backoff, nowMs, restarts)
+    this.#linkStarts = starts
     const links = new Links(options, {
       open: callerLinkOpener({
         options: optionsNow,
         dialer,
         main,
         handlers,
-        starts: new LinkStarts(backoff, nowMs, restarts),
+        starts,
         watches: this.#sessionWatches,
         reports,
       }),
@@ -360,6 +363,8 @@ export class Downstream {
     sweeper.unwatch(this.eras)
     sweeper.unwatch(this.#eraWatch)
     sweeper.unwatch(this.#legacyWatch)
+    // What waited goes on in a later microtask, when the dialer refuses already.
+    this.#linkStarts.close()
     await Promise.all([this.#links.close(), this.offers.close(), this.main.close(), this.dialer.close(), personal])
     await this.supervisor.ended()
     this.inventory$.complete()

@@ -20,6 +20,9 @@ export class LinkStarts {
   readonly #nowMs: () => number
   readonly #restarts: Restarts
   readonly #records = new Map<string, Failing>()
+  /** Each ends one wait. */
+  readonly #waits = new Set<() => void>()
+  #isClosed = false
 
   constructor(options: BackoffOptions, nowMs: () => number, restarts: Restarts) {
     this.#options = options
@@ -38,7 +41,7 @@ export class LinkStarts {
         retryable: true,
         retryAfterMs: Math.ceil(waitMs),
       })
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+    if (waitMs > 0) await this.#pause(waitMs)
     const link = await open().catch((error: unknown) => {
       this.#failed(key, 0, error)
       throw error
@@ -48,6 +51,25 @@ export class LinkStarts {
       if (failure !== undefined) this.#failed(key, this.#nowMs() - sinceMs, failure)
     })
     return link
+  }
+
+  /** The server is stopped: ends all waits, so that `open` is called at once and fails. */
+  close(): void {
+    this.#isClosed = true
+    for (const end of this.#waits) end()
+  }
+
+  #pause(ms: number): Promise<void> | undefined {
+    if (this.#isClosed) return undefined
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        this.#waits.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, ms)
+      this.#waits.add(end)
+    })
   }
 
   #failed(key: string, upMs: number, failure: unknown): void {

@@ -45,6 +45,8 @@ export class Deployment {
   /** What replicas share; `undefined`: there is one gateway. */
   readonly store: SimulatedStore | undefined
   #balancer: Balancer | undefined
+  /** Of the gateways that were stopped in order, how long the slowest took. */
+  longestStopMs = 0
 
   constructor(
     machine: Machine,
@@ -98,7 +100,7 @@ export class Deployment {
     // The balancer looks whether replicas are ready; without one the gateway is reached no more.
     if (this.#balancer === undefined) seat.gateway = undefined
     this.#balance(seat, false)
-    await this.#at(seat, () => gateway.running.stop())
+    await this.#stopSeat(seat, gateway)
     seat.isRestarting = false
     if (seat.node !== node || node?.isDead === true) return
     seat.gateway = undefined
@@ -160,8 +162,15 @@ export class Deployment {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#seats.map((seat) => this.#at(seat, async () => seat.gateway?.running.stop())))
+    await Promise.all(this.#seats.map((seat) => this.#stopSeat(seat, seat.gateway)))
     await this.#balancer?.[Symbol.asyncDispose]()
+  }
+
+  async #stopSeat(seat: Seat, gateway: TestGateway | undefined): Promise<void> {
+    const { clock } = this.#machine
+    const startMs = clock.nowMs
+    await this.#at(seat, async () => gateway?.running.stop())
+    this.longestStopMs = Math.max(this.longestStopMs, clock.nowMs - startMs)
   }
 
   #balance(changed: Seat, isReady: boolean): void {

@@ -54,6 +54,8 @@ const HALF_OPEN_MS = 1_000_000
 /** Ports of hosts' ways to the gateway, and of URLs at which the era may change. */
 const FIRST_ALIAS = 30_000
 const FIRST_URL = 40_000
+/** An orderly stop ends within this (docs/operations.md). */
+const DRAIN_MS = 25_000
 const STATE_KEY = '11'.repeat(32)
 /** The kinds of failure that hosts may be told (RELIABILITY 4, BRIDGING 7.2), and JSON-RPC's own. */
 const KINDS: ReadonlySet<string> = new Set(
@@ -148,7 +150,7 @@ class World {
         ]),
       ),
       gateway: { parking: { ...DEFAULT_PARKING, ttlMs: plan.parkMs } },
-      host: { httpServer: plan.httpServer, drainMs: 25_000 },
+      host: { httpServer: plan.httpServer, drainMs: DRAIN_MS },
       hostLimits: { ...DEFAULT_HOST_LIMITS, ...HOST_LIMITS, maxLoopLagMs: Infinity },
       backoff: DEFAULT_BACKOFF,
       early: true,
@@ -174,6 +176,8 @@ class World {
     await this.#recovered()
     await this.#rested()
     await this.#deployment.stop()
+    const stopMs = this.#deployment.longestStopMs - this.#frozenMs
+    if (stopMs > DRAIN_MS) this.found(`a stop in order took ${Math.round(stopMs)} ms`)
     for (const { level, text, facts } of this.#deployment.started.flatMap(({ log }) => log.entries))
       if (level === 'error') this.found(`logged as an error: ${text} ${JSON.stringify(facts).slice(0, 300)}`)
     for (const fake of [...this.#fakes.values(), ...this.#others.values()]) await fake[Symbol.asyncDispose]()
