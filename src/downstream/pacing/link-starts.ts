@@ -2,7 +2,9 @@
  * Back-off for owners whose links end soon after they were opened: a process that every call crashes is not started for every
  * call (F-04). Counted by the key of the owner, so that one caller's crashes delay no other caller.
  */
+import { setMaxListeners } from 'node:events'
 import type { Link } from '../../era/server/link.ts'
+import { pause } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Backoff } from './backoff.ts'
 import type { BackoffOptions } from './backoff.ts'
@@ -20,14 +22,14 @@ export class LinkStarts {
   readonly #nowMs: () => number
   readonly #restarts: Restarts
   readonly #records = new Map<string, Failing>()
-  /** Each ends one wait. */
-  readonly #waits = new Set<() => void>()
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(options: BackoffOptions, nowMs: () => number, restarts: Restarts) {
     this.#options = options
     this.#nowMs = nowMs
     this.#restarts = restarts
+    // Each caller that waits listens.
+    setMaxListeners(0, this.#closing.signal)
   }
 
   /** Opens a link, at once or when the wait is over; rejects with `exited` or `overloaded` where that is later than `maxWaitMs`. */
@@ -41,7 +43,7 @@ export class LinkStarts {
         retryable: true,
         retryAfterMs: Math.ceil(waitMs),
       })
-    if (waitMs > 0) await this.#pause(waitMs)
+    if (waitMs > 0) await pause(waitMs, this.#closing.signal)
     const link = await open().catch((error: unknown) => {
       this.#failed(key, 0, error)
       throw error
@@ -55,21 +57,7 @@ export class LinkStarts {
 
   /** The server is stopped: ends all waits, so that `open` is called at once and fails. */
   close(): void {
-    this.#isClosed = true
-    for (const end of this.#waits) end()
-  }
-
-  #pause(ms: number): Promise<void> | undefined {
-    if (this.#isClosed) return undefined
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer)
-        this.#waits.delete(end)
-        resolve()
-      }
-      const timer = setTimeout(end, ms)
-      this.#waits.add(end)
-    })
+    this.#closing.abort()
   }
 
   #failed(key: string, upMs: number, failure: unknown): void {
