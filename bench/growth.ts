@@ -18,6 +18,8 @@ import type { Place, Subject } from './subjects.ts'
 export const SECTION = 'growth in one process'
 const MIB = 1024 * 1024
 const ROUNDS = 5
+/** Turns that do not count: a process takes up to 2 s of calls, also after a reload, until its code is compiled for what it does now. */
+const WARM_UP_ROUNDS = 16
 /** Servers among which many calls at once are shared out: one of them takes 256. */
 const AMONG = 8
 /** One at a time, some, and so many that each is of another session. */
@@ -62,7 +64,8 @@ const grown = async (
   const tool = { tool: `${trunkline.prefix}t100`, size: 't100' } as const
   await using inspector = await openInspector(grower.inspector!)
   const pairs = async () => {
-    for (const one of [grower, still]) await callMicros(one, tool, 10 * effort.warmUpMs, effort.warmUpCalls)
+    for (let round = 0; round < WARM_UP_ROUNDS && effort.warmUpMs > 0; round++)
+      for (const one of [grower, still]) await callMicros(one, tool, effort.warmUpMs)
     const found: (readonly [grown: number, still: number])[] = []
     for (let round = 0; round < Math.min(ROUNDS, effort.rounds); round++) {
       const first = round % 2 === 0
