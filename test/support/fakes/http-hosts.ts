@@ -9,13 +9,15 @@ import type { JsonMap, Message } from './messages.ts'
 import { send } from './raw-http.ts'
 import type { RawReply } from './raw-http.ts'
 
+/** Idle connections are closed after this, or what the answer says (`Keep-Alive`), which Node's agents read only beside a limit of their own. */
+const LONGEST_IDLE_MS = 600_000
 /** How often the stream of one request is opened again, and a message sent again. */
 const MAX_RESUMES = 20
 
 /** Reads the answer to one POST to its end. */
 abstract class PostingHost extends BaseHost {
   readonly url: URL
-  protected readonly agent = new Agent({ keepAlive: true })
+  protected readonly agent = new Agent({ keepAlive: true, timeout: LONGEST_IDLE_MS })
   protected isClosed = false
   readonly #open = new Set<RawReply>()
   readonly #sent = new Set<Promise<void>>()

@@ -479,6 +479,13 @@ class World {
     if (this.#removed.size > 0) await this.#reload()
   }
 
+  /** Connections stand still for ever, and one end is not told. */
+  get #isHalf(): boolean {
+    return this.#plan.events.some(
+      (event) => (event.do === 'stop' && event.forMs === null) || (event.do === 'kill' && event.isSilent),
+    )
+  }
+
   /** After all faults, every server is called once by every host. */
   async #recovered(): Promise<void> {
     this.#machine.processes.failsUntilMs = 0
@@ -488,7 +495,8 @@ class World {
     if (!isCalm) {
       for (const player of this.#players) await player.drop()
       const ends = this.#plan.events.filter((event) => event.do === 'crash' || event.do === 'cut' || event.do === 'stop')
-      await this.#sleep(ends.length >= MANY_CRASHES ? LONG_RECOVERY_MS : RECOVERY_MS)
+      // The calls of a host that is gone without a word keep their places until their total limit.
+      await this.#sleep(ends.length >= MANY_CRASHES || this.#isHalf ? LONG_RECOVERY_MS : RECOVERY_MS)
     }
     this.#disturbed.clear()
     for (const [host] of this.#plan.hosts.entries())
@@ -499,10 +507,7 @@ class World {
   /** All hosts leave, and long after nothing of what they did is left. */
   async #rested(): Promise<void> {
     for (const player of this.#players) await player.end()
-    const isHalf = this.#plan.events.some(
-      (event) => (event.do === 'stop' && event.forMs === null) || (event.do === 'kill' && event.isSilent),
-    )
-    await this.#sleep(isHalf ? HALF_OPEN_MS : REST_MS)
+    await this.#sleep(this.#isHalf ? HALF_OPEN_MS : REST_MS)
     const { running, store } = this.#deployment
     for (const { running: gateway } of running)
       for (const what of leftOver(gateway, this.#machine, this.#isDeep)) this.found(`at rest: ${what}`)
