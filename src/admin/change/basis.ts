@@ -103,7 +103,7 @@ export const basisOf = (
         inFlight,
         offered: offered && hidden(offered, hide),
         isSignedOut,
-        pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [tool, hiddenPin(pin, hide)])),
+        pins: Object.fromEntries(Object.entries(pins).map(([tool, pin]) => [hide(tool), hiddenPin(pin, hide)])),
       }),
     ),
     lists: perKind((kind) => {
