@@ -137,7 +137,8 @@ const insertAtEnd = (text: string, addition: unknown, eol: string): string =>
 
 /** Behind the last member of `{ … }` or `[ … ]`, or of one deeper inside; `undefined`: it is written otherwise. */
 const insertInFlow = (text: string, container: Block, [step, ...rest]: Steps, value: unknown): string | undefined => {
-  const member = step === undefined ? undefined : memberOf(container, step)
+  // The last step is a place where nothing is; in a list, behind the last item.
+  const member = step === undefined || rest.length === 0 ? undefined : memberOf(container, step)
   if (member !== undefined) {
     const inner = valueOf(member)
     return isBlock(inner) ? insertInFlow(text, inner, rest, value) : undefined
