@@ -1,4 +1,5 @@
 /** One host on a pipe, as `trunkline stdio` serves it: both eras on one line (BRIDGING 5.1, stdio upstream; 7.4). */
+import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { KEY, MODERN, request } from '../support/fakes/messages.ts'
@@ -121,4 +122,40 @@ test('each message is one line and nothing else is written', async () => {
   gateway.fake('a').on('tools/call', () => ({ content: [{ type: 'text', text: 'two\nlines\r\n' }] }))
   expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [{ text: 'two\nlines\r\n' }] })
   for (const line of host.lines.entries) expect((JSON.parse(line) as Message).jsonrpc).toBe('2.0')
+})
+
+describe('B125 B126 a gateway with listeners stops, and on a pipe beside them', () => {
+  const beside = (gateway: TestGateway, ...isRelay: readonly boolean[]): PipeHost => {
+    const streams = { input: new PassThrough(), output: new PassThrough() }
+    void gateway.running.attach(streams, {}, ...isRelay)
+    return new PipeHost('modern', streams)
+  }
+  const watching = async (host: PipeHost) => {
+    const stream = host.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    await host.heard.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    host.heard.clear()
+    return stream
+  }
+  const methods = (host: PipeHost): unknown[] => host.heard.entries.map(({ method }) => method)
+
+  test('a host is told the end of its streams, and nothing that only a relay understands', async () => {
+    await using gateway = await start({ pipe: false })
+    await using host = beside(gateway)
+    const { response } = await watching(host)
+    await gateway.running.stop()
+    expect((await response).result).toMatchObject({ resultType: 'complete' })
+    expect(methods(host)).toEqual(['notifications/cancelled'])
+  })
+
+  test('a relay is asked to hold on, and its host sees no end of its streams', async () => {
+    await using gateway = await start({ pipe: false })
+    await using host = beside(gateway, true)
+    const { response } = await watching(host)
+    const stopped = gateway.running.stop()
+    await host.heard.until(({ method }) => method === 'notifications/dev.trunkline/draining')
+    host.notify('notifications/dev.trunkline/holding')
+    await stopped
+    await expect(response).rejects.toThrow('was not answered')
+    expect(methods(host)).toEqual(['notifications/dev.trunkline/draining'])
+  })
 })
