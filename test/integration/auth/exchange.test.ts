@@ -175,3 +175,24 @@ test('F-17 a caller whose token the issuer does not exchange gets 401, so that i
   expect(log).toContain('Client not allowed to exchange …')
   for (const token of [first, second]) expect(log).not.toContain(token)
 })
+
+test('a reload decides from then on whether tokens are kept and judged for an exchange', async () => {
+  await using stage = await exchanging()
+  const { running } = stage.gateway
+  const exchanged = running.configuration
+  const without = { ...exchanged, servers: exchanged.servers.map((server) => ({ ...server, credential: undefined })) }
+  const ended = bearer(await stage.tokenOf({ exp: Math.floor(Date.now() / 1_000) - 10 }))
+  const knock = async (): Promise<number> => {
+    const body = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
+    return (await send(stage.gateway.url, { headers: ended, body })).status
+  }
+  expect(await knock()).toBe(401)
+  await running.apply(without, new Set(['a']))
+  expect(await knock()).toBe(200)
+  await running.apply(exchanged, new Set(['a']))
+  expect(await knock()).toBe(401)
+  const token = await stage.tokenOf()
+  await using host = await modernHttp.connect(stage.gateway, { token: () => token })
+  expect(await host.call('tools/call', CALL)).not.toHaveProperty('isError', true)
+  expect(stage.issuer.exchanges.map((params) => params.get('subject_token'))).toEqual([token])
+})
