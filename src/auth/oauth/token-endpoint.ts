@@ -24,7 +24,6 @@ export class GrantRefused extends Error {
   readonly code: string
   constructor(code: string, message: string) {
     super(message)
-    this.name = 'GrantRefused'
     this.code = code
   }
 }
