@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ConfigError, createGateway, Refusal } from '../../src/index.ts'
-import type { Layer } from '../../src/index.ts'
+import type { Layer, Log } from '../../src/index.ts'
 
 const fake = (prefix: string) => ({
   command: process.execPath,
@@ -42,6 +42,19 @@ test('an object passes the same validation as a file, with all problems at once'
 test('listen: false binds nothing', async () => {
   await using gateway = await createGateway({ configuration: { servers: {} }, listen: false, log: silent })
   expect(gateway.urls).toEqual([])
+})
+
+test.each([
+  [undefined, []],
+  [1, []],
+  [2, ['listen.workers is for the command line: this gateway is one process']],
+] as const)('where the configuration says %s workers, the log warns %j', async (workers, expected) => {
+  const warned: string[] = []
+  const log: Log = { ...silent, warn: (_facts, text) => void warned.push(text) }
+  const configuration = { listen: { ...listen, ...(workers !== undefined && { workers }) }, servers: {} }
+  await using gateway = await createGateway({ configuration, log })
+  expect(gateway.urls).toHaveLength(1)
+  expect(warned).toEqual(expected)
 })
 
 const BAD_LAYERS: readonly (readonly [what: string, layer: Layer, code: number, logged: string | undefined])[] = [

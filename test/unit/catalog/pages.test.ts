@@ -53,6 +53,18 @@ describe('pages', () => {
     )
   })
 
+  test.each([
+    ['what two entries and their separators take: two', 0, 2],
+    ['one byte less: one', -1, 1],
+    ['one byte more: two', 1, 2],
+    ['less than one entry: one all the same', -Infinity, 1],
+  ])('a page of at most %s', (_name, more, expected) => {
+    const view = viewOf([server('a', 'wxyz')])
+    const [first, second] = view.list('tools').entries
+    const { names } = namesOn(view, undefined, 9, Math.max(1, first!.length + second!.length + 2 + more))
+    expect(names).toHaveLength(expected)
+  })
+
   test('entries may come and go between two pages', () => {
     const first = namesOn(viewOf([server('a', 'bd', '2025-06-18'), server('b', 'x')]), undefined, 1)
     expect(first.names).toEqual(['a__b'])

@@ -1,7 +1,9 @@
+import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { driveTask } from '../../../src/gateway/tasks/driving.ts'
 import { complete } from '../../../src/rpc/call.ts'
-import type { Handler } from '../../../src/rpc/call.ts'
+import type { Handler, Outcome } from '../../../src/rpc/call.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
@@ -40,6 +42,31 @@ describe('following a task', () => {
     ['not without a pause', [0, -5], 0, [20, 20]],
   ] as const)('B181 looks %s', async (_, intervals, random, expected) => {
     expect(await waits(intervals, random)).toEqual(expected.map((ms) => `tasks/get ${ms}`))
+  })
+
+  test.each<[string, () => Outcome]>([
+    ['is completed', () => complete(taskOf('completed', 20))],
+    [
+      'cannot be looked at any more',
+      () => {
+        throw new Failure('shutting_down', 'the gateway stops')
+      },
+    ],
+  ])('a task that %s leaves no listener on the signal of its call, which may outlive it', async (_, look) => {
+    const { signal } = new AbortController()
+    const listening: number[] = []
+    const outcome = driveTask(
+      taskOf('working', 20),
+      { ...call, signal },
+      async () => {
+        listening.push(getEventListeners(signal, 'abort').length)
+        return look()
+      },
+      60_000,
+    ).catch(() => undefined)
+    await vi.runAllTimersAsync()
+    await outcome
+    expect([listening[0], getEventListeners(signal, 'abort').length]).toEqual([1, 0])
   })
 
   test('B181 B144 a task that wants to be asked too seldom ends with its time, and is cancelled', async () => {
