@@ -18,7 +18,12 @@ const JSON_LINES = `{
 
 test.each([
   ['lines of YAML', 'a.yaml', LINES, LINES.replace('  - name: one # the first\n', '').replace('more', '  - name: new\nmore')],
-  ['YAML on one line', 'a.yaml', 'servers: [{ name: one }, { name: two }] # x\n', 'servers: [{ name: two }, { name: "new" }] # x\n'],
+  [
+    'YAML on one line',
+    'a.yaml',
+    'servers: [{ name: one }, { name: two }] # x\n',
+    'servers: [{ name: two }, { name: "new" }] # x\n',
+  ],
   [
     'lines of JSON',
     'a.json',
@@ -28,7 +33,12 @@ test.each([
       '}, // the second\n    {\n      "name": "new"\n    }',
     ),
   ],
-  ['JSON on one line', 'a.json', '{"servers": [{"name":"one"}, {"name":"two"}]}', '{"servers": [{"name":"two"}, {"name":"new"}]}'],
+  [
+    'JSON on one line',
+    'a.json',
+    '{"servers": [{"name":"one"}, {"name":"two"}]}',
+    '{"servers": [{"name":"two"}, {"name":"new"}]}',
+  ],
 ])('in %s another item of a list is written behind the last, in place of the old one', (_name, file, text, expected) => {
   expect(setIn(file, text, ['servers', 0], { name: 'new' })).toBe(expected)
   const again = setIn(file, expected, ['servers', 1], { name: 'other' })
