@@ -56,6 +56,8 @@ const FIRST_ALIAS = 30_000
 const FIRST_URL = 40_000
 /** An orderly stop ends within this (docs/operations.md). */
 const DRAIN_MS = 25_000
+/** What the system takes for the end of processes, beside the limits that the gateway keeps. */
+const LATENCY_MS = 100
 const STATE_KEY = '11'.repeat(32)
 /** The kinds of failure that hosts may be told (RELIABILITY 4, BRIDGING 7.2), and JSON-RPC's own. */
 const KINDS: ReadonlySet<string> = new Set(
@@ -177,7 +179,7 @@ class World {
     await this.#rested()
     await this.#deployment.stop()
     const stopMs = this.#deployment.longestStopMs - this.#frozenMs
-    if (stopMs > DRAIN_MS) this.found(`a stop in order took ${Math.round(stopMs)} ms`)
+    if (stopMs > DRAIN_MS + LATENCY_MS) this.found(`a stop in order took ${Math.round(stopMs)} ms`)
     for (const { level, text, facts } of this.#deployment.started.flatMap(({ log }) => log.entries))
       if (level === 'error') this.found(`logged as an error: ${text} ${JSON.stringify(facts).slice(0, 300)}`)
     for (const fake of [...this.#fakes.values(), ...this.#others.values()]) await fake[Symbol.asyncDispose]()
