@@ -38,6 +38,18 @@ describe('the redactor', () => {
     expect(JSON.parse(redactor.hideJson(line))).toEqual({ time: 9123456789, pin: '***', message: 'a ***', n: [1.5, 'x***'] })
   })
 
+  test.each([
+    ['message', 'message'],
+    ['user_name', 'user_name'],
+    ['hunter2', '***'],
+    ['two words', '***'],
+    ['is two words', 'is ***'],
+    ['sk-abc', '***'],
+  ])('T-14 a secret of the same text as the key %j shows it as %j', (key, shown) => {
+    const redactor = new Redactor(['message', 'user_name', 'hunter2', 'two words', 'sk-abc'])
+    expect(redactor.hideIn({ [key]: 'x' })).toEqual({ [shown]: 'x' })
+  })
+
   test('JSON without a secret stays byte for byte what it is', () => {
     const json = '{"a": 1.0, "b":123456789012345678901, "c":"\\u0041"}'
     expect(new Redactor(['secret-value']).hideJson(json)).toBe(json)
