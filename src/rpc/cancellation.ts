@@ -54,7 +54,6 @@ export class Cancellation implements Cancel, CancelSignal {
     this.#isAborted = true
     this.#notice = notice
     const listeners = [this.#first, ...(this.#others ?? [])]
-    this.#first = this.#others = undefined
     for (const listener of listeners) {
       if (typeof listener === 'function') listener()
       else listener?.handleEvent()
