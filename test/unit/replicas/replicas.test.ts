@@ -1,10 +1,14 @@
 /** Which replica has a session, where several act at a time (decision 0172). Nothing listens at the address of one that is lost. */
-import { afterEach, expect, test } from 'vitest'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Seal } from '../../../src/auth/seal.ts'
 import { formatHome } from '../../../src/replicas/home.ts'
 import type { Home } from '../../../src/replicas/home.ts'
 import { ReplicaAway, Replicas } from '../../../src/replicas/replicas.ts'
+import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreDown } from '../../../src/store/store.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -89,4 +93,32 @@ test("F-28 while the store is young a session that is not here is nobody's, thou
   await store[Symbol.asyncDispose]()
   await expect(replicas.isOwner(replicas.home, SESSION)).rejects.toThrow(StoreDown)
   await expect(replicas.locate(replicas.home, SESSION)).rejects.toThrow(StoreDown)
+})
+
+test('F-28 a replica is watched for as long as a request waits for it, and no longer', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  // Another process at the address: without its mark its answer is not relayed.
+  const peer = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void peer.close())
+  await once(peer, 'listening')
+  const replicas = new Replicas({
+    self: await lostHome('self'),
+    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+    store: undefined,
+    log: quiet,
+    times: { believedMs: 10, leaseMs: 100, renewMs: 50, lookMs: 10 },
+  })
+  open.push(replicas)
+  const request = { method: 'POST', path: '/mcp', query: '', client: '', headers: () => ({}), onDisconnect: () => undefined }
+  const to = { instance: 'peer', url: `http://127.0.0.1:${(peer.address() as AddressInfo).port}` }
+  const arrived = once(peer, 'request') as Promise<[unknown, { end(): void }]>
+  // Cast: what passing on needs of a request.
+  const passed = replicas.passOn(request as unknown as HttpRequest, Buffer.from('{}'), to)
+  const [, response] = await arrived
+  expect(vi.getTimerCount()).toBe(1)
+  response.end()
+  expect(await passed).toBe('refused')
+  vi.advanceTimersByTime(10)
+  expect(vi.getTimerCount()).toBe(0)
 })
