@@ -124,11 +124,12 @@ const whyOf = (
 }
 
 const namingStep = ({ options }: Downstream, kind: ListKind, original: string, exposed: string): Step => {
-  const { key, prefix, place } = options
+  const { key, prefix, place, alias, curation } = options
   const isUri = kind === 'resources' || kind === 'templates'
   const isOwn = prefix !== key
   const path = isOwn ? `servers.${key}.prefix` : isUri ? '' : 'naming'
-  const isPlain = isUri || exposed.endsWith(`__${original}`) || !/[^A-Za-z0-9_-]|.{40}/.test(original)
+  const own = (kind === 'tools' ? curation?.edits.get(original)?.name?.text : undefined) ?? original
+  const isPlain = isUri || Object.hasOwn(alias, original) || exposed === own || exposed === `${prefix}__${own}`
   const how = isPlain
     ? `hosts call it ${JSON.stringify(exposed)}`
     : `hosts call it ${JSON.stringify(exposed)}: its own name is too long or has other characters`
