@@ -281,8 +281,8 @@ describe('a session of a legacy host', () => {
     await set.restart(0)
     expect(await statusOf(set, 1, id)).toBe(200)
     await store[Symbol.asyncDispose]()
-    // Knows only that the first one has ended.
-    expect(await statusOf(set, 2, id)).toBe(200)
+    // Knows only that the first one has ended. On a busy machine the others may write again who they are later than a request waits: then it is 503.
+    await vi.waitFor(async () => expect(await statusOf(set, 2, id)).toBe(200), 5_000)
     expect(await statusOf(set, 0, id)).toBe(200)
     expect(set.all.map(({ gateway }) => gateway.running.front.sessionCount)).toEqual([0, 1, 0])
   })
