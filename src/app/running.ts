@@ -64,6 +64,5 @@ export interface Running extends AsyncDisposable {
 export class NoEndpoint extends Error {
   constructor(path: EndpointPath) {
     super(`there is no endpoint ${JSON.stringify(path)}`)
-    this.name = 'NoEndpoint'
   }
 }

@@ -1,5 +1,6 @@
 /** Compiled code is kept in the private state folder, and used from there only while nobody else can write it. */
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 
@@ -19,6 +20,20 @@ test('a gateway that is killed has kept its compiled code for the next start', a
   await vi.waitFor(() => expect(kept()).toBeGreaterThan(2), { timeout: 15_000, interval: 100 })
   gateway.signal('SIGKILL')
   await gateway.ended
+})
+
+test.each<[string, (bytes: Buffer) => Buffer]>([
+  ['was cut off while it was written', (bytes) => bytes.subarray(0, bytes.length / 2)],
+  ['is empty', () => Buffer.alloc(0)],
+  ['has other bytes', (bytes) => Buffer.alloc(bytes.length, 0xa5)],
+])('a cache that %s is not used, and the command works', async (_, damage) => {
+  await using cli = await commandLine()
+  const usual = await cli.run(['--version'])
+  const folder = cli.path('state/trunkline/compile-cache')
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  expect(files).not.toEqual([])
+  for (const { parentPath, name } of files) writeFileSync(join(parentPath, name), damage(readFileSync(join(parentPath, name))))
+  expect(await cli.run(['--version'])).toEqual(usual)
 })
 
 test('NODE_DISABLE_COMPILE_CACHE=1 keeps nothing', async () => {
