@@ -19,6 +19,8 @@ import { HeldBytes } from './held-bytes.ts'
 
 /** Smaller bodies are cheap to allocate, and not worth counting. */
 export const BIG_BYTES = 64 * 1024
+/** What the system gives at once, and what stays in the cache of a processor. */
+const READ_BYTES = 64 * 1024
 /** Larger bodies are rare, and would use too much of the pool. */
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_FREE_BYTES = 64 * 1024 * 1024
@@ -26,6 +28,8 @@ const MAX_FREE_BYTES = 64 * 1024 * 1024
 const IDLE_MS = 10_000
 
 export class BodyPool implements Memory {
+  /** Memory that reads of all connections go through: what is read is handled at once. */
+  readonly reads = Buffer.allocUnsafeSlow(READ_BYTES)
   /** Bytes of bodies that are held, in this pool or elsewhere. */
   readonly held = new HeldBytes()
   /** By size, a power of two. */

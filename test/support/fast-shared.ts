@@ -9,6 +9,7 @@ export const fastShared = (watched: Partial<FastShared>): FastShared => ({
   batch: new WriteBatch(),
   writeBuffer: new WriteBuffer(1_024),
   bodies: new BodyPool(),
+  readBuffer: undefined,
   writeStallMs: 1_000,
   keepAliveTimeoutMs: 1_000,
   requestTimeoutMs: 1_000,

@@ -49,8 +49,9 @@ export class PipeReader {
     )
   }
 
-  push(chunk: Buffer): void {
-    this.#framer.push(chunk)
+  /** `isReused`: `chunk` is only valid until this returns. */
+  push(chunk: Buffer, isReused = false): void {
+    this.#framer.push(chunk, isReused)
   }
 
   /** The pipe has ended, perhaps within a line. */

@@ -8,6 +8,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { BodyPool } from '../body-pool.ts'
+import { readInPlace } from '../read-in-place.ts'
 import { LineWriter } from './line-writer.ts'
 
 export interface HostPipeOptions {
@@ -19,7 +20,7 @@ export interface HostPipeOptions {
   readonly stallMs: number
   /** How long `close` waits until what was written has been taken. */
   readonly closeMs: number
-  /** Where big messages lie until they are written. */
+  /** Where big messages lie until they are written, and what is read goes through. */
   readonly bodies?: BodyPool
 }
 
@@ -76,7 +77,9 @@ export class HostPipe {
       { line: (bytes) => events.line(bytes), overflow: () => {}, discarded: (head, tail) => events.overflow(head, tail) },
       { maxBytes: this.#options.maxLineBytes },
     )
-    this.#input.on('data', (chunk: Buffer) => framer.push(chunk))
+    const { bodies } = this.#options
+    if (bodies === undefined || readInPlace(this.#input, bodies.reads, (bytes) => framer.push(bytes, true)) === undefined)
+      this.#input.on('data', (chunk: Buffer) => framer.push(chunk))
     this.#input.once('end', () => {
       framer.end()
       this.#end(undefined)

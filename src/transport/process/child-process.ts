@@ -9,6 +9,7 @@ import type { Launcher } from './launcher.ts'
 import { LineWriter } from '../pipe/line-writer.ts'
 import { PipeReader } from '../pipe/pipe-reader.ts'
 import type { PipeReaderOptions } from '../pipe/pipe-reader.ts'
+import { readInPlace } from '../read-in-place.ts'
 import type { Launch, ProcessTree, StderrOptions } from './process-group.ts'
 
 export interface ChildProcessOptions extends PipeReaderOptions {
@@ -138,7 +139,8 @@ export class ChildProcessChannel implements Channel {
     const onStall = (): void => this.#giveUp(tree, `read nothing for ${stallMs / 1000} s`)
     this.#reader = reader
     this.#writer = new LineWriter(tree.stdin, { maxQueuedBytes, slowBytes, stallMs, onStall })
-    tree.stdout.on('data', (chunk: Buffer) => reader.push(chunk))
+    if (readInPlace(tree.stdout, this.#options.bodies.reads, (bytes) => reader.push(bytes, true)) === undefined)
+      tree.stdout.on('data', (chunk: Buffer) => reader.push(chunk))
     tree.stdout.once('end', () => {
       reader.end()
       this.#expectExit(tree, 'closed its stdout')

@@ -55,23 +55,25 @@ export class LineFramer {
     this.#headBytes = Math.min(limits.headBytes ?? HEAD_BYTES, limits.maxBytes)
   }
 
-  push(chunk: Buffer): void {
+  /** `isReused`: `chunk` is only valid until this returns. */
+  push(chunk: Buffer, isReused = false): void {
     let start = 0
     for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
       const piece = chunk.subarray(start, end)
       start = end + 1
-      if (this.#gathered.length === 0 && this.#head === undefined && piece.length <= this.#maxBytes) this.#deliver(piece)
-      else this.#finish(piece)
+      if (this.#gathered.length === 0 && this.#head === undefined && piece.length <= this.#maxBytes)
+        this.#deliver(isReused ? Buffer.from(piece) : piece)
+      else this.#finish(piece, isReused)
     }
-    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start))
+    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start), isReused)
   }
 
   /** The stream has ended; bytes after the last LF are a line. */
   end(): void {
-    this.#finish(Buffer.alloc(0))
+    this.#finish(Buffer.alloc(0), false)
   }
 
-  #keep(piece: Buffer): void {
+  #keep(piece: Buffer, isReused: boolean): void {
     const gathered = this.#gathered
     if (this.#head !== undefined) {
       this.#tail = lastBytes([this.#tail, piece], TAIL_BYTES)
@@ -83,13 +85,13 @@ export class LineFramer {
       this.#ahead = undefined
       this.#handler.overflow(this.#head)
     } else {
-      gathered.add(piece)
+      gathered.add(piece, isReused)
       if (this.#readsAhead && gathered.length >= AHEAD_FROM_BYTES) readAhead(gathered.bytes, (this.#ahead ??= new ScanAhead()))
     }
   }
 
-  #finish(piece: Buffer): void {
-    this.#keep(piece)
+  #finish(piece: Buffer, isReused: boolean): void {
+    this.#keep(piece, isReused)
     const head = this.#head
     this.#head = undefined
     if (head === undefined) this.#deliver(this.#gathered.take(), this.#ahead)

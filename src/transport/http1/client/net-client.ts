@@ -18,7 +18,6 @@ import { RequestHead } from './request-head.ts'
 import type { ResponseHead } from './response-head.ts'
 import { WriteBatch } from '../write-batch.ts'
 
-const READ_BUFFER_BYTES = 64 * 1024
 /** Period of the sweep over free connections. */
 const SWEEP_MS = 1_000
 
@@ -41,7 +40,6 @@ export class NetClient implements HttpClient {
   readonly #others: HttpClient
   readonly #origins = new Map<string, Origin>()
   readonly #connections = new Set<NetConnection>()
-  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES)
   readonly #batch = new WriteBatch()
   /** By the headers that many requests share. */
   #routes = new WeakMap<HttpRequest['headers'], Route>()
@@ -87,7 +85,7 @@ export class NetClient implements HttpClient {
     }
     const connection = new NetConnection(origin.host, origin.port, {
       connectTimeoutMs: this.#options.connectTimeoutMs,
-      readBuffer: this.#readBuffer,
+      readBuffer: this.bodies.reads,
       batch: this.#batch,
       bodies: this.bodies,
       onFree: (connection, isUsable) => {

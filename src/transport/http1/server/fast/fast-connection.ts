@@ -8,6 +8,7 @@
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import type { Socket } from 'node:net'
+import { readInPlace } from '../../../read-in-place.ts'
 import { refuse } from '../connection/connection-caps.ts'
 import { tellStalled } from '../request/http-request.ts'
 import type { Shared } from '../request/http-request.ts'
@@ -32,6 +33,8 @@ const MAX_EARLY_BYTES = 64 * 1024
 
 /** What the plain connections of one listener use. */
 export interface FastShared extends Shared, LingerLimits {
+  /** Memory that every read goes through, as reads are handled at once; `undefined`: each has its own. */
+  readonly readBuffer: Buffer | undefined
   readonly writeBuffer: WriteBuffer
   readonly keepAliveTimeoutMs: number
   readonly maxHeaderBytes: number
@@ -66,12 +69,16 @@ export class FastConnection {
   /** The last answer was written; waits for the host to close. */
   #isClosing = false
   #sinceMs: number
+  /** Ends reading into the memory of all connections; `undefined`: what is read is this connection's. */
+  readonly #leaveMemory: (() => void) | undefined
 
   constructor(socket: Socket, shared: FastShared) {
     this.#socket = socket
     this.#shared = shared
     this.#sinceMs = shared.nowMs
-    socket.on('data', this.#onData)
+    const { readBuffer } = shared
+    this.#leaveMemory = readBuffer === undefined ? undefined : readInPlace(socket, readBuffer, this.#onData)
+    if (this.#leaveMemory === undefined) socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('error', ignore)
     socket.on('close', this.#onClose)
@@ -134,16 +141,26 @@ export class FastConnection {
     const rest = this.#body === undefined ? chunk : this.#pushBody(this.#body, chunk)
     if (rest === undefined) return
     if (this.#request !== undefined) {
-      this.#early = this.#early === undefined ? rest : Buffer.concat([this.#early, rest])
+      this.#early = this.#early === undefined ? this.#own(rest) : Buffer.concat([this.#early, rest])
       if (this.#early.length > MAX_EARLY_BYTES) this.#socket.pause()
       return
     }
     const begun = this.#begun
     const bytes = begun === undefined ? rest : Buffer.concat([begun, rest])
     const body = this.#bodyIn(bytes)
-    if (body === 'more' && this.#pieces < MAX_PIECES) this.#wait(bytes)
-    else if (body === 'more' || body === undefined) this.#handOver(bytes)
+    if (body === 'more' && this.#pieces < MAX_PIECES) this.#wait(this.#own(bytes))
+    else if (body === 'more' || body === undefined) this.#handOver(this.#own(bytes))
     else this.#serve(body)
+  }
+
+  /** What was read, in memory that stays as it is. */
+  #own(bytes: Buffer): Buffer {
+    return bytes.buffer === this.#shared.readBuffer?.buffer ? Buffer.from(bytes) : bytes
+  }
+
+  #stopReading(): void {
+    this.#leaveMemory?.()
+    this.#socket.off('data', this.#onData)
   }
 
   /** Returns the bytes after the body, if any. */
@@ -176,7 +193,7 @@ export class FastConnection {
     this.#begun = undefined
     this.#pieces = 0
     if (this.#head === undefined) return
-    const body = Buffer.isBuffer(came) ? came : this.#expect(came)
+    const body = Buffer.isBuffer(came) ? this.#own(came) : this.#expect(came)
     this.#request = new FastRequest(this.#head, body, this, this.#socket, this.#shared)
     this.#shared.events.request(this.#request)
   }
@@ -201,8 +218,8 @@ export class FastConnection {
   #end(): void {
     const isSending = this.#body !== undefined || this.#early !== undefined
     this.#isClosing = true
+    this.#stopReading()
     if (isSending) return closeGently(this.#socket, this.#shared, this.#shared.events)
-    this.#socket.off('data', this.#onData)
     this.#socket.resume()
     this.#socket.destroySoon()
   }
@@ -221,12 +238,12 @@ export class FastConnection {
   #breakOff(body: RequestBody): void {
     this.#body = undefined
     body.release()
-    this.#socket.off('data', this.#onData)
+    this.#stopReading()
   }
 
   #handOver(early: Buffer): void {
     const socket = this.#socket
-    socket.off('data', this.#onData)
+    this.#stopReading()
     socket.off('end', this.#onEnd)
     socket.off('error', ignore)
     socket.off('close', this.#onClose)

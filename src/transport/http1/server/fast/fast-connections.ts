@@ -29,6 +29,7 @@ export class FastConnections implements FastShared {
   readonly addressOf: Shared['addressOf']
   readonly clientOf: Shared['clientOf']
   readonly writeBuffer: WriteBuffer
+  readonly readBuffer: Buffer | undefined
   readonly #connections = new Set<FastConnection>()
   /** Gives a connection to node:http. */
   readonly #accept: (socket: Socket) => void
@@ -45,6 +46,8 @@ export class FastConnections implements FastShared {
     isSecure = false,
   ) {
     this.writeBuffer = new WriteBuffer(isSecure ? 0 : WRITE_BUFFER_BYTES)
+    // What is decrypted comes by the stream of its socket.
+    this.readBuffer = isSecure ? undefined : shared.bodies.reads
     this.caps = shared.caps
     this.batch = shared.batch
     this.bodies = shared.bodies
