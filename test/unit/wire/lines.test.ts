@@ -48,6 +48,45 @@ describe('lines in', () => {
     expect([head, tail]).toEqual([4096, 256])
   })
 
+  test('chunks that all come in the same memory make the same lines, each in memory of its own', () => {
+    const memory = Buffer.alloc(64)
+    const inPlace = (chunks: readonly Buffer[]): string[] => {
+      const lines: Buffer[] = []
+      const told: string[] = []
+      const framer = new LineFramer(
+        {
+          line: (bytes) => lines.push(bytes),
+          overflow: (head) => told.push(head.toString('latin1')),
+          discarded: (head, tail) => told.push(head.toString('latin1'), tail.toString('latin1')),
+        },
+        { maxBytes: 40 },
+      )
+      for (const chunk of chunks) {
+        framer.push(memory.subarray(0, chunk.copy(memory)), true)
+        memory.fill('#')
+      }
+      framer.end()
+      return [...lines.map((line) => line.toString('latin1')), ...told]
+    }
+    const text = fc.array(fc.constantFrom('\n', '\r\n', '{"id":1}', 'é', 'x', '0123456789'), { maxLength: 60 })
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(), { maxLength: 20 }), (pieces, points) => {
+        const bytes = Buffer.from(pieces.join(''))
+        const chunks = cut(bytes, points).flatMap((chunk) => [
+          chunk.subarray(0, 64),
+          chunk.subarray(64, 128),
+          chunk.subarray(128),
+        ])
+        if (chunks.some(({ length }) => length > 64)) return
+        const seen = frame(chunks, 40)
+        const lines = seen.filter((line) => line.startsWith('line ')).map((line) => line.slice(5))
+        expect(inPlace(chunks).slice(0, lines.length)).toEqual(lines)
+        expect(inPlace(chunks).join('')).not.toContain('#')
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
   test('the cutting into chunks never shows', () => {
     const text = fc.array(fc.constantFrom('\n', '\r', '\r\n', '{"id":1}', 'é', '𝄞', 'x', ' ', '0123456789'), { maxLength: 60 })
     fc.assert(
