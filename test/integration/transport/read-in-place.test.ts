@@ -196,3 +196,22 @@ test('T-05 a stated length takes no memory: what a body that has begun holds is 
   await vi.waitUntil(() => bodies.length === 1)
   expect(bodies[0]).toHaveLength(4_000_000)
 })
+
+test('long bodies that come in turns lie apart while they grow', async () => {
+  await using door = await openDoor('own', (request) =>
+    request.readBody(4_000_000, (body) => request.reply(200, {}, [Buffer.from(Buffer.isBuffer(body) ? digest(body) : body)])),
+  )
+  const bodies = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(1_000_000))
+  const wires = bodies.map((body) => door.open(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`))
+  await vi.waitUntil(() => door.requests.entries.length === wires.length)
+  for (let at = 0; at < 1_000_000; at += 20_000) {
+    for (const [index, wire] of wires.entries()) {
+      wire.send(bodies[index]!.slice(at, at + 20_000))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  for (const [index, wire] of wires.entries()) {
+    await vi.waitUntil(() => wire.text.includes('\r\n\r\n'))
+    expect(wire.text.endsWith(digest(bodies[index]!))).toBe(true)
+  }
+})
