@@ -97,7 +97,7 @@ const effortOf = (values: Values): Effort => {
   return { ...common, warmUp: 2, warmUpCalls: WARM_UP_CALLS, forMs: 300, warmUpMs: 300, settleMs: SETTLE_MS }
 }
 const WARM_UP_CALLS = 8_000
-const SETTLE_MS = 500
+const SETTLE_MS = 1_500
 const FULL_MINUTES = 18
 
 /** What only `--full` measures, one section after the other so that none disturbs another. */
