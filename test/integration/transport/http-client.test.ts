@@ -1,8 +1,10 @@
 /** What every implementation of `HttpClient` owes to the channels. */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import { NetClient } from '../../../src/transport/http1/client/net-client.ts'
@@ -56,6 +58,26 @@ describe.each([
   ['undici', () => new UndiciClient()],
   ['bare sockets', () => new NetClient(new UndiciClient())],
 ])('the HTTP client on %s', (_name, create) => {
+  // The system's own list: the timer of a connection that is idle is that of its keep-alive (`02`), in hundredths of a second.
+  test.runIf(process.platform === 'linux')('F-14 the kernel asks a server that says nothing whether it is there', async () => {
+    const answers: ServerResponse[] = []
+    await using server = await scripted((_seen, response) => void answers.push(response))
+    const client = create()
+    const { port } = server.url
+    const told = ask(client, { url: server.url })
+    await vi.waitUntil(() => answers.length === 1)
+    const timers = (): readonly (string | undefined)[] =>
+      readFileSync('/proc/net/tcp', 'utf8')
+        .split('\n')
+        .map((line) => line.trim().split(/\s+/))
+        .filter(([, , to = '']) => to.endsWith(`:${Number(port).toString(16).toUpperCase().padStart(4, '0')}`))
+        .map(([, , , , , timer]) => timer)
+    await vi.waitUntil(() => timers().every((timer) => timer?.startsWith('02:')) && timers().length > 0)
+    answers[0]?.end('hello')
+    expect(await told.end).toEqual({ status: 200, text: 'hello' })
+    await client.close()
+  })
+
   test('sends method, path with query, headers and a body of parts; tells head, data, end', async () => {
     await using server = await scripted(hello)
     const client = create()

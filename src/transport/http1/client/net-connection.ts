@@ -42,6 +42,8 @@ const DEFAULT_IDLE_MS = 4_000
 /** A connection is closed this much before the server closes it, so that no request crosses the close. */
 const IDLE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 60_000
+/** So long nothing has come before the kernel asks whether the other end is there; as on connections of hosts. */
+const KEEP_ALIVE_MS = 30_000
 /** How long a server that has answered may leave the rest of the request unread. */
 const UNREAD_MS = 60_000
 
@@ -67,6 +69,9 @@ export class NetConnection implements ResponseEvents {
       host,
       port,
       noDelay: true,
+      // A server whose machine is gone says nothing, and a stream may be idle for long: the kernel asks it (F-14).
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
       // Reads into one buffer: no allocation per read, and no stream machinery between the socket and the parser. Half of what
       // reading 1 MB costs.
       onread: { buffer: options.readBuffer, callback: (length) => this.#read(options.readBuffer, length) },
