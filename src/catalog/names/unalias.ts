@@ -13,12 +13,14 @@ const COLON = 0x3a
 const PLUS = 0x2b
 const TILDE = 0x7e
 
+/** Marks that are looked at one by one: as long as a search for all quotes of some hundred kilobytes takes. */
+const MAX_LOOKS = 4_096
+
 /** The arguments for the server with this prefix; the same buffer if none of its URIs is in them. `args` is checked JSON. */
 export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
-  if (args.indexOf(PLUS) === -1 && args.indexOf(TILDE) === -1) return args
   const plain = Buffer.from(`"${prefix}+`)
   const ui = Buffer.from(`"ui://~${prefix}/`)
-  if (args.indexOf(plain) === -1 && args.indexOf(ui) === -1) return args
+  if (!occurs(args, plain, PLUS) && !occurs(args, ui, TILDE)) return args
   const edits: Edit[] = []
   for (let start = args.indexOf(QUOTE); start !== -1;) {
     const end = closingQuote(args, start)
@@ -31,6 +33,22 @@ export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
     start = args.indexOf(QUOTE, end + 1)
   }
   return edited(args, edits)
+}
+
+/**
+ * Whether `text`, in which `mark` stands once, is in `args`. It is found by its mark, since a search for what begins with a quote looks at every
+ * quote; where there are very many marks, by that search after all.
+ */
+const occurs = (args: Buffer, text: Buffer, mark: number): boolean => {
+  const markAt = text.indexOf(mark)
+  let from = markAt
+  for (let looks = 0; looks < MAX_LOOKS; looks++) {
+    const at = args.indexOf(mark, from)
+    if (at === -1) return false
+    if (args[at - 1] === text[markAt - 1] && startsWith(args, at - markAt, text)) return true
+    from = at + 1
+  }
+  return args.indexOf(text, from - markAt) !== -1
 }
 
 const closingQuote = (args: Buffer, start: number): number => {

@@ -25,6 +25,19 @@ describe('B167 exposed URIs in arguments', () => {
     expect(unaliasArguments(args, 'fs')).toBe(args)
   })
 
+  test.each([0, 1, 4_095, 4_096, 4_097, 20_000])('a URI behind %i other + and ~ is found, and one before them', (marks) => {
+    const others = `"x${'+~'.repeat(marks)}"`
+    for (const [exposed, own] of [
+      ['"fs+m:1"', '"m:1"'],
+      ['"ui://~fs/x"', '"ui://x"'],
+    ] as const) {
+      expect(unaliased(`[${others},${exposed}]`)).toBe(`[${others},${own}]`)
+      expect(unaliased(`[${exposed},${others}]`)).toBe(`[${own},${others}]`)
+    }
+    const none = Buffer.from(`["s+","fs ",${others},"ui://~f"]`)
+    expect(unaliasArguments(none, 'fs')).toBe(none)
+  })
+
   test('T-26 B019 any arguments: exposed strings come back, all other bytes stay', () => {
     const uri = fc.constantFrom('file:///a', 'ui://x/y', 'm:"\\', 'git+ssh://h')
     const odd = fc.constantFrom(
