@@ -13,7 +13,7 @@ const COLON = 0x3a
 const PLUS = 0x2b
 const TILDE = 0x7e
 
-/** Marks that are looked at one by one: as long as a search for all quotes of some hundred kilobytes takes. */
+/** Marks that are looked at one by one: as long as a search of some hundred kilobytes takes. */
 const MAX_LOOKS = 4_096
 
 /** The arguments for the server with this prefix; the same buffer if none of its URIs is in them. `args` is checked JSON. */
@@ -36,8 +36,8 @@ export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
 }
 
 /**
- * Whether `text`, in which `mark` stands once, is in `args`. It is found by its mark, since a search for what begins with a quote looks at every
- * quote; where there are very many marks, by that search after all.
+ * Whether `text`, which begins with a quote and in which `mark` stands once, is in `args`. It is found by its mark and by quotes in turns, as one of
+ * them is mostly rare and a search for all of it looks at every quote; where both are many, by that search after all.
  */
 const occurs = (args: Buffer, text: Buffer, mark: number): boolean => {
   const markAt = text.indexOf(mark)
@@ -46,7 +46,10 @@ const occurs = (args: Buffer, text: Buffer, mark: number): boolean => {
     const at = args.indexOf(mark, from)
     if (at === -1) return false
     if (args[at - 1] === text[markAt - 1] && startsWith(args, at - markAt, text)) return true
-    from = at + 1
+    // It begins with a quote: no sooner than at the next one.
+    const quote = args.indexOf(QUOTE, at - markAt + 1)
+    if (quote === -1) return false
+    from = quote + markAt
   }
   return args.indexOf(text, from - markAt) !== -1
 }

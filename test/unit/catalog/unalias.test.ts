@@ -26,7 +26,7 @@ describe('B167 exposed URIs in arguments', () => {
   })
 
   test.each([0, 1, 4_095, 4_096, 4_097, 20_000])('a URI behind %i other + and ~ is found, and one before them', (marks) => {
-    const others = `"x${'+~'.repeat(marks)}"`
+    const others = ['"x"', ...Array.from({ length: marks }, () => '"+~"')].join(',')
     for (const [exposed, own] of [
       ['"fs+m:1"', '"m:1"'],
       ['"ui://~fs/x"', '"ui://x"'],
