@@ -46,8 +46,8 @@ const occurs = (args: Buffer, text: Buffer, mark: number): boolean => {
     const at = args.indexOf(mark, from)
     if (at === -1) return false
     if (args[at - 1] === text[markAt - 1] && startsWith(args, at - markAt, text)) return true
-    // It begins with a quote: no sooner than at the next one.
-    const quote = args.indexOf(QUOTE, at - markAt + 1)
+    // It begins with a quote, and no mark stands between that and its own: no sooner than at the next one.
+    const quote = args.indexOf(QUOTE, at)
     if (quote === -1) return false
     from = quote + markAt
   }

@@ -9,6 +9,8 @@ describe('B167 exposed URIs in arguments', () => {
   test.each([
     ['{"uri":"fs+file:///a"}', '{"uri":"file:///a"}'],
     ['{"a":["fs+m:1",{"b":"ui://~fs/x"}],"fs+m:key":"fs+git+ssh://h"}', '{"a":["m:1",{"b":"ui://x"}],"fs+m:key":"git+ssh://h"}'],
+    ['[1e+1,"fs+m:1",1e+1]', '[1e+1,"m:1",1e+1]'],
+    ['["~","ui://~fs/x","~"]', '["~","ui://x","~"]'],
     ['{"a" : "fs+m:\\"q\\\\" , "b":9007199254740993}', '{"a" : "m:\\"q\\\\" , "b":9007199254740993}'],
   ])('%s becomes %s', (json, expected) => expect(unaliased(json)).toBe(expected))
 
