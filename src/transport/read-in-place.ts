@@ -8,10 +8,9 @@
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 
-/** A socket, as far as its reads are concerned. */
-interface Reads {
-  readonly _handle?: { useUserBuffer?(memory: Buffer): void } | null
-  [property: symbol]: unknown
+/** What a socket has from the system. */
+interface Handle {
+  useUserBuffer?(memory: Buffer): void
 }
 
 const FRESH: object = new Socket()
@@ -27,19 +26,17 @@ const CALLBACK = property('kBufferCb')
  */
 export const readInPlace = (source: Readable, memory: Buffer, onBytes: (bytes: Buffer) => void): (() => void) | undefined => {
   if (!(source instanceof Socket) || MEMORY === undefined || CALLBACK === undefined) return undefined
-  // Cast: to properties that the types of Node leave out.
-  const socket = source as unknown as Reads
-  const handle = socket._handle
+  const handle: Handle | null | undefined = Reflect.get(source, '_handle')
   // What has been read already, or is put back, comes by the stream.
   if (typeof handle?.useUserBuffer !== 'function' || source.readableLength > 0) return undefined
-  socket[MEMORY] = memory
-  socket[CALLBACK] = (length: number): boolean => {
+  Reflect.set(source, MEMORY, memory)
+  Reflect.set(source, CALLBACK, (length: number): boolean => {
     onBytes(memory.subarray(0, length))
     return true
-  }
+  })
   handle.useUserBuffer(memory)
   source.resume()
   return () => {
-    socket[CALLBACK] = (length: number): boolean => source.push(Buffer.from(memory.subarray(0, length)))
+    Reflect.set(source, CALLBACK, (length: number): boolean => source.push(Buffer.from(memory.subarray(0, length))))
   }
 }
