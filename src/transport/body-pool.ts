@@ -94,6 +94,7 @@ export class BodyPool implements Memory {
   }
 
   giveBack({ buffer }: Buffer): void {
+    this.#requests.delete(buffer)
     if (this.#own.has(buffer)) this.#keep(buffer)
   }
 
