@@ -33,6 +33,8 @@ interface Args {
 const verdictOn = ({ nonce, text }: Args): string => `${nonce} ${text.length} ${text === markedText(nonce, text.length)}`
 const saidOf = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
 
+const textOf = (result: unknown): string | undefined => (result as { content: { text: string }[] }).content[0]?.text
+
 const callOf = async (host: Host, length: number, isGivenUp = false): Promise<boolean> => {
   const nonce = randomMark()
   const pending = host.begin('tools/call', { name: 'a__x', arguments: { nonce, text: markedText(nonce, length) } })
@@ -101,6 +103,32 @@ test.each<FakeKind>(['legacy http', 'modern http', 'legacy stdio', 'legacy sse']
   },
   60_000,
 )
+
+test('answers of two servers on pipes and calls of two hosts, of all sizes at once, through one memory: each is whole', async () => {
+  const echo = () =>
+    fake.of({
+      kind: 'legacy stdio',
+      tools: ['x'],
+      on: { 'tools/call': (turn) => saidOf((turn.params?.['arguments'] as Args).text) },
+    })
+  await using gateway = await startGateway({ servers: { a: echo(), b: echo() } })
+  await using first = await legacyHttp.connect(gateway)
+  await using second = await modernHttp.connect(gateway)
+  const lengths = [1, 500, 9_000, 70_000, 400_000]
+  for (let round = 0; round < 8; round++) {
+    const calls = lengths.flatMap((length) =>
+      [first, second].flatMap((host) => ['a__x', 'b__x'].map((name) => ({ host, name, length }))),
+    )
+    const right = await Promise.all(
+      calls.map(async ({ host, name, length }) => {
+        const nonce = randomMark()
+        const text = markedText(nonce, length + round)
+        return textOf(await host.call('tools/call', { name, arguments: { nonce, text } })) === text
+      }),
+    )
+    expect(right).not.toContain(false)
+  }
+}, 60_000)
 
 const RESULTS: Readonly<Record<string, object>> = {
   initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
