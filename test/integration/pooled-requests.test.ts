@@ -109,7 +109,12 @@ test('answers of two servers on pipes and calls of two hosts, of all sizes at on
     fake.of({
       kind: 'legacy stdio',
       tools: ['x'],
-      on: { 'tools/call': (turn) => saidOf((turn.params?.['arguments'] as Args).text) },
+      on: {
+        'tools/call': ({ params }) => {
+          const args = params?.['arguments'] as Args
+          return saidOf(args.text)
+        },
+      },
     })
   await using gateway = await startGateway({ servers: { a: echo(), b: echo() } })
   await using first = await legacyHttp.connect(gateway)
