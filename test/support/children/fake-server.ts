@@ -27,6 +27,13 @@ const note = (word: string): void => {
   if (log !== undefined) appendFileSync(log, `${word} ${process.pid}\n`)
 }
 const say = (message: object): void => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+let onPong: (() => void) | undefined
+/** Resolves once all that was said has been read: what comes by stderr would overtake it else. */
+const heard = (): Promise<void> =>
+  new Promise((resolve) => {
+    onPong = resolve
+    say({ id: 'heard', method: 'ping' })
+  })
 const text = (words: string, isError = false): object => ({ content: [{ type: 'text', text: words }], isError })
 
 const tool = (name: string, properties: Record<string, object>): object => ({
@@ -72,7 +79,10 @@ const call = async (name: string | undefined, args: Record<string, unknown>): Pr
   if (mode === 'hostile' && name === 'refuse') return { error: { code: -32050, message: DRIVING } }
   if (mode === 'hostile')
     return { result: { ...text(`${DRIVING}\n${DRIVING}`, name === 'fail'), structuredContent: { [DRIVING]: DRIVING } } }
-  if (name === 'echo' && mode === 'chatty') process.stderr.write(`echo ${String(args['text'])}\n`)
+  if (name === 'echo' && mode === 'chatty') {
+    await heard()
+    process.stderr.write(`echo ${String(args['text'])}\n`)
+  }
   if (name === 'echo') return { result: text(String(args['text'])) }
   if (name === 'fail') return { result: text('it went wrong', true) }
   if (name === 'env') return { result: text(process.env[String(args['name'])] ?? 'unset') }
@@ -131,6 +141,7 @@ if (isDying) {
       const message = JSON.parse(line) as Message
       if (mode === 'chatty' && message.method === 'notifications/initialized')
         say({ method: 'notifications/message', params: { level: 'warning', logger: 'db', data: { slow: 1.0 } } })
+      if (message.method === undefined) return onPong?.()
       if (mode === 'deaf' || message.id === undefined) return
       void answer(message).then((outcome) => say({ id: message.id, ...outcome }))
     })
