@@ -217,15 +217,15 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   respond(id: Id, result: Parts): void {
-    this.#tell(resultMessage(id, result))
+    this.#tell(resultMessage(id, result), true)
   }
 
   refuse(id: Id, code: number, message: string): void {
-    this.#tell(errorMessage(id, errorObject(code, message)))
+    this.#tell(errorMessage(id, errorObject(code, message)), true)
   }
 
   respondError(id: Id, error: Parts): void {
-    this.#tell(errorMessage(id, error))
+    this.#tell(errorMessage(id, error), true)
   }
 
   /** Stops the idle clock of the request that carries `call` until the returned function is called. */
@@ -328,10 +328,10 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   /** Sends a message that needs no response. A failure to send it is only reported. */
-  #tell(parts: Parts): void {
+  #tell(parts: Parts, isAnswer = false): void {
     if (this.#ended !== undefined) return
     try {
-      this.channel.send({ parts })
+      this.channel.send({ parts, isAnswer })
     } catch (error) {
       this.#events.violation('a message could not be sent', String(error))
     }
