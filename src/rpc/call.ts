@@ -88,8 +88,8 @@ export interface HostSession {
   readonly logLevel: LogLevel | undefined
   /** Whether the host does not read (backpressure). */
   readonly isStalled?: boolean
-  /** Calls back once, when the session ends; at once if it has ended. */
-  onEnd(callback: () => void): void
+  /** Calls back once when the session ends; at once if it has ended. Returns a function that removes the callback. */
+  onEnd(callback: () => void): () => void
 }
 
 /** A request of a server to a host. */
