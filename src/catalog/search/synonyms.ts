@@ -2,7 +2,6 @@
  * Words that mean the same in questions about tools: people ask to "remove a row" where a definition says "delete a record". Only
  * what is said of many kinds of tools stands here, so the table does not grow with the servers.
  */
-import { lazily } from '../../values/lazily.ts'
 import { wordsOf } from './search-words.ts'
 
 const GROUPS: readonly string[] = [
@@ -131,6 +130,12 @@ const PHRASES: readonly (readonly [phrase: string, meant: string])[] = [
   ['get rid of', 'delete'],
   ['roll back', 'rollback'],
 ]
+
+/** Returns what `make` returns, built on first use: programs that do not search start without it. */
+const lazily = <T>(make: () => T): (() => T) => {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
 
 /** Marks of the groups a word is in; a mark is no word, so that nothing else begins or reads like it. */
 const marksByWord = lazily((): ReadonlyMap<string, readonly string[]> => {
