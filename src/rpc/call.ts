@@ -87,8 +87,8 @@ export interface HostSession {
   readonly logLevel: LogLevel | undefined
   /** The host does not read (backpressure). */
   readonly isStalled?: boolean
-  /** Runs once when the session ends; at once if it has ended. */
-  onEnd(callback: () => void): void
+  /** Calls back once when the session ends; at once if it has ended. Returns a function that removes the callback. */
+  onEnd(callback: () => void): () => void
 }
 
 /** A request of a server to its host, and the host's answer: a result, or the received error object. */

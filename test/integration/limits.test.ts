@@ -422,6 +422,26 @@ const DRIVES: Readonly<Record<string, Drive>> = {
       return 'limits.stderr'
     },
   ),
+  'servers.limits.write_queue': over(
+    {
+      servers: { a: server({}, { kind: 'legacy stdio' }) },
+      options: { a: { limits: { maxWriteQueueBytes: 100_000 } } },
+    },
+    async (host, gateway) => {
+      await answer(host)
+      const child = gateway.fake('a').connections.at(-1)
+      if (child?.pid === undefined) throw new Error('the fake has no process')
+      process.kill(child.pid, 'SIGSTOP')
+      const args = { text: 'x'.repeat(600_000) }
+      // The first one lies in the queue until the process goes on; the second one waits behind it.
+      const first = answer(host, 'tools/call', { ...CALL, arguments: args })
+      const second = answer(host, 'tools/call', { ...CALL, arguments: args })
+      const says = await second
+      process.kill(child.pid, 'SIGCONT')
+      await first
+      return says
+    },
+  ),
   'servers.limits.max_message': over(
     {
       servers: { a: server({ 'tools/call': () => ({ content: [{ type: 'text', text: 'x'.repeat(9_000) }] }) }) },
