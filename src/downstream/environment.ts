@@ -3,7 +3,7 @@ import type { Credential } from '../auth/oauth/credential.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Pin } from '../catalog/lock/pinned.ts'
 import type { Verdict } from '../era/server/dial.ts'
-import type { ChangedList, Declared, Identity, Link } from '../era/server/link.ts'
+import type { Declared, Identity, Link } from '../era/server/link.ts'
 import type { Caller, HostSession, Layer } from '../rpc/call.ts'
 import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { RequestIds } from '../rpc/connection.ts'
@@ -18,6 +18,7 @@ import type { ServerOptions } from './options.ts'
 import type { ServerLogs } from './server-logs.ts'
 import type { SpareOptions } from './spare.ts'
 import type { Printing, Starts } from './pacing/starts.ts'
+import type { ChangedList } from '../wire/protocol/methods.ts'
 
 /** A process of ours, running or ended. */
 export interface ServerProcess extends Printing {

@@ -2,10 +2,10 @@
  * What happens on the links of one server and concerns more than their callers. The links report here; the parts that react are built
  * later, and receive the reports from one place (`downstream.ts`).
  */
-import type { ChangedList } from '../era/server/link.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import type { Era } from '../wire/protocol/revisions.ts'
 import type { LinkOwner } from './link-owner.ts'
+import type { ChangedList } from '../wire/protocol/methods.ts'
 
 /** `owner`: of the link it happened on; `undefined`: the main link, or another that serves no host. */
 export type LinkReport =

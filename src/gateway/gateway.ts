@@ -9,8 +9,6 @@
  *
  * A call goes down this line once and its outcome comes back up it once.
  */
-import { EMPTY } from 'rxjs'
-import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
@@ -30,11 +28,11 @@ import type { DecisionService } from '../policy/decision-service.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Observer } from '../observe/observer.ts'
 import { Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, ChangeListener, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION, withoutTasks } from '../wire/protocol/extensions.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { METHODS } from '../wire/protocol/methods.ts'
-import type { LogLevel } from '../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
@@ -60,7 +58,6 @@ import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
-import type { ChangedList } from './lists/watchers.ts'
 import type { Store } from '../store/store.ts'
 
 /** What several replicas share. */
@@ -210,8 +207,10 @@ export class Gateway {
     return findTool(this.feed.viewOf(caller), tool)?.entry?.paramHeaders ?? []
   }
 
-  changes(caller: Caller): Observable<ChangedList> {
-    return this.#isStopping ? EMPTY : this.feed.changes(caller)
+  changes(caller: Caller, listener: ChangeListener): () => void {
+    if (!this.#isStopping) return this.feed.changes(caller, listener)
+    listener.ended?.()
+    return () => undefined
   }
 
   get maxSubscriptions(): number {

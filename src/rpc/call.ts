@@ -3,7 +3,7 @@
  * legacy era.
  */
 import type { Id } from '../wire/message/envelope.ts'
-import type { LogLevel } from '../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { JsonObject, Payload } from '../wire/message/payload.ts'
 import type { Era, Revision } from '../wire/protocol/revisions.ts'
@@ -90,6 +90,13 @@ export interface HostSession {
   readonly isStalled?: boolean
   /** Calls back once when the session ends; at once if it has ended. Returns a function that removes the callback. */
   onEnd(callback: () => void): () => void
+}
+
+/** Is notified of changed lists of one caller. */
+export interface ChangeListener {
+  changed(list: ChangedList): void
+  /** The gateway stops: no change is notified any more. */
+  ended?(): void
 }
 
 /** A request of a server to a host. */

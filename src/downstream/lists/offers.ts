@@ -10,7 +10,7 @@ import type { LockChange, LockKind } from '../../catalog/lock/lock.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { vetHidden } from '../../catalog/curate/vetting.ts'
 import { refuseCircle } from '../../era/gateways.ts'
-import type { ChangedList, Declared, Link } from '../../era/server/link.ts'
+import type { Declared, Link } from '../../era/server/link.ts'
 import { APPS_EXTENSION } from '../../wire/protocol/extensions.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 import type { DownstreamEnvironment, OtherHosts } from '../environment.ts'
@@ -23,6 +23,7 @@ import type { OwnReading } from './own-lists.ts'
 import { Pins } from './pins.ts'
 import type { PinPolicy } from './pins.ts'
 import { isWorthReading, Rereads, restAfter } from './rereads.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 
 /** What of a server this needs. */
 export interface OffersSource {

@@ -3,7 +3,6 @@
  * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
  */
 import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
-import type { Observable } from 'rxjs'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { servesApps } from '../../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
@@ -20,7 +19,7 @@ import { Views } from '../../catalog/view/view.ts'
 import type { Selection, View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { SharedBy } from '../../downstream/environment.ts'
-import type { Caller, HostSession, Scope } from '../../rpc/call.ts'
+import type { Caller, ChangeListener, HostSession, Scope } from '../../rpc/call.ts'
 import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { isModernRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -28,7 +27,7 @@ import type { GatewayOptions } from '../options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 import { Watchers } from './watchers.ts'
-import type { ChangedList } from './watchers.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 
 /** Kinds of hosts that may be listed something else than others. */
 type Kind = 'all' | 'apps' | 'legacy'
@@ -170,9 +169,9 @@ export class Feed {
     return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
   }
 
-  /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
-  changes(caller: Caller): Observable<ChangedList> {
-    return this.#watchers.watch(caller)
+  /** Notifies `listener` of lists that changed for this caller, once the new catalog is in force (B128). Returns a function that stops it. */
+  changes(caller: Caller, listener: ChangeListener): () => void {
+    return this.#watchers.watch(caller, listener)
   }
 
   /** Whether a legacy host is told of changes. */

@@ -2,12 +2,9 @@
  * Who is told of lists that change: every session and every `subscriptions/listen`. One small record each, because there may be ten
  * thousand of them; a chain of operators for each took half of what an idle session weighs.
  */
-import { Observable } from 'rxjs'
-import type { Subscriber } from 'rxjs'
 import type { View } from '../../catalog/view/view.ts'
-import type { Caller, HostSession } from '../../rpc/call.ts'
-
-export type ChangedList = 'tools' | 'prompts' | 'resources'
+import type { Caller, ChangeListener, HostSession } from '../../rpc/call.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 
 /** What was there when its watcher was last told: the digests of the lists of its view. */
 interface Seen {
@@ -19,7 +16,7 @@ interface Seen {
 
 interface Watcher {
   readonly caller: Caller
-  readonly subscriber: Subscriber<ChangedList>
+  readonly listener: ChangeListener
   seen: Seen
   /** Lists that were announced as the server did, and when, in monotonic milliseconds: the difference that follows is no news. */
   announced?: Map<ChangedList, number>
@@ -31,18 +28,18 @@ const READ_WITHIN_MS = 10_000
 export class Watchers {
   readonly #viewOf: (caller: Caller) => View
   readonly #watchers = new Set<Watcher>()
+  /** One-entry cache: most watchers see the same lists and share one record. */
+  #last: Seen | undefined
 
   constructor(viewOf: (caller: Caller) => View) {
     this.#viewOf = viewOf
   }
 
-  /** The lists that change for this caller from now on. Completes with `close`. */
-  watch(caller: Caller): Observable<ChangedList> {
-    return new Observable((subscriber) => {
-      const watcher: Watcher = { caller, subscriber, seen: this.#see(caller) }
-      this.#watchers.add(watcher)
-      return () => this.#watchers.delete(watcher)
-    })
+  /** Notifies `listener` of the lists that change for this caller from now on. Returns a function that stops it. */
+  watch(caller: Caller, listener: ChangeListener): () => void {
+    const watcher: Watcher = { caller, listener, seen: this.#see(caller) }
+    this.#watchers.add(watcher)
+    return () => void this.#watchers.delete(watcher)
   }
 
   some(isMeant: (caller: Caller) => boolean): boolean {
@@ -67,12 +64,15 @@ export class Watchers {
       if (!isMeant(watcher.caller)) continue
       watcher.announced ??= new Map()
       watcher.announced.set(list, performance.now())
-      watcher.subscriber.next(list)
+      watcher.listener.changed(list)
     }
   }
 
+  /** Notifies all listeners of the end, and no more of changes. */
   close(): void {
-    for (const { subscriber } of this.#watchers) subscriber.complete()
+    const watchers = [...this.#watchers]
+    this.#watchers.clear()
+    for (const { listener } of watchers) listener.ended?.()
   }
 
   #tell(watcher: Watcher): void {
@@ -85,15 +85,19 @@ export class Watchers {
     if (now.resources !== before.resources || now.templates !== before.templates) this.#differs(watcher, 'resources')
   }
 
-  #differs({ announced, subscriber }: Watcher, list: ChangedList): void {
+  #differs({ announced, listener }: Watcher, list: ChangedList): void {
     const announcedMs = announced?.get(list) ?? -Infinity
     announced?.delete(list)
-    if (performance.now() - announcedMs > READ_WITHIN_MS) subscriber.next(list)
+    if (performance.now() - announcedMs > READ_WITHIN_MS) listener.changed(list)
   }
 
   #see(caller: Caller): Seen {
     const view = this.#viewOf(caller)
     const digest = (kind: keyof Seen): string => view.listed(kind).digest
-    return { tools: digest('tools'), prompts: digest('prompts'), resources: digest('resources'), templates: digest('templates') }
+    const [tools, prompts, resources, templates] = [digest('tools'), digest('prompts'), digest('resources'), digest('templates')]
+    const last = this.#last
+    const isLast =
+      last?.tools === tools && last.prompts === prompts && last.resources === resources && last.templates === templates
+    return isLast ? last : (this.#last = { tools, prompts, resources, templates })
   }
 }

@@ -73,6 +73,16 @@ const OWN_NOTIFICATIONS =
 /** Whether no revision defines the notification. */
 export const isVendorNotification = (method: string): boolean => !OWN_NOTIFICATIONS.test(method)
 
+/** The lists that have a `list_changed` notification; templates change with resources. */
+export const CHANGED_LISTS = ['tools', 'prompts', 'resources'] as const
+export type ChangedList = (typeof CHANGED_LISTS)[number]
+/** The method that notifies of the list. */
+export const listChangedMethod = (list: ChangedList): string => `notifications/${list}/list_changed`
+/** The changed list by that method. */
+export const LIST_CHANGED: ReadonlyMap<string, ChangedList> = new Map(
+  CHANGED_LISTS.map((list) => [listChangedMethod(list), list]),
+)
+
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 // Cast: `includes` takes nothing else.
