@@ -336,4 +336,4 @@ export class LegacyLink implements Link, Carrier {
 /** The first revision whose completions have a `context`; of an earlier host it is an unknown member, which passes. */
 const CONTEXT: LegacyRevision = '2025-06-18'
 
-const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'
+const isOfTask = (method: string): boolean => METHODS[method]?.handling === 'task'
