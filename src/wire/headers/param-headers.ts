@@ -8,7 +8,7 @@ import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
 import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../message/members.ts'
 import type { Edit } from '../message/members.ts'
 import { stringAt } from '../message/payload.ts'
-import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/characters.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/tokens.ts'
 import { DATA_KEYWORDS, NAME_MAPS } from '../protocol/schema-keywords.ts'
 import type { Member, Span } from '../json/scan.ts'
 

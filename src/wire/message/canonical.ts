@@ -2,7 +2,7 @@
  * Canonical JSON text: sorted keys, unescaped strings, no white space, unchanged numbers (BRIDGING 3.2). Two documents have the same
  * canonical text if and only if a lossless parser reads the same value from both.
  */
-import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/characters.ts'
+import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/tokens.ts'
 import { elementsAt, membersAt } from './members.ts'
 import { stringAt } from './payload.ts'
 import { NO_LIMITS, Scanner } from '../json/scan.ts'

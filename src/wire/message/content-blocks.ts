@@ -6,7 +6,7 @@
  */
 import type { Payload } from './payload.ts'
 import { stringAt } from './payload.ts'
-import { OPEN_BRACKET } from '../json/characters.ts'
+import { OPEN_BRACKET } from '../json/tokens.ts'
 import { Scanner } from '../json/scan.ts'
 import type { Into, Member } from '../json/scan.ts'
 

@@ -8,7 +8,6 @@
 import { isUtf8 } from 'node:buffer'
 import { intoBlocks } from './content-blocks.ts'
 import { ENVELOPE_KEYS, ERROR_KEYS, META_KEYS, PARAMS_KEYS, REF_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
-import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/characters.ts'
 import { lastMember, membersAt } from './members.ts'
 import { readEnds } from './message-ends.ts'
 import { Payload, stringAt } from './payload.ts'
@@ -16,7 +15,7 @@ import { Scanner } from '../json/scan.ts'
 import type { ScanAhead } from '../json/scan-ahead.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
-import { afterSpace } from '../json/tokens.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE, afterSpace } from '../json/tokens.ts'
 
 /**
  * A JSON-RPC id as received JSON text: `"1"` with its quotes is not `1`. It is echoed unchanged. To compare ids of a peer, or to use

@@ -7,14 +7,13 @@
  *
  * Cast: `!` at an index that `#indexOf` has found or that is below the length.
  */
-import { NULL, OPEN_BRACE, QUOTE } from '../json/characters.ts'
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { isDeeperThan } from '../json/deep-value.ts'
 import { Scanner } from '../json/scan.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Member, Span } from '../json/scan.ts'
 import { Splice } from './splice.ts'
-import { decodeString } from '../json/tokens.ts'
+import { NULL, OPEN_BRACE, QUOTE, decodeString } from '../json/tokens.ts'
 import { keyBytes, wordAt } from '../json/known-words.ts'
 
 /** A message to send, or a part of one: slices of received bytes with pieces of the gateway between them. */

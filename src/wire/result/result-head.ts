@@ -1,5 +1,5 @@
 /** Finds the `content` of a tool's result in the first bytes of a response. */
-import { OPEN_BRACE, OPEN_BRACKET } from '../json/characters.ts'
+import { OPEN_BRACE, OPEN_BRACKET } from '../json/tokens.ts'
 import { ENVELOPE_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
 import { Scanner } from '../json/scan.ts'
 import { ScanError } from '../json/scan-error.ts'

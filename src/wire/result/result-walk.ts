@@ -7,12 +7,22 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { Brackets } from '../json/brackets.ts'
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/characters.ts'
 import { META_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
 import { DOUBT, Kernel, MORE, ValueSkip } from '../kernel/kernel.ts'
 import { Payload } from '../message/payload.ts'
 import { ScanError } from '../json/scan-error.ts'
-import { closingQuote, decodeString } from '../json/tokens.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  closingQuote,
+  decodeString,
+} from '../json/tokens.ts'
 
 /** The changes to apply. */
 export interface ResultChanges {
