@@ -217,15 +217,15 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   respond(id: Id, result: Parts): void {
-    this.#send(resultMessage(id, result))
+    this.#send(resultMessage(id, result), true)
   }
 
   refuse(id: Id, code: number, message: string): void {
-    this.#send(errorMessage(id, errorObject(code, message)))
+    this.#send(errorMessage(id, errorObject(code, message)), true)
   }
 
   respondError(id: Id, error: Parts): void {
-    this.#send(errorMessage(id, error))
+    this.#send(errorMessage(id, error), true)
   }
 
   /** Suspends the idle time-out of the request that carries `call`, until the returned function is called. */
@@ -328,10 +328,10 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   /** Sends a message that gets no response. If that fails, the failure is only reported. */
-  #send(parts: Parts): void {
+  #send(parts: Parts, isAnswer = false): void {
     if (this.#ended !== undefined) return
     try {
-      this.channel.send({ parts })
+      this.channel.send({ parts, isAnswer })
     } catch (error) {
       this.#events.violation('a message could not be sent', String(error))
     }
