@@ -394,9 +394,9 @@ export class Gateway {
 
   /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */
   #route(call: Call): Promise<Outcome> {
-    const way = METHODS[call.method]?.way
-    if (way === 'list') return this.#lists.serve(call)
-    if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
+    const handling = METHODS[call.method]?.handling
+    if (handling === 'list') return this.#lists.serve(call)
+    if (handling === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
     const bridged = this.#bridgedServer(call.caller)
     const settling = bridged?.eras.settled(call.caller)
     return settling === undefined ? this.#routeByEra(call, bridged) : settling.then(() => this.#routeByEra(call, bridged))
@@ -404,9 +404,9 @@ export class Gateway {
 
   /** What is done at a bridge depends on the era in which its server is spoken to for this host. `bridged`: that server. */
   #routeByEra(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
-    const way = METHODS[call.method]?.way
-    if (way === 'task') return this.#task(call, bridged)
-    if (way === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
+    const handling = METHODS[call.method]?.handling
+    if (handling === 'task') return this.#task(call, bridged)
+    if (handling === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
     return this.#subscriptions.serve(call, bridged)
   }
 

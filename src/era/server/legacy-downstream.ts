@@ -331,4 +331,4 @@ export class LegacyLink implements Link, Carrier {
 /** The first revision whose completions have a `context`. An earlier host's `context` is an unknown member, which is relayed. */
 const CONTEXT: LegacyRevision = '2025-06-18'
 
-const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'
+const isOfTask = (method: string): boolean => METHODS[method]?.handling === 'task'

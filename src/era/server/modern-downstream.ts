@@ -237,7 +237,7 @@ export class ModernLink implements Link, Carrier {
   #headers(method: string, params: Payload, call?: Call): MirrorRecord {
     if (this.transport === 'pipe') return NO_HEADERS
     const row = METHODS[method]
-    const name = row?.named === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
+    const name = row?.hasNameHeader === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
     const mirrors = this.#mirrors.of(method, name)
     if (call === undefined || (call.unknownHeaders === NO_HEADERS && call.paramHeaders.length === 0)) return mirrors
     const headers = { ...call.unknownHeaders, ...mirrors }

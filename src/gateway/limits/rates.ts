@@ -139,7 +139,7 @@ export class Rates {
   }
 
   #enter(inner: Handler, call: Call): Promise<Outcome> {
-    if (METHODS[call.method]?.way !== 'forward') return inner(call)
+    if (METHODS[call.method]?.handling !== 'forward') return inner(call)
     const { principal, scope } = call.caller
     const names = this.#toolsets.size === 0 ? undefined : this.#toolsetOf(scope)
     const toolsets = names?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
