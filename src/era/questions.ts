@@ -77,6 +77,10 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
 
+/** Whether the host accepts elicitations in URL mode. */
+export const acceptsUrls = ({ capabilities, session, revision }: Caller): boolean =>
+  memberOf(capabilities['elicitation'], 'url') !== undefined && (session === undefined || isAtLeast(revision, '2025-11-25'))
+
 /** The question in the form of the host's revision, or a refusal if the revision has no form for it. Edits the given params. */
 export const encodeQuestion = (
   question: Question,

@@ -12,7 +12,7 @@ import { digestEntry } from '../digest.ts'
 import { LOCK_KINDS } from './lock.ts'
 import type { Locked, LockKind, ServerLock } from './lock.ts'
 import { LOCK_VERSION } from './lock-text.ts'
-import { NAME_FIELD } from '../view/ready-entry.ts'
+import { LISTS } from '../inventory.ts'
 
 /** The reason why a lock file is refused, with its place. */
 export class LockError extends Error {
@@ -86,7 +86,7 @@ const readEntry = (reader: Reader, entry: Member, kind: LockKind, name: string, 
 
 const isNamed = (raw: Buffer, kind: LockKind, name: string): boolean => {
   if (kind === 'instructions') return raw[0] === 0x22
-  const field = membersAt(raw, 0).findLast(({ key }) => key === NAME_FIELD[kind])
+  const field = membersAt(raw, 0).findLast(({ key }) => key === LISTS[kind].field)
   return field !== undefined && stringAt(raw, field) === name
 }
 
