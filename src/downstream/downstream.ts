@@ -35,7 +35,7 @@ import { Dialer } from './links/dialer.ts'
 import { Links } from './links/links.ts'
 import { CallerLists } from './lists/caller-lists.ts'
 import { Offers } from './lists/offers.ts'
-import { OwnLists } from './lists/own-lists.ts'
+import { LinkLists } from './lists/link-lists.ts'
 import { signedIn, signInInventory } from './lists/sign-in-tool.ts'
 import { inMemory } from './lists/store.ts'
 import { MainSubscriptions } from './main-subscriptions.ts'
@@ -74,7 +74,7 @@ export class Downstream {
   readonly #handlers: LinkEventHandlers
   readonly #links: Links
   readonly #linkStarts: LinkStarts
-  readonly #ownLists: OwnLists
+  readonly #linkLists: LinkLists
   readonly #sessionWatches: SessionWatches
   readonly #eraWatch: EraWatch<Link>
   /** Watches the legacy side of a server whose main link is modern. */
@@ -180,15 +180,15 @@ export class Downstream {
       failed: this.#refused,
     })
     this.offers = offers
-    this.#ownLists = new OwnLists({
+    this.#linkLists = new LinkLists({
       linkOf: (owner) => links.of(owner),
       commonRead: () => offers.announcedRead(),
       common: () => offers.legacy.inventory$.value ?? offers.inventory$.value,
       read: (link) => offers.readOver(link),
-      listed: (owner, inventory) => sendOwnLists(environment, optionsNow(), owner, inventory),
+      listed: (owner, inventory) => reportLinkLists(environment, optionsNow(), owner, inventory),
       freshMs,
     })
-    this.callerLists = new CallerLists(offers, this.#ownLists, links)
+    this.callerLists = new CallerLists(offers, this.#linkLists, links)
 
     const supervisor = new Supervisor({
       options: optionsNow,
@@ -400,7 +400,7 @@ export class Downstream {
   #onReport(report: LinkReport): void {
     switch (report.type) {
       case 'opened':
-        if (this.options.dynamicLists) this.#ownLists.announced(report.owner)
+        if (this.options.dynamicLists) this.#linkLists.announced(report.owner)
         return
       case 'closed':
         return this.#linkClosed(report.owner)
@@ -410,7 +410,7 @@ export class Downstream {
       case 'list-announced':
         this.#states.send(report)
         this.offers.outdated(report.list)
-        this.#ownLists.announced(report.owner)
+        this.#linkLists.announced(report.owner)
         return
       case 'updated':
         return this.#updated(report.uri, report.params, report.owner)
@@ -426,7 +426,7 @@ export class Downstream {
   }
 
   #linkClosed(owner: LinkOwner): void {
-    this.#ownLists.forget(owner)
+    this.#linkLists.forget(owner)
     this.#sessionWatches.closed(owner)
     const { announcer } = this.#states.now
     this.#states.send({ type: 'link-closed', owner })
@@ -457,7 +457,7 @@ const makePersonal = (options: () => ServerOptions, environment: DownstreamEnvir
 }
 
 /** Reports the lists of one link to the callers of that link. */
-const sendOwnLists = (
+const reportLinkLists = (
   { principalListed, sessionListed }: DownstreamEnvironment,
   { key, sharing }: ServerOptions,
   { isolation, sessions, principal }: LinkOwner,
