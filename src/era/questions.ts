@@ -14,11 +14,11 @@ import type { Parts } from '../wire/message/payload.ts'
 import { isAtLeast } from '../wire/protocol/revisions.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import { encodeSampling } from './sampling.ts'
+import { OPEN_BRACKET } from '../wire/json/characters.ts'
 
 /** Methods of server requests ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
-const OPEN_BRACKET = 0x5b
 const NULL = Buffer.from('null')
 
 /** The server that asks. */

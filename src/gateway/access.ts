@@ -22,6 +22,7 @@ import { join, Payload } from '../wire/message/payload.ts'
 import type { JsonObject } from '../wire/message/payload.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { Unconfirmed } from './unconfirmed.ts'
+import { OPEN_BRACE } from '../wire/json/characters.ts'
 
 /** The method that uses an entry of a list. */
 const USED_BY: Readonly<Record<ListKind, string>> = {
@@ -243,7 +244,5 @@ const argumentsAt = ({ method, params }: Placed['call']): ArgumentsJson | undefi
   if (method !== 'tools/call' && method !== 'prompts/get') return undefined
   const { bytes } = params
   const args = params.member('arguments')
-  return args !== undefined && bytes[args.start] === OPEN ? { bytes, start: args.start, end: args.end } : undefined
+  return args !== undefined && bytes[args.start] === OPEN_BRACE ? { bytes, start: args.start, end: args.end } : undefined
 }
-
-const OPEN = 0x7b

@@ -12,6 +12,7 @@ import type { Parts } from '../wire/message/payload.ts'
 import type { Access } from './access.ts'
 import type { Feed } from './lists/feed.ts'
 import { Searches } from './lists/searches.ts'
+import { OPEN_BRACE } from '../wire/json/characters.ts'
 
 const OPEN = Buffer.from('{')
 const COMMA = Buffer.from(',')
@@ -107,7 +108,7 @@ const innerCall = (call: Call): Call => {
   const name = nameOf(args, CALL_TOOL)
   if (isMetaTool(name)) throw new Misused(`${name} is called by itself, not with ${CALL_TOOL}`)
   const inner = args.raw('arguments')
-  if (inner !== undefined && inner[0] !== 0x7b) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
+  if (inner !== undefined && inner[0] !== OPEN_BRACE) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
   const { bytes, members } = call.params
   const others = members.filter(({ key }) => !OWN_MEMBERS.has(key)).map(({ keyStart, end }) => [bytes.subarray(keyStart, end)])
   const own = [[Buffer.from(`"name":${JSON.stringify(name)}`)], ...(inner === undefined ? [] : [[ARGUMENTS, inner]])]

@@ -14,6 +14,7 @@ import { overridden } from '../curate/override.ts'
 import type { ToolOverride } from '../curate/override.ts'
 import { exposeUri } from '../names/uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
+import { QUOTE } from '../../wire/json/characters.ts'
 
 /** Form of lists by the host's revision. `wrapped`: only object roots in `outputSchema`. `tasks`: with `execution`. */
 export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
@@ -89,6 +90,6 @@ const editText = (raw: Buffer, member: Member, change: (text: string) => string,
 }
 
 const decorate = (raw: Buffer, member: Member, label: string, edits: Edit[]): void => {
-  if (raw[member.start] !== 0x22) return
+  if (raw[member.start] !== QUOTE) return
   edits.push({ start: member.end - 1, end: member.end - 1, text: JSON.stringify(` (${cleanLabel(label)})`).slice(1, -1) })
 }

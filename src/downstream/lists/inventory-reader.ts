@@ -19,6 +19,7 @@ import { readParamHeaders, withoutBadAnnotations } from '../../wire/headers/para
 import { Payload } from '../../wire/message/payload.ts'
 import { Scanner } from '../../wire/json/scan.ts'
 import type { ServerLimits } from '../options.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/characters.ts'
 
 type ListRow = (typeof LISTS)[ListKind]
 
@@ -222,10 +223,10 @@ const readPage = function* (
 ): Generator<Entry> {
   const list = result.member(row.member)
   // Null counts as absent: Go encodes an empty list so.
-  if (list === undefined || result.bytes[list.start] === 0x6e) return
-  if (result.bytes[list.start] !== 0x5b) throw new Failure('bad_response', `"${row.member}" is not a list`)
+  if (list === undefined || result.bytes[list.start] === NULL) return
+  if (result.bytes[list.start] !== OPEN_BRACKET) throw new Failure('bad_response', `"${row.member}" is not a list`)
   for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
-    if (result.bytes[span.start] !== 0x7b) continue
+    if (result.bytes[span.start] !== OPEN_BRACE) continue
     const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached)
     if ('reason' in entry) leftOut.push(entry)
     else if (hasCredential(entry.raw.toString()))

@@ -11,7 +11,6 @@ import { acceptsUrls, elicitationIdFor } from '../../era/questions.ts'
 import { ServerError, toolText } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import { noteSignIn } from '../../rpc/record.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { URL_REQUIRED } from './url-required.ts'
@@ -90,7 +89,7 @@ export class SignInRounds {
     const { caller } = call
     if (interactive === undefined || interactive.principal !== caller.principal) throw failure.at(options)
     const { signIn, url } = await this.#signIns.ask(interactive, options.displayName)
-    noteSignIn(call)
+    if (call.record !== undefined) call.record.needsSignIn = true
     const message = `Sign in to ${options.displayName} is needed.`
     if (!acceptsUrls(caller)) {
       if (call.method !== 'tools/call') throw failure.at(options)

@@ -11,6 +11,7 @@ import { parseOwnJson } from '../../values/own-json.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
 import { elementsAt } from '../../wire/message/members.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
+import { OPEN_BRACE } from '../../wire/json/characters.ts'
 
 export const URL_REQUIRED = -32042
 
@@ -68,7 +69,6 @@ const elicitationsIn = ({ error }: ServerError): readonly Payload[] => {
 export const visitIdsIn = (error: ServerError): readonly string[] =>
   elicitationsIn(error).flatMap((each) => each.text('elicitationId') ?? [])
 
-const OPEN_BRACE = 0x7b
 const urlOf = (elicitation: Payload): string => elicitation.text('url') ?? ''
 
 /** The URLs of earlier rounds that the host has answered. */
