@@ -6,7 +6,7 @@ import { Payload } from '../../wire/message/payload.ts'
 import { OLDEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import { isTranslated } from '../lists/bridges.ts'
 import { URL_REQUIRED, urlRequired, visitIdsIn } from '../rounds/url-required.ts'
-import { askerOf, mayRenameUris } from '../rounds/encode-requests.ts'
+import { askerOf } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Returns the outcome that replaces the error (a visit to a URL, an empty completion: B112), or throws the error, edited in place. */
@@ -39,7 +39,7 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
     // `data` of another type stays, since it cannot have a member.
     if (data !== undefined || isNothing(error.error.raw('data')) || call.caller.session === undefined)
       error.error.setIn('data', 'uri', JSON.stringify(call.target))
-  } else if (data !== undefined && mayRenameUris(downstream, view)) {
+  } else if (data !== undefined && view.mayRenameUris(downstream.options)) {
     const uri = data.text('uri')
     if (uri !== undefined) data.set('uri', JSON.stringify(exposedUri(view, downstream.options, uri)))
   }

@@ -13,7 +13,6 @@ import type { Payload } from '../../wire/message/payload.ts'
 import { declaresApps, UI_EXTENSION, withoutTasks } from '../../wire/protocol/extensions.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { withoutVisits } from '../rounds/url-required.ts'
-import { isNamespaced } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Writes the original name and the curated arguments into the params. Returns the error in the arguments, as text for the model. */
@@ -30,7 +29,7 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   if (call.method !== 'tools/call') return undefined
   const { options } = downstream
   const args = params.raw('arguments')
-  const isAliased = args !== undefined && options.unaliasArguments && isNamespaced(downstream, view)
+  const isAliased = args !== undefined && options.unaliasArguments && view.isNamespaced(options)
   const plain = isAliased ? unaliasArguments(args, options.prefix) : args
   const mirrored = entry?.rule?.paramHeaders ?? entry?.paramHeaders ?? []
   const ambiguous = args === undefined || mirrored.length === 0 ? undefined : ambiguousParam(mirrored, args)

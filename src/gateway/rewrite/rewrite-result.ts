@@ -20,7 +20,6 @@ import type { Overflow } from '../limits/overflow.ts'
 import { limitResult } from '../limits/result-limit.ts'
 import { isTranslated } from '../lists/bridges.ts'
 import { unknownName } from '../unknown-name.ts'
-import { mayRenameUris } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Where results of a method hold URIs. */
@@ -52,7 +51,7 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
       refuseEmpty(result, routed)
       if (call.caller.session === undefined) correctReadHints(result, isPersonal(call.caller, downstream))
     }
-    if (mayRenameUris(downstream, view) && place !== undefined) exposeResult(result, place, exposer(routed))
+    if (view.mayRenameUris(downstream.options) && place !== undefined) exposeResult(result, place, exposer(routed))
     const limit = route.entry?.rule?.result
     if (limit !== undefined) result = limited(result, limit, call, overflow)
   }

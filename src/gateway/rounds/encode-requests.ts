@@ -1,5 +1,4 @@
 /** Encodes questions of one server for hosts, and describes the server that asks. */
-import { uriMode } from '../../catalog/names/naming.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { refusalOf, encodeQuestion } from '../../era/questions.ts'
@@ -8,13 +7,6 @@ import { isBridge } from '../../rpc/call.ts'
 import type { Answer, Caller, Question } from '../../rpc/call.ts'
 import type { DeviationName } from '../../rpc/fidelity.ts'
 import type { Payload } from '../../wire/message/payload.ts'
-
-export const isNamespaced = (downstream: Downstream, view: View): boolean =>
-  uriMode(downstream.options, view.catalog.naming) === 'namespaced'
-
-/** Whether URIs in results of the server may have another exposed form: with several servers another one may own them. */
-export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
-  view.catalog.sources.length > 1 || isNamespaced(downstream, view)
 
 /** The server that asks this caller, with a label if there are several servers (DECISIONS 7). */
 export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session' | 'scope'>): Asker => ({

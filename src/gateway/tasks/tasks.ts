@@ -26,7 +26,7 @@ import type { Feed } from '../lists/feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { TaskRuns } from './task-runs.ts'
-import { askerOf, mayRenameUris, encodeRequests } from '../rounds/encode-requests.ts'
+import { askerOf, encodeRequests } from '../rounds/encode-requests.ts'
 
 /** A task of one host, and the server that runs it. */
 interface Seen {
@@ -157,7 +157,8 @@ export class Tasks {
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
-      if (mayRenameUris(downstream, view)) exposeResult(inner, 'content', (uri) => exposedUri(view, downstream.options, uri))
+      if (view.mayRenameUris(downstream.options))
+        exposeResult(inner, 'content', (uri) => exposedUri(view, downstream.options, uri))
       if (method !== 'tasks/result') project(inner, affected, downstream.fidelity, plainOutput)
     }
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
