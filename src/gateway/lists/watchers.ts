@@ -1,13 +1,13 @@
 /**
- * Who is told of lists that change: every session and every `subscriptions/listen`. One small record each, because there may be ten
- * thousand of them; a chain of operators for each took half of what an idle session weighs.
+ * Notifies sessions and `subscriptions/listen` streams of changed lists. One small record each: with ten thousand of them, an rxjs chain
+ * for each took half of the memory of an idle session.
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Caller, ChangeListener, HostSession } from '../../rpc/call.ts'
 import type { ChangedList } from '../../wire/protocol/methods.ts'
 
-/** What was there when its watcher was last told: the digests of the lists of its view. */
-interface Seen {
+/** Digests of the lists of a view. */
+interface Digests {
   readonly tools: string
   readonly prompts: string
   readonly resources: string
@@ -17,19 +17,20 @@ interface Seen {
 interface Watcher {
   readonly caller: Caller
   readonly listener: ChangeListener
-  seen: Seen
-  /** Lists that were announced as the server did, and when, in monotonic milliseconds: the difference that follows is no news. */
+  /** At the last notification. */
+  seen: Digests
+  /** Lists announced by `announce`, with monotonic time: the difference that follows is not notified again. */
   announced?: Map<ChangedList, number>
 }
 
-/** How long the reading of an announced list may take, before its difference counts as another change. */
+/** How long the reading of an announced list may take; a later difference counts as another change. */
 const READ_WITHIN_MS = 10_000
 
 export class Watchers {
   readonly #viewOf: (caller: Caller) => View
   readonly #watchers = new Set<Watcher>()
   /** One-entry cache: most watchers see the same lists and share one record. */
-  #last: Seen | undefined
+  #last: Digests | undefined
 
   constructor(viewOf: (caller: Caller) => View) {
     this.#viewOf = viewOf
@@ -37,7 +38,7 @@ export class Watchers {
 
   /** Notifies `listener` of the lists that change for this caller from now on. Returns a function that stops it. */
   watch(caller: Caller, listener: ChangeListener): () => void {
-    const watcher: Watcher = { caller, listener, seen: this.#see(caller) }
+    const watcher: Watcher = { caller, listener, seen: this.#digestsOf(caller) }
     this.#watchers.add(watcher)
     return () => void this.#watchers.delete(watcher)
   }
@@ -47,18 +48,18 @@ export class Watchers {
     return false
   }
 
-  /** Notifies the watchers whose view has changed; only those of one session or principal where no other can be affected. */
+  /** Notifies the watchers whose view has changed. `of`: checks only the watchers of one session or principal. */
   look(of: { readonly session?: HostSession; readonly principal?: string } = {}): void {
     const { session, principal } = of
     for (const watcher of this.#watchers) {
       const { caller } = watcher
       const isMeant =
         (session === undefined || caller.session === session) && (principal === undefined || caller.principal === principal)
-      if (isMeant) this.#tell(watcher)
+      if (isMeant) this.#compare(watcher)
     }
   }
 
-  /** Tells the watchers of a list that a server announced, whether it differs or not. */
+  /** Notifies the selected watchers of a list that a server announced, whether it differs or not. */
   announce(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
     for (const watcher of this.#watchers) {
       if (!isMeant(watcher.caller)) continue
@@ -75,9 +76,9 @@ export class Watchers {
     for (const { listener } of watchers) listener.ended?.()
   }
 
-  #tell(watcher: Watcher): void {
-    // First: a view that is asked for may be of a new catalog, which is told of before this returns.
-    const now = this.#see(watcher.caller)
+  #compare(watcher: Watcher): void {
+    // First: building the view may replace the catalog, which notifies watchers before this returns.
+    const now = this.#digestsOf(watcher.caller)
     const before = watcher.seen
     watcher.seen = now
     if (now.tools !== before.tools) this.#differs(watcher, 'tools')
@@ -91,9 +92,9 @@ export class Watchers {
     if (performance.now() - announcedMs > READ_WITHIN_MS) listener.changed(list)
   }
 
-  #see(caller: Caller): Seen {
+  #digestsOf(caller: Caller): Digests {
     const view = this.#viewOf(caller)
-    const digest = (kind: keyof Seen): string => view.listed(kind).digest
+    const digest = (kind: keyof Digests): string => view.listed(kind).digest
     const [tools, prompts, resources, templates] = [digest('tools'), digest('prompts'), digest('resources'), digest('templates')]
     const last = this.#last
     const isLast =
