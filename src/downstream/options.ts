@@ -2,7 +2,7 @@
  * What the configuration says of one downstream server, complete: every default is filled in, every variable replaced.
  * Units stand in the names. The YAML names are in docs/configuration.md.
  */
-import type { CredentialOptions } from '../auth/oauth/options.ts'
+import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/curate/vetting.ts'

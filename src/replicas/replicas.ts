@@ -19,8 +19,8 @@ import type { Home } from './home.ts'
 import { DEFAULT_REPLICA_TIMES, fenceOf, Lease } from './lease.ts'
 import type { ReplicaFacts, ReplicaTimes } from './lease.ts'
 import { parseOwnJson } from '../values/own-json.ts'
-import { PassOn } from './pass-on.ts'
-import type { PassedOn } from './pass-on.ts'
+import { Forwarder } from './forwarding.ts'
+import type { Forwarded } from './forwarding.ts'
 
 export interface ReplicasOptions {
   readonly self: Home
@@ -90,7 +90,7 @@ export class Replicas {
   readonly #options: ReplicasOptions
   readonly #now: () => number
   readonly #times: ReplicaTimes
-  readonly #passOn = new PassOn()
+  readonly #forwarder = new Forwarder()
   readonly #received = new WeakSet<HttpRequest>()
   /** By instance. */
   readonly #peers = new Map<string, Known>()
@@ -104,7 +104,7 @@ export class Replicas {
   #watch: NodeJS.Timeout | undefined
   #isEnding = false
   #onFenced: (() => Promise<void>) | undefined
-  #passed = 0
+  #forwarded = 0
   #takeovers = 0
 
   constructor(options: ReplicasOptions) {
@@ -131,8 +131,8 @@ export class Replicas {
   }
 
   /** Requests that were passed on, and sessions that were taken over. */
-  get counts(): { readonly passed: number; readonly takenOver: number } {
-    return { passed: this.#passed, takenOver: this.#takeovers }
+  get counts(): { readonly forwarded: number; readonly takenOver: number } {
+    return { forwarded: this.#forwarded, takenOver: this.#takeovers }
   }
 
   /** This replica holds its lease: no other one takes sessions from it. Without a store there are no leases. */
@@ -168,7 +168,7 @@ export class Replicas {
   close(): void {
     this.#lease?.close()
     clearInterval(this.#watch)
-    this.#passOn.close()
+    this.#forwarder.close()
   }
 
   /**
@@ -189,7 +189,7 @@ export class Replicas {
   }
 
   /** Another replica has passed it on: it is served here, or refused. */
-  isPassedOn(request: HttpRequest): boolean {
+  isForwarded(request: HttpRequest): boolean {
     return this.#received.has(request)
   }
 
@@ -240,9 +240,9 @@ export class Replicas {
   }
 
   /** Passes the request on; `unsent` and `refused`: it was not served, and what it names may be located again. */
-  async passOn(request: HttpRequest, body: Buffer | undefined, to: Home): Promise<PassedOn> {
+  async forward(request: HttpRequest, body: Buffer | undefined, to: Home): Promise<Forwarded> {
     const { header, isGenuine } = this.#hopTo(to)
-    this.#passed++
+    this.#forwarded++
     let hop: Hop | undefined
     const onBegun = (breakOff: () => void): void => {
       hop = { to, breakOff, failures: 0 }
@@ -250,7 +250,7 @@ export class Replicas {
       this.#watch ??= setInterval(() => void this.#watchHops(), this.#times.believedMs).unref()
     }
     const headers = { [HOP]: header, ...(this.#options.isLocal === true && { 'x-forwarded-for': request.client }) }
-    const end = await this.#passOn.send(request, body, { url: to.url, headers, isGenuine, onBegun })
+    const end = await this.#forwarder.send(request, body, { url: to.url, headers, isGenuine, onBegun })
     if (hop !== undefined) this.#hops.delete(hop)
     if (end !== 'answered') this.#peers.delete(to.instance)
     return end
@@ -390,7 +390,7 @@ export class Replicas {
   async #askState(home: Home): Promise<PeerState> {
     const { header, isGenuine } = this.#hopTo(home)
     try {
-      const answer = await this.#passOn.ask(home.url + REPLICA_PATH, { [HOP]: header })
+      const answer = await this.#forwarder.ask(home.url + REPLICA_PATH, { [HOP]: header })
       if (answer === undefined) return 'unreachable'
       // Without its mark it is another process at the same address: the one that is meant has ended.
       if (!isGenuine(answer.header)) return 'gone'
@@ -405,7 +405,7 @@ export class Replicas {
   async #reachesStore(home: Home): Promise<boolean> {
     const url = `${home.url}${REPLICA_PATH}?${STORE_QUERY}`
     try {
-      const answer = await this.#passOn.ask(url, { [HOP]: this.#hopTo(home).header })
+      const answer = await this.#forwarder.ask(url, { [HOP]: this.#hopTo(home).header })
       return answer === undefined || answer.header(STORE_HEADER) === 'yes'
     } catch (error) {
       return asError(error).code !== 'ECONNREFUSED'

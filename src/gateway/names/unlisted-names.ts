@@ -3,7 +3,7 @@
  * change between two calls. They are forwarded where rules on names alone allow it (BRIDGING 3.20; B278): what a lock, a hint, a `where`
  * or a `confirm` would decide by the definition is not, nor is what the server lists and a rule leaves out.
  */
-import { isPerUser } from '../../auth/oauth/options.ts'
+import { isPerUser } from '../../auth/oauth/credential-options.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { decideName } from '../../catalog/curate/curated-filter.ts'
 import type { Route } from '../../catalog/view/routes.ts'

@@ -2,7 +2,7 @@
  * A server's result as its host is to get it: exposed URIs, cache hints, limits, the server's name, and the shapes that the host's
  * revision knows (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits apply (3.21).
  */
-import { isPerUser } from '../../auth/oauth/options.ts'
+import { isPerUser } from '../../auth/oauth/credential-options.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
 import { correctReadHints } from '../../catalog/view/caching.ts'
 import { exposeResult } from '../../catalog/view/expose-result.ts'

@@ -31,7 +31,7 @@ const MAX_IDLE = 64
  * `answered`: the host has its answer, or has disconnected. `unsent`: no byte of the request was sent. `refused`: the peer answered that
  * it is not the one that is meant. `lost`: the connection broke before an answer, and the peer may have acted.
  */
-export type PassedOn = 'answered' | 'unsent' | 'refused' | 'lost'
+export type Forwarded = 'answered' | 'unsent' | 'refused' | 'lost'
 
 export interface Peer {
   /** Origin and path prefix. */
@@ -44,7 +44,7 @@ export interface Peer {
   readonly onBegun: (breakOff: () => void) => void
 }
 
-export class PassOn {
+export class Forwarder {
   /** By protocol, made by the first request: without replicas node:http is not loaded for them. */
   readonly #agents = new Map<string, Agent>()
 
@@ -80,7 +80,7 @@ export class PassOn {
   }
 
   /** Resolves when the answer has ended. `body`: what was read of the host's request. */
-  send(host: HttpRequest, body: Buffer | undefined, peer: Peer): Promise<PassedOn> {
+  send(host: HttpRequest, body: Buffer | undefined, peer: Peer): Promise<Forwarded> {
     return new Promise((resolve) => {
       const { method, path, query } = host
       const headers = { ...withoutHops(host.headers()), ...peer.headers }
