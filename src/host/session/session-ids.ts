@@ -7,12 +7,13 @@
  * The seal adds a version, the key's id and the expiry. The replica is included only if several are configured. Later facts (that the
  * session has ended, and its settings) are kept on disk until the id expires, and in the shared store.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
 import type { Scope } from '../../rpc/call.ts'
 import type { Store } from '../../store/store.ts'
+import { digestOf } from '../../values/digest.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import { readStored } from '../response/stored-events.ts'
 import type { StoredStream } from '../response/stored-events.ts'
@@ -212,6 +213,3 @@ export class SessionIds {
 
 const endedKey = (digest: string): string => `ended:${digest}`
 const settingsKey = (digest: string): string => `settings:${digest}`
-
-/** Returns a name for a session that does not reveal its id: 22 characters. */
-export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)

@@ -24,7 +24,7 @@ import { announceAll, announceChanges, receiveLegacy, restoreSettings, serveLega
 import { errorReply } from '../../response/respond.ts'
 import { Session } from '../../session/session.ts'
 import { Sessions } from '../../session/sessions.ts'
-import { digestOf } from '../../session/session-ids.ts'
+import { digestOf } from '../../../values/digest.ts'
 import type { HttpSession } from '../../session/sessions.ts'
 import { initializeAnswer, whenReady } from '../../handshake.ts'
 
