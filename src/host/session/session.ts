@@ -364,10 +364,13 @@ export class Session implements HostSession, Subscriber {
     this.startedMs += ms
   }
 
-  onEnd(callback: () => void): void {
+  onEnd(callback: () => void): () => void {
     if (this.#isEnded) callback()
     else if (this.#endCallbacks === undefined) this.#endCallbacks = [callback]
     else this.#endCallbacks.push(callback)
+    return () => {
+      this.#endCallbacks = this.#endCallbacks?.filter((each) => each !== callback)
+    }
   }
 
   /** Ends the session. `why`: answer to its requests in flight; `undefined`: they get none, since the host ends the session. */

@@ -1,5 +1,5 @@
 /** A captured call as plain data: its row in lists, and its details. Described in docs/admin-api.md. */
-import type { Deviation } from '../../rpc/deviation.ts'
+import type { Deviation } from '../../rpc/record.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 import type { KeptBody } from './body.ts'
 import type { Change } from './diff.ts'

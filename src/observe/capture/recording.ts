@@ -3,8 +3,7 @@
  * themselves; then the parts to be kept are copied, and the messages are released.
  */
 import type { Call, HostSession, Outcome, Question, Scope } from '../../rpc/call.ts'
-import type { Deviation } from '../../rpc/deviation.ts'
-import type { CallRecord, Hop } from '../../rpc/record.ts'
+import type { CallRecord, Deviation, Hop } from '../../rpc/record.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
