@@ -30,7 +30,7 @@ import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
 import { SafeFetch } from './auth/oauth/safe-fetch.ts'
 import { SIGN_IN_TTL_MS, SignIns } from './auth/oauth/sign-ins.ts'
-import { TokenStore } from './auth/oauth/store.ts'
+import { TokenStore } from './auth/oauth/token-store.ts'
 import { Seal } from './auth/seal.ts'
 import { SubjectTokens } from './auth/subject-tokens.ts'
 import type { Configuration } from './config/options.ts'
@@ -51,7 +51,7 @@ import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
 import { Front } from './host/http/front.ts'
 import { openInner } from './host/http/inner-listener.ts'
 import { TOKEN_VARIABLE } from './host/http/pages/status-page.ts'
-import { Identities } from './host/identities.ts'
+import { EndpointInfos } from './host/endpoint-info.ts'
 import { Admission } from './host/limits/admission.ts'
 import type { ListenerContext } from './host/listener-context.ts'
 import { SessionIds } from './host/session/session-ids.ts'
@@ -124,7 +124,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     secrets: redactor.hold,
   }
   const signIns = new SignIns(
-    () => front.origin(),
+    () => front.addresses.origin(),
     undefined,
     (name) => replicas?.keepHome(name, SIGN_IN_TTL_MS) ?? Promise.resolve(),
   )
@@ -206,7 +206,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
       return admission
     },
     core: gateway,
-    identities: new Identities(IDENTITY),
+    endpointInfos: new EndpointInfos(IDENTITY),
     capabilityCache: new CapabilityCache(),
     options: hostOptions,
     log,
@@ -222,7 +222,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     denied: undefined,
     sessionOpened: undefined,
     sighted:
-      sightings && ((host, listing) => sightings.see(host, listing && gateway.feed.viewOf(listing).list('tools').rows.length)),
+      sightings && ((host, listing) => sightings.record(host, listing && gateway.feed.viewOf(listing).list('tools').rows.length)),
     observer: undefined,
     guides: async (address, takesToken) => {
       const { connectGuides } = await import('./host-files/guides.ts')
@@ -271,7 +271,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
   subjects.want(exchangesTokens(configuration))
   // Requests may come from here on: the servers are known before anything else is waited for.
   fleet.apply(configuration.servers)
-  await replicas?.start(() => front.yieldTaken())
+  await replicas?.start(() => front.releaseTakenOver())
 
   const close = async (): Promise<void> => {
     sessionIds.close()

@@ -29,7 +29,7 @@ export const shutDown = async (ending: Ending, withinMs: number | undefined): Pr
   await replicas?.handOver()
   // Nothing is parked any more: the answer could not come back.
   gateway.parking.close()
-  await Promise.all([front.stopAccepting(), pipes.drain()])
+  await Promise.all([front.addresses.stopAccepting(), pipes.drain()])
   front.drain()
   gateway.stop()
   const spentMs = performance.now() - startMs

@@ -2,7 +2,7 @@
  * Options of one server: complete, with defaults, with replaced variables. Names contain the units. docs/configuration.md has the YAML
  * names.
  */
-import type { CredentialOptions } from '../auth/oauth/options.ts'
+import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/curate/vetting.ts'

@@ -1,7 +1,7 @@
 /** Calls of the last minutes by server and by tool: how many, how many went wrong, how long they took. Made of what is captured. */
 import type { Running } from '../../app/running.ts'
 import { totalMsOf } from '../../observe/capture/call-facts.ts'
-import { isErrorOutcome } from '../../observe/ends.ts'
+import { isErrorOutcome } from '../../observe/outcomes.ts'
 import { groupMemory } from '../../transport/process/group-memory.ts'
 
 export interface Stats {

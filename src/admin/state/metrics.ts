@@ -134,7 +134,7 @@ const stateFamilies = ({
     counter(
       'trunkline_replica_passed_on',
       'Requests passed on to the replica that has their session or call.',
-      replicas === undefined ? [] : one(replicas.counts.passed),
+      replicas === undefined ? [] : one(replicas.counts.forwarded),
     ),
     counter(
       'trunkline_replica_takeovers',

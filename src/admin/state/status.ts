@@ -131,7 +131,7 @@ export interface Status {
 
 /** Where hosts reach the MCP endpoint: TCP addresses first, then unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
 export const urlsOf = ({ front, context }: Pick<Running, 'front' | 'context'>): readonly string[] =>
-  front.urls(context.options.path)
+  front.addresses.urls(context.options.path)
 
 export const serverStatuses = ({
   fleet,

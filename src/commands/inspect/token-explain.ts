@@ -9,6 +9,7 @@ import { entranceScopes } from '../../auth/inbound/inbound-options.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
 import { IssuerUnreachable } from '../../auth/inbound/issuer.ts'
 import { passed } from '../../auth/inbound/claims.ts'
+import { SYSTEM_CLOCK } from '../../auth/inbound/clock.ts'
 import { sentenceOf } from '../../auth/refusal.ts'
 import type { Check } from '../../auth/refusal.ts'
 import type { Examination } from '../../auth/inbound/resource-server.ts'
@@ -69,9 +70,8 @@ const examine = async (token: string, { tokens, oauth, map }: AuthOptions, fetch
         : 'refused: this static token has expired',
     )
   const { ResourceServer } = await import('../../auth/inbound/resource-server.ts')
-  const clock = { wallMs: Date.now, monotonicMs: () => performance.now() }
   try {
-    return await new ResourceServer(oauth, map, fetch, clock).examine(token)
+    return await new ResourceServer(oauth, map, fetch, SYSTEM_CLOCK).examine(token)
   } catch (error) {
     if (!(error instanceof IssuerUnreachable)) throw error
     throw new CommandError(

@@ -157,7 +157,7 @@ export class Supervisor {
     const token = randomBytes(32).toString('base64url')
     const surroundings = { log, redactor, path: context.env['PATH'] }
     const owner = await startGateway(ownerConfiguration(configuration, token), surroundings)
-    const address: OwnerAddress = { origin: await owner.front.origin(), token }
+    const address: OwnerAddress = { origin: await owner.front.addresses.origin(), token }
     const store: MemoryStore = new MemoryStore({
       maxListBytes: configuration.host.limits.maxTotalEventBytes,
       published: (channel, message) => supervisor?.tellAll('published', channel, message),
@@ -261,7 +261,7 @@ export class Supervisor {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     const addresses = await Promise.all(this.#slots.map((slot) => this.#open(slot)))
-    this.view.front.servedAt(addresses[0] ?? [])
+    this.view.front.addresses.servedAt(addresses[0] ?? [])
     for (const slot of this.#slots) this.#watchOver(slot)
     const { logs } = this.owner
     void relayLogs(
@@ -383,7 +383,7 @@ export class Supervisor {
     for (const [at, end] of ends.entries()) if (end.status === 'rejected') workers[at]?.exchange.tell('stop')
     const owned = ownedServers(next)
     await this.view.apply(viewConfiguration(next, owner), new Set([...restart].filter((key) => !owned.has(key))))
-    this.view.front.servedAt(addresses ?? [])
+    this.view.front.addresses.servedAt(addresses ?? [])
     this.#configuration = next
   }
 }

@@ -72,7 +72,7 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
         served?.log.fatal({ reason }, 'unrecoverable; ending, to be started again')
         void end(EXIT.internal, CRASH_MS)
       })
-      return served.running.front.addresses
+      return served.running.front.addresses.tcp
     },
     stop: () => end(EXIT.ok),
     answer: (name: keyof Served['answers'], ...args: never[]) => {
@@ -124,7 +124,7 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     await running.apply(memberConfiguration(next, owner), new Set(diffConfigurations(configuration, next).changed))
     log.level = next.log.level
     configuration = next
-    return running.front.addresses
+    return running.front.addresses.tcp
   }
   const control = localControl(running, { problems: [], past: [], reload: unasked, plan: unasked }, context, redactor)
   let unwatch: (() => void) | undefined

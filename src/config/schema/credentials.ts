@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
 import { isLoopbackHost } from '../../transport/loopback.ts'
-import type { ClientOptions, CredentialOptions } from '../../auth/oauth/options.ts'
+import type { ClientOptions, CredentialOptions } from '../../auth/oauth/credential-options.ts'
 import { choice, field, filledText, flag, headerValue, httpUrl, texts } from './kinds.ts'
 
 const PRIVATE_NETWORK = 'Its authorization server may stand in a private network; else only public addresses are reached.'
