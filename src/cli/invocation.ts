@@ -1,7 +1,7 @@
 /** What a command is given: its configuration, found or named, and what is known of the process. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { adminPlace } from '../admin/socket/place.ts'
+import { locateSocket } from '../admin/socket/socket-location.ts'
 import type { Connecting } from '../commands/setup/connect.ts'
 import type { Writing } from '../commands/setup/import.ts'
 import { CommandError, EXIT } from '../commands/terminal/io.ts'
@@ -49,7 +49,7 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
     const files = found ?? [usual]
     const [file = usual] = files
     const id = configurationId(resolve(context.cwd, file))
-    const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
+    const place = locateSocket({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     let latest: Discovered | undefined
     const read = async (edited?: readonly EditedFile[]): Promise<Read> => {
       const sinceMs = Date.now()

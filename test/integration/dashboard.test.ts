@@ -352,7 +352,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await dialog.getByRole('button', { name: 'Close' }).click()
     await at(page, '/tools/code__search_code', 'code__search_code')
     await page.getByLabel('in toolset review').click()
-    await dialog.getByRole('alert').getByText('a pattern holds it').waitFor()
+    await dialog.getByRole('alert').getByText('a pattern matches it').waitFor()
   })
 
   describe('many tools at once', () => {

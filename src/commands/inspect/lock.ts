@@ -2,7 +2,7 @@
 import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
-import type { Deviating, OfferedServer } from '../../admin/catalog/offered.ts'
+import type { UnapprovedChange, OfferedServer } from '../../admin/catalog/offered.ts'
 import { asError } from '../../values/as-error.ts'
 import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts'
 import { printLock } from '../../catalog/lock/lock-text.ts'
@@ -118,7 +118,7 @@ export const diff = async (invocation: Invocation, name: string | undefined): Pr
 const isKnownTo = async (control: Control, name: string): Promise<boolean> =>
   (await control.why(name, undefined)).kind === 'known' || (await control.status()).servers.some(({ key }) => key === name)
 
-const isNamed = ({ exposed, name: original, server }: Deviating, name: string): boolean =>
+const isNamed = ({ exposed, name: original, server }: UnapprovedChange, name: string): boolean =>
   [exposed, original, server, `${server}__${original}`].includes(name)
 
 /** The lock file that the configuration names. */

@@ -10,7 +10,7 @@ import { connectAdmin, connectAll } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
 import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
-import { adminPlace } from '../../admin/socket/place.ts'
+import { locateSocket } from '../../admin/socket/socket-location.ts'
 import { differing } from '../../config/change/difference.ts'
 import { configurationId, runtimeRoot } from '../../config/read/folders.ts'
 import { loadConfiguration } from '../../config/load.ts'
@@ -53,7 +53,7 @@ export const planElsewhere = async (
 
 const processOf = async ({ context }: Invocation, file: string): Promise<Control> => {
   const id = configurationId(resolve(context.cwd, file))
-  const control = await connectAdmin(adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform))
+  const control = await connectAdmin(locateSocket({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform))
   if (control === undefined)
     throw new CommandError(EXIT.unreachable, `no process runs ${file}; start one: ${operatorCommand([file], 'up')}`)
   return control

@@ -1,6 +1,6 @@
 /** What a command has of the process: streams, signals, and the words for how it ended. */
 import type { Readable, Writable } from 'node:stream'
-import type { Place } from '../../admin/socket/place.ts'
+import type { SocketLocation } from '../../admin/socket/socket-location.ts'
 import type { Configuration } from '../../config/options.ts'
 import type { Context, EditedFile } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
@@ -49,7 +49,7 @@ export interface Invocation {
   /** A command about the same configuration, for messages. */
   readonly command: CommandPrinter
   /** Where a process of this configuration can be asked, also while its files are wrong. */
-  readonly place: Place
+  readonly place: SocketLocation
   /** `edited`: as if files held other texts. */
   readonly read: (edited?: readonly EditedFile[]) => Promise<Read>
   readonly context: Context

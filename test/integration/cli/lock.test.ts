@@ -15,7 +15,7 @@ const edit = async (cli: Cli, from: string | RegExp, to: string): Promise<void> 
 test('lock writes what servers offer, check --locked finds it so, and a second lock changes nothing', async () => {
   await using cli = await commandLine()
   await cli.write('trunkline.yaml', configuration(cli))
-  expect((await cli.here('check')).stdout).toContain('trunkline.lock is not there yet, so nothing is locked')
+  expect((await cli.here('check')).stdout).toContain('trunkline.lock does not exist yet, so nothing is locked')
   expect(await cli.here('check', '--locked')).toMatchObject({ code: 6 })
   const written = await cli.here('lock')
   expect(written).toMatchObject({ code: 0 })
@@ -81,7 +81,7 @@ describe('a lock file that is not as it was written is never passed over', () =>
     [
       'writable by everyone',
       (cli) => chmod(cli.path('trunkline.lock'), 0o666),
-      /^trunkline\.lock:1:1: can be written by everyone.*chmod o-w/,
+      /^trunkline\.lock:1:1: can be written by every user.*chmod o-w/,
     ],
   ])('%s', async (_what, touch, told) => {
     await using cli = await commandLine()
@@ -127,7 +127,7 @@ test('strict asks for the lock file, and lock writes the first one', async () =>
   const refused = await cli.here('check')
   expect(refused).toMatchObject({ code: 2 })
   expect(refused.stderr).toBe(
-    'trunkline.yaml:2:9 lock.file: trunkline.lock is not there, and strict: true asks for it; write it: trunkline lock\n',
+    'trunkline.yaml:2:9 lock.file: trunkline.lock does not exist, and strict: true requires it; write it: trunkline lock\n',
   )
   expect(await cli.here('lock')).toMatchObject({ code: 0 })
   expect(await cli.here('check', '--locked')).toMatchObject({ code: 0 })

@@ -76,7 +76,7 @@ test('a command that holds its arguments is told to use args', async () => {
   const { code, errors } = await cli.here('check')
   expect(code).toBe(2)
   expect(errors).toEqual([
-    'trunkline.yaml:2:8 servers.a.command: "python x.py" is a program with its arguments; write command: python, args: ["x.py", "-v"]',
+    'trunkline.yaml:2:8 servers.a.command: "python x.py" contains arguments; write command: python, args: ["x.py", "-v"]',
   ])
 })
 

@@ -113,11 +113,11 @@ servers:
     )
     const all = squeezed((await cli.here('why', 'a__echo')).stdout)
     expect(all.slice(3)).toEqual([
-      'shows | toolset review holds it | trunkline.yaml:2:3 toolsets.review',
-      'edits | toolset review has other words for it | trunkline.yaml:2:3 toolsets.review',
+      'shows | toolset review contains it | trunkline.yaml:2:3 toolsets.review',
+      'edits | toolset review overrides its texts or annotations | trunkline.yaml:2:3 toolsets.review',
       'edits | toolset review asks a person before each call | trunkline.yaml:2:3 toolsets.review',
-      'hides | toolset reading does not hold it: its annotations are not those of where | trunkline.yaml:3:3 toolsets.reading',
-      'hides | toolset other does not hold it: nothing it says matches | trunkline.yaml:4:3 toolsets.other',
+      'hides | toolset reading does not contain it: its annotations do not match "where" | trunkline.yaml:3:3 toolsets.reading',
+      'hides | toolset other does not contain it: no selection matches | trunkline.yaml:4:3 toolsets.other',
     ])
     const one = JSON.parse((await cli.here('why', 'a__echo', '--toolset', 'review', '--json')).stdout) as object[]
     expect(one).toMatchObject([{ exposed: 'a__echo', toolsets: ['review'] }])
