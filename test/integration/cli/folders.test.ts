@@ -28,7 +28,7 @@ describe.each(Object.entries(BAD))('%s', (_where, badPlace) => {
     const up = await cli.up()
     const said = (await Promise.all([up.said(/the state folder cannot be used/), up.said(/no admin socket/)])).join('\n')
     expect(said.match(/the folder \S+ cannot be made: /g)).toHaveLength(2)
-    expect(said).toContain('(state.dir); going on in memory')
+    expect(said).toContain('(state.dir); state is kept in memory')
     expect(said).toContain('set XDG_RUNTIME_DIR to a folder that belongs to you')
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: {} })
     expect((await fetch(up.url, { method: 'POST', headers: POST, body })).headers.get('content-type')).toBe('application/json')

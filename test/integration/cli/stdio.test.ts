@@ -101,7 +101,7 @@ describe('trunkline stdio', () => {
       code: 2,
       stdout: '',
       errors: [
-        expect.stringMatching(/^nothing of server "b" is in a toolset.*"default" \(trunkline\.yaml:5:3\).*name the server/),
+        expect.stringMatching(/^toolset "default" \(trunkline\.yaml:5:3\).*contains nothing of server "b".*name the server/),
       ],
     }
     expect(await cli.here(...STDIO, '--server', 'b')).toMatchObject(refused)

@@ -70,7 +70,9 @@ describe('why', () => {
     const cursor = squeezed((await cli.here('why', longest, '--as', 'cursor')).stdout)
     expect(cursor).toContain(`renames | Cursor calls it "trunkline${longest}"`)
     expect(cursor.at(-1)).toMatch(/^hides \| Cursor: a name of \d+ characters with "trunkline" > 59: the tool is filtered out → /)
-    expect(squeezed((await cli.here('why', `${long}__echo`, '--as', 'zed')).stdout).at(-1)).toBe('shows | Zed takes it as it is')
+    expect(squeezed((await cli.here('why', `${long}__echo`, '--as', 'zed')).stdout).at(-1)).toBe(
+      'shows | Zed accepts it unchanged',
+    )
     const listed = await cli.here('tools', '--as', 'cursor')
     expect(squeezed(listed.stdout).find((line) => line.includes(longest))).toContain('the tool is filtered out')
     expect(listed.stdout).toContain(`trunkline${long}__echo `)
@@ -135,7 +137,7 @@ describe('check --host', () => {
     const long = 'x'.repeat(70)
     await cli.write('trunkline.yaml', file(''))
     const before = await cli.here('check', '--host', 'cursor')
-    expect(before).toMatchObject({ code: 0, stdout: expect.stringContaining('a: nothing is known of it yet; look with --live') })
+    expect(before).toMatchObject({ code: 0, stdout: expect.stringContaining('a: its lists are not known yet; use --live') })
     expect((await cli.here('check', '--host', 'cursor,zed', '--live')).stdout).toBe('6 tools: ok in Cursor, Zed\n')
     const starts = cli.log('log').length
     await cli.write(
