@@ -533,7 +533,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.getByText('trunkline open').waitFor()
     await page.goto('about:blank')
     await page.goto(link)
-    await page.getByText('the link was used already').waitFor()
+    await page.getByText('the link was already used').waitFor()
     await page.getByLabel(/Or with a token/).fill(token)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()
