@@ -115,7 +115,7 @@ const asksForInput: FakeSpec = fake.of({
 })
 const parked = (more: Partial<typeof DEFAULT_PARKING>): GatewaySetup => ({
   servers: { a: asksForInput },
-  gateway: { parking: { ...DEFAULT_PARKING, siblingsMs: 0, ...more } },
+  gateway: { parking: { ...DEFAULT_PARKING, coalesceMs: 0, ...more } },
 })
 const listing = (more: Partial<FakeSpec>, limits: JsonMap): GatewaySetup => ({
   servers: { a: server({}, more) },

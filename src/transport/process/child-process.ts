@@ -237,7 +237,7 @@ export class ChildProcessChannel implements Channel {
     this.#writer?.dispose()
     this.#reader?.[Symbol.dispose]()
     const unsent = failure ?? new Failure('shutting_down', 'the channel was closed')
-    for (const id of [...this.#waiting.keys()])
+    for (const id of this.#waiting.keys())
       this.#lose(id, new Failure(unsent.kind, unsent.message, { ...unsent.facts, executed: 'no' }))
     this.#settle(failure)
   }

@@ -1,6 +1,6 @@
 /**
- * Sources that are paused while the one host they send to does not read (F-21). Each is checked ten times a second and resumed when
- * the host reads again. The stream of a host that never reads is closed, which resumes the source, too.
+ * Streams of a server that are paused while the only host that they send to does not read (F-21). Each is checked ten times a second
+ * and resumed once the host reads again. The stream of a host that never reads is closed, which also resumes its source.
  */
 import type { Sweepable, Sweeper } from './sweeper.ts'
 
@@ -11,7 +11,7 @@ interface Paused {
 
 export class PausedSources implements Sweepable {
   readonly #sweeper: Sweeper
-  /** By the request whose stream is paused; `undefined`: the shared stream. */
+  /** By the id of the request whose stream is paused; `undefined`: the shared stream. */
   readonly #paused = new Map<number | undefined, Paused>()
 
   constructor(sweeper: Sweeper) {
@@ -36,7 +36,7 @@ export class PausedSources implements Sweepable {
     if (this.#paused.size === 0) this.#sweeper.unwatch(this)
   }
 
-  /** The connection has ended. */
+  /** Forgets all of them, since the connection has ended. */
   clear(): void {
     this.#paused.clear()
     this.#sweeper.unwatch(this)

@@ -1,6 +1,6 @@
 /**
- * The open `subscriptions/listen` streams at one modern server: one for the lists, and those of watched resources and tasks. A broken
- * stream is opened again, and all it covers counts as changed once (BRIDGING 3.7).
+ * The open `subscriptions/listen` streams at one modern server: one for lists, others for watched resources and tasks. A broken stream
+ * is opened again, and everything it covers is reported as changed once (BRIDGING 3.7).
  */
 import type { Connection } from '../../rpc/connection.ts'
 import { backoffMs } from '../../time/backoff.ts'
@@ -13,15 +13,15 @@ import { resultOf } from './result-of.ts'
 import { RETRY, Resubscriber } from './resubscriber.ts'
 import type { Filter, ListenStream } from './resubscriber.ts'
 
-export interface ListeningEvents {
-  /** The request's params and what mirrors them. */
+export interface ListenStreamsEvents {
+  /** Params of a `listen` request, and the headers that mirror them. */
   params(filter: Filter): Payload
   headers(params: Payload): Readonly<Record<string, string>>
   /** Lists, a resource or a task may have changed while no stream was open. */
   missedLists(): void
   missedResource(uri: string): void
   missedTask(id: string): void
-  /** A stream was not opened, or broke. */
+  /** A stream could not be opened, or broke. */
   refused(error: unknown): void
 }
 
@@ -30,18 +30,18 @@ interface Opened {
   readonly acknowledged: (filter: Filter | undefined) => void
 }
 
-export class Listening {
+export class ListenStreams {
   readonly #connection: Connection
-  readonly #events: ListeningEvents
+  readonly #events: ListenStreamsEvents
   readonly #streams = new Map<string, Opened>()
-  /** The sets that hosts watch now. */
+  /** Resources and tasks that hosts watch now. */
   readonly resources: Resubscriber
   readonly tasks: Resubscriber
-  /** List changes that the server agreed to announce on the open stream. */
+  /** List changes that the server acknowledged on the open stream. */
   accepted: Filter = {}
   #isClosed = false
 
-  constructor(connection: Connection, events: ListeningEvents) {
+  constructor(connection: Connection, events: ListenStreamsEvents) {
     this.#connection = connection
     this.#events = events
     const open = (filter: Filter): ListenStream => this.#open(filter)
@@ -50,7 +50,7 @@ export class Listening {
     void connection.channel.closed.then(() => this.close())
   }
 
-  /** Holds one stream for list changes, reopened for as long as the link lives. */
+  /** Keeps one stream for list changes open until the link is closed. */
   lists(filter: Filter): void {
     if (Object.keys(filter).length > 0) void this.#hold(filter)
   }
@@ -60,7 +60,7 @@ export class Listening {
     this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(params?.value('notifications') as Filter | undefined)
   }
 
-  /** The server ends one of our streams by a notification ([2026-07-28 basic/patterns/cancellation]). */
+  /** Ends the stream that the server cancels by a notification ([2026-07-28 basic/patterns/cancellation]). */
   ended(params: Payload | undefined): void {
     this.#streams.get(numberedId(params?.raw('requestId')?.toString() ?? ''))?.stream.close()
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { correctReadHints, listHints } from '../../../src/catalog/view/caching.ts'
+import { correctReadHints, listHints } from '../../../src/catalog/view/cache-hints.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
 import type { Freshness } from '../../../src/catalog/inventory.ts'
 

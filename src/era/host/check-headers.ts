@@ -1,4 +1,4 @@
-/** Headers of a modern host's request that mirror its body: `MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` (BRIDGING 5.1 rows 10, 12). */
+/** Checks headers of a modern host's request against its body: `MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` (BRIDGING 5.1 rows 10, 12). */
 import { Refusal } from '../../rpc/call.ts'
 import { decodeHeaderValue } from '../../wire/headers/header-value.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
@@ -7,15 +7,16 @@ import { METHODS } from '../../wire/protocol/methods.ts'
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import { unsupportedVersion } from './modern-host.ts'
 
-/** Row 10: the header has the version of the body (B190). */
+/** Row 10: throws `Refusal` if the header differs from the version in the body (B190). */
 export const checkVersionHeader = (message: Envelope, sent: string | undefined): void => {
   if (sent === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
-  const said = message.params?.object('_meta')?.text(META.version)
-  if (said !== undefined && said !== sent) throw mismatch(`the MCP-Protocol-Version header says "${sent}", the body "${said}"`)
+  const version = message.params?.object('_meta')?.text(META.version)
+  if (version !== undefined && version !== sent)
+    throw mismatch(`the MCP-Protocol-Version header says "${sent}", the body "${version}"`)
   if (!isModernRevision(sent)) throw unsupportedVersion(sent)
 }
 
-/** Row 12: `Mcp-Method` and `Mcp-Name` mirror the body (B190, B191). */
+/** Row 12: throws `Refusal` if `Mcp-Method` or `Mcp-Name` differs from the body (B190, B191). */
 export const checkMirrors = (message: Envelope, header: (name: string) => string | undefined): void => {
   const method = header('mcp-method')
   if (method === undefined) throw mismatch('the Mcp-Method header is missing')

@@ -8,17 +8,17 @@ export interface CacheHints {
 }
 
 export interface CacheContext {
-  /** Monotonic clock, the one `Freshness` was taken by. */
+  /** Monotonic time, of the clock of `Freshness`. */
   readonly nowMs: number
-  /** Upper bound of `ttlMs`: the gateway itself can change. */
+  /** Upper bound of `ttlMs`, since the gateway itself can change. */
   readonly capMs: number
-  /** Whether a server of the view is still starting: then nothing may be kept. */
+  /** Whether a server of the view is still starting: then nothing may be cached. */
   readonly isStarting: boolean
-  /** Whether the answer depends on who asks: filtered by principal, or read with a user's credential. */
+  /** Whether the answer depends on the caller: filtered by principal, or read with a user's credential. */
   readonly isPersonal: boolean
 }
 
-/** Hints of a list from those of its contributors: the least remaining lifetime, the most private scope. */
+/** Hints of a merged list: the shortest remaining lifetime and the most private scope of its contributors. */
 export const listHints = (contributors: readonly Freshness[], context: CacheContext): CacheHints => {
   let ttlMs = context.isStarting ? 0 : lifetime(context.capMs)
   for (const { receivedAtMs, ttlMs: given } of contributors)
@@ -28,8 +28,8 @@ export const listHints = (contributors: readonly Freshness[], context: CacheCont
 }
 
 /**
- * Corrects the hints of a read within its result: the server's own stay, byte for byte, unless they are no lifetime (B149), or
- * would let a shared cache answer another caller (B155). A scope is only ever lowered.
+ * Corrects the hints in the result of a read. The server's hints stay byte for byte, except an invalid lifetime (B149) and a scope that
+ * would let a shared cache answer another caller (B155).
  */
 export const correctReadHints = (result: Payload, isPersonal: boolean): void => {
   const ttlMs = result.value('ttlMs')
@@ -40,5 +40,5 @@ export const correctReadHints = (result: Payload, isPersonal: boolean): void => 
   if (scope !== 'private' && (isPersonal || scope !== 'public')) result.set('cacheScope', '"private"')
 }
 
-/** A whole number of milliseconds; negative and absurd values count as none. */
+/** A whole number of milliseconds; 0 for negative and non-finite values. */
 const lifetime = (ms: number): number => (Number.isFinite(ms) ? Math.max(0, Math.floor(ms)) : 0)
