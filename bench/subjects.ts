@@ -1,4 +1,4 @@
-/** What is compared: how each subject is started before one server, and which kinds of hosts and servers it is measured between. */
+/** The compared subjects: how each is started before one server, and the kinds of hosts and servers it is measured between. */
 import { writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
