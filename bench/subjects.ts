@@ -147,7 +147,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     name: 'lines',
-    what: 'a process between two pipes that reads lines, parses each as JSON and passes it on as it came',
+    what: 'a process between two pipes that reads lines, parses each as JSON and relays it unchanged',
     between: [['stdio', 'stdio']],
     prefix: '',
     command: ({ servers: [place] }) => ({ args: ['bench/line-relay.ts', ...place!.command], isPiped: true }),

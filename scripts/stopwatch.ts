@@ -111,7 +111,7 @@ const page = (runs: readonly Run[]): string => {
 
 <!-- Written by \`npm run stopwatch -- --record\`. -->
 
-From a clean clone to the first call of a tool of one's own server in one's own host: the host has one server in its file (\`.mcp.json\` of a
+From a clean clone to the first call of a tool of your own server in your own host. The host has one server in its file (\`.mcp.json\` of a
 project), and is the command line of the MCP Inspector. Each run has an empty home folder and a clone of its own; npm's cache is warm. Node
 ${process.versions.node}, ${availableParallelism()} cores.
 
