@@ -1,15 +1,12 @@
 /** The routing core as the listeners see it. */
-import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import type { Offers } from '../era/host/modern-host.ts'
-import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
+import type { Caller, ChangeListener, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
-
-export type ChangedList = 'tools' | 'prompts' | 'resources'
 
 /** Receives changes of resources and tasks; `params` are those of the notification, exposed. */
 export interface Subscriber {
@@ -45,8 +42,8 @@ export interface Core {
   isStarting(scope: Scope): boolean
   /** Headers that a call of this tool must mirror. */
   paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
-  /** The lists of this caller's view that have changed, after the change is in force. */
-  changes(caller: Caller): Observable<ChangedList>
+  /** Notifies of changed lists of this caller's view, after the change is in force. Returns a function that stops it. */
+  changes(caller: Caller, listener: ChangeListener): () => void
   /**
    * Adds a subscription; false: the owner does not offer it, or no server owns the URI. Rejects if the owner cannot be asked now;
    * it is asked when it is back.

@@ -8,7 +8,7 @@ import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/envelope.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { isLogLevel, methodRow } from '../wire/protocol/methods.ts'
+import { CHANGED_LISTS, isLogLevel, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { noteError } from './denials.ts'
@@ -16,7 +16,6 @@ import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { reached } from './limits/admission.ts'
 import { passOn } from './response/pass-on.ts'
 import type { Exchange } from './response/exchange.ts'
-import type { ChangedList } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
 import { ProgressExchange } from './response/progress.ts'
 import { errorReply } from './response/respond.ts'
@@ -24,7 +23,6 @@ import { SETTINGS } from './session/session-settings.ts'
 import type { SessionSettings } from './session/session-settings.ts'
 import type { Running, Session } from './session/session.ts'
 
-const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 const EMPTY = Payload.of({}).parts()
 /** Results of this era have no members of the gateway. */
 const sameResult = (result: Outcome['result']): Outcome['result'] => result
@@ -122,22 +120,21 @@ export const hearLegacy = (message: Envelope, session: Session, context: Listene
 export const announceChanges = (session: Session, context: ListenerContext): void => {
   context.sessionOpened?.(session)
   context.sighted?.(session, undefined)
-  const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
-  let changes = context.core.changes(session.caller).subscribe(tell)
+  let stop = context.core.changes(session.caller, session)
   session.onSee = () => {
-    changes.unsubscribe()
-    changes = context.core.changes(session.caller).subscribe(tell)
-    for (const list of LISTS) tell(list)
+    stop()
+    stop = context.core.changes(session.caller, session)
+    announceAll(session)
   }
   session.onEnd(() => {
-    changes.unsubscribe()
+    stop()
     context.core.unsubscribe(session)
   })
 }
 
 /** Announces all lists once to a session that continues after a restart or a broken stream, since they may have changed. */
 export const announceAll = (session: Session): void => {
-  for (const list of LISTS) session.notify(`notifications/${list}/list_changed`, undefined)
+  for (const list of CHANGED_LISTS) session.changed(list)
 }
 
 /** Sets again what the host of a session that continues had set. What it watches may have changed meanwhile, so it is told to read it. */

@@ -13,8 +13,10 @@ import { Payload } from '../wire/message/payload.ts'
 import { declaresTasks } from '../wire/protocol/extensions.ts'
 import { reached } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
-import type { ChangedList, Subscriber } from './core.ts'
+import type { Subscriber } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
+import type { ChangedList } from '../wire/protocol/methods.ts'
+import { listChangedMethod } from '../wire/protocol/methods.ts'
 
 const FLAGS: Readonly<Record<string, ChangedList>> = {
   toolsListChanged: 'tools',
@@ -52,12 +54,12 @@ export const listen = (
     updated: (params) => say('notifications/resources/updated', params),
     task: (params) => say('notifications/tasks', params),
   }
-  const changes = context.core.changes(caller).subscribe({
-    next: (list) => {
-      if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}))
+  const stopChanges = context.core.changes(caller, {
+    changed: (list) => {
+      if (wanted.has(list)) say(listChangedMethod(list), Payload.of({}))
     },
-    // Within `subscribe` where the gateway stops already.
-    complete: () => queueMicrotask(finish),
+    // Within `changes` if the gateway stops already.
+    ended: () => queueMicrotask(finish),
   })
   for (const id of tasks ?? []) context.core.followTask(subscriber, caller, id)
   const acknowledge = (watched: readonly string[] | undefined): void => {
@@ -76,7 +78,7 @@ export const listen = (
   else void watch(uris, subscriber, caller, context).then(acknowledge)
 
   const release = (): void => {
-    changes.unsubscribe()
+    stopChanges()
     context.core.unsubscribe(subscriber)
   }
   /** The gateway ends the stream: the tagged empty result, and on a pipe the cancellation beside it (B125, B126). */

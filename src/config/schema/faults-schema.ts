@@ -6,7 +6,7 @@ import { METHODS } from '../../wire/protocol/methods.ts'
 import { choice, countField, duration, field, filledText, kind, share, texts } from './kinds.ts'
 
 const CALLS = Object.entries(METHODS)
-  .filter(([, { way }]) => way === 'forward')
+  .filter(([, { handling }]) => handling === 'forward')
   .map(([method]) => method)
 
 const errorCode = kind(

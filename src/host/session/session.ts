@@ -8,13 +8,24 @@ import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import { isBridge } from '../../rpc/call.ts'
-import type { Answer, Caller, CallerFacts, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../../rpc/call.ts'
+import type {
+  Answer,
+  Caller,
+  CallerFacts,
+  Capabilities,
+  ChangeListener,
+  Flow,
+  HostSession,
+  Question,
+  Refusal,
+  Scope,
+} from '../../rpc/call.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
-import { isLogLevel, reaches } from '../../wire/protocol/methods.ts'
-import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { JsonObject, Parts } from '../../wire/message/payload.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
@@ -67,17 +78,11 @@ export interface Outlet {
 
 /** A host that has not said `initialized` by then counts as one that cannot be asked. */
 const INITIALIZED_WAIT_MS = 10_000
-const CHANGES = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-])
-
 const COMPLETED = 'notifications/elicitation/complete'
 const UPDATED = 'notifications/resources/updated'
 const MAX_WAITING = 32
 
-export class Session implements HostSession, Subscriber {
+export class Session implements HostSession, Subscriber, ChangeListener {
   /** Holds 128 random bits: what the host presents over HTTP, and nothing it could guess (B197). */
   readonly id: string
   readonly principal: string
@@ -203,11 +208,16 @@ export class Session implements HostSession, Subscriber {
     return isOver || exchange.isGone === true ? this.#outlet : { send: (parts) => exchange.message(parts) }
   }
 
+  /** Notifies the host of a changed list. */
+  changed(list: ChangedList): void {
+    this.notify(listChangedMethod(list), undefined)
+  }
+
   notify(method: string, params: JsonObject | undefined): void {
     if (method === 'notifications/message' && !this.#hears(params)) return
     const parts = notificationMessage(method, params?.parts())
     if (this.#outlet !== undefined) this.#outlet.send(parts)
-    else if (CHANGES.has(method)) (this.#waiting ??= new Map()).set(method, parts)
+    else if (LIST_CHANGED.has(method)) (this.#waiting ??= new Map()).set(method, parts)
     else if (method === COMPLETED) this.#tellCompleted(parts)
   }
 
