@@ -1,12 +1,13 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/sequence.ts'
 
 /**
- * The kinds of tests, quickest first; each begins when the one before has ended. `retry`: on two cores a test may wait longer than it
- * allows for what others do beside it; whatever needs a second run is named in the last lines. Files share nothing and mostly wait, so
- * two run at a time whatever the machine. Those that a worker runs one after the other share the modules it has loaded, which keep no state
- * of their own: loading them for each file took longer than the unit tests themselves.
+ * The kinds of tests. `retry`: on two cores a test may wait longer than it allows for what others do beside it; whatever needs a second run
+ * is named in the last lines. Files share nothing and mostly wait, so three run at a time whatever the machine, of all kinds in one queue
+ * (test/support/sequence.ts). Those that a worker runs one after the other share the modules it has loaded, which keep no state of their
+ * own: loading them for each file took longer than the unit tests themselves.
  */
-const project = (name: string, groupOrder: number, testTimeout: number, retry: number) => ({
+const project = (name: string, testTimeout: number, retry: number) => ({
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
@@ -18,8 +19,7 @@ const project = (name: string, groupOrder: number, testTimeout: number, retry: n
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,
-    maxWorkers: 2,
-    sequence: { groupOrder },
+    maxWorkers: 3,
   },
 })
 
@@ -28,6 +28,7 @@ export default defineConfig({
     globalSetup: './test/support/build.ts',
     // The second one names what was left out for want of a program, and what needed a second run.
     reporters: ['default', './test/support/last-lines-reporter.ts'],
-    projects: [project('unit', 0, 20_000, 1), project('integration', 1, 30_000, 1), project('e2e', 2, 120_000, 2)],
+    sequence: { sequencer: LongestFirst },
+    projects: [project('unit', 20_000, 1), project('integration', 30_000, 1), project('e2e', 120_000, 2)],
   },
 })

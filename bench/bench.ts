@@ -267,7 +267,7 @@ const bySection = (figures: readonly Figure[]) => {
   return (one: Figure, other: Figure) => order.indexOf(one.section) - order.indexOf(other.section)
 }
 
-/** Yardsticks take part in the columns of the others alone. */
+/** Baselines take part in the columns of the others alone. */
 const needed = (contestants: readonly Contestant[], isCounted: (one: Contestant) => boolean): readonly Contestant[] => {
   const wanted = new Set(contestants.filter(isCounted).flatMap(({ cells }) => cells.map(cellName)))
   return contestants.map((one) =>

@@ -3,7 +3,7 @@ import type { Figure } from './figures.ts'
 import { cellName } from './cells.ts'
 import type { Row } from './rounds.ts'
 
-/** Less is better in all: ratios to a yardstick of the same run where there is one, else the value with its unit in the name. */
+/** Less is better in all: ratios to a baseline of the same run where there is one, else the value with its unit in the name. */
 export interface Figures {
   readonly date: string
   readonly machine: string

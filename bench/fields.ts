@@ -10,8 +10,8 @@ export interface Field {
   readonly name: string
   readonly subjects: readonly Subject[]
   /** Whether `subject` takes part between these; some are there for the ratio alone, and count in a field of their own. */
-  readonly role: (subject: string, between: Between) => 'counted' | 'yardstick' | undefined
-  /** So many processes of a yardstick as the others have most. */
+  readonly role: (subject: string, between: Between) => 'counted' | 'baseline' | undefined
+  /** So many processes of a baseline as the others have most. */
   readonly copies: number
 }
 
@@ -19,7 +19,7 @@ export interface Field {
 const MAX_PROCESSES = 8
 
 /** What subjects before this kind of server are set against: its names, and the pairs in which it is. */
-const YARDSTICKS: Readonly<Record<ServerKind, readonly (readonly [subject: string, between: string])[]>> = {
+const BASELINES: Readonly<Record<ServerKind, readonly (readonly [subject: string, between: string])[]>> = {
   legacy: [['raw', 'legacy,legacy']],
   modern: [['raw', 'modern,modern']],
   'sse-reply': [['raw', 'legacy,sse-reply']],
@@ -41,8 +41,8 @@ export const fieldsOf = (
 ): readonly Field[] => {
   const kinds = [...new Set(subjects.flatMap(({ between }) => between.filter(isWanted).map(([, kind]) => kind)))]
   return kinds.flatMap((kind) => {
-    const isYardstick = (subject: string, between: Between) =>
-      YARDSTICKS[kind].some(([name, pair]) => name === subject && pair === between.join())
+    const isBaseline = (subject: string, between: Between) =>
+      BASELINES[kind].some(([name, pair]) => name === subject && pair === between.join())
     /** Those of HTTP hosts share processes; a host with a pipe has its own. */
     const processes = ({ name, between }: Subject): number => {
       const own = between.filter((pair) => pair[1] === kind && isWanted(pair))
@@ -66,7 +66,7 @@ export const fieldsOf = (
       const counted = new Set(group.map(({ name }) => name))
       const pairs = group.flatMap(({ name, between }) => between.map((pair) => [name, pair] as const))
       const beside = subjects.filter(
-        ({ name, between }) => !counted.has(name) && between.some((pair) => isWanted(pair) && isYardstick(name, pair)),
+        ({ name, between }) => !counted.has(name) && between.some((pair) => isWanted(pair) && isBaseline(name, pair)),
       )
       return {
         name: `before ${kind}${groups.length === 1 ? '' : `, ${at + 1} of ${groups.length}`}`,
@@ -75,7 +75,7 @@ export const fieldsOf = (
         role: (subject, between) => {
           if (!isWanted(between)) return undefined
           if (counted.has(subject) && between[1] === kind) return 'counted'
-          return isYardstick(subject, between) ? 'yardstick' : undefined
+          return isBaseline(subject, between) ? 'baseline' : undefined
         },
       }
     })

@@ -8,13 +8,13 @@ export interface Figure {
   readonly what: string
   readonly unit: 'ms' | 'µs' | 'MiB'
   readonly value: Spread
-  /** To the section's yardstick, by round; holds on a busy machine where the value does not. */
+  /** To the section's baseline, by round; holds on a busy machine where the value does not. */
   readonly ratio: Spread | undefined
-  /** Beside the yardstick, by round, in the same unit. */
+  /** Beside the baseline, by round, in the same unit. */
   readonly more: Spread | undefined
 }
 
-/** By round; `base`: what the yardstick had in the same rounds. */
+/** By round; `base`: what the baseline had in the same rounds. */
 export const figure = (
   section: string,
   subject: string,

@@ -39,7 +39,7 @@ export const answersText = ({ rows, figures }: Pick<Report, 'rows' | 'figures'>)
     const ratio = row('trunkline', between, tool)?.ratio
     return ratio && `${short(ratio.median)} ×`
   }
-  /** CPU of a call of one subject ÷ ours, each beside its yardstick of the same rounds. */
+  /** CPU of a call of one subject ÷ ours, each beside its baseline of the same rounds. */
   const against =
     (subject: string, between: string, base = 'legacy → legacy') =>
     (tool: ToolName) => {
@@ -89,25 +89,25 @@ export const answersText = ({ rows, figures }: Pick<Report, 'rows' | 'figures'>)
       bySize(cpuOf('trunkline', HTTP)),
       `${bySize(ratioOf(HTTP))} of a pass-through of node:http and undici (raw)`,
     ],
-    ['Does it matter what the text is?', bySize(range), '÷ raw, the best and the worst kind of payload'],
+    ['How much does the kind of text matter?', bySize(range), 'of raw, for the best and the worst kind of payload'],
     [
-      'How much longer does a call take?',
+      'How much time does it add to a call?',
       `p50 ${added('trunkline', 'p50')}, p99 ${added('trunkline', 'p99')}`,
       `raw ${added('raw', 'p50')}, ${added('raw', 'p99')}`,
     ],
     ['How many calls does one process take?', bySize(perSecond), 'host, server and gateway share the machine'],
     [
-      'And a server on a pipe?',
+      'What does a call to a stdio server cost?',
       bySize(cpuOf('trunkline', 'legacy → stdio')),
-      `${bySize(ratioOf('legacy → stdio'))} of raw before HTTP`,
+      `${bySize(ratioOf('legacy → stdio'))} of raw before an HTTP server`,
     ],
     [
-      'And if the host is on a pipe, too?',
+      'What does it cost if host and server use stdio?',
       bySize(cpuOf('trunkline', 'stdio → stdio')),
       `${bySize(ratioOf('stdio → stdio'))} of a relay that reads lines and parses them`,
     ],
     [
-      'How soon can I call it?',
+      'How long does a start take?',
       figureText(ours(start)),
       `raw ${figureText(raw(start))}; if a server hangs ${figureText(of('trunkline, its server hangs', start))}`,
     ],
@@ -117,30 +117,42 @@ export const answersText = ({ rows, figures }: Pick<Report, 'rows' | 'figures'>)
       `raw ${figureText(raw(rest))}; 1,000 idle sessions ${figureText(ours('1,000 idle, resident'))}`,
     ],
     [
-      'Do many sessions slow a call down?',
+      'Do many sessions make a call slower?',
       times(ours(/^CPU of a call, .* sessions that made a call$/)),
-      'with 10,000 ÷ with one, in one process',
+      'CPU with 10,000 sessions ÷ with one, in one process',
     ],
-    ['Do many servers?', times(ours(/^CPU of a call, .* servers of/)), 'with 500 ÷ with one, in one process'],
-    ['Do many tools?', times(ours(/^CPU of a call, .* tools of one server$/)), 'with 10,000 ÷ with 30, in one process'],
+    [
+      'Do many servers make a call slower?',
+      times(ours(/^CPU of a call, .* servers of/)),
+      'CPU with 500 servers ÷ with one, in one process',
+    ],
+    [
+      'Do many tools make a call slower?',
+      times(ours(/^CPU of a call, .* tools of one server$/)),
+      'CPU with 10,000 tools ÷ with 30, in one process',
+    ],
     [
       'How long does a list of 5,000 tools take?',
       figureText(ours('100 × 50, p50')),
-      `raw, from one server ${figureText(raw('100 × 50, p50'))}`,
+      `raw with one server ${figureText(raw('100 × 50, p50'))}`,
     ],
     [
-      'Does a neighbour with big results slow me down?',
+      'Do big results of another host make a call slower?',
       worstNeighbour === undefined ? '' : `p99 ${figureText(worstNeighbour)}, ${times(worstNeighbour)} of raw's`,
       worstNeighbour === undefined ? '' : `the worst: ${worstNeighbour.what}`,
     ],
-    ['What does verifying a JWT cost?', bySize(against('trunkline-jwt', HTTP)), 'of a call with a static token'],
     [
-      'And ten rules?',
-      times(ours(/^CPU of a call with ten rules, legacy → legacy, 100 B$/)),
-      'of a call without, 100 B, in one process',
+      'What does the verification of a JWT cost?',
+      bySize(against('trunkline-jwt', HTTP)),
+      'the CPU of a call with a static token',
     ],
     [
-      'And the dashboard, with bodies of errors, of all calls?',
+      'What do ten policy rules cost?',
+      times(ours(/^CPU of a call with ten rules, legacy → legacy, 100 B$/)),
+      'the CPU of a call of 100 B without rules, in one process',
+    ],
+    [
+      'What does capturing cost, with bodies of errors; of all calls?',
       `${bySize(against('trunkline-errors', HTTP))}; ${bySize(against('trunkline-all', HTTP))}`,
       '',
     ],
@@ -158,10 +170,12 @@ export const answersText = ({ rows, figures }: Pick<Report, 'rows' | 'figures'>)
         [
           `What does ${subject} take?`,
           bySize(against(subject, between, between.endsWith('stdio') ? between : HTTP)),
-          'of our CPU per call',
+          'the CPU per call of Trunkline',
         ] as const,
     ),
   ]
   const known = lines.filter(([, answer]) => answer !== '' && answer !== '; ' && answer !== 'p50 , p99 ')
-  return ['| question | answer | beside |', '| --- | --- | --- |', ...known.map((line) => `| ${line.join(' | ')} |`)].join('\n')
+  return ['| question | answer | compared with |', '| --- | --- | --- |', ...known.map((line) => `| ${line.join(' | ')} |`)].join(
+    '\n',
+  )
 }

@@ -1,5 +1,5 @@
 /**
- * The yardstick: a reverse proxy that passes bytes, node:http in front and undici `Pool.dispatch` behind, as plain Node can do it.
+ * The baseline: a reverse proxy that passes bytes, node:http in front and undici `Pool.dispatch` behind, as plain Node can do it.
  * `node bench/raw.ts http://…/mcp [json]`; with `json` it parses and prints every body, both ways, as a naive gateway does.
  */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'

@@ -131,7 +131,7 @@ const goalTable = (goals: readonly Goal[]): string =>
 
 const figureTable = (figures: readonly Figure[]): string =>
   table(
-    ['subject', 'what', 'median (first to third quartile)', 'to its yardstick'],
+    ['subject', 'what', 'median (first to third quartile)', '÷ baseline'],
     figures.map(({ subject, what, unit, value, ratio }) => [
       subject,
       what,
@@ -174,7 +174,7 @@ ${figureTable(own)}
       : [
           `## Where the time goes
 
-From CPU profiles of the gateway run from its sources, as \`npm run profile\` writes them with a flame graph beside; the profiler itself costs some.
+From CPU profiles of the gateway, run from its sources (\`npm run profile\` writes them with a flame graph). The profiler itself takes some of the time.
 
 ${profiles.map(profileText).join('\n')}`,
         ]
@@ -182,38 +182,38 @@ ${profiles.map(profileText).join('\n')}`,
 }
 
 const SECTION_NOTES: Readonly<Record<string, string>> = {
-  'cold start': 'From the spawn of the process to the answer of the first handshake; the yardstick is raw.',
-  sessions: `Memory after full collections, in three steps over as many sessions; a session that made a call has a connection of its own
-before a server of the legacy era.`,
-  lists: `One \`tools/list\` after another. Raw and no proxy stand before one server that answers as long a list; the yardstick is raw.`,
-  'lists that change': `One server of 50 tools, alone or beside 99 like it, or one of 5,000, changes its list ten times a second; a host is told each time. A list
-is read whole, since the protocol tells no more than that it changed. Changes that come close together are read once: what they cost beyond the
-same gateway without them is divided by the readings. The yardstick is the gateway with that one server of 50.`,
-  'big and slow results': `First and last bytes: the server writes 3.9 MB in pieces of 64 KB, one every 4 ms, or a word of progress and 50 ms later the result;
-the least of five calls by round. Memory: the peak of a fresh process. The yardstick is raw.`,
-  'the worst neighbour': `One host calls a tool of 100 B, one call after another, while another host has big results passed to it from the same gateway, one after
-another (the gateway: \`max_message\` raised to 128 MiB). The small calls go to the server that answers the big ones; where those are lines of a
-pipe, to one beside it, and raw passes the same over HTTP. All share the machine's cores. Memory: the peak beside 100 MB less what was resident before.
-The yardstick is raw beside the same.`,
-  'growth in one process': `The same process before and after; beside each burst one of a second process that does not grow, whose change is divided out. Servers and
-tools are added by reloading the configuration. Calls of many sessions: each session has one call under way, eight servers share them, and the yardstick
+  'cold start': 'Time from the spawn of the process to the answer of the first handshake. Baseline: raw.',
+  sessions: `Memory after full garbage collections. Sessions are opened in three steps of the same size. A session that made a call has a connection of its own
+to a legacy server.`,
+  lists: `One \`tools/list\` after another. Raw and no proxy are before one server with a list of the same length. Baseline: raw.`,
+  'lists that change': `A server changes its list ten times a second: one with 50 tools, alone or beside 99 others, or one with 5,000 tools. A host is notified each time. The protocol
+only reports that a list changed, so the whole list is read. Changes that are close together are read once. The CPU beyond the same gateway without changes is divided
+by the number of readings. Baseline: the gateway with one server of 50 tools.`,
+  'big and slow results': `First and last bytes: the server writes 3.9 MB in pieces of 64 KB, one every 4 ms; or it writes progress, and 50 ms later the result.
+The least of five calls per round counts. Memory: the peak of a new process. Baseline: raw.`,
+  'the worst neighbour': `One host calls a tool of 100 B, one call after another, while another host receives big results from the same gateway, one after
+another (\`max_message\` is raised to 128 MiB). Small and big calls go to the same server. Where the big results are lines of a
+pipe, the small calls go to another server, and raw relays the same results over HTTP. All processes share the cores. Memory: the peak beside 100 MB, minus the resident memory before.
+Baseline: raw beside the same results.`,
+  'growth in one process': `The same process before and after its growth. Each burst is paired with a burst of a second process that does not grow; the change of that process is divided out. Servers and
+tools are added by reloading the configuration. Calls of many sessions: each session has one call in flight, and eight servers share them. Their baseline
 is one call at a time.`,
-  'ten rules in one process': `One process, with a policy of ten rules and without in turns, by reloading its configuration; two of the rules read the arguments of each call. 32 calls
-in flight. The yardstick is the same process without them.`,
-  workers: `\`listen.workers: 2\` beside 1, before one server of the modern era; a call carries some two hundred records (10 KB of arguments), seventy rules of a policy
-look at each of them. The yardstick is one worker; that of the host and the server is the gateway of the same row: they share the cores with it. CPU and memory
-are those of all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option. "Two processes" are two gateways of one worker each that know nothing of each other, with half of the
-calls in flight to each: what two cores of this machine give at most.`,
-  'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn, which is what Node reads at most from one pipe before it turns to
-others. CPU time of the thread in the longest turn, the last one with the whole message included.`,
+  'ten rules in one process': `One process, alternately with a policy of ten rules and without, by reloading its configuration. Two of the rules read the arguments of each call. 32 calls
+are in flight. Baseline: the same process without rules.`,
+  workers: `\`listen.workers: 2\` compared with 1, before one modern server. A call carries about two hundred records (10 KB of arguments), and seventy rules of a policy
+read each of them. Baseline: one worker; for host and server, the gateway of the same row, with which they share the cores. CPU and memory
+cover all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option. "Two processes" are two separate gateways of one worker each, with half of the
+calls in flight each: the most that two cores of this machine can give.`,
+  'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn. Node reads at most that much from one pipe before it reads from
+others. The figure is the CPU time of the thread in the longest turn, including the last turn, in which the message is complete.`,
 }
 
 /** Rounds that were done, which a run of limited time may have cut. */
 const roundsOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(({ cpuByRound }) => cpuByRound.length))
 
 const loadText = ({ before, after, others, isBusy, minutes, refaults = 0 }: Load): string =>
-  `The run took ${minutes.toFixed(1)} minutes. Load average of the minute before it ${before.toFixed(2)}, at its end ${after.toFixed(2)} (its own processes included); other
-processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.${refaults > REFAULTS_PER_MINUTE * minutes ? `\n${takenText(refaults)}` : ''}`
+  `The run took ${minutes.toFixed(1)} minutes. Load average before it ${before.toFixed(2)}, at its end ${after.toFixed(2)} (with its own processes). Other
+processes used ${others.toFixed(2)} cores during the run${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.${refaults > REFAULTS_PER_MINUTE * minutes ? `\n${takenText(refaults)}` : ''}`
 
 /** From here on they are seen in what is short. */
 const REFAULTS_PER_MINUTE = 1_000
@@ -226,7 +226,7 @@ const againText = ({ again = [] }: Report): string =>
   again
     .map(
       ({ names, date, load: { others, isBusy } }) =>
-        `Measured again on ${date}: ${names}; other processes used ${others.toFixed(2)} cores meanwhile${isBusy ? ': **the machine was busy**' : ''}.\n`,
+        `Measured again on ${date}: ${names}; other processes used ${others.toFixed(2)} cores during the run${isBusy ? ': **the machine was busy**' : ''}.\n`,
     )
     .join('')
 
@@ -249,21 +249,21 @@ Written by \`${report.run}\` on ${report.date}: ${machine.cores} cores (${machin
 
 ${loadText(load)}
 ${againText(report)}
-${goals.length === 0 ? '' : `## In short\n\n${answersText(report)}\n\n## Goals\n\n${goalTable(goals)}\n\n## How it is measured\n\n`}One host calls a tool of one server through each subject; the result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
-bare sockets and pipes: \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28, \`sse-reply\` is a legacy
-server that answers in event streams, \`http-sse\` the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
-refuses requests without one; \`trunkline-jwt\` verifies its signature.
+${goals.length === 0 ? '' : `## In short\n\n${answersText(report)}\n\n## Goals\n\n${goalTable(goals)}\n\n## How it is measured\n\n`}One host calls a tool of one server through each subject. The result is a text of 100 B, 10 KB or 1 MB. Hosts and servers are written on
+bare sockets and pipes. \`legacy\` and \`modern\` are Streamable HTTP of 2025-11-25 (with sessions) and 2026-07-28. \`sse-reply\` is a legacy
+server that answers in event streams. \`http-sse\` is the transport of 2024-11-05. Hosts send a token with every request over HTTP. The gateway
+refuses requests without a token; \`trunkline-jwt\` verifies its signature. \`× 32\`: 32 calls in flight.
 
-A few processes are up at once: those before one kind of server, in groups, with what they are set against in each. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow ones as many as they can in 4 s). `}Then comes one column after the other: each
-process makes calls of it for ${options.settleMs} ms, and in each of ${roundsOf(rows)} rounds every subject has one burst of ${options.forMs} ms, in an order that rotates, after ${options.warmUpMs / 2} ms of the same calls that
-do not count: a process that did something else before, or nothing, is slower at first. Where a goal is judged over the set of payloads there are three processes of the same, which take turns by round. The host looks at every
-reply: status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies. \`× 32\`: 32 calls in flight.
+Few processes run at once: the subjects before one kind of server, in groups, with their baselines in each group. ${options.warmUpCalls === 0 ? '' : `Each process first answers ${options.warmUpCalls} calls of 100 B (slow subjects as many as they can in 4 s). `}Then the columns are measured one after the other. Each
+process makes calls of a column for ${options.settleMs} ms. In each of ${roundsOf(rows)} rounds every subject then has one burst of ${options.forMs} ms in rotating order, after ${options.warmUpMs / 2} ms of calls that
+do not count: a process that was idle or did something else is slower at first. Where a goal covers the set of payloads, three processes of a subject take turns by round. The host checks every
+reply: status, id, size, and a nonce at both ends of the text. ${calls} calls, ${bad} bad replies.
 
 ## CPU per call, as a ratio to raw
 
-User and system time of the subject's whole process tree (the bench's own servers on pipes left out), from
-\`/proc/PID/task/*/schedstat\`, divided by that of what passes bytes before the same server in the same round: median over rounds (first to
-third quartile). That is raw; between two pipes it is lines; for other hosts of a server on a pipe it is raw before the legacy server.
+User and system time of the subject's whole process tree (without the benchmark's own servers on pipes), from
+\`/proc/PID/task/*/schedstat\`, divided by the time of the baseline before the same server in the same round: median over rounds (first to
+third quartile). The baseline is \`raw\`; between two pipes it is \`lines\`; for other hosts of a server on a pipe it is \`raw\` before the legacy server.
 These ratios hold on a busy machine; the times below do not.
 
 ${matrices(rows, ({ ratio }) => (ratio === undefined ? '–' : withSpread(ratio)))}
@@ -278,13 +278,13 @@ ${matrices(rows, ({ cpuPerCall }) => withSpread(cpuPerCall))}
 
 ## Time of a call, ms: p50 / p99
 
-Hosts, servers and subjects share the machine's cores: reported, no verdict.
+Hosts, servers and subjects share the cores of the machine, so these times have no verdict.
 
 ${matrices(rows, ({ p50, p99 }) => `${number(p50)} / ${number(p99)}`)}
 
 ## Time added to a call, ms: p50 / p99
 
-Beside no proxy, where there is one between the same kinds.
+Compared with no proxy between the same kinds of host and server, where that was measured.
 
 ${matrices(rows, added(rows))}
 

@@ -35,7 +35,7 @@ export interface Row extends Cell {
   readonly cpuPerCall: Spread
   /** The same by round. */
   readonly cpuByRound: readonly number[]
-  /** CPU per call ÷ that of the yardstick, by round; undefined where the run has none. */
+  /** CPU per call ÷ that of the baseline, by round; undefined where the run has none. */
   readonly ratio: Spread | undefined
   readonly callsPerSecond: Spread
   /** Median over rounds of each round's quantile, ms. */
@@ -74,7 +74,7 @@ const measure = async (prefix: string, { host, pid }: Instance, cell: Cell, leng
  * What passes bytes before the same server: raw; between two pipes, the relay of lines. Before a server on a pipe hosts of HTTP are set beside raw
  * before the server of JSON replies, because nothing passes bytes from one to the other.
  */
-const isYardstick = ({ subject, between: [, behind] }: Contestant, [host, server]: Between): boolean => {
+const isBaseline = ({ subject, between: [, behind] }: Contestant, [host, server]: Between): boolean => {
   if (server !== 'stdio') return subject === 'raw' && behind === server
   return host === 'stdio' ? subject === 'lines' : subject === 'raw' && behind === 'legacy'
 }
@@ -140,8 +140,8 @@ export const runRounds = async (
   const row = (contestant: Contestant, cell: Cell): Row => {
     const name = cellName(cell)
     const counted = samples.get(contestant)!.get(name)!
-    const yardstick = inTheRace.find((one) => isYardstick(one, contestant.between))
-    const base = yardstick && samples.get(yardstick)!.get(name)
+    const baseline = inTheRace.find((one) => isBaseline(one, contestant.between))
+    const base = baseline && samples.get(baseline)!.get(name)
     const pick = (field: 'cpuPerCall' | 'callsPerSecond' | 'p50' | 'p99') => counted.map((sample) => sample[field])
     const sum = (field: 'calls' | 'bad') => counted.reduce((sum, sample) => sum + sample[field], 0)
     return {

@@ -1,14 +1,17 @@
 /**
- * `npm run mutate [-- --count 60 --seed 1 --from 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
- * reach the broken file, the nearest first and not more than some dozens. A mutation that no test notices is printed with its place: either a test is missing, or the
- * code is needless. Works in a copy of the checkout, so that nothing here changes. Ends with 1 where less than 95 % are caught.
+ * `npm run mutate [-- --count 60 --seed 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that come
+ * through the broken place, the nearest first and not more than some dozens. A mutation that no test notices is printed with its place: either
+ * a test is missing, or the code is needless. Works in a copy of the checkout that has all mutations behind switches. The tests run once with
+ * none of them, to learn which come where; then in rounds, in which each test file runs once for each mutation. Ends with 1 where less than 95 % are
+ * caught.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { MutatedCopy } from './mutated-copy.ts'
+import type { Ended } from './mutated-copy.ts'
 import { placesIn } from './mutations.ts'
 import type { Mutation } from './mutations.ts'
 import { nearestTests } from './nearest-tests.ts'
@@ -16,20 +19,23 @@ import { nearestTests } from './nearest-tests.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** What must be caught, as a part of all. */
 const GOAL = 0.95
-/** The kinds of tests, cheapest first, each in groups of so many files: the next is run only where the one before notices nothing. */
-const GROUPS = { unit: [6, 40, Infinity], integration: [6, 24] } as const
+/** So many of the nearest tests are tried even where they were not seen at the place: what is computed once is seen in one test alone. */
+const NEAREST = 6
+/** Test files for one mutation in each round. */
+const AT_ONCE = [2, 4, 12] as const
 /** Code whose tests are the end-to-end ones, that is data (types, tables of words), or that is in another language (AssemblyScript). */
 const LEFT_OUT = /^src\/wire\/kernel\/assembly\/|\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
 
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '60' },
-    /** Leaves out those before this one, from 1: goes on where a run of the same seed and count was cut off. */
-    from: { type: 'string', default: '1' },
     seed: { type: 'string', default: String(Date.now() % 100_000) },
-    /** Only files under this folder of `src`. */
+    /** Only files of `src` whose paths begin with one of these, with commas between them. */
     folder: { type: 'string', default: '' },
-    /** Minutes that the tests of one mutation may take; one that hangs them is caught. */
+    /** Not more test files than these are tried for one mutation, the nearest of each kind. */
+    unit: { type: 'string', default: '40' },
+    integration: { type: 'string', default: '24' },
+    /** A run in which so many minutes long no test file ends is cut off; a mutation that hangs its test is caught. */
     minutes: { type: 'string', default: '4' },
   },
 })
@@ -46,7 +52,12 @@ const random = (seed: number) => (): number => {
 const choose = (count: number, next: () => number): readonly Mutation[] => {
   const files = execFileSync('git', ['ls-files', 'src'], { cwd: ROOT, encoding: 'utf8' })
     .split('\n')
-    .filter((file) => file.endsWith('.ts') && !LEFT_OUT.test(file) && file.startsWith(join('src', values.folder)))
+    .filter(
+      (file) =>
+        file.endsWith('.ts') &&
+        !LEFT_OUT.test(file) &&
+        values.folder.split(',').some((start) => file.startsWith(join('src', start))),
+    )
   const folders = Map.groupBy(
     files.flatMap((file) => placesIn(file, readFileSync(join(ROOT, file), 'utf8'))),
     ({ file }) => file.split('/', 2).join('/'),
@@ -61,73 +72,85 @@ const choose = (count: number, next: () => number): readonly Mutation[] => {
   return chosen
 }
 
-/** A copy of the checkout that shares its `node_modules`. */
-const copyOfCheckout = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'mutate-'))
-  for (const file of execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n'))
-    cpSync(join(ROOT, file), join(folder, file), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  return folder
+interface Tried extends Mutation {
+  readonly key: number
+  /** Those that are to be tried, in this order. */
+  left: readonly string[]
+  /** What failed once may have failed by chance, on a busy machine: it has to do so again. */
+  readonly suspects: Set<string>
+  files: number
+  isCaught: boolean
 }
-
-/** Whether one of `tests` fails, or hangs. */
-const areTestsRed = (folder: string, kind: string, tests: readonly string[]): Promise<boolean> =>
-  new Promise((resolve) => {
-    const words = ['run', '--project', kind, '--bail=1', '--retry=0', '--reporter=dot', ...tests]
-    const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', ...words], {
-      cwd: folder,
-      stdio: 'ignore',
-      detached: true,
-    })
-    const stop = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), Number(values.minutes) * 60_000)
-    child.on('exit', (code) => {
-      clearTimeout(stop)
-      resolve(code !== 0)
-    })
-  })
-
-/** What fails once may fail by chance, on a busy machine, too. */
-const areRedTwice = async (folder: string, kind: string, tests: readonly string[]): Promise<boolean> =>
-  (await areTestsRed(folder, kind, tests)) && (await areTestsRed(folder, kind, tests))
 
 const testsOf = nearestTests(ROOT)
 
-const isCaught = async (folder: string, { file, start, end, text }: Mutation): Promise<boolean> => {
-  const source = readFileSync(join(ROOT, file), 'utf8')
-  writeFileSync(join(folder, file), source.slice(0, start) + text + source.slice(end))
-  const tests = testsOf(file)
-  try {
-    for (const [kind, sizes] of Object.entries(GROUPS)) {
-      let left = tests.filter((test) => test.startsWith(join('test', kind, '/')))
-      for (const size of sizes) {
-        if (left.length > 0 && (await areRedTwice(folder, kind, left.slice(0, size)))) return true
-        left = left.slice(size)
-      }
-    }
-    return false
-  } finally {
-    writeFileSync(join(folder, file), source)
+/** The nearest of each kind. */
+const mostOf = (tests: readonly string[]): readonly string[] =>
+  (['unit', 'integration'] as const).flatMap((kind) =>
+    tests.filter((test) => test.startsWith(join('test', kind, '/'))).slice(0, Number(values[kind])),
+  )
+
+/** The tests to try for a mutation, of those that are green without. */
+const testsFor = ({ file, isStatic }: Mutation, reached: ReadonlySet<string> | undefined, green: ReadonlySet<string>) =>
+  mostOf(testsOf(file)).filter((test, at) => green.has(test) && (isStatic || at < NEAREST || reached?.has(test) === true))
+
+const say = (verdict: string, { file, line, before, after, files }: Tried): void =>
+  console.log(`${verdict} ${file}:${line}  ${before}  →  ${after}  (${files} test files)`)
+
+/** Takes note of how a round ended. */
+const judge = (round: readonly (readonly [string, Tried])[], ended: readonly Ended[]): void => {
+  for (const [at, [test, one]] of round.entries()) {
+    if (ended[at] === undefined) continue
+    one.files++
+    if (ended[at] === 'red' && one.suspects.has(test)) one.isCaught = true
+    else if (ended[at] === 'red') one.suspects.add(test)
+    else one.left = one.left.filter((other) => other !== test)
   }
 }
 
-const folder = copyOfCheckout()
-try {
-  const mutations = choose(Number(values.count), random(Number(values.seed))).slice(Number(values.from) - 1)
-  console.log(`${mutations.length} mutations, seed ${values.seed}`)
-  const [first = ''] = testsOf(mutations[0]?.file ?? '')
-  if (await areTestsRed(folder, first.split('/')[1] ?? '', [first]))
-    throw new Error(`${first} fails before anything was broken: mend it first`)
-  let caught = 0
-  for (const mutation of mutations) {
-    const { file, line, before, text } = mutation
-    const started = performance.now()
-    const found = await isCaught(folder, mutation)
-    if (found) caught++
-    const seconds = `${((performance.now() - started) / 1e3).toFixed(0)} s`
-    console.log(`${found ? 'caught  ' : 'SURVIVED'} ${file}:${line}  ${before}  →  ${text}  (${seconds})`)
+const mutations = choose(Number(values.count), random(Number(values.seed)))
+using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
+console.log(`${mutations.length} mutations, seed ${values.seed}`)
+const all = [...new Set(mutations.flatMap(({ file }) => mostOf(testsOf(file))))]
+const { ended, reached } = await copy.probe(all)
+const green = new Set(all.filter((_, at) => ended[at] === 'green'))
+const red = all.filter((_, at) => ended[at] === 'red')
+if (red.length > 0) console.log(`red before anything was broken, left out: ${red.join(' ')}`)
+if (green.size === 0) throw new Error('no test is green before anything was broken: mend that first')
+const tried = mutations.map((mutation, key): Tried => {
+  return { ...mutation, key, left: testsFor(mutation, reached.get(key), green), suspects: new Set(), files: 0, isCaught: false }
+})
+
+/** Tells of those that are decided, and returns the others. */
+const open = (some: readonly Tried[]): readonly Tried[] =>
+  some.filter((one) => {
+    if (one.isCaught) say('caught  ', one)
+    else if (one.left.length === 0) say('SURVIVED', one)
+    return !one.isCaught && one.left.length > 0
+  })
+
+/** The next tests of a mutation: first those that were red once. */
+const nextOf = (one: Tried, count: number): readonly (readonly [string, Tried])[] =>
+  (one.suspects.size > 0 ? [...one.suspects].slice(0, 2) : one.left.slice(0, count)).map((test) => [test, one] as const)
+
+// What runs while its module is loaded is on in a whole run or not at all: modules are loaded once for several test files.
+for (const one of tried.filter(({ isStatic }) => isStatic))
+  while (open([one]).length > 0) {
+    const round = nextOf(one, 12)
+    judge(
+      round,
+      await copy.run(
+        round.map(([test]) => ({ test })),
+        one.key,
+      ),
+    )
   }
-  console.log(`${caught} of ${mutations.length} caught`)
-  if (caught < GOAL * mutations.length) process.exitCode = 1
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+let rest = open(tried.filter(({ isStatic }) => !isStatic))
+for (let count = 0; rest.length > 0; count++) {
+  const round = rest.flatMap((one) => nextOf(one, AT_ONCE[Math.min(count, AT_ONCE.length - 1)] ?? 1))
+  judge(round, await copy.run(round.map(([test, { key }]) => ({ test, key }))))
+  rest = open(rest)
 }
+const caught = tried.filter(({ isCaught }) => isCaught).length
+console.log(`${caught} of ${tried.length} caught`)
+if (caught < GOAL * tried.length) process.exitCode = 1

@@ -14,7 +14,7 @@ const INTRO = new URL('reliability-intro.md', import.meta.url)
 
 const lines = tableLines(ROWS, reportOf(process.argv[2]), readFileSync(PAGE, 'utf8'))
 const table = [
-  '| id | what | result | one of the tests, and where they all are |',
+  '| id | what | result | one of the tests, and all test files |',
   '| --- | --- | --- | --- |',
   ...lines.map(({ text }) => text),
 ]

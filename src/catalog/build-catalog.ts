@@ -1,11 +1,11 @@
-/** From inventories to the catalog: who owns which name, what is left out, what is kept from hosts (BRIDGING 4.2 to 4.4). */
+/** Builds the catalog from inventories: owners of names, omitted entries, refused URIs (BRIDGING 4.2 to 4.4). */
 import type { Catalog, CatalogOptions, CatalogSource } from './catalog.ts'
 import { mergeList } from './merge.ts'
 import { indexRefused } from './refused.ts'
 
 /**
- * Merges inventories; `sources` in configuration order, keys and prefixes unique. What is as it was in the catalog `before` is taken over
- * from there, which changes nothing but the work: a change of one server costs little more among many than alone.
+ * Merges inventories; `sources` in configuration order, keys and prefixes unique. Unchanged lists are taken over from the catalog
+ * `before`, which saves work and does not change the result.
  */
 export const buildCatalog = (sources: readonly CatalogSource[], naming: CatalogOptions, before?: Catalog): Catalog => {
   const byPrefix = new Map(sources.map(({ server }) => [server.prefix, server]))

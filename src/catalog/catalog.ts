@@ -1,7 +1,7 @@
 /**
- * All inventories merged under exposed names, in order, with both directions of the mapping. Immutable, and a function of its
- * inputs alone. Configuration order decides which server owns a name, also while the owner is down and known only from storage:
- * no other server takes over a name that a host has approved (BRIDGING 4.2, 4.4).
+ * All inventories merged under exposed names, in order, with both directions of the mapping. Immutable; depends on its inputs alone.
+ * Configuration order decides which server owns a name, also while the owner is down and known only from storage: no other server
+ * takes over a name that a host has approved (BRIDGING 4.2, 4.4).
  */
 import { runsToolsAsTasks } from '../wire/protocol/extensions.ts'
 import type { Curation } from './curation.ts'
@@ -10,12 +10,12 @@ import { uriMode } from './names/naming.ts'
 import type { NamingOptions } from './names/naming.ts'
 import type { UriTemplate } from './names/templates.ts'
 
-/** What the catalog needs to know of a configured server; each `ServerOptions` is one. */
+/** The options of a server that the catalog reads; each `ServerOptions` is one. */
 export interface CatalogServer {
   readonly key: string
   readonly prefix: string
   readonly displayName: string
-  /** Exposed name by original name; wins over every rule of naming. */
+  /** Exposed name by original name; overrides every rule of naming. */
   readonly alias: Readonly<Record<string, string>>
   readonly curation: Curation | undefined
   readonly uris: 'namespaced' | 'identity'
@@ -24,13 +24,13 @@ export interface CatalogServer {
   readonly instructions: boolean
   readonly apps: boolean
   readonly trusted: boolean | undefined
-  /** Words to choose servers by. */
+  /** Words by which toolsets choose servers. */
   readonly tags: readonly string[]
 }
 
 export interface CatalogSource {
   readonly server: CatalogServer
-  /** `undefined`: nothing is known of the server yet, not even from storage. */
+  /** `undefined`: not read yet, and none is stored. */
   readonly inventory: Inventory | undefined
 }
 
@@ -44,35 +44,35 @@ export interface Exposed {
   readonly exposed: string
 }
 
-/** What one source has in a merged list. */
+/** The part of one source in a merged list. */
 export interface Part {
-  /** As its inventory has them. */
+  /** The list of its inventory. */
   readonly entries: readonly Entry[]
-  /** As they are listed. */
+  /** Its rows as listed. */
   readonly rows: readonly Exposed[]
-  /** Every entry has the exposed form it is to have, which depends on nothing but its server: its rows hold until another claims one. */
+  /** No other server affects the exposed forms: the rows can be taken over unless another server claims one of them. */
   readonly isOwn: boolean
 }
 
-/** What of one server is kept from hosts. */
+/** URIs and templates of one server that hosts must not reach. */
 export interface Refused {
   readonly uris: ReadonlySet<string>
   readonly templates: readonly UriTemplate[]
 }
 
 export interface Problem {
-  /** `duplicate`: two entries, one exposed name; the second is left out, or a URI takes its prefix. `case`: they differ by case only. */
+  /** `duplicate`: two entries with one exposed name; the second is left out, or its URI gets a prefix. `case`: they differ by case only. */
   readonly kind: 'duplicate' | 'case'
   readonly list: ListKind
   readonly exposed: string
-  /** Key of the server that keeps the name, and of the other one (which may be the same). */
+  /** Key of the server that keeps the name, and key of the other one (may be the same). */
   readonly owner: string
   readonly other: string
   readonly message: string
 }
 
 export interface CatalogOptions extends NamingOptions {
-  /** Whether hosts are told which tools may be called as tasks; they are unless this is off. */
+  /** Whether hosts see which tools may be called as tasks; absent: they do. */
   readonly tasks?: boolean
 }
 
@@ -81,7 +81,7 @@ export interface Catalog {
   readonly sources: readonly CatalogSource[]
   readonly naming: CatalogOptions
   readonly byPrefix: ReadonlyMap<string, CatalogServer>
-  /** In the order in which they are listed (BRIDGING 4.3). */
+  /** In the order of lists (BRIDGING 4.3). */
   readonly lists: Readonly<Record<ListKind, readonly Exposed[]>>
   /** The same rows by source, in the order of `sources`. */
   readonly parts: Readonly<Record<ListKind, readonly Part[]>>
@@ -89,25 +89,25 @@ export interface Catalog {
   readonly index: Readonly<Record<ListKind, ReadonlyMap<string, Exposed>>>
   readonly problems: readonly Problem[]
   readonly leftOut: readonly LeftOutOf[]
-  /** URIs that a policy keeps from hosts, by server key. */
+  /** URIs that a policy refuses to hosts, by server key. */
   readonly refused: ReadonlyMap<string, Refused>
 }
 
-/** What a server offers and the catalog does not hold, with the key of the server. */
+/** An entry that a server offers and the catalog omits, with the key of the server. */
 export interface LeftOutOf extends LeftOut {
   readonly server: string
 }
 
-/** The one server whose URIs are all exposed as they are, so that any URI is its; `undefined` if there are several, or prefixes. */
+/** The only server, if its URIs are exposed unchanged: it owns every URI. `undefined`: several servers, or prefixes. */
 export const soleServer = ({ sources, naming }: Catalog): CatalogServer | undefined => {
   const server = sources.length === 1 ? sources[0]?.server : undefined
   return server !== undefined && uriMode(server, naming) === 'identity' ? server : undefined
 }
 
-/** Whether MCP Apps of this server are served: an untrusted one could reach the tools of the others (BRIDGING 3.16). */
+/** Whether MCP Apps of this server are served: apps of an untrusted server could call tools of other servers (BRIDGING 3.16). */
 export const servesApps = (server: CatalogServer, { sources }: Catalog): boolean =>
   server.apps && !(server.trusted === false && sources.length > 1)
 
-/** Whether a server's word on its tools' `execution` holds: without the capability it means nothing, whatever it says. */
+/** Whether `execution` of a server's tools is valid: without the tasks capability it has no meaning. */
 export const runsTasks = (source: CatalogSource | undefined, { naming }: Catalog): boolean =>
   naming.tasks !== false && runsToolsAsTasks(source?.inventory?.capabilities ?? {})

@@ -1,12 +1,12 @@
 /**
- * What the configuration does to what one server offers (`filter`, `tools`, `resources`, `prompts` of a server), each piece with
- * the place where it was written. Plain data; `curated-*.ts` say what follows from it.
+ * Curation of one server by the configuration (`filter`, `tools`, `resources`, `prompts` of a server): which entries hosts see, and how
+ * they are edited. Plain data, each rule with its place in the file; `curate/` applies it.
  */
 import type { Rate } from '../rpc/rate.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { HintName, Hints } from './hints.ts'
 
-/** Where a rule was written. */
+/** The place of a rule in the configuration. */
 export interface Placed {
   /** `servers.github.filter.deny[0]` */
   readonly path: string
@@ -18,7 +18,7 @@ export interface GlobRule extends Placed {
   readonly glob: string
 }
 
-/** What is shown: what an `allow` matches, if there are any, and no `deny` does. */
+/** Shows what any `allow` matches (without `allow`: everything) and no `deny` matches. */
 export interface ListFilter {
   /** `undefined`: everything. */
   readonly allow: (Placed & { readonly globs: readonly GlobRule[] }) | undefined
@@ -27,22 +27,26 @@ export interface ListFilter {
 
 export interface HintRule extends Placed {
   readonly hint: HintName
-  /** `deny`: tools of which it holds are hidden. `require`: all others are. */
+  /** `deny`: tools with the hint are hidden. `require`: tools without it are hidden. */
   readonly verdict: 'deny' | 'require'
 }
 
 export interface ArgumentEdit extends Placed {
   readonly name: string
-  /** JSON text that every call carries; the caller cannot change it. */
+  /** JSON text sent with every call; the caller cannot change it. */
   readonly value: string | undefined
-  /** The host does not see the argument, and may not send it. */
+  /** Hosts do not see the argument and must not send it. */
   readonly isHidden: boolean
-  /** JSON text for calls that do not carry the argument. */
+  /** JSON text for calls without the argument. */
   readonly default: string | undefined
   readonly description: string | undefined
 }
 
-/** `resource`: the rest is read behind a link. `truncate`: it is lost, and told. `error`: the call fails, and says why. */
+/** Whether the configuration decides what the server gets for the argument, so that the caller need not send it. */
+export const isPreset = ({ value, isHidden, default: fallback }: ArgumentEdit): boolean =>
+  value !== undefined || isHidden || fallback !== undefined
+
+/** `resource`: the rest can be read by a link. `truncate`: the rest is dropped, with a note. `error`: the call fails. */
 export type Overflow = 'resource' | 'truncate' | 'error'
 
 export interface ResultLimit {
@@ -54,7 +58,7 @@ export interface ResultLimit {
 /** `tools.<original>` of a server. */
 export interface ToolEdit extends Placed {
   readonly original: string
-  /** Takes the original name's place before the prefix. */
+  /** Replaces the original name after the prefix. */
   readonly name: (Placed & { readonly text: string }) | undefined
   readonly title: (Placed & { readonly text: string }) | undefined
   readonly description: (Placed & { readonly text: string }) | undefined
@@ -76,14 +80,14 @@ export interface Curation {
   readonly aliases: ReadonlyMap<string, Placed>
 }
 
-/** How the calls of a curated tool differ from those of other tools; absent where they do not. */
+/** Rule for the calls of a curated tool. */
 export interface CallRule {
   readonly args: readonly ArgumentEdit[]
-  /** The longest the call may take, in place of the server's `timeouts.total`. */
+  /** Time limit of a call, in place of the server's `timeouts.total`. */
   readonly totalMs: number | undefined
   readonly result: ResultLimit | undefined
-  /** What the server's own definition mirrors into headers; the entry's are those that a host knows of. */
+  /** Mirrored headers of the server's own definition, those of hidden arguments included. */
   readonly paramHeaders: readonly ParamHeader[]
-  /** Lower-case names of the headers that mirror hidden arguments: no host sends them. */
+  /** Lower-case names of the headers that mirror hidden arguments: hosts do not send them. */
   readonly hiddenHeaders: readonly string[]
 }

@@ -1,16 +1,16 @@
-/** Digests that tell whether anything changed. All are SHA-256 in hexadecimal. */
+/** Digests by which changes are detected: SHA-256 in hexadecimal. */
 import { createHash } from 'node:crypto'
 import { canonical } from '../wire/message/canonical.ts'
 import { isModernRevision } from '../wire/protocol/revisions.ts'
 import { LIST_KINDS } from './inventory.ts'
 import type { Inventory } from './inventory.ts'
 
-/** Digest of one definition, whatever its spelling: order of keys, white space and escapes do not count. Throws `ScanError`. */
+/** Digest of one definition, independent of the order of keys, white space and escapes. Throws `ScanError`. */
 export const digestEntry = (raw: Buffer): string => createHash('sha256').update(canonical(raw)).digest('hex')
 
 /**
- * Digest of all that a server offers. The order of a legacy server's lists does not count: some give another each time, so two
- * readings that differ in nothing else are one reading, and the first order stays (B292).
+ * Digest of everything a server offers, independent of the order of a legacy server's lists: some servers change the order with each
+ * request, and the first order stays (B292).
  */
 export const digestInventory = (inventory: Omit<Inventory, 'digest' | 'freshness'>): string => {
   const { revision, capabilities, instructions, serverInfo, lists, leftOut, findings, warnings } = inventory
@@ -24,7 +24,7 @@ export const digestInventory = (inventory: Omit<Inventory, 'digest' | 'freshness
   return digestEntry(rest)
 }
 
-/** Digest of ready bytes in their order. */
+/** Digest of a sequence of buffers. */
 export const digestBytes = (entries: readonly Buffer[]): string => {
   const hash = createHash('sha256')
   for (const entry of entries) hash.update(`${entry.length}:`).update(entry)

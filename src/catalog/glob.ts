@@ -1,9 +1,9 @@
 /**
- * Patterns that choose names and URIs: `*` for any characters, `?` for one; in a URI `*` ends at a `/`, and `**` does not.
- * No regular expression: the work is at most pattern × text, for any input.
+ * Globs over names and URIs: `*` matches any characters, `?` one; in a URI `*` stops at `/` and `**` does not. Not a regular
+ * expression, so that the work is at most pattern × text for any input.
  */
 
-/** Whether the whole text matches; `separator`: what `*` and `?` do not pass, for patterns that know `**`. */
+/** Whether the whole text matches. `separator`: a character that `*` and `?` do not match. */
 export const matchesGlob = (pattern: string, text: string, separator?: string): boolean => {
   const characters = Array.from(text)
   let reached = new Uint8Array(characters.length + 1)

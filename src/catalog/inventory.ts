@@ -1,4 +1,4 @@
-/** What one downstream server offers, as it said it: entries keep their bytes, order and original names. Immutable. */
+/** What one server offers: entries keep their bytes, order and original names. Immutable. */
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import type { CallRule } from './curation.ts'
@@ -7,7 +7,7 @@ import type { Hints } from './hints.ts'
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
 
-/** What `of` gives for each kind, in the order of `LIST_KINDS`. */
+/** `of(kind)` for each kind, called in the order of `LIST_KINDS`. */
 export const perKind = <T>(of: (kind: ListKind) => T): Record<ListKind, T> => ({
   tools: of('tools'),
   resources: of('resources'),
@@ -17,9 +17,9 @@ export const perKind = <T>(of: (kind: ListKind) => T): Record<ListKind, T> => ({
 
 /** One tool, resource, template or prompt. */
 export interface Entry {
-  /** Original name, URI or URI template: what the server calls it. */
+  /** Original name, URI or URI template. */
   readonly original: string
-  /** The entry's JSON as it came (invalid `x-mcp-header` of pipe servers removed). */
+  /** The entry's JSON as received (without invalid `x-mcp-header` of pipe servers). */
   readonly raw: Buffer
   /** The sign-in tool of the gateway, listed until the caller has signed in. Rules for the server's own tools do not apply to it. */
   readonly isSignIn?: true
@@ -29,20 +29,20 @@ export interface Entry {
   readonly renamed?: string
   /** Hints that the operator configured; trusted for every server. */
   readonly told?: Hints
-  /** What a call must do. */
+  /** Rule for calls of the tool. */
   readonly rule?: CallRule
 }
 
-/** Why something a server offers is not served. */
+/** An offered entry that is not served, and the reason. */
 export interface LeftOut {
   readonly kind: ListKind
   readonly name: string
   readonly reason: string
-  /** A policy keeps it from hosts: nor is it found by its URI. */
+  /** Refused by a policy: hosts cannot reach it by its URI either. */
   readonly isRefused?: boolean
 }
 
-/** What an operator should know of something that is served all the same. */
+/** A note for the operator about an entry that is served nevertheless. */
 export interface Finding {
   readonly kind: ListKind | 'instructions'
   /** Original name; empty for the instructions. */
@@ -53,7 +53,7 @@ export interface Finding {
 export interface Freshness {
   /** Monotonic milliseconds at which the list was read. */
   readonly receivedAtMs: number
-  /** Lifetime the server gave, or the gateway's own for legacy servers. */
+  /** Lifetime by the server, or the gateway's default for legacy servers. */
   readonly ttlMs: number
   readonly scope: 'public' | 'private'
 }
@@ -63,23 +63,23 @@ export interface Inventory {
   /** The server's capabilities as parsed JSON. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
-  /** What the server says it is, as parsed JSON; absent: it does not say. */
+  /** The server's `serverInfo` as parsed JSON, if it sent one. */
   readonly serverInfo?: Readonly<Record<string, unknown>>
   readonly lists: Readonly<Record<ListKind, readonly Entry[]>>
   readonly freshness: Readonly<Record<ListKind, Freshness>>
   readonly leftOut: readonly LeftOut[]
   readonly findings: readonly Finding[]
-  /** Sentences about lists cut at a cap or read in part. */
+  /** Sentences about lists that were cut at a limit or read in part. */
   readonly warnings: readonly string[]
-  /** Lists that no capability names and that it does not have; they are not asked for again (B287). Not part of the digest. */
+  /** Undeclared lists that the server does not have; they are not requested again (B287). Not part of the digest. */
   readonly absent?: readonly ListKind[]
-  /** Of all pages as they were read, what was left out included; absent: it was not read but kept. Not part of the digest. */
+  /** Bytes of all pages read, omitted entries included; absent for a stored inventory. Not part of the digest. */
   readonly readBytes?: number
-  /** SHA-256 over all of the above but freshness: equal means nothing changed. */
+  /** SHA-256 over the members above, except those named and `freshness`: equal digests mean that nothing changed. */
   readonly digest: string
 }
 
-/** The same inventory with lists that must not be kept; the very same one where they already were such. */
+/** The inventory with a lifetime of 0 for these lists; the same object if they already have it. */
 export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]): Inventory => {
   const { freshness } = inventory
   if (kinds.every((kind) => freshness[kind].ttlMs === 0)) return inventory
@@ -87,7 +87,7 @@ export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]
   return { ...inventory, freshness: { ...freshness, ...outdated } }
 }
 
-/** Whether two inventories list the same entries, byte for byte, whatever else they say. */
+/** Whether two inventories list the same entries, byte for byte. */
 export const isSameOffer = (a: Inventory, b: Inventory): boolean =>
   LIST_KINDS.every((kind) => {
     const others = b.lists[kind]

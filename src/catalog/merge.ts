@@ -1,4 +1,4 @@
-/** One list of all servers, under exposed names: who owns what, and in which order it is listed (BRIDGING 4.2 to 4.4). */
+/** Merges one list of all servers under exposed names: decides owners and order (BRIDGING 4.2 to 4.4). */
 import type { Catalog, CatalogServer, CatalogSource, Exposed, LeftOutOf, Part, Problem } from './catalog.ts'
 import type { Entry, Inventory, ListKind } from './inventory.ts'
 import { exposeNames, uriMode } from './names/naming.ts'
@@ -15,8 +15,8 @@ export interface MergedList {
 }
 
 /**
- * Merges one list; `sources` in configuration order, which decides who owns a duplicate. Of a source that is as it was in the catalog
- * `before`, the rows are the very same ones.
+ * Merges one list; `sources` in configuration order, which decides the owner of a duplicate. An unchanged source keeps its rows from the
+ * catalog `before`.
  */
 export const mergeList = (
   kind: ListKind,
@@ -70,7 +70,7 @@ export const mergeList = (
 
 const NOTHING: Part = { entries: [], rows: [], isOwn: false }
 
-/** What the source had before, where that depends on nothing that differs now. */
+/** The part of the source in the catalog `before`, if it can be taken over. */
 const keptPart = (
   kind: ListKind,
   { server, inventory }: CatalogSource,
@@ -84,7 +84,7 @@ const keptPart = (
   return isSame && part?.isOwn === true && part.entries === inventory?.lists[kind] ? part : undefined
 }
 
-/** Code-point order: UTF-16 units keep it but for surrogates, which stand below U+E000 and mean characters above. */
+/** Compares by code points: UTF-16 units have the same order, except that surrogates sort below U+E000. */
 export const compareNames = (a: string, b: string): number => {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
@@ -97,7 +97,7 @@ export const compareNames = (a: string, b: string): number => {
 
 const aboveSurrogates = (unit: number): number => (unit >= 0xe000 ? unit - 0x800 : unit + 0x2000)
 
-/** A server's entries as they are listed: in its own order (B292). */
+/** A server's entries in its own order (B292), without repeated ones. */
 const inListOrder = (inventory: Inventory, kind: ListKind, leave: (name: string, reason: string) => void): Entry[] => {
   const byName = new Map<string, Entry>()
   for (const entry of inventory.lists[kind]) {
@@ -107,7 +107,7 @@ const inListOrder = (inventory: Inventory, kind: ListKind, leave: (name: string,
   return [...byName.values()]
 }
 
-/** A configured name wins over the one that a sibling would have by the rules, so it is given out first. */
+/** Entries with a configured name first: it takes precedence over the same name made by the rules. */
 const namedFirst = (server: CatalogServer, entries: readonly Entry[]): Entry[] => {
   const rank = (entry: Entry): number => (Object.hasOwn(server.alias, entry.original) ? 0 : entry.renamed === undefined ? 2 : 1)
   return entries.toSorted((a, b) => rank(a) - rank(b))
@@ -115,7 +115,7 @@ const namedFirst = (server: CatalogServer, entries: readonly Entry[]): Entry[] =
 
 const isUriList = (kind: ListKind): boolean => kind === 'resources' || kind === 'templates'
 
-/** The exposed form of each original of one list, before owners are looked at. */
+/** Returns the exposed form of an original of one list, before conflicts with other servers. */
 const exposure = (
   kind: ListKind,
   server: CatalogServer,
@@ -129,7 +129,7 @@ const exposure = (
     const names = exposeNames(server, originals, naming, renamed)
     return (original) => names.get(original) ?? original
   }
-  // What begins like an exposed form is one, so here even an identity URI takes its prefix.
+  // A URI that looks like an exposed form would be taken for one, so it gets the prefix in spite of `identity`.
   if (uriMode(server, naming) === 'identity')
     return (uri) => (restoreUri(uri, isPrefix) === undefined ? uri : prefixUri(server.prefix, uri))
   return (uri) => exposeListed(server.prefix, uri)
@@ -158,7 +158,7 @@ const sameButCase = (list: ListKind, rows: readonly Exposed[], index: ReadonlyMa
   return problems
 }
 
-/** The rule is that there are none, which is seen by looking at names with capitals alone. */
+/** Fast check, since there are rarely any: looks only at names with capitals. */
 const hasSameButCase = (rows: readonly Exposed[], index: ReadonlyMap<string, Exposed>): boolean => {
   const lowered = new Set<string>()
   for (const { exposed } of rows) {

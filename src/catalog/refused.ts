@@ -1,11 +1,11 @@
 /**
- * URIs that a policy keeps from hosts (`lock.on_change`), also where no list is needed to ask for one: the exposed form of a URI
- * would do else. A template that is kept back keeps its URIs back, unless another one that is listed makes them, too.
+ * URIs that a policy refuses to hosts (`lock.on_change`). Reads are checked as well as lists, since a host can build the exposed form of
+ * a URI. A refused template refuses all URIs that it matches, except those that a listed template matches, too.
  */
 import type { Catalog, LeftOutOf, Refused } from './catalog.ts'
 import { matchesTemplate, parseTemplate } from './names/templates.ts'
 
-/** By server key; empty where nothing is kept back. */
+/** Refused URIs by server key. */
 export const indexRefused = (leftOut: readonly LeftOutOf[]): ReadonlyMap<string, Refused> => {
   const isUri = ({ kind, isRefused }: LeftOutOf): boolean => isRefused === true && (kind === 'resources' || kind === 'templates')
   const byServer = Map.groupBy(leftOut.filter(isUri), ({ server }) => server)
@@ -17,7 +17,7 @@ export const indexRefused = (leftOut: readonly LeftOutOf[]): ReadonlyMap<string,
   )
 }
 
-/** Whether the URI, or template, of the server is kept from hosts. */
+/** Whether the URI or template of the server is refused to hosts. */
 export const isRefusedUri = ({ refused, lists }: Catalog, serverKey: string, uri: string): boolean => {
   const own = refused.get(serverKey)
   if (own === undefined) return false

@@ -1,4 +1,4 @@
-/** A server, as a page for people shows it. */
+/** A server as shown on pages for people. */
 export interface ServerCard {
   readonly key: string
   readonly displayName: string

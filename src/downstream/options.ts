@@ -52,6 +52,8 @@ export interface ServerLimits {
   readonly maxLogMessages: Rate
   /** One message from the server, in bytes. */
   readonly maxMessageBytes: number
+  /** Bytes sent to a server on a pipe that it has not read; requests beyond wait up to 10 s. */
+  readonly maxWriteQueueBytes: number
   /** Links per server and principal. */
   readonly maxLinks: number
   /** Processes started in a minute in place of those that ended by themselves. */
@@ -143,6 +145,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   maxQueued: 256,
   maxLogMessages: { amount: 500, periodMs: 1_000, text: '500/s' },
   maxMessageBytes: 16 * 1024 * 1024,
+  maxWriteQueueBytes: 4 * 1024 * 1024,
   maxLinks: 16,
   maxRestarts: 10,
   maxStderrBytes: 64 * 1024,

@@ -1,20 +1,21 @@
 /**
- * Checks and encodes a server's request for a host: whether this host may be asked, and in which form (BRIDGING 3.13–3.15). The same
- * code serves requests and entries of `input_required`.
+ * Server requests for a host (elicitation, sampling, roots): whether the host accepts them, and their form in its revision (BRIDGING
+ * 3.13–3.15). The same code serves requests of legacy servers and entries of `input_required`.
  */
 import { createHash } from 'node:crypto'
+import { Refusal } from '../rpc/call.ts'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { memberOf } from '../values/json-object.ts'
 import { cleanLabel, cleanMessage } from '../wire/protocol/label.ts'
 import { elementsAt, lastMember, membersAt } from '../wire/message/members.ts'
-import { Payload } from '../wire/message/payload.ts'
+import { Draft, Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { isAtLeast } from '../wire/protocol/revisions.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import { encodeSampling } from './sampling.ts'
 
-/** The methods by which a server asks ([2026-07-28 basic/patterns/mrtr]). */
+/** Methods of server requests ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
 const OPEN_BRACKET = 0x5b
@@ -23,15 +24,41 @@ const NULL = Buffer.from('null')
 /** The server that asks. */
 export interface Asker {
   readonly key: string
-  /** Of the server, once it is known. */
+  /** Revision of the server, once it is known. */
   readonly revision: Revision | undefined
   /** The server's name, shown before the message; `undefined` with one server configured (DECISIONS 7). */
   readonly label: string | undefined
-  /** At a bridge: requests to a peer of the same era are relayed unchanged (BRIDGING 3.21). */
-  readonly isBare?: boolean
+  /** At a bridge requests to a peer of the same era are relayed unchanged (BRIDGING 3.21). */
+  readonly isBridge?: boolean
 }
 
-/** The refusal for the server if this host must not be asked; `undefined`: it may be asked (B038, B059, B093, B097). */
+/** A question without an answer so far, and the function that takes its answer. */
+export interface PendingQuestion {
+  readonly question: Question
+  readonly answer: (answer: Answer) => void
+}
+
+/** The member `inputRequests` with these questions by their keys ([schema 2026-07-28], InputRequests). */
+export const inputRequests = (questions: Iterable<readonly [key: string, PendingQuestion]>): Parts => {
+  const requests = new Draft()
+  for (const [key, { question }] of questions) {
+    const request = new Draft()
+    request.set('method', JSON.stringify(question.method))
+    if (question.params !== undefined) request.set('params', question.params.parts())
+    requests.set(key, request.parts())
+  }
+  return requests.parts()
+}
+
+/** The host's answer under `key` in `inputResponses`, as a copy; throws `Refusal` if it does not have the shape of its question. */
+export const answerIn = (responses: Payload | undefined, key: string, question: Question): Payload => {
+  const response = responses?.object(key)
+  if (response === undefined || !isAnswerTo(question, response))
+    throw new Refusal(-32602, `inputResponses["${key}"] is not a valid answer to ${question.method}`)
+  return response.fresh()
+}
+
+/** The refusal for the server if this host does not accept the question; `undefined`: it does (B038, B059, B093, B097). */
 export const refusalOf = ({ method, params }: Question, capabilities: Capabilities): Answer | undefined => {
   if (!QUESTION_METHODS.has(method)) return refused(-32601, method)
   if (method === 'roots/list') return capabilities['roots'] === undefined ? refused(-32601, method) : undefined
@@ -50,7 +77,7 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
 
-/** The question in the form of this host's revision, or a refusal where it has no form. Edits the given params. */
+/** The question in the form of the host's revision, or a refusal if the revision has no form for it. Edits the given params. */
 export const encodeQuestion = (
   question: Question,
   asker: Asker,
@@ -62,16 +89,16 @@ export const encodeQuestion = (
   params.object('_meta')?.delete('progressToken')
   params.delete('task')
   if (question.method === 'sampling/createMessage') {
-    const reason = encodeSampling(params, host.revision, note, asker.isBare)
+    const reason = encodeSampling(params, host.revision, note, asker.isBridge)
     if (reason === undefined) return question
     note('samplingShape')
     return refused(-32602, reason)
   }
   if (question.method !== 'elicitation/create') return question
   encodeMessage(params, asker)
-  return params.text('mode') === 'url'
-    ? encodeUrl(question, params, asker, host)
-    : encodeForm(question, params, host.revision, note, isSameEra(asker, host))
+  if (params.text('mode') === 'url') encodeUrl(params, asker, host)
+  else if (!isSameEra(asker, host)) return encodeForm(question, params, host.revision, note)
+  return question
 }
 
 /** Adds the server's name to the message, since the gateway hides the server from the host (B090, B261). */
@@ -81,25 +108,19 @@ const encodeMessage = (params: Payload, { label }: Asker): void => {
 }
 
 /** Whether host and server at a bridge are of the same era. */
-const isSameEra = ({ isBare, revision }: Asker, host: Pick<Caller, 'revision'>): boolean =>
-  isBare === true && (revision === undefined || isAtLeast(host.revision, revision))
+const isSameEra = ({ isBridge, revision }: Asker, host: Pick<Caller, 'revision'>): boolean =>
+  isBridge === true && (revision === undefined || isAtLeast(host.revision, revision))
 
 /** URL mode: 2025-11-25 gets an id of the gateway, or at a bridge that of the server; later revisions have no id (B087, B277). */
-const encodeUrl = (
-  question: Question,
-  params: Payload,
-  asker: Asker,
-  { revision, session }: Pick<Caller, 'revision' | 'session'>,
-): Question => {
+const encodeUrl = (params: Payload, asker: Asker, { revision, session }: Pick<Caller, 'revision' | 'session'>): void => {
   if (session === undefined) params.delete('elicitationId')
-  else if (isAtLeast(revision, '2025-11-25') && (asker.isBare !== true || params.isAbsent('elicitationId'))) {
+  else if (isAtLeast(revision, '2025-11-25') && (asker.isBridge !== true || params.isAbsent('elicitationId'))) {
     const own = params.text('elicitationId') ?? params.text('url') ?? ''
     params.set('elicitationId', JSON.stringify(elicitationIdFor(session.id, asker.key, own)))
   }
-  return question
 }
 
-/** The id of a server's elicitation in one session: a digest, so that it needs no table and discloses nothing. */
+/** Id of a server's elicitation in one session: a digest, so no table is needed and nothing is disclosed. */
 export const elicitationIdFor = (sessionId: string, server: string, original: string): string =>
   createHash('sha256').update(`${sessionId}\0${server}\0${original}`).digest('base64url').slice(0, 22)
 
@@ -109,9 +130,7 @@ const encodeForm = (
   params: Payload,
   revision: Revision,
   note: (deviation: DeviationName) => void,
-  isAsItCame: boolean,
 ): Question | Answer => {
-  if (isAsItCame) return question
   if (isAtLeast(revision, '2025-11-25')) {
     if (params.isAbsent('mode')) params.set('mode', '"form"')
     return question
@@ -150,7 +169,7 @@ const joinArray = (list: readonly Buffer[]): Parts => [
   Buffer.from(']'),
 ]
 
-/** The answer in place of a missing one: a dialog is cancelled, all else is refused. */
+/** The answer that replaces a missing one: a dialog is cancelled, all others are refused. */
 export const noAnswer = ({ method }: Question): Answer =>
   method === 'elicitation/create'
     ? { result: Payload.of({ action: 'cancel' }) }

@@ -1,4 +1,4 @@
-/** Sampling between peers of different revisions. */
+/** Translates sampling requests and answers between peers of different revisions. */
 import type { Answer } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
 import { elementsAt } from '../wire/message/members.ts'
@@ -10,8 +10,9 @@ import type { Span } from '../wire/json/scan.ts'
 const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
 
 /**
- * For a host, "this server" is the whole gateway: context of other servers must not leak into a prompt (B095). Before 2025-11-25 a
- * message is one block and no tool use (BRIDGING 3.14). Edits the params; returns the reason if this host cannot be asked.
+ * Removes `includeContext`, except at a bridge: for a host, "this server" is the whole gateway, and context of other servers must not
+ * leak into a prompt (B095). Before 2025-11-25 a message has one block and no tool use (BRIDGING 3.14). Edits the params; returns the
+ * reason if the host's revision has no form for them.
  */
 export const encodeSampling = (
   params: Payload,
@@ -38,7 +39,7 @@ export const encodeSampling = (
   return undefined
 }
 
-/** An answer in the form of the server's revision: before 2025-11-25 a sampled message is one block. */
+/** An answer in the form of the server's revision: before 2025-11-25 a sampled message has one block. */
 export const encodeSampled = (answer: Answer, revision: Revision | undefined): Answer => {
   if ('error' in answer || revision === undefined || isAtLeast(revision, '2025-11-25')) return answer
   const { result } = answer
@@ -53,7 +54,7 @@ export const encodeSampled = (answer: Answer, revision: Revision | undefined): A
 const objectAt = (bytes: Buffer, { start }: Span): Payload | undefined =>
   bytes[start] === 0x7b ? Payload.at(bytes, start) : undefined
 
-/** The one block of a message: the value itself, or the only element of an array. */
+/** The only block of a message: the value itself, or the only element of an array; `undefined`: there are several, or none. */
 const onlyBlock = (bytes: Buffer, content: Span): Span | undefined => {
   if (bytes[content.start] !== 0x5b) return content
   const elements = elementsAt(bytes, content.start)

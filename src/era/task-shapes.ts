@@ -1,20 +1,20 @@
-/** Translates tasks of 2025-11-25 into the form of the extension and back: the same members under other names (BRIDGING 3.17). */
+/** Translates tasks of 2025-11-25 to the form of the tasks extension and back: the same members under other names (BRIDGING 3.17). */
 import { META } from '../wire/protocol/meta.ts'
 import { Draft, join, Payload } from '../wire/message/payload.ts'
 
 const MODERN_NAMES: Readonly<Record<string, string>> = { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }
 const LEGACY_NAMES: Readonly<Record<string, string>> = { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' }
-/** Members of the result, not of the task. */
+/** Members of the result that do not belong to the task. */
 const OF_RESULT: ReadonlySet<string> = new Set(['_meta', 'resultType'])
 
-/** A legacy task (`tasks/get`, `notifications/tasks/status`) in the modern form; an absent lifetime is unlimited. */
+/** A legacy task (`tasks/get`, `notifications/tasks/status`) in the modern form; without a lifetime it is unlimited. */
 export const modernTask = (task: Payload): Draft => {
   const draft = renamed(task, MODERN_NAMES)
   if (!draft.has('ttlMs')) draft.set('ttlMs', 'null')
   return draft
 }
 
-/** A legacy `CreateTaskResult`, `{ task, _meta }`, as the flat modern one; `undefined`: it is another result. */
+/** A legacy `CreateTaskResult`, `{ task, _meta }`, in the flat modern form; `undefined`: it is another result. */
 export const modernCreation = (result: Payload): Payload | undefined => {
   const task = result.object('task')
   if (task?.text('taskId') === undefined) return undefined
@@ -36,15 +36,15 @@ export const legacyCreation = (result: Payload): Draft => {
   return draft
 }
 
-/** The task that a message of 2025-11-25 belongs to; the id as the sender knows it. */
+/** Id of the task that a message of 2025-11-25 belongs to, as its sender knows it. */
 export const relatedTask = (params: Payload | undefined): string | undefined =>
   params?.object('_meta')?.object(META.relatedTask)?.text('taskId')
 
-/** Adds the task that a message belongs to. */
+/** Adds the id of the task that a message belongs to. */
 export const relateTo = (params: Payload, taskId: string): void =>
   params.setIn('_meta', META.relatedTask, JSON.stringify({ taskId }))
 
-/** Removes it: the extension has it at another place. */
+/** Removes that id: the tasks extension has no such member. */
 export const unrelate = (params: Payload): void => {
   const meta = params.object('_meta')
   if (meta?.members.length === 1 && meta.has(META.relatedTask)) params.delete('_meta')

@@ -1,5 +1,5 @@
 /** Requests of modern hosts, for all listeners: checks them, makes a `Call`, answers in the form of their era. */
-import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/mirrored-headers.ts'
+import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/check-headers.ts'
 import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'

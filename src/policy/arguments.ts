@@ -1,9 +1,9 @@
 /**
- * The arguments of a call as rules see them. They are decoded and never printed again: what leaves is what came.
+ * Decodes the arguments of a call for rules. The call itself is relayed with the received bytes.
  *
- * A rule must not read another member than the server does (T-20). Arguments that two parsers could read differently are therefore not
- * judged: an object with a repeated key, and a key that equals one of a rule in all but case. Where rules name the members that they
- * read, nothing else is decoded, and no text that is longer than all that rules compare it with.
+ * A rule must not read another member than the server does (T-20). Arguments that two parsers could read differently are therefore
+ * refused (`UnjudgedArguments`): an object with a repeated key, and a key that differs from a key of a rule only in case. If all rules
+ * name the members they read, only these are decoded, and only texts that are not longer than all constants they are compared with.
  */
 import { membersAt } from '../wire/message/members.ts'
 import { stringAt } from '../wire/message/payload.ts'
@@ -12,18 +12,18 @@ import { isJsonObject, isList } from '../values/json-object.ts'
 import { isCaseVariant } from '../wire/protocol/deciding-keys.ts'
 import { MAX_EXPRESSION_CHARS } from './options.ts'
 
-/** The JSON object of a call's arguments, where it stands. */
+/** The JSON object of a call's arguments, as a span of a buffer. */
 export interface ArgumentsJson extends Span {
   readonly bytes: Buffer
 }
 
-/** Arguments that are all of a buffer. */
+/** Arguments that fill a whole buffer. */
 export const wholeOf = (bytes: Buffer): ArgumentsJson => ({ bytes, start: 0, end: bytes.length })
 
-/** The arguments cannot be judged; the message is for the caller. */
+/** The arguments are ambiguous or too large for rules; the message is for the caller. */
 export class UnjudgedArguments extends Error {}
 
-/** Keys that rules name, by their length. */
+/** The keys in rules, indexed by length. */
 export class RuleKeys {
   readonly #keys: ReadonlySet<string>
   readonly #byLength = new Map<number, string[]>()
@@ -37,44 +37,44 @@ export class RuleKeys {
     }
   }
 
-  /** The key of a rule that `key` equals in all but case. */
+  /** The key of a rule that differs from `key` only in case. */
   variantOf(key: string): string | undefined {
     if (this.#keys.has(key)) return undefined
     return this.#byLength.get(key.length)?.find((name) => isCaseVariant(key, name))
   }
 }
 
-/** Of a member whose texts are read whatever their length. */
+/** `maxChars` of a member whose texts are decoded at any length. */
 export const ANY_CHARS = Infinity
 
 /** How rules read a member of the arguments. */
 export interface ReadMember {
-  /** Longer texts are alike to them. */
+  /** Length of the longest constant that the member is compared with: all longer texts give the same result. */
   readonly maxChars: number
-  /** A power of two, of this member alone. */
+  /** A power of two, unique for the member. */
   readonly bit: number
 }
 
-/** Members of the arguments. */
+/** The decoded members of the arguments. */
 export interface DecodedMembers {
   readonly value: object
   /**
-   * Equal for arguments that are alike to all rules: the sum of the bits of those members that are texts which are too long to equal a constant;
-   * `undefined`: another member is there, whose value counts.
+   * Equivalence class of the arguments: arguments of one class give the same result in all rules. The sum of the bits of the members
+   * that are too long to equal a constant; `undefined`: a member is present whose value matters.
    */
   readonly likeness: number | undefined
 }
 
-/** Stands for every text that is longer than the constants it is compared with. */
+/** Replaces every text that is longer than the constants it is compared with. */
 const LONG_TEXT = ' '.repeat(MAX_EXPRESSION_CHARS + 1)
-/** Of one character, at most: `\\u0000`. */
+/** Longest JSON form of one character: `\\u0000`. */
 const MAX_BYTES_PER_CHAR = 6
 
 const COLON = 0x3a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Only these members of the arguments; what the others hold decides nothing. `read` has no `__proto__`. Throws `UnjudgedArguments`. */
+/** Decodes only the members in `read`, which must not contain `__proto__`. Throws `UnjudgedArguments`. */
 export const decodeMembers = (
   { bytes, start }: ArgumentsJson,
   read: ReadonlyMap<string, ReadMember>,
@@ -98,13 +98,13 @@ export const decodeMembers = (
   return { value, likeness }
 }
 
-/** Whether a text stands there that is certainly longer. */
+/** Whether the value is a text that is certainly longer than `chars`. */
 const isLongerThan = (chars: number, bytes: Buffer, { start, end }: Span): boolean =>
   bytes[start] === QUOTE && end - start - 2 > MAX_BYTES_PER_CHAR * chars
 
 /**
- * `json`: of a value that was scanned before. Numbers become doubles, whole numbers that a double cannot hold exactly become ints.
- * Throws `UnjudgedArguments`.
+ * Decodes a whole value. `json`: scanned before. Numbers become doubles; integers that a double cannot represent become `bigint`. Throws
+ * `UnjudgedArguments`.
  */
 export const decodeArguments = (json: Buffer, keys: RuleKeys): unknown => {
   const text = json.toString()
@@ -121,7 +121,7 @@ interface Walk {
   isInexact: boolean
 }
 
-/** Counts the keys, and refuses those that a server might take for one of a rule. The depth of messages is bounded before. */
+/** Counts the keys, and refuses those that a server might take for a key of a rule. The scanner has bounded the depth. */
 const look = (value: unknown, walk: Walk): void => {
   if (typeof value === 'number') {
     if (!Number.isSafeInteger(value) && Number.isInteger(value)) walk.isInexact = true
@@ -132,7 +132,7 @@ const look = (value: unknown, walk: Walk): void => {
     return
   }
   if (!isJsonObject(value)) return
-  // Of what JSON.parse made all members are its own.
+  // All members of a result of JSON.parse are own members.
   for (const key in value) {
     walk.count++
     refuseVariant(key, walk.keys)
@@ -146,7 +146,7 @@ const refuseVariant = (key: string, keys: RuleKeys): void => {
     throw new UnjudgedArguments(`the argument ${JSON.stringify(key)} differs from ${JSON.stringify(variant)} only in case`)
 }
 
-/** How many keys are written: colons outside of texts. */
+/** Number of keys in the text: colons outside of strings. */
 const keysIn = (json: Buffer): number => {
   let count = 0
   for (let at = 0; at < json.length; at++) {
@@ -157,7 +157,7 @@ const keysIn = (json: Buffer): number => {
   return count
 }
 
-/** TypeScript's library does not know the third argument yet ([ECMA-262 JSON.parse source text access]). */
+/** Reviver that keeps large integers exact ([ECMA-262 JSON.parse source text access], not yet in TypeScript's library). */
 const exactly = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
   const source = context?.source
   return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/.test(source)

@@ -1,9 +1,9 @@
 /**
- * Decisions of a service: the data API of Open Policy Agent, or anything that answers in its form. Asked where no rule decides.
+ * Decisions of an external service with the data API of Open Policy Agent, requested if no rule decides.
  *
  *     POST {"input":{"caller":{…},"call":{…},"request":{…}}}   →   {"result":{"decision":"allow"}}
  *
- * A failure is an answer here: `policy.service.on_failure` says which.
+ * After a failure `policy.service.on_failure` decides.
  */
 import { createHash } from 'node:crypto'
 import { asError } from '../values/as-error.ts'
@@ -14,23 +14,23 @@ import { cleanMessage } from '../wire/protocol/label.ts'
 import type { Decision, ServiceOptions } from './options.ts'
 import type { Judged, Verdict } from './policy.ts'
 
-/** Sends one question; rejects where there is no answer. */
+/** Sends one request; rejects without an answer. */
 export interface Poster {
   post(body: string): Promise<string>
 }
 
-/** What a service decided of a call. */
+/** The decision of the service on a call. */
 export interface ServiceAnswer {
   /** `undefined`: the service does not decide. */
   readonly verdict: Verdict | undefined
-  /** JSON objects to use in place of the call's own. */
+  /** JSON object that replaces the call's arguments. */
   readonly arguments?: Buffer | undefined
-  /** JSON array of content blocks, in place of the result's. */
+  /** JSON array of content blocks that replaces the content of the result. */
   readonly content?: Buffer | undefined
 }
 
 export interface ServiceWatch {
-  /** A question was not answered; the message names the service and the reason. */
+  /** A request failed; the message names the service and the reason. */
   failed(message: string): void
 }
 
@@ -46,14 +46,14 @@ interface Cached {
   readonly untilMs: number
 }
 
-/** The service answered, but not in the form of an answer. */
-class NoAnswer extends Error {}
+/** The service sent an invalid answer. */
+class InvalidAnswer extends Error {}
 
 export class DecisionService {
   readonly options: ServiceOptions
   readonly #poster: Poster
   readonly #watch: ServiceWatch
-  /** By digest of the question without its time; the oldest first. */
+  /** By digest of the request without its time; the oldest first. */
   readonly #cached = new Map<string, Cached>()
   readonly #visible = new Map<string, { readonly names: ReadonlySet<string> | undefined; readonly untilMs: number }>()
 
@@ -63,7 +63,7 @@ export class DecisionService {
     this.#watch = watch
   }
 
-  /** `args`: JSON of the call's arguments, as it came. `result`: JSON of its result, where that is asked about. */
+  /** `args`: JSON of the call's arguments. `result`: JSON of its result, for a decision on the result. */
   async decide(judged: Judged, args: Buffer | undefined, result?: Buffer): Promise<ServiceAnswer> {
     const call = `${callOf(judged)},"arguments":${args?.toString() ?? '{}'}`
     const about = `${callerOf(judged)},"call":{${call}}${result === undefined ? '' : `,"result":${result.toString()}`}`
@@ -79,7 +79,7 @@ export class DecisionService {
     }
   }
 
-  /** The names that this caller is shown, of the entries of one list; `undefined`: the service does not say. */
+  /** The names that the service shows to this caller, of the entries of one list; `undefined`: it does not decide. */
   async visible(entries: readonly Judged[]): Promise<ReadonlySet<string> | undefined> {
     const [first] = entries
     if (first === undefined) return undefined
@@ -91,7 +91,7 @@ export class DecisionService {
     try {
       const result = resultOf(await this.#poster.post(question(about, first.caller)))
       const given = typeof result === 'object' ? result['visible'] : undefined
-      if (given !== undefined && !Array.isArray(given)) throw new NoAnswer('"visible" is not a list of names')
+      if (given !== undefined && !Array.isArray(given)) throw new InvalidAnswer('"visible" is not a list of names')
       const names = given && new Set(given.filter((name) => typeof name === 'string'))
       const ttlMs = typeof result === 'object' ? ttlOf(result) : 0
       if (ttlMs > 0) keep(this.#visible, key, { names, untilMs: performance.now() + ttlMs })
@@ -115,23 +115,23 @@ export class DecisionService {
     const { decision = result['allow'] } = result
     const decided = decision === true ? 'allow' : decision === false ? 'deny' : decision
     if (decided === undefined) return { answer: { verdict: undefined }, ttlMs: 0 }
-    if (!isDecision(decided)) throw new NoAnswer('"decision" is not allow, deny or confirm')
+    if (!isDecision(decided)) throw new InvalidAnswer('"decision" is not allow, deny or confirm')
     const replaced = this.#replaced(text, result)
     const isReplaced = replaced.arguments !== undefined || replaced.content !== undefined
     const answer = { verdict: verdictOf(decided, result), ...replaced }
     return { answer, ttlMs: isReplaced ? 0 : ttlOf(result) }
   }
 
-  /** As the service wrote it. */
+  /** The replacements, as bytes of the answer. */
   #replaced(text: string, result: Readonly<Record<string, unknown>>): Pick<ServiceAnswer, 'arguments' | 'content'> {
     const { arguments: args, content } = result
     if (args === undefined && content === undefined) return {}
     const given = Payload.at(Buffer.from(text)).object('result')
-    const taken = this.options.replaces
-    if (args !== undefined && (!taken.includes('arguments') || !isJsonObject(args)))
-      throw new NoAnswer('"arguments" are replaced by an object, where policy.service.replaces holds arguments')
-    if (content !== undefined && (!taken.includes('results') || !Array.isArray(content)))
-      throw new NoAnswer('"content" is replaced by a list, where policy.service.replaces holds results')
+    const { replaces } = this.options
+    if (args !== undefined && (!replaces.includes('arguments') || !isJsonObject(args)))
+      throw new InvalidAnswer('"arguments" are replaced by an object, where policy.service.replaces holds arguments')
+    if (content !== undefined && (!replaces.includes('results') || !Array.isArray(content)))
+      throw new InvalidAnswer('"content" is replaced by a list, where policy.service.replaces holds results')
     return { arguments: given?.raw('arguments'), content: given?.raw('content') }
   }
 }
@@ -141,22 +141,26 @@ const resultOf = (text: string): Readonly<Record<string, unknown>> | boolean | u
   try {
     answer = JSON.parse(text)
   } catch {
-    throw new NoAnswer('the policy service answered with something else than JSON')
+    throw new InvalidAnswer('the policy service answered with something else than JSON')
   }
   const result = isJsonObject(answer) ? answer['result'] : null
   if (result === undefined || typeof result === 'boolean') return result
   if (isJsonObject(result)) return result
-  throw new NoAnswer('the policy service answered without "result"')
+  throw new InvalidAnswer('the policy service answered without "result"')
 }
 
 const isDecision = (value: unknown): value is Decision => DECISIONS.has(value)
 
 const verdictOf = (decision: Decision, { reason, rule }: Readonly<Record<string, unknown>>): Verdict => {
-  const told = typeof reason === 'string' ? cleanMessage(reason).slice(0, MAX_REASON_CHARS) : undefined
+  const text = typeof reason === 'string' ? cleanMessage(reason).slice(0, MAX_REASON_CHARS) : DEFAULT_REASONS[decision]
   const named = typeof rule === 'string' ? `${RULE} (${cleanMessage(rule).slice(0, MAX_REASON_CHARS)})` : RULE
-  const unsaid =
-    decision === 'allow' ? undefined : decision === 'deny' ? 'the policy service denies it' : 'The policy service asks.'
-  return { decision, rule: named, reason: told ?? unsaid }
+  return { decision, rule: named, reason: text }
+}
+
+const DEFAULT_REASONS: Readonly<Record<Decision, string | undefined>> = {
+  allow: undefined,
+  deny: 'the policy service denies it',
+  confirm: 'The policy service asks.',
 }
 
 const ttlOf = ({ ttl_seconds: ttl }: Readonly<Record<string, unknown>>): number =>
@@ -165,7 +169,7 @@ const ttlOf = ({ ttl_seconds: ttl }: Readonly<Record<string, unknown>>): number 
 const callerOf = ({ caller: { principal, facts }, toolset = '' }: Judged): string =>
   `"caller":${JSON.stringify({ principal, toolset, claims: facts?.claims ?? {}, scopes: facts?.scopes ?? [] })}`
 
-/** Members of `call`, without its arguments. */
+/** Members of `call` except `arguments`, without braces. */
 const callOf = ({ method, server, name, original, annotations }: Judged): string =>
   JSON.stringify({
     method,

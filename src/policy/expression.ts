@@ -1,8 +1,8 @@
 /**
- * One expression in CEL: parsed, type-checked and bounded when it is compiled; evaluated in bounded time.
+ * Compiles and evaluates CEL expressions in bounded time.
  *
- * The library bounds neither loops nor regular expressions. So the text that is evaluated is not quite the one that was written: the
- * body of every loop counts its rounds first, and `matches` is RE2, whose time is linear in its input.
+ * The library bounds neither loops nor regular expressions. The expression is therefore rewritten before evaluation: the body of each
+ * loop counts its rounds, and `matches` uses RE2, whose time is linear in its input.
  */
 import { Environment } from '@marcbachmann/cel-js'
 import type { ASTNode } from '@marcbachmann/cel-js'
@@ -16,15 +16,15 @@ import type { Subject } from './subject.ts'
 
 const MAX_NODES = 500
 const MAX_DEPTH = 40
-/** Loops inside of loops. */
+/** Levels of nested loops. */
 const MAX_LOOP_DEPTH = 3
 /** Rounds of all loops in one evaluation. */
-export const MAX_ROUNDS = 100_000
-/** And their time; looked at every `ROUNDS_PER_LOOK` rounds. */
+const MAX_ROUNDS = 100_000
+/** Time of all loops in one evaluation, measured every `ROUNDS_PER_LOOK` rounds. */
 const MAX_LOOP_MS = 250
 const ROUNDS_PER_LOOK = 16
 const TOO_LONG = `its loops take more than ${MAX_ROUNDS} rounds or ${MAX_LOOP_MS} ms for what this call brings`
-/** Patterns that calls bring, kept compiled. */
+/** Cached patterns that come from calls. */
 export const MAX_PATTERNS = 100
 const MAX_PATTERN_CHARS = 1_000
 
@@ -34,39 +34,37 @@ const MATCHES = '__matches'
 const OWN = /\b__(?:round|matches)\b/
 const VARIABLES: ReadonlySet<string> = new Set(['caller', 'call', 'request'])
 
-/** What an expression reads: `call.arguments`; `call` where the whole of it is used. */
-export type Field = string
-
 export interface Expression {
-  readonly fields: ReadonlySet<Field>
-  /** Names that it looks up somewhere: what it may ask arguments for. */
+  /** Fields that it reads: `call.arguments`, or `call` if it uses the whole of it. */
+  readonly fields: ReadonlySet<string>
+  /** All names that it may look up in arguments. */
   readonly names: ReadonlySet<string>
   /**
-   * The members of the arguments that it reads, where it reads nothing else of them; `undefined`: it may read any. With each, the
-   * length above which all texts are alike to it, since it compares them with shorter constants.
+   * The members of the arguments that it reads, each with the length above which all texts give the same result, since they are
+   * compared with shorter constants; `undefined`: it may read any member.
    */
   readonly members: ReadonlyMap<string, number> | undefined
-  /** Throws `Unknown` where a field decides that is not known, and `EvaluationFailed` for everything else. */
+  /** Throws `Unknown` if the result depends on an unknown field, and `EvaluationFailed` for any other error. */
   evaluate(subject: Subject): boolean
 }
 
-/** Why a text is no expression; `at`: where in the text, from 0. */
+/** The reason why a text is not a valid expression. `at`: offset in the text. */
 export interface Fault {
   readonly fault: string
   readonly at: number
 }
 
-/** An expression could not be evaluated for what it was given. */
+/** An expression could not be evaluated for a call. */
 export class EvaluationFailed extends Error {
-  /** What the caller can correct, in words for it. */
+  /** Text for the caller about what it can correct. */
   get told(): string | undefined {
     return this.cause instanceof UnjudgedArguments ? this.cause.message : undefined
   }
 }
 
-/** Compiles expressions. What it keeps belongs to the policy it was made for. */
+/** Compiles and evaluates the expressions of one policy. */
 export class Expressions {
-  /** Those that expressions hold as constants, which no call can displace. */
+  /** Patterns that are constants of expressions; calls cannot displace them. */
   readonly #constants = new Map<string, RE2JS>()
   readonly #patterns = new Map<string, RE2JS>()
   readonly #written: Environment
@@ -125,7 +123,7 @@ export class Expressions {
     try {
       value = run(subject)
     } catch (error) {
-      // Loops absorb errors of their rounds: the limit counts before everything else.
+      // Checked first, since loops absorb errors of their rounds.
       if (this.#isOver) throw new EvaluationFailed(TOO_LONG)
       if (subject.call.hasMissed || subject.request.hasMissed) throw new Unknown()
       throw new EvaluationFailed(summaryOf(error), { cause: error })
@@ -143,7 +141,7 @@ export class Expressions {
       this.#isOver ||= nowMs > this.#deadlineMs
     }
     this.#isOver ||= this.#rounds > MAX_ROUNDS
-    // The same error each time: it may be thrown once for every element that is left.
+    // One error object, since it may be thrown for each remaining element.
     if (this.#isOver) throw this.#over
     return true
   }
@@ -159,7 +157,7 @@ export class Expressions {
   }
 }
 
-/** A text: why it is no pattern. */
+/** The compiled pattern, or the reason why it is invalid. */
 const compiledPattern = (pattern: string): RE2JS | string => {
   if (pattern.length > MAX_PATTERN_CHARS) return `a regular expression is longer than ${MAX_PATTERN_CHARS} characters`
   try {
@@ -202,7 +200,7 @@ const declared = (): Environment =>
     .registerVariable('call', 'Call')
     .registerVariable('request', 'Request')
 
-/** The library's errors end with the place in the text, over several lines. */
+/** The first line of the library's message; the others show the place in the text. */
 const summaryOf = (error: unknown): string => {
   const summary = memberOf(error, 'summary')
   const [line = ''] = (typeof summary === 'string' ? summary : asError(error).message).split('\n', 1)
@@ -216,18 +214,18 @@ const faultOf = (error: unknown): Fault => {
 
 interface Survey {
   readonly text: string
-  readonly fields: Set<Field>
+  readonly fields: Set<string>
   readonly names: Set<string>
   readonly members: Map<string, number>
-  /** It reads `call` or `call.arguments` as a whole. */
+  /** Whether it reads `call` or `call.arguments` as a whole. */
   readsWhole: boolean
   readonly patterns: { readonly pattern: string; readonly at: number }[]
-  /** What is written in place of parts of the text. */
+  /** Replacements of parts of the text. */
   readonly edits: { readonly start: number; readonly end: number; readonly text: string }[]
   loopDepth: number
 }
 
-/** Everything about a tree that is needed. */
+/** Collects the properties of an expression. */
 const survey = (tree: ASTNode, text: string): Survey => {
   const found: Survey = {
     text,
@@ -296,7 +294,7 @@ const visit = (node: ASTNode, found: Survey, loops: number): void => {
   }
 }
 
-/** Whether a member of the arguments is compared with constant texts: of a longer text nothing but its length is needed. */
+/** Whether a member of the arguments is compared with constant texts only, so that the content of a longer text does not matter. */
 const isComparison = (read: ASTNode, constant: ASTNode, found: Survey): boolean => {
   const name = comparableMember(read)
   const chars = charsOf(constant)
@@ -321,7 +319,7 @@ const memberOfArguments = ({ args }: Extract<ASTNode, { op: '.' | '.?' | '[]' | 
   return isArguments(of) && typeof name === 'string' ? name : undefined
 }
 
-/** Length of a constant text, or of the longest of a list; `undefined`: it is something else. */
+/** Length of a constant text, or of the longest one of a constant list; `undefined`: another expression. */
 const charsOf = (node: ASTNode): number | undefined => {
   if (node.op === 'value') return typeof node.args === 'string' ? node.args.length : undefined
   if (node.op !== 'list') return undefined
@@ -342,13 +340,13 @@ const readMember = (name: string, { fields, names, members }: Survey, chars: num
   members.set(name, Math.max(chars, members.get(name) ?? 0))
 }
 
-/** The arguments of a loop behind its variable; `undefined`: the call is no loop. */
+/** The arguments of a loop after its variable; `undefined`: the call is not a loop. */
 const loopOf = (name: string, [variable, ...body]: readonly ASTNode[]): readonly [ASTNode, ...ASTNode[]] | undefined => {
   const [first, ...rest] = body
   return LOOPS.has(name) && variable?.op === 'id' && first !== undefined ? [first, ...rest] : undefined
 }
 
-/** Whether a member is one of a claim. */
+/** Whether the expression reads from `caller`. */
 const isOfCaller = (node: ASTNode): boolean => {
   if (node.op === 'id') return node.args === 'caller'
   return (node.op === '.' || node.op === '.?' || node.op === '[]' || node.op === '[?]') && isOfCaller(node.args[0])
@@ -362,8 +360,8 @@ const childrenOf = (args: unknown): readonly ASTNode[] => {
 const isNode = (value: unknown): value is ASTNode => isJsonObject(value) && 'op' in value
 
 /**
- * `list.all(x, BODY)` becomes `list.all(x, __round() ? (BODY) : false)`; of `map` with a filter, the filter. Between two arguments there
- * is nothing but a comma, brackets and blanks.
+ * Rewrites `list.all(x, BODY)` to `list.all(x, __round() ? (BODY) : false)`; for `map` with a filter, the filter. Two arguments are
+ * separated only by a comma, brackets and blanks.
  */
 const countRounds = (node: ASTNode, [variable, , third]: readonly ASTNode[], found: Survey): void => {
   const { text, edits } = found
@@ -374,7 +372,7 @@ const countRounds = (node: ASTNode, [variable, , third]: readonly ASTNode[], fou
   edits.push({ start: end, end, text: isMap ? ') : dyn(null)' : ') : false' })
 }
 
-/** Renames the method; between receiver and argument there is nothing but its name, points, brackets and blanks. */
+/** Renames `matches`; receiver and argument are separated only by its name, points, brackets and blanks. */
 const useRe2 = (receiver: ASTNode, [pattern]: readonly ASTNode[], found: Survey): void => {
   if (pattern?.op === 'value' && typeof pattern.args === 'string')
     found.patterns.push({ pattern: pattern.args, at: pattern.range.start })
@@ -382,7 +380,7 @@ const useRe2 = (receiver: ASTNode, [pattern]: readonly ASTNode[], found: Survey)
   found.edits.push({ start, end: found.text.indexOf('(', start), text: `.${MATCHES}` })
 }
 
-/** Whether every loop counts its rounds, and every regular expression is one of RE2: what `bounded` is to have done. */
+/** Verifies the work of `bounded`: every loop counts its rounds, and every regular expression uses RE2. */
 const isBounded = (node: ASTNode): boolean => {
   if (node.op === 'rcall') {
     const [name, receiver, args] = node.args
@@ -395,7 +393,7 @@ const isBounded = (node: ASTNode): boolean => {
 
 const isCounted = (node: ASTNode): boolean => node.op === '?:' && node.args[0].op === 'call' && node.args[0].args[0] === ROUND
 
-/** The text that is evaluated. */
+/** The rewritten text. */
 const bounded = ({ text, edits }: Survey): string => {
   let result = text
   for (const { start, end, text: added } of edits.sort((a, b) => b.start - a.start || b.end - a.end))

@@ -1,28 +1,28 @@
-/** What a policy consists of, as `policy` of the configuration says it. */
+/** Options of a policy (`policy` of the configuration). */
 
 export type Decision = 'allow' | 'deny' | 'confirm'
 
-/** Characters of an expression, and so of each constant in it. */
+/** Longest expression, and thus longest constant in it. */
 export const MAX_EXPRESSION_CHARS = 4_096
 
 export interface PolicyRule {
-  /** Path in the configuration and, in parentheses, its name: what the audit log and errors call it. */
+  /** Path in the configuration and, in parentheses, the name of the rule; used in the audit log and in errors. */
   readonly id: string
   /** CEL, of type bool. */
   readonly when: string
   readonly decision: Decision
-  /** What the caller is told. */
+  /** Text for the caller. */
   readonly reason: string | undefined
 }
 
 export interface PolicyOptions {
-  /** The first that holds decides. */
+  /** The first rule that holds decides. */
   readonly rules: readonly PolicyRule[]
-  /** Decides where no rule holds. */
+  /** Decides if no rule holds and the service does not decide. */
   readonly otherwise: 'allow' | 'deny'
-  /** Decides where no rule holds; where it does not decide, `otherwise` does. */
+  /** Decides if no rule holds. */
   readonly service: ServiceOptions | undefined
-  /** Arguments above this are not decoded: rules that read them fail. */
+  /** Larger arguments are not decoded; rules that read them fail. */
   readonly maxArgumentsBytes: number
 }
 
@@ -31,11 +31,11 @@ export interface ServiceOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly maxAnswerBytes: number
-  /** What holds where it does not answer. */
+  /** Decides if the service does not answer. */
   readonly onFailure: 'allow' | 'deny'
-  /** Whether it is asked what lists show. */
+  /** Whether the service decides what lists show. */
   readonly lists: boolean
-  /** What it may put something else in place of. */
+  /** What the service may replace. */
   readonly replaces: readonly ('arguments' | 'results')[]
 }
 

@@ -1,4 +1,4 @@
-/** Tests of a policy that stand beside it in the configuration: a caller, a call, and what is to be decided. */
+/** Tests of a policy in the configuration: a caller, a call, and the expected decision. */
 import type { HintName } from '../catalog/hints.ts'
 import { believed } from '../catalog/hints.ts'
 import { EVERYTHING } from '../rpc/call.ts'
@@ -33,7 +33,7 @@ export interface PolicyTest {
   readonly expect: Decision
 }
 
-/** What the policy decides for the call of a test. */
+/** The decision of the policy on the call of a test. */
 export const verdictFor = (policy: Policy, { caller, call, request }: PolicyTest): Verdict => {
   const { revision, host, address, time } = request
   const { annotations, method } = call

@@ -1,9 +1,10 @@
 /**
- * Decides what a caller may do: the first rule that holds. A rule that cannot be evaluated denies.
+ * Decides what a caller may do: the first rule that holds decides. A rule that cannot be evaluated denies.
  *
- * Rules are evaluated twice: once per caller and tool, without the arguments and the time, which leaves most rules decided (`Remaining`,
- * kept), and once per call for those that are left. What those decided last is kept, too, where it depends on no value of the arguments:
- * members are missing, or longer than what they are compared with. What a list shows is what could be allowed with some arguments.
+ * Rules are evaluated in two steps: once per caller and tool, without arguments and time, which decides most rules; the result
+ * (`Remaining`) is cached. The remaining rules are evaluated per call. Their last verdict is cached as well if it does not depend on
+ * values of arguments: the members that they read are missing, or longer than the constants. A list shows what could be allowed with
+ * some arguments.
  */
 import type { Entry } from '../catalog/inventory.ts'
 import type { Caller } from '../rpc/call.ts'
@@ -15,7 +16,7 @@ import type { Decision, PolicyOptions, PolicyRule } from './options.ts'
 import { PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from './subject.ts'
 import type { Claims, Maybe, PolicyAnnotations, Subject } from './subject.ts'
 
-/** What is to be decided: one call, or what a list may show. */
+/** The subject of a decision: one call, or one entry of a list. */
 export interface Judged {
   readonly caller: Caller
   /** Names of the caller's toolsets, separated by blanks; `undefined`: none. */
@@ -23,11 +24,11 @@ export interface Judged {
   readonly method: string
   /** Key of the server. */
   readonly server: string
-  /** As the host knows it; unknown of a template. */
+  /** Exposed name; unknown for a template. */
   readonly name: Maybe<string>
-  /** As the server knows it; unknown of a template. */
+  /** Original name; unknown for a template. */
   readonly original: Maybe<string>
-  /** Of a listed tool, by which decisions are kept. */
+  /** The entry of a listed tool: key of cached decisions. */
   readonly entry: Entry | undefined
   readonly annotations: () => PolicyAnnotations
 }
@@ -36,9 +37,9 @@ export interface Verdict {
   readonly decision: Decision
   /** `policy.rules[2] (name)`, or `policy.default`. */
   readonly rule: string
-  /** For the caller. */
+  /** Text for the caller. */
   readonly reason: string | undefined
-  /** For the operator alone: why the rule could not be evaluated. */
+  /** Text for the operator only: why the rule could not be evaluated. */
   readonly detail?: string
 }
 
@@ -46,37 +47,37 @@ interface Rule extends PolicyRule {
   readonly expression: Expression
 }
 
-/** What is left of the rules: those that may still decide, then what holds if none of them does. */
+/** The rules that may still decide, in order, and the verdict if none of them does. */
 interface Remaining {
   readonly open: readonly Rule[]
   readonly last: Verdict
   /** The members of the arguments that those rules read; `undefined`: they may read any. */
   readonly members: ReadonlyMap<string, ReadMember> | undefined
-  /** Whether the members of the arguments alone decide. */
+  /** Whether the decision depends on these members alone. */
   readonly isByMembers: boolean
-  /** One-entry cache of what they decided for arguments of one likeness. */
+  /** One-entry cache: the verdict for arguments of one likeness. */
   latest: { readonly likeness: number; readonly verdict: Verdict } | undefined
 }
 
 type Decoded = Pick<DecodedMembers, 'likeness'> & { readonly value: unknown }
 
-/** What was decided for one caller of a tool. */
-interface Kept {
+/** The remaining rules for one caller of a tool. */
+interface Cached {
   readonly judged: Judged
   readonly remaining: Remaining
 }
 
-/** What was decided of one tool. */
-interface KeptOfTool {
+/** Cached rules of one tool. */
+interface CachedOfTool {
   /** By `#keyOf`. */
-  readonly byCaller: Map<string, Kept>
+  readonly byCaller: Map<string, Cached>
   /** One-entry cache: a caller often calls one tool several times in a row. */
-  latest: Kept | undefined
+  latest: Cached | undefined
 }
 
-/** Decisions kept by caller and tool; above it all are dropped and made again. */
-const MAX_KEPT = 20_000
-/** Powers of two of which a number can be the exact sum. */
+/** Cached pairs of caller and tool; the cache is cleared above this. */
+const MAX_CACHED = 20_000
+/** Number of powers of two whose sum a double represents exactly. */
 const MAX_BITS = 50
 const NO_ARGUMENTS: Decoded = { value: Object.freeze({}), likeness: 0 }
 const NO_CLAIMS: Claims = Object.freeze({})
@@ -92,10 +93,10 @@ export class Policy {
   readonly #readsHost: boolean
   readonly #readsAddress: boolean
   readonly #readsTime: boolean
-  #kept = new WeakMap<Entry, KeptOfTool>()
-  #keptCount = 0
+  #cached = new WeakMap<Entry, CachedOfTool>()
+  #cachedCount = 0
 
-  /** Throws for a text that is no expression: `faultsOf` says which. */
+  /** Throws for an invalid expression; `faultsOf` finds these beforehand. */
   constructor(options: PolicyOptions) {
     this.#options = options
     const expressions = new Expressions()
@@ -121,7 +122,7 @@ export class Policy {
     this.#readsTime = reads('request.time')
   }
 
-  /** What decides where no rule holds: `allow` or `deny`. */
+  /** The verdict if no rule holds: `allow` or `deny`. */
   get otherwise(): Verdict {
     return this.#default
   }
@@ -131,11 +132,11 @@ export class Policy {
     return this.#options.service !== undefined || this.#rules.some(({ decision }) => decision === 'confirm')
   }
 
-  /** `args`: the JSON of the call's arguments, asked for where a rule reads them; `undefined`: it has none. */
+  /** `args`: returns the JSON of the call's arguments, if any; called only if a rule reads them. */
   judge(judged: Judged, args: () => ArgumentsJson | undefined, time?: Date): Verdict {
     const left = this.#remaining(judged)
     if (left.open.length === 0) return left.last
-    let decoded = left.isByMembers ? this.#decoded(args(), left) : undefined
+    let decoded = left.isByMembers ? this.#tryDecode(args(), left) : undefined
     const likeness = decoded?.likeness
     if (likeness !== undefined && likeness === left.latest?.likeness) return left.latest.verdict
     const subject = subjectOf(
@@ -148,17 +149,17 @@ export class Policy {
     return verdict
   }
 
-  /** Whether the verdict is that of no rule. */
+  /** Whether no rule decided. */
   isDefault({ rule }: Verdict): boolean {
     return rule === this.#default.rule
   }
 
-  /** Throws `UnjudgedArguments` where two parsers could read the arguments differently, or they are too large. */
+  /** Throws `UnjudgedArguments` if two parsers could read the arguments differently, or if they are too large. */
   checkArguments(args: Buffer): void {
     this.#decode(wholeOf(args))
   }
 
-  /** Whether some arguments would be allowed, or be asked about, now; `default`: no rule says. */
+  /** Whether a call with some arguments would be allowed or confirmed now; `default`: no rule decides. */
   mayAllow(judged: Judged): boolean | 'default' {
     const { open, last } = this.#remaining(judged)
     const subject = subjectOf(judged, UNKNOWN, () => new Date())
@@ -170,8 +171,8 @@ export class Policy {
     return this.isDefault(last) ? 'default' : last.decision !== 'deny'
   }
 
-  /** `undefined`: they cannot be judged, and a rule that reads them fails. */
-  #decoded(args: ArgumentsJson | undefined, left: Remaining): Decoded | undefined {
+  /** `undefined`: the arguments are not valid for rules; a rule that reads them fails. */
+  #tryDecode(args: ArgumentsJson | undefined, left: Remaining): Decoded | undefined {
     try {
       return this.#decode(args, left)
     } catch {
@@ -192,25 +193,25 @@ export class Policy {
   #remaining(judged: Judged): Remaining {
     const { entry } = judged
     if (entry === undefined) return this.#reduce(judged)
-    const ofTool = this.#kept.get(entry)
+    const ofTool = this.#cached.get(entry)
     const latest = ofTool?.latest
     if (latest !== undefined && this.#isSame(latest.judged, judged)) return latest.remaining
     const key = this.#keyOf(judged)
     const known = ofTool?.byCaller.get(key)
     if (ofTool !== undefined && known !== undefined && this.#isSame(known.judged, judged))
       return (ofTool.latest = known).remaining
-    const made: Kept = { judged, remaining: this.#reduce(judged) }
-    if (known === undefined && ++this.#keptCount > MAX_KEPT) {
-      this.#keptCount = 1
-      this.#kept = new WeakMap()
+    const reduced: Cached = { judged, remaining: this.#reduce(judged) }
+    if (known === undefined && ++this.#cachedCount > MAX_CACHED) {
+      this.#cachedCount = 1
+      this.#cached = new WeakMap()
     }
-    let place = this.#kept.get(entry)
-    if (place === undefined) this.#kept.set(entry, (place = { byCaller: new Map(), latest: undefined }))
-    place.byCaller.set(key, made)
-    return made.remaining
+    let cache = this.#cached.get(entry)
+    if (cache === undefined) this.#cached.set(entry, (cache = { byCaller: new Map(), latest: undefined }))
+    cache.byCaller.set(key, reduced)
+    return reduced.remaining
   }
 
-  /** Whether both have the same remaining rules. Claims are compared by identity: those of a verified token are one object. */
+  /** Whether both have the same remaining rules. Claims are compared by identity: a verified token has one claims object. */
   #isSame(a: Judged, b: Judged): boolean {
     const { caller } = a
     const { caller: other } = b
@@ -233,7 +234,7 @@ export class Policy {
     )
   }
 
-  /** All that a decision may depend on but the claims. */
+  /** Everything that the remaining rules of a tool depend on, except the claims. */
   #keyOf({ caller, toolset = '', method, name }: Judged): string {
     const { principal, revision, facts } = caller
     let key = `${String(name)}\n${principal}\n${toolset}\n${method}\n${revision}`
@@ -243,7 +244,7 @@ export class Policy {
     return key
   }
 
-  /** The rules without arguments and time. */
+  /** Evaluates the rules without arguments and time. */
   #reduce(judged: Judged): Remaining {
     const open: Rule[] = []
     const subject = subjectOf(judged, UNKNOWN, UNKNOWN)
@@ -257,7 +258,7 @@ export class Policy {
   }
 }
 
-/** Those of `texts` that are no expression, by their place. */
+/** The faults of invalid expressions, by index in `texts`. */
 export const faultsOf = (texts: readonly string[]): ReadonlyMap<number, Fault> => {
   const expressions = new Expressions()
   const faults = new Map<number, Fault>()
@@ -287,7 +288,7 @@ const membersReadBy = (rules: readonly Rule[]): ReadonlyMap<string, ReadMember> 
   return read.has('__proto__') ? undefined : read
 }
 
-/** What the rules that are left decide. */
+/** The verdict of the first remaining rule that holds. */
 const firstOf = ({ open, last }: Remaining, subject: Subject): Verdict => {
   for (const rule of open) {
     const verdict = holds(rule, subject)
@@ -299,7 +300,7 @@ const firstOf = ({ open, last }: Remaining, subject: Subject): Verdict => {
 
 const verdictOf = ({ decision, id, reason }: Rule): Verdict => ({ decision, rule: id, reason })
 
-/** `open`: what is not known decides. A verdict: it cannot be evaluated. */
+/** `open`: the result depends on an unknown field. A verdict: the rule cannot be evaluated. */
 const holds = (rule: Rule, subject: Subject): boolean | 'open' | Verdict => {
   try {
     return rule.expression.evaluate(subject)

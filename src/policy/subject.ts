@@ -1,17 +1,17 @@
 /**
- * What expressions see: `caller`, `call` and `request`. Each field may be unknown; reading it then throws `Unknown`, which CEL's `&&`,
- * `||`, `all` and `exists` absorb like an error. So an expression yields a truth value only if no unknown field could change it.
+ * The variables of expressions: `caller`, `call` and `request`. Reading an unknown field throws `Unknown`, which CEL's `&&`, `||`, `all`
+ * and `exists` absorb like an error, so that an expression yields a value only if no unknown field could change it.
  */
 import type { HintName } from '../catalog/hints.ts'
 
-/** A field was read that is not known yet. */
+/** An unknown field was read. */
 export class Unknown extends Error {
   constructor() {
     super('not known yet')
   }
 }
 
-/** In place of a value that is not known yet. */
+/** Stands for an unknown value. */
 export const UNKNOWN = Symbol('unknown')
 export type Maybe<T> = T | typeof UNKNOWN
 
@@ -32,7 +32,7 @@ export class PolicyCaller {
   }
 }
 
-/** `call.annotations`: what is believed of the tool. */
+/** `call.annotations`: the trusted hints of the tool. */
 export class PolicyAnnotations implements Readonly<Record<HintName, boolean>> {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -47,21 +47,21 @@ export class PolicyAnnotations implements Readonly<Record<HintName, boolean>> {
   }
 }
 
-/** How a call is described to rules. */
-export interface PolicyCallFacts {
+/** The description of a call for rules. */
+interface PolicyCallFacts {
   readonly method: string
   readonly server: string
   readonly name: Maybe<string>
   readonly original: Maybe<string>
   /** Computed when a rule reads them. */
   readonly annotations: () => PolicyAnnotations
-  /** Decoded when a rule reads them; throws where they cannot be judged. */
+  /** Decoded when a rule reads them; throws `UnjudgedArguments`. */
   readonly arguments: Maybe<() => unknown>
 }
 
-/** Something with fields that may be unknown. */
-class Partly {
-  /** An unknown field was read since this was last set to false: an error may be due to that. */
+/** A variable with fields that may be unknown. */
+class PartlyKnown {
+  /** An unknown field was read since this was set to false. */
   hasMissed = false
 
   protected known<T>(value: Maybe<T>): T {
@@ -72,7 +72,7 @@ class Partly {
 }
 
 /** `call` */
-export class PolicyCall extends Partly {
+export class PolicyCall extends PartlyKnown {
   readonly method: string
   readonly server: string
   readonly #facts: PolicyCallFacts
@@ -100,7 +100,7 @@ export class PolicyCall extends Partly {
 }
 
 /** `request` */
-export class PolicyRequest extends Partly {
+export class PolicyRequest extends PartlyKnown {
   readonly revision: string
   readonly host: string
   readonly address: string

@@ -1,6 +1,6 @@
 /**
- * One request inside the gateway: self-contained, and ended by one `Outcome`. That is the modern model. The legacy era exists only
- * in `era/`.
+ * A call: one request inside the gateway, self-contained and ended by one `Outcome`. This is the modern model; only `era/` knows the
+ * legacy era.
  */
 import type { Id } from '../wire/message/envelope.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
@@ -13,15 +13,15 @@ import type { CallRecord } from './record.ts'
 /** Client capabilities as parsed JSON; unknown members are kept. */
 export type Capabilities = Readonly<Record<string, unknown>>
 
-/** The part of the catalog that a caller sees. Path and credential alone decide it, not `clientInfo` of the host (DECISIONS 5). */
+/** The part of the catalog that a caller sees. It depends on path and credential, never on the host's `clientInfo` (DECISIONS 5). */
 export interface Scope {
-  /** One server alone, unprefixed: `/servers/<key>/mcp`. */
+  /** The only server of the scope (`/servers/<key>/mcp`): its names have no prefix. */
   readonly server: string | undefined
-  /** The merged endpoint with a single configured server: names have no prefix. */
+  /** The scope is that of the merged endpoint while one server is configured. */
   readonly isMerged?: true
-  /** The chosen toolset; for a single server all toolsets of the caller, separated by spaces. Absent: neither path nor credential names one. */
+  /** The chosen toolset; for one server, all toolsets of the caller, separated by spaces. Absent: neither path nor credential names one. */
   readonly toolset?: string
-  /** The OAuth scopes of the credential, sorted, separated by spaces. Absent: the caller is not limited by scopes. */
+  /** OAuth scopes of the credential, sorted and separated by spaces. Absent: the caller is not limited by scopes. */
   readonly granted?: string
 }
 
@@ -31,18 +31,19 @@ export interface EndpointPath {
   readonly toolset?: string | undefined
 }
 
+/** The merged endpoint without limits. */
 export const EVERYTHING: Scope = { server: undefined }
 
 /**
- * Whether the scope is a bridge: one server alone. Its messages with the host are those of a direct connection, apart from transport
- * and era (BRIDGING 3.21; B277).
+ * Whether the scope is a bridge to one server. The host then gets the messages of a direct connection, apart from transport and era
+ * (BRIDGING 3.21; B277).
  */
 export const isBridge = ({ server }: Scope): boolean => server !== undefined
 
-/** Whether both have the same server and toolset. A session keeps both; the granted scopes may change within a session. */
+/** Whether both have the same server and toolset, which are fixed for a session. Its granted scopes may change. */
 export const isSameEndpoint = (a: Scope, b: Scope): boolean => endpointServer(a) === endpointServer(b) && a.toolset === b.toolset
 
-/** The server that the endpoint names; the merged endpoint names none, also while it is a bridge to the only server. */
+/** The server named by the endpoint; `undefined` for the merged endpoint, even while that is a bridge to the only server. */
 export const endpointServer = ({ server, isMerged }: Scope): string | undefined => (isMerged === true ? undefined : server)
 
 /** The principal of all unauthenticated callers. Limits per principal do not apply to it (DECISIONS 7). */
@@ -54,20 +55,20 @@ export interface Caller {
   readonly revision: Revision
   readonly capabilities: Capabilities
   readonly scope: Scope
-  /** The legacy session; modern hosts have none. */
+  /** The session of a legacy host; `undefined` for modern hosts. */
   readonly session: HostSession | undefined
-  /** `clientInfo` of the host, as parsed JSON. Present only at a bridge, which relays it to its server. */
+  /** `clientInfo` of the host, as parsed JSON. Present only at a bridge, where it is relayed to the server. */
   readonly clientInfo?: unknown
-  /** Present while a policy asks for it; absent also of calls of the operator. */
+  /** Present while a policy needs them; always absent for calls of the operator. */
   readonly facts?: CallerFacts | undefined
 }
 
-/** What is known of a caller beside its principal. */
+/** Facts about a caller that rules of the policy may use. */
 export interface CallerFacts {
-  /** Of its token, or what introspection answered; of other credentials none. */
+  /** Claims of the token, or the answer of its introspection; empty for other credentials. */
   readonly claims: Readonly<Record<string, unknown>>
   readonly scopes: readonly string[]
-  /** Address of the peer of its connection; empty on a pipe. */
+  /** Address of the peer of the connection; empty on a pipe. */
   readonly address: string
   /** Self-reported name of the host (`clientInfo.name`). */
   readonly host: string
@@ -77,21 +78,21 @@ export interface CallerFacts {
 export interface HostSession {
   readonly id: string
   readonly scope: Scope
-  /** Sends a notification that belongs to no request: list changes, updates, unattributed log messages. */
+  /** Sends a notification that belongs to no request: a list change, an update, a log message without attribution. */
   notify(method: string, params: JsonObject | undefined): void
-  /** Sends a request that belongs to no request of the host (`roots/list` right after a link was opened). */
+  /** Sends a request that belongs to no request of the host, such as `roots/list` after a link was opened. */
   ask(question: Question): Promise<Answer>
-  /** A resource it subscribed to has changed. */
+  /** Notifies the host that a resource it subscribed to has changed. */
   updated(params: Payload): void
   /** The level of `logging/setLevel`; `undefined` before that. */
   readonly logLevel: LogLevel | undefined
-  /** The host does not read (backpressure). */
+  /** Whether the host does not read (backpressure). */
   readonly isStalled?: boolean
-  /** Runs once when the session ends; at once if it has ended. */
-  onEnd(callback: () => void): void
+  /** Calls back once when the session ends; at once if it has ended. Returns a function that removes the callback. */
+  onEnd(callback: () => void): () => void
 }
 
-/** A request of a server to its host, and the host's answer: a result, or the received error object. */
+/** A request of a server to a host. */
 export interface Question {
   readonly method: string
   readonly params: Payload | undefined
@@ -99,37 +100,39 @@ export interface Question {
   readonly onWithdrawn?: (callback: (notice?: Payload) => void) => void
   /** Relays the progress of a legacy host's answer to the server; absent: the server gave no progress token (B274). */
   readonly progress?: (params: Payload) => void
-  /** No request is pending on its connection: the server may send the same question on all connections and use the first answer (B295). */
+  /** No request is pending on its connection: the server may ask on all connections and use the first answer (B295). */
   readonly isUnsolicited?: true
-  /** Where it may be of several calls of one session: those that are still under way. It is not needed any more once there is none. */
+  /** Where several calls of one session may have caused it: those that are still pending. Once there is none, no answer is needed. */
   readonly candidates?: () => readonly Call[]
 }
+
+/** The host's answer: a result, or the received error object. */
 export type Answer = { readonly result: Payload } | { readonly error: Payload }
 
-/** A text for each endpoint. A state that was sealed at one endpoint is refused at another. */
+/** A text that identifies the endpoint. A state that was sealed at one endpoint is refused at another. */
 export const endpointKey = ({ server = '', toolset = '' }: Scope): string => `${server}\n${toolset}`
 
-/** The part of the gateway that made a state of its own: the question to sign in, to visit URLs, to confirm a call. */
+/** The part of the gateway that made a state of its own: it asks to sign in, to visit URLs, or to confirm a call. */
 export type StateMaker = 'sign-in' | 'visit' | 'confirmation'
 
-/** What a retried call carries: the opened state of the round, and the received answers. */
+/** The opened state of an input round and the received answers, carried by the retried call. */
 export interface Resume {
   readonly state: string | undefined
-  /** Absent: the state is the server's own, for any text. */
+  /** Absent: the state is the server's own. */
   readonly maker?: StateMaker | undefined
   readonly responses: Payload | undefined
 }
 
-/** The response channel of a call. */
+/** How the response of a call reaches its host. */
 export interface ResponseChannel {
   readonly flow?: Flow | undefined
-  /** JSON text of the id that the host gave its request. */
+  /** The id of the host's request, as JSON text. */
   readonly hostId?: Id | undefined
-  /** `pipe`, or the transport protocol of HTTP. */
+  /** `tcp`: HTTP. */
   readonly transport?: 'pipe' | 'tcp' | undefined
-  /** The received trace context of the HTTP request (W3C `traceparent`). */
+  /** The W3C `traceparent` of the HTTP request. */
   readonly ambient?: string | undefined
-  /** Set once its trace is known: for the log lines about it. */
+  /** Set once the trace of the call is known, for log lines. */
   traceId?: string | undefined
 }
 
@@ -139,87 +142,84 @@ export interface Flow {
 }
 
 export interface Call {
-  /** Number of the host's request in the log and in errors. */
+  /** Number of the host's request, as shown in the log and in errors. */
   readonly ref: number
   readonly method: string
-  /** Tool or prompt name, URI or task id: the exposed one, after routing the original one. */
+  /** Tool or prompt name, URI or task id: the exposed one, and the original one once routed. */
   readonly target: string | undefined
   readonly params: Payload
   readonly caller: Caller
   readonly resume: Resume | undefined
   /** Aborted when the host cancels. */
   readonly signal: CancelSignal
-  /** JSON text of the host's progress token. */
+  /** The host's progress token, as JSON text. */
   readonly progressToken: Id | undefined
-  /** The log level of a modern request; the router knows that of a legacy session. */
+  /** The log level of a modern request; legacy hosts have one per session. */
   readonly logLevel: LogLevel | undefined
-  /** Parameters to mirror into headers, once routed. */
+  /** Parameters that are mirrored into headers; known once routed. */
   readonly paramHeaders: readonly ParamHeader[]
-  /** Unknown `Mcp-Param-*` headers of the host, which must be forwarded. */
+  /** `Mcp-Param-*` headers of the host that mirror no known parameter; they must be forwarded. */
   readonly unknownHeaders: Readonly<Record<string, string>>
-  /** A big result may be a `StreamedResult`: the response channel can relay it while it is received. */
+  /** A big result may be a `StreamedResult`: the response channel can relay it while it is being received. */
   readonly takesStreams?: boolean
   /**
-   * Host and server are of one era at a bridge, and no other principal uses the link: params, questions, results and ids are relayed
-   * unchanged (B277).
+   * Params, questions, results and ids are relayed unchanged (B277): at a bridge between peers of one era, whose link no other principal
+   * uses.
    */
   readonly isAsItCame?: boolean
-  /** The maximum time of the call, where it differs from the server's options. */
+  /** Maximum time of the call, where it differs from the options of the server. */
   readonly totalMs?: number | undefined
-  /** The response channel. Under backpressure, sources that send to this caller alone are not read (F-21). */
+  /** While it exerts backpressure, streams that send to this caller alone are not read (F-21). */
   readonly responseChannel?: ResponseChannel
   /**
-   * Progress and log messages, to this caller only. The params keep the server's own progress token. `isOfPeer`: from a server of the
-   * caller's era at a bridge, so that the level which the caller asked for has been applied by the server, or not.
+   * Sends progress and log messages to this caller only. The params have the server's own progress token. `isOfPeer`: the message is from
+   * a server of the caller's era at a bridge, which applies the caller's log level itself.
    */
   notify(method: string, params: Payload, isOfPeer?: boolean): void
-  /** A person has confirmed the call (`toolsets.<name>.confirm`); only the confirming layer sets it. */
+  /** A person has confirmed the call (`toolsets.<name>.confirm`). Set only by the layer that asks for it. */
   readonly isConfirmed?: true
-  /** Asks the host during this request, in the form of its era. A refusal is an answer, not a rejection. */
+  /** Asks the host during this request, in the form of its era. A refusal of the host resolves as an answer. */
   readonly ask: ((question: Question) => Promise<Answer>) | undefined
-  /** Where an audit log is kept or calls are captured: what those whom it passes write down of it. */
+  /** Present while there is an audit log or calls are captured. */
   readonly record?: CallRecord | undefined
   /** Keys of the host's `_meta` that are not relayed to the server. */
   readonly withheld?: readonly string[] | undefined
-  /** Where traces are kept: the span that what it becomes is part of. */
+  /** Present while traces are configured. */
   readonly trace?: TracePoint
 }
 
 export type Outcome =
   /**
-   * `type`: the `resultType` of an extension that the host declared, in place of `complete`. `era`: of a server that answered as a modern
-   * one, which may be another than it was listed as (B268).
+   * `type`: the `resultType` of an extension that the host declared, in place of `complete`. `era`: the server answered as a modern one,
+   * whatever era it was listed with (B268).
    */
   | { readonly kind: 'complete'; readonly result: JsonObject; readonly type?: string; readonly era?: 'modern' }
   | InputRequired
-  /** The server made a task of it: `CreateTaskResult` of the extension ([ext tasks, Task Creation]). */
+  /** The server runs the call as a task; `result` is its `CreateTaskResult` ([ext tasks, Task Creation]). */
   | { readonly kind: 'task'; readonly result: Payload }
 
-/** The server of a request, as a span names it. */
+/** The server of a request, as recorded in a span. */
 export interface TracedServer {
-  /** Key in the configuration. */
+  /** Key of the server in the configuration. */
   readonly key: string
-  /** `undefined`: it is spoken to over pipes. */
+  /** `undefined`: the server is connected by pipes. */
   readonly url: URL | undefined
   readonly revision: string
 }
 
-/** Where a call stands in its trace: what is needed below of it. Absent unless traces are configured (`telemetry.otlp`). */
+/** The position of a call in its trace. Present only if traces are configured (`telemetry.otlp`). */
 export interface TracePoint {
   /** 32 hex digits. */
   readonly traceId: string
-  /** 16 hex digits: the span whose children are what is sent on from here. */
+  /** 16 hex digits: the parent span of the requests that are sent from here. */
   readonly spanId: string
-  /**
-   * Makes this point the parent of what the receiver of `meta` does: W3C trace context under the keys of SEP-414. `id`: under which the
-   * request leaves.
-   */
+  /** Writes the W3C trace context of this span into `meta`, under the keys of SEP-414. `id`: the id of the request at the server. */
   write(meta: JsonObject, id: number): void
-  /** Sends the call to a server, as a span of its own. */
+  /** Wraps `send` in a span for the request to the server. */
   sending(server: TracedServer, send: Handler): Handler
 }
 
-/** `unknownHeaders` of a call that has none. */
+/** The value of `unknownHeaders` for calls without any; shared. */
 export const NO_HEADERS: Call['unknownHeaders'] = {}
 
 export type Handler = (call: Call) => Promise<Outcome>
@@ -231,31 +231,31 @@ export interface InputRequired {
   readonly state: string | undefined
   /** Absent: the state is the server's own. */
   readonly maker?: StateMaker | undefined
-  /** Requests, by key, that this host's revision cannot express, and the answers in its place. */
+  /** By key, the requests that the host's revision cannot express, with the answers given in the host's place. */
   readonly refused?: ReadonlyMap<string, Answer>
-  /** Maximum time of the call, all rounds together. */
+  /** Maximum time of the call over all its rounds. */
   readonly totalMs?: number
 }
 
-/** The layers in the order in which a call meets them, around `innermost`. */
+/** Composes the layers around `innermost`, in the order in which a call passes them. */
 export const stack = (layers: readonly Layer[], innermost: Handler): Handler =>
   layers.reduceRight((inner, layer) => layer(inner), innermost)
 
-/** Whether a request ended with this outcome so that nothing reads its params again: a call of a tool that no task goes on for. */
+/** Whether nothing reads the params of the request after this outcome: a completed tool call without a task. */
 export const isEndOf = (method: string, params: Payload | undefined, { kind }: Outcome): boolean =>
   method === 'tools/call' && kind === 'complete' && params?.isAbsent('task') === true
 
 export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', result })
 
-/** A server's own JSON-RPC error; relayed unchanged except in the cases of BRIDGING 7.3. */
+/** A JSON-RPC error of a server. It is relayed unchanged, except in the cases of BRIDGING 7.3. */
 export class ServerError extends Error {
   readonly code: number
   readonly error: Payload
-  /** Key of the server, once that is known. */
+  /** Key of the server, once it is known. */
   readonly server: string | undefined
   /** The era of the server's link, once it is known. */
   readonly era: Era | undefined
-  /** The HTTP status that it came with, or would have; `undefined`: nothing tells. */
+  /** The HTTP status of the error, or the one that its code maps to; `undefined`: none is known. */
   readonly status: number | undefined
   constructor(code: number, message: string, error: Payload, facts: ServerErrorFacts = {}) {
     super(message)
@@ -267,7 +267,7 @@ export class ServerError extends Error {
     this.status = facts.status
   }
 
-  /** The same error, with what is known of its sender. */
+  /** The same error with facts about its server. */
   at(facts: ServerErrorFacts): ServerError {
     return new ServerError(this.code, this.message, this.error, { status: this.status, ...facts })
   }
@@ -279,28 +279,25 @@ export interface ServerErrorFacts {
   readonly status?: number | undefined
 }
 
-/** What a call of the gateway itself must say; everything else is as for a host that asked for nothing. */
-export type OwnCallFacts = Pick<Call, 'ref' | 'method' | 'target' | 'params' | 'caller' | 'signal'>
-
-/** A call that no host made: from the command line, or about a task. */
-export const ownCall = (facts: OwnCallFacts): Call => ({
+/** A call of the gateway itself: from the command line, or about a task. Everything that only hosts request is absent. */
+export const ownCall = (facts: Pick<Call, 'ref' | 'method' | 'target' | 'params' | 'caller' | 'signal'>): Call => ({
   ...facts,
   resume: undefined,
   progressToken: undefined,
   logLevel: undefined,
   paramHeaders: [],
-  unknownHeaders: {},
+  unknownHeaders: NO_HEADERS,
   notify: () => undefined,
   ask: undefined,
 })
 
-/** An invalid request of the host: becomes a JSON-RPC error, and an HTTP status for modern hosts. */
+/** A request of a host that is refused: becomes a JSON-RPC error, and for modern hosts an HTTP status. */
 export class Refusal extends Error {
   readonly code: number
   readonly data: unknown
-  /** HTTP status if the response has not begun; 200: the error is only in the body. */
+  /** HTTP status, if the response has not begun; 200: the error is in the body only. */
   readonly status: number
-  /** All OAuth scopes that the call requires (BRIDGING 6.1). */
+  /** The OAuth scopes that the call requires (BRIDGING 6.1). */
   readonly scopes: readonly string[] | undefined
   constructor(code: number, message: string, options: { data?: unknown; status?: number; scopes?: readonly string[] } = {}) {
     super(message)

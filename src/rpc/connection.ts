@@ -1,6 +1,6 @@
 /**
- * Calls over a channel: assigns ids, keeps pending requests, matches responses, applies time-outs. The surprise: a progress token is
- * the id of its request, so one table finds both.
+ * Calls over a channel: assigns ids, keeps pending requests, matches responses and applies time-outs. The surprise: the progress token
+ * of a request is its id, so one table finds both.
  */
 import type { Channel, ChannelEvents, Outgoing } from '../transport/channel/channel.ts'
 import { numberedId } from '../wire/message/envelope.ts'
@@ -13,25 +13,25 @@ import type { Parts, Payload } from '../wire/message/payload.ts'
 import { ScanError } from '../wire/json/scan-error.ts'
 import type { Call } from './call.ts'
 import type { CancelSignal } from './cancellation.ts'
-import { PausedSources } from './paused.ts'
+import { PausedSources } from './paused-sources.ts'
 import type { Sweepable, Sweeper } from './sweeper.ts'
 
-/** Finds the call under way, if there is exactly one. */
+/** Finds the pending call, if there is exactly one. */
 export interface OneCall {
   onlyCall(): Call | undefined
 }
 
 export interface ConnectionEvents {
   /**
-   * A request of the server. Answer with `respond` or `refuse`. `call`: the call it belongs to, where that is certain; `isWithin`: it was
-   * received on the stream of one of our requests.
+   * A request of the server, to be answered by `respond` or `refuse`. `call`: the call that it belongs to, where that is certain;
+   * `isWithin`: it was received on the response stream of a pending request.
    */
   request(message: Envelope, call: Call | undefined, isWithin: boolean): void
   /** Any notification except the progress of a pending request. */
   notification(message: Envelope, call: Call | undefined): void
-  /** Backpressure of the one host that this connection serves; absent where it serves several. */
+  /** Backpressure of the only host that this connection serves; absent where it serves several. */
   isHostStalled?(on: OneCall): boolean
-  /** An unparsable message or an unsolicited response; `error`: an unexpected error of the gateway, for the log. */
+  /** An unparsable message or an unsolicited response. `error`: an unexpected error of the gateway, for the log. */
   violation(reason: string, sample: string, error?: unknown): void
 }
 
@@ -39,26 +39,26 @@ export interface ConnectionEvents {
 export interface Request<T> {
   /** Builds the message with this id; called once. */
   build(id: number): Outgoing
-  /** Converts the response. The request rejects with what it throws. A JSON-RPC error is a response, too. */
+  /** Converts the response, which may be a JSON-RPC error. The request rejects with what this throws. */
   read(message: Envelope): T
   /** Idle time after which the request fails; `Infinity` for streams that are normally quiet. */
   readonly idleMs: number
   readonly totalMs: number
-  /** The option that sets both; absent: `timeouts.idle` and `timeouts.total` each set their own. */
+  /** The option that sets both times; absent: `timeouts.idle` and `timeouts.total` set one each. */
   readonly limit?: string
-  /** The host's call this request carries, for attribution and for its messages. */
+  /** The call that this request carries. Messages about the request belong to it. */
   readonly call?: Call
   readonly signal?: CancelSignal
   /** Progress of this request. */
   progress?(message: Envelope): void
-  /** Sends the cancellation to the server, where the transport needs a message; the exchange is closed afterwards. */
+  /** Sends the cancellation to the server, where the transport needs a message for it. The exchange is closed afterwards. */
   readonly cancel: CancelRequest
 }
 
 /** `notice`: the params of the host's own cancellation, in place of the reason (B273). */
 export type CancelRequest = (id: number, reason: string, notice?: Payload) => void
 
-/** Params of `notifications/cancelled`: those of the host's notification with our id, or the reason. */
+/** Returns the params of `notifications/cancelled`: those of the host's notification with the id at the server, else the reason. */
 export const cancelledParams = (id: number | string, reason: string, notice: Payload | undefined): Parts => {
   if (notice === undefined) return [Buffer.from(`{"requestId":${id},"reason":${JSON.stringify(reason)}}`)]
   const own = notice.fresh()
@@ -74,7 +74,7 @@ class Pending {
   readonly request: Request<unknown>
   readonly startedMs: number
   activeMs: number
-  /** While above 0 the idle time-out is suspended, since a person is asked. */
+  /** Above 0 the idle time-out is suspended, since the host is being asked. */
   pauses = 0
   readonly reject: (reason: unknown) => void
   readonly #resolve: (answer: unknown) => void
@@ -104,22 +104,22 @@ class Pending {
     }
   }
 
-  /** The host has cancelled. */
+  /** Called by the `CancelSignal` when the host cancels. */
   handleEvent(): void {
     this.#onCancelled(this.id)
   }
 }
 
-/** The response is valid JSON with an invalid value. */
+/** The failure of a response that is valid JSON with an invalid value. */
 const unreadable = (error: ScanError): Failure =>
   new Failure('bad_response', `the response is unusable: ${error.message}`, {}, error)
 
-/** Notifications, requests and unparsable messages that one turn of the event loop handles; the rest waits for the next turn. */
+/** Limit of notifications, requests and unparsable messages per turn of the event loop. The rest is read in the next turn. */
 const MAX_UNSOLICITED = 64
-/** Responses with never-issued ids within a minute that close the connection (T-19). */
+/** This many responses with ids that were never issued, within a minute, close the connection (T-19). */
 const MAX_FORGED = 10
 
-/** Where the ids of requests come from. */
+/** The counter of request ids, which connections may share. */
 export interface RequestIds {
   /** The id of the next request. */
   next: number
@@ -136,15 +136,15 @@ export class Connection implements Sweepable, ChannelEvents {
   readonly #paused: PausedSources
   /** Unsolicited messages of this turn of the event loop. */
   #unsolicited = 0
-  /** Sources that are not read until the next turn, by the request on whose stream they are. */
+  /** Streams that are not read until the next turn, by the id of their request (`undefined`: the shared stream); with what resumes them. */
   #held = new Map<number | undefined, () => void>()
   readonly #ids: RequestIds
   #ended: Failure | undefined
-  /** Called after each request that has ended, while that is waited for. */
+  /** Called after each request that has ended, while `drained` waits. */
   #onTaken: (() => void) | undefined
   #forged: number[] = []
 
-  /** `ids`: those that it has in common with other connections; `undefined`: its own, from 1. */
+  /** `ids`: a counter shared with other connections; absent: a counter of its own, from 1. */
   constructor(channel: Channel, sweeper: Sweeper, ids: RequestIds = { next: 1 }) {
     this.channel = channel
     this.#ids = ids
@@ -152,7 +152,7 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#paused = new PausedSources(sweeper)
   }
 
-  /** Sets the receiver of requests and notifications of the server. */
+  /** Sets the receiver of the server's requests and notifications. */
   serve(events: ConnectionEvents): void {
     this.#events = events
   }
@@ -166,39 +166,39 @@ export class Connection implements Sweepable, ChannelEvents {
     return this.#pending.size
   }
 
-  /** The calls of hosts that are under way here, oldest first. */
+  /** Calls of hosts that are pending on this connection, oldest first. */
   calls(): Call[] {
     const oldestFirst = this.#pending.values().sort((a, b) => a.id - b.id)
     return oldestFirst.flatMap(({ request: { call } }) => (call === undefined ? [] : [call]))
   }
 
-  /** Whether no pending request can be the reason of a server's question; on a shared stream one of our own requests can be. */
+  /** Whether no pending request can have caused a request of the server. On a pipe, requests of the gateway itself can. */
   get isQuiet(): boolean {
     if (this.channel.kind === 'pipe') return this.#pending.size === 0
     for (const { request } of this.#pending.values()) if (request.call !== undefined) return false
     return true
   }
 
-  /** The call under way here, if there is exactly one: messages without attribution can only belong to it. */
+  /** The pending call, if there is exactly one: messages without attribution can only belong to it. */
   onlyCall(): Call | undefined {
     const calls = this.calls()
     return calls.length === 1 ? calls[0] : undefined
   }
 
-  /** Resolves once no call of a host is under way here. */
+  /** Resolves once no call of a host is pending. */
   async drained(): Promise<void> {
     while (this.calls().length > 0) await new Promise<void>((resolve) => (this.#onTaken = resolve))
     this.#onTaken = undefined
   }
 
-  /** Sends a request. Rejects with `Failure`, or with what its `read` throws. */
+  /** Sends a request. Resolves with what its `read` returns; rejects with a `Failure`, or with what `read` throws. */
   request<T>(request: Request<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const { signal } = request
       if (this.#ended !== undefined) return reject(notSent(this.#ended))
       if (signal?.aborted) return reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
       const id = this.#ids.next++
-      // Cast: `read` of the request makes the value.
+      // Cast: the value is returned by `read` of this request.
       const pending = new Pending(id, request, this.#sweeper.nowMs, resolve as (answer: unknown) => void, reject, this.#cancelled)
       signal?.addEventListener('abort', pending)
       if (this.#pending.size === 0) this.#sweeper.watch(this)
@@ -213,22 +213,22 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   notify(method: string, params?: Parts): void {
-    this.#tell(notificationMessage(method, params))
+    this.#send(notificationMessage(method, params))
   }
 
   respond(id: Id, result: Parts): void {
-    this.#tell(resultMessage(id, result))
+    this.#send(resultMessage(id, result), true)
   }
 
   refuse(id: Id, code: number, message: string): void {
-    this.#tell(errorMessage(id, errorObject(code, message)))
+    this.#send(errorMessage(id, errorObject(code, message)), true)
   }
 
   respondError(id: Id, error: Parts): void {
-    this.#tell(errorMessage(id, error))
+    this.#send(errorMessage(id, error), true)
   }
 
-  /** Stops the idle clock of the request that carries `call` until the returned function is called. */
+  /** Suspends the idle time-out of the request that carries `call`, until the returned function is called. */
   pause(call: Call): () => void {
     for (const pending of this.#pending.values()) {
       if (pending.request.call !== call) continue
@@ -241,13 +241,13 @@ export class Connection implements Sweepable, ChannelEvents {
     return () => undefined
   }
 
-  /** Progress keeps coming under the id of an answered request, until the returned function is called. */
+  /** Passes on progress under the id of an answered request (a task), until the returned function is called. */
   outlive(id: number, progress: (message: Envelope) => void): () => void {
     this.#outliving.set(id, progress)
     return () => this.#outliving.delete(id)
   }
 
-  /** An unexpected error in one message affects that message only: the connection and other requests continue (B271, F-31). */
+  /** An unexpected error while a message is handled affects that message only (B271, F-31). */
   receive(message: Envelope, during?: number): void {
     try {
       this.#receive(message, during)
@@ -266,10 +266,10 @@ export class Connection implements Sweepable, ChannelEvents {
     if (message.kind === 'request') return this.#events.request(message, call, on !== undefined)
     if (message.method !== 'notifications/progress') this.#events.notification(message, call)
     else this.#progress(message)
-    this.#ease(during, call)
+    this.#applyBackpressure(during, call)
   }
 
-  /** Limits unsolicited messages to a share of each turn of the event loop; the rest is read later (B256). */
+  /** Counts an unsolicited message. At the limit per turn of the event loop, its source is paused until the next turn (B256). */
   #count(during: number | undefined): void {
     if (this.#unsolicited++ === 0) setImmediate(this.#onTurnOver)
     if (this.#unsolicited < MAX_UNSOLICITED || this.#held.has(during) || this.#paused.has(during)) return
@@ -284,14 +284,14 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#held = new Map()
     for (const [during, resume] of held) {
       if (this.#paused.has(during)) continue
-      // While the loop is late, the peers that cause it wait for the next sweep, before any host is refused (F-30).
+      // While the loop is late, the servers that cause it wait for the next sweep, so that no host has to be refused (F-30).
       if (this.#sweeper.isLate) this.#paused.add(during, { resume, isStalled: () => false })
       else resume()
     }
   }
 
-  /** Applies backpressure: pauses a source whose messages can only reach a host that does not read (F-21). */
-  #ease(during: number | undefined, call: Call | undefined): void {
+  /** Pauses a source whose messages can only go to a host that does not read (F-21). */
+  #applyBackpressure(during: number | undefined, call: Call | undefined): void {
     const isStalled = (): boolean =>
       during === undefined ? this.#events.isHostStalled?.(this) === true : call?.responseChannel?.flow?.isStalled === true
     if (this.#paused.has(during) || !isStalled()) return
@@ -327,11 +327,11 @@ export class Connection implements Sweepable, ChannelEvents {
     pending?.reject(new Failure('cancelled', 'cancelled by the host'))
   }
 
-  /** Sends a message that needs no response. A failure to send it is only reported. */
-  #tell(parts: Parts): void {
+  /** Sends a message that gets no response. If that fails, the failure is only reported. */
+  #send(parts: Parts, isAnswer = false): void {
     if (this.#ended !== undefined) return
     try {
-      this.channel.send({ parts })
+      this.channel.send({ parts, isAnswer })
     } catch (error) {
       this.#events.violation('a message could not be sent', String(error))
     }
@@ -384,6 +384,6 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 }
 
-/** Nothing was written, so nothing was executed. */
+/** The same failure for a request of which nothing was written: the server did not execute it. */
 const notSent = (failure: Failure): Failure =>
   new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no', retryable: true }, failure)

@@ -1,14 +1,14 @@
 /**
- * Counts how often each limit was reached, for `ps --json` and the admin status. Calls within their limits do not use it. A limit
- * that is reached is logged, at most once a minute each.
+ * Counts how often each limit was reached, for `ps --json` and the admin status, and logs each limit at most once a minute. Calls
+ * within their limits do not use it.
  */
 import { Throttle } from '../time/throttle.ts'
 
-/** One option, and how often its limit was reached since the start. */
+/** How often the limit of one option was reached since the start. */
 export interface LimitCount {
-  /** Its path in the configuration; `limits.…` and `timeouts.…` of a server are below its key, or in `defaults`. */
+  /** Path in the configuration. `limits.…` and `timeouts.…` of a server are below its key or in `defaults`. */
   readonly option: string
-  /** Key of the server at which it was reached. */
+  /** Key of the server at which the limit was reached. */
   readonly server: string | undefined
   readonly count: number
 }
@@ -19,13 +19,13 @@ interface Counted {
   count: number
 }
 
-const TELL_EVERY_MS = 60_000
+const LOG_EVERY_MS = 60_000
 
 export class LimitCounts {
   readonly #log: { warn(facts: object, message: string): void }
-  /** By server (empty: none), then by option. Some limits are reached with every call, so no key is made of both. */
+  /** By server (empty: none), then by option. A joined key would be built for every call that reaches a limit. */
   readonly #counted = new Map<string, Map<string, Counted>>()
-  readonly #throttle = new Throttle(TELL_EVERY_MS)
+  readonly #throttle = new Throttle(LOG_EVERY_MS)
 
   constructor(log: { warn(facts: object, message: string): void }) {
     this.#log = log
@@ -37,14 +37,14 @@ export class LimitCounts {
       .map(({ option, server, count }) => ({ option, server, count }))
   }
 
-  /** The limit was reached, and a message or a peer was refused, cut off or dropped. */
+  /** Counts and logs that a limit was reached, so that a message or a connection was refused, cut off or dropped. */
   readonly hit = (option: string, server?: string): void => {
     const { count } = this.#count(option, server)
     if (this.#throttle.due(`${server ?? ''} ${option}`) === undefined) return
     this.#log.warn({ ...(server !== undefined && { server }), count }, `${option} reached`)
   }
 
-  /** As `hit`, for limits that are reached in normal operation. */
+  /** As `hit`, without a log line, for limits that are reached in normal operation. */
   readonly passed = (option: string, server?: string): void => void this.#count(option, server)
 
   #count(option: string, server: string | undefined): Counted {

@@ -1,19 +1,19 @@
-/** A rate limit: a token bucket with the tokens of one period, refilled evenly, on a monotonic clock. */
+/** A rate limit as a token bucket. It holds at most the tokens of one period and refills evenly, on a monotonic clock. */
 
 export interface Rate {
   readonly amount: number
   readonly periodMs: number
-  /** As it was written: `20/s`. */
+  /** As written in the configuration: `20/s`. */
   readonly text: string
 }
 
-/** Tolerance for rounding errors in sums of fractions. */
+/** Tolerance for rounding errors of sums of fractions. */
 const ROUNDING_MS = 0.001
 
 export class TokenBucket {
   readonly #perTokenMs: number
   readonly #periodMs: number
-  /** Time at which the bucket will be full; it determines the token count at any time. */
+  /** The time at which the bucket is full again. The token count at any time follows from it. */
   #fullAtMs = -Infinity
 
   constructor({ amount, periodMs }: Rate) {
@@ -21,18 +21,18 @@ export class TokenBucket {
     this.#periodMs = periodMs
   }
 
-  /** Time until the bucket holds a token; 0: it holds one now. Times are monotonic, in milliseconds. */
+  /** Milliseconds until the bucket holds a token; 0: it holds one now. `nowMs`: monotonic. */
   waitMs(nowMs: number): number {
     const missingMs = this.#fullAtMs - nowMs + this.#perTokenMs - this.#periodMs
     return missingMs > ROUNDING_MS ? missingMs : 0
   }
 
-  /** `count` may exceed what the bucket holds, of tokens taken elsewhere: the rest is missing until it is refilled. */
+  /** Takes `count` tokens. Other replicas may have taken more than the bucket holds: the deficit is refilled first. */
   take(nowMs: number, count = 1): void {
     this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + this.#perTokenMs * count
   }
 
-  /** Full, like a new bucket. */
+  /** Whether the bucket is as full as a new one. */
   isFull(nowMs: number): boolean {
     return this.#fullAtMs <= nowMs
   }

@@ -1,11 +1,11 @@
 /**
- * The one timer for deadlines. Objects with a deadline are registered while they have one, and swept ten times a second on the
- * monotonic clock. A gap of the loop (a suspended machine) does not count as time (F-27).
+ * The one timer for deadlines. It calls every registered object ten times a second, with a monotonic time. The time during which the
+ * process did not run (a suspended machine) is not counted (F-27).
  */
 import { Throttle } from '../time/throttle.ts'
 
 export interface Sweepable {
-  /** `nowMs` is monotonic and does not count the time the process was stopped. */
+  /** `nowMs`: monotonic milliseconds, without the time during which the process was stopped. */
   sweep(nowMs: number): void
 }
 
@@ -15,7 +15,7 @@ export interface SweeperOptions {
   readonly clock?: () => number
 }
 
-/** Half of the default of `listen.limits.loop_lag`: peers that cause the lag are slowed down before hosts are refused. */
+/** Half of the default of `listen.limits.loop_lag`: servers that cause the lag are slowed down before hosts are refused. */
 const LATE_MS = 100
 const REPORT_EVERY_MS = 60_000
 
@@ -30,7 +30,7 @@ export class Sweeper {
   #now: number
   #last: number
 
-  /** `failed`: a task threw, at most once a minute; the others were done. */
+  /** `failed`: called when an object throws, at most once a minute. The other objects are swept all the same. */
   constructor({ failed, periodMs = 100, clock = () => performance.now() }: SweeperOptions = {}) {
     this.#failed = failed
     this.#periodMs = periodMs
@@ -38,13 +38,13 @@ export class Sweeper {
     this.#now = this.#last = clock()
   }
 
-  /** The sweeper's time, in milliseconds; fine enough for deadlines only. */
+  /** The sweeper's time, in milliseconds. Up to one period old, which is exact enough for deadlines. */
   get nowMs(): number {
     if (this.#timer === undefined) this.#advance()
     return this.#now
   }
 
-  /** The event loop was late at the last sweep: deferrable work should wait. */
+  /** Whether the event loop was late at the last sweep. Work that can wait should wait. */
   get isLate(): boolean {
     return this.#isLate
   }
@@ -64,7 +64,7 @@ export class Sweeper {
     this.#timer = undefined
   }
 
-  /** True if the process had been stopped. */
+  /** Returns whether the process had been stopped. */
   #advance(): boolean {
     const clock = this.#clock()
     const gap = clock - this.#last
@@ -76,7 +76,7 @@ export class Sweeper {
   }
 
   #sweep(): void {
-    // After a gap, received and drained data is handled before any deadline is checked.
+    // After a stop, data that has arrived is handled before any deadline is checked.
     if (this.#advance()) return
     for (const item of this.#watched)
       try {
@@ -86,7 +86,7 @@ export class Sweeper {
       }
   }
 
-  /** An error past the timer would end the process (F-29). */
+  /** An error that left the timer's callback would end the process (F-29). */
   #report(error: unknown): void {
     if (this.#reports.due() !== undefined) this.#failed?.(error)
   }

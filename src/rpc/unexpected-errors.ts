@@ -1,7 +1,6 @@
 /**
- * Logs errors that no code expects: an exception of a policy that was plugged in, or a mistake of ours. The caller gets "internal
- * error"; the log has the stack. An error of the same place in the code is logged at most once a minute, with the number of times that
- * it occurred: messages may differ from call to call.
+ * Logs errors that no code expects: a bug, or an exception of a plugged-in layer. The host gets "internal error"; the log gets the
+ * stack. Errors of one place in the code are logged at most once a minute, with their count, since their messages may differ.
  */
 import { Throttle } from '../time/throttle.ts'
 
@@ -16,7 +15,7 @@ export class UnexpectedErrors {
     this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }
 
-  /** `facts`: what was under way, for the log line. */
+  /** `facts`: the affected call or request, for the log line. */
   readonly report = (error: unknown, facts: object, message: string): void => {
     const count = this.#throttle.due(placeOf(error))
     if (count === undefined) return
@@ -25,7 +24,7 @@ export class UnexpectedErrors {
   }
 }
 
-/** Where it was thrown; of what has no stack, its type. */
+/** The stack frames of an error; for any other value, its type. */
 const placeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return typeof error
   const { stack = '', name } = error

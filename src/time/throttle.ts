@@ -1,12 +1,12 @@
-/** For what happens as often as others decide, and is told at most once in a time: log lines above all. Counts what is not told. */
+/** Limits how often a repeated event is reported, mostly in the log. Counts the occurrences between two reports. */
 
-/** Kinds that are remembered. Beyond it all are forgotten, and the next of each is told at once. */
+/** Limit of tracked kinds. At the limit all are dropped, and the next occurrence of each kind is reported at once. */
 const MAX_KINDS = 1_000
 
 interface Kind {
-  /** Occurrences since it was told. */
+  /** Occurrences since the last report. */
   count: number
-  toldMs: number
+  reportedMs: number
 }
 
 export class Throttle {
@@ -14,25 +14,25 @@ export class Throttle {
   readonly #clock: () => number
   readonly #kinds = new Map<string, Kind>()
 
-  /** `clock`: monotonic, in milliseconds. */
+  /** `periodMs`: the shortest time between two reports of one kind. `clock`: monotonic, in milliseconds. */
   constructor(periodMs: number, clock: () => number = () => performance.now()) {
     this.#periodMs = periodMs
     this.#clock = clock
   }
 
-  /** It happened. How often since it was told last, this time included, if it is to be told now; else `undefined`. */
+  /** Counts one occurrence. Returns the occurrences since the last report if a report is due now, else `undefined`. */
   due(kind = ''): number | undefined {
     let known = this.#kinds.get(kind)
     if (known === undefined) {
       if (this.#kinds.size >= MAX_KINDS) this.#kinds.clear()
-      this.#kinds.set(kind, (known = { count: 0, toldMs: -Infinity }))
+      this.#kinds.set(kind, (known = { count: 0, reportedMs: -Infinity }))
     }
     known.count++
     const nowMs = this.#clock()
-    if (nowMs - known.toldMs < this.#periodMs) return undefined
+    if (nowMs - known.reportedMs < this.#periodMs) return undefined
     const { count } = known
     known.count = 0
-    known.toldMs = nowMs
+    known.reportedMs = nowMs
     return count
   }
 }

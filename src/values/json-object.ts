@@ -1,4 +1,4 @@
-/** JSON of others, read without trust: what is an object, and what one of its members is. */
+/** Access to parsed JSON of unknown shape, such as what servers and hosts send. Nothing here throws. */
 
 /** A JSON object whose members are not known. */
 export type UnknownObject = Readonly<Record<string, unknown>>
@@ -25,4 +25,5 @@ export const parseJsonObject = (text: string): UnknownObject | undefined => {
   }
 }
 
+/** Whether the value is a number without a fraction. `Number.isInteger` does not narrow the type. */
 export const isInteger = (value: unknown): value is number => Number.isInteger(value)

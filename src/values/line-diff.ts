@@ -1,9 +1,9 @@
-/** The difference of two texts for a person: removed, added and unchanged lines, by the longest common subsequence. */
+/** Compares two texts line by line, by their longest common subsequence. The output is for people. */
 
-/** From this many lines times lines on, what differs is shown as a whole: all old lines, then all new ones. */
+/** Above this product of the two line counts, nothing is matched: all old lines are listed, then all new ones. */
 const MAX_CELLS = 4_000_000
 
-/** All lines of both: `- ` in front of those of `old` alone, `+ ` of those of `now` alone, two blanks before the others. */
+/** Returns the lines of both texts. Lines only in `old` begin with `- `, lines only in `now` with `+ `, common ones with two blanks. */
 export const compareLines = (old: readonly string[], now: readonly string[]): readonly string[] => {
   let start = 0
   while (start < old.length && start < now.length && old[start] === now[start]) start++
@@ -17,7 +17,7 @@ export const compareLines = (old: readonly string[], now: readonly string[]): re
   ]
 }
 
-/** Unchanged lines farther than `around` lines from a change are left out; `gap` stands for each run of them. */
+/** Replaces each run of unchanged lines that are more than `around` lines away from a change by `gap`. */
 export const foldLines = (lines: readonly string[], around: number, gap: string): readonly string[] => {
   const isNear = (at: number): boolean =>
     lines.slice(Math.max(0, at - around), at + around + 1).some((line) => !line.startsWith('  '))
@@ -28,7 +28,7 @@ const compareMiddle = (old: readonly string[], now: readonly string[]): readonly
   if (old.length * now.length > MAX_CELLS) return [...old.map((line) => `- ${line}`), ...now.map((line) => `+ ${line}`)]
   const width = now.length + 1
   const common = new Uint32Array((old.length + 1) * width)
-  // Cast: there is a cell for each pair of lines, and for the ends.
+  // Cast: the table has a cell for each pair of lines, and one more row and column for the ends.
   const commonAt = (i: number, j: number): number => common[i * width + j]!
   for (let i = old.length - 1; i >= 0; i--)
     for (let j = now.length - 1; j >= 0; j--)

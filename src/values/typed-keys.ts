@@ -1,6 +1,6 @@
 /**
- * `Object.keys` and `Object.entries` with the keys of the type. For objects that are built here and hold nothing but their declared
- * members: TypeScript says `string`, because a value of the type may have others.
+ * `Object.keys` and `Object.entries` that return the declared keys in place of `string`. Only for tables of Trunkline itself: any other
+ * object may have more members than its type declares.
  */
 
 /** The own keys of a table. Cast: it has no others. */

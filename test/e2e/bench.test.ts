@@ -1,5 +1,5 @@
 /**
- * The benchmark in its shortest form: that it works with the yardstick, another's proxy and the gateway, and counts no bad reply. Nothing
+ * The benchmark in its shortest form: that it works with the baseline, another's proxy and the gateway, and counts no bad reply. Nothing
  * here is about speed. What only `--full` measures takes minutes, also with `--quick`, and is tried by hand before a page is written.
  */
 import { execFile } from 'node:child_process'

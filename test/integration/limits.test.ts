@@ -115,7 +115,7 @@ const asksForInput: FakeSpec = fake.of({
 })
 const parked = (more: Partial<typeof DEFAULT_PARKING>): GatewaySetup => ({
   servers: { a: asksForInput },
-  gateway: { parking: { ...DEFAULT_PARKING, siblingsMs: 0, ...more } },
+  gateway: { parking: { ...DEFAULT_PARKING, coalesceMs: 0, ...more } },
 })
 const listing = (more: Partial<FakeSpec>, limits: JsonMap): GatewaySetup => ({
   servers: { a: server({}, more) },
@@ -420,6 +420,26 @@ const DRIVES: Readonly<Record<string, Drive>> = {
       while (!counted('limits.stderr')(gateway)) await new Promise((resolve) => setTimeout(resolve, 20))
       expect(gateway.running.fleet.get('a')?.dialer.stderrTail(1_000).length).toBeLessThan(10)
       return 'limits.stderr'
+    },
+  ),
+  'servers.limits.write_queue': over(
+    {
+      servers: { a: server({}, { kind: 'legacy stdio' }) },
+      options: { a: { limits: { maxWriteQueueBytes: 100_000 } } },
+    },
+    async (host, gateway) => {
+      await answer(host)
+      const child = gateway.fake('a').connections.at(-1)
+      if (child?.pid === undefined) throw new Error('the fake has no process')
+      process.kill(child.pid, 'SIGSTOP')
+      const args = { text: 'x'.repeat(600_000) }
+      // The first one lies in the queue until the process goes on; the second one waits behind it.
+      const first = answer(host, 'tools/call', { ...CALL, arguments: args })
+      const second = answer(host, 'tools/call', { ...CALL, arguments: args })
+      const says = await second
+      process.kill(child.pid, 'SIGCONT')
+      await first
+      return says
     },
   ),
   'servers.limits.max_message': over(

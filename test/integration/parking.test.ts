@@ -39,7 +39,7 @@ const elicits = asking(['elicitation/create', form('Which queue?')])
 const start = (kind: FakeKind, handle: Handle, more: Partial<GatewaySetup> = {}) =>
   startGateway({ servers: { a: fake.of({ kind, tools: ['x', 'y'], on: { 'tools/call': handle } }) }, ...more })
 /** Long enough for questions that a busy machine brings one by one. */
-const patient = { gateway: { parking: { ttlMs: 60_000, maxParked: 9, maxPerPrincipal: 9, siblingsMs: 400 } } }
+const patient = { gateway: { parking: { ttlMs: 60_000, maxParked: 9, maxPerPrincipal: 9, coalesceMs: 400 } } }
 const asked = (result: JsonMap): JsonMap => result['inputRequests'] as JsonMap
 /** The retry that answers. */
 const retry = (result: JsonMap, inputResponses: JsonMap, call: JsonMap = CALL): JsonMap => ({
@@ -159,7 +159,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     for (const answer of [{ action: 'perhaps' }, { action: 'accept', content: 'it' }, {}, 'it'])
       await expect(host.call('tools/call', retry(round, toAll(round, answer as JsonMap)))).rejects.toMatchObject({
         code: -32602,
-        message: expect.stringMatching(/is no answer to elicitation\/create/),
+        message: expect.stringMatching(/is not a valid answer to elicitation\/create/),
       })
     expect(await host.call('tools/call', retry(round, toAll(round, accept('it'))))).toMatchObject(said([accept('it')]))
   })
@@ -198,7 +198,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
         answers.push((await turn.ask('elicitation/create', form('?'))).result)
         return undefined
       },
-      { gateway: { parking: { ttlMs: 100, maxParked: 9, maxPerPrincipal: 9, siblingsMs: 5 } } },
+      { gateway: { parking: { ttlMs: 100, maxParked: 9, maxPerPrincipal: 9, coalesceMs: 5 } } },
     )
     const answers: unknown[] = []
     await using host = await modernHttp.connect(gateway, able)
@@ -432,7 +432,7 @@ test('B065 B087 B089 -32042 becomes a round with one URL question for each entry
 })
 
 test('limits.parked and limits.parked_per_principal: over them the question is refused, not the call', async () => {
-  const parking = { ttlMs: 60_000, maxParked: 1, maxPerPrincipal: 9, siblingsMs: 5 }
+  const parking = { ttlMs: 60_000, maxParked: 1, maxPerPrincipal: 9, coalesceMs: 5 }
   await using gateway = await start(
     'legacy http',
     async (turn) => {

@@ -39,7 +39,7 @@ const namesTheAnswerer = ({ path, direct, through }: Difference): boolean => {
 export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: '2.1',
-    reason: 'The merged endpoint introduces itself: its name, what any of its servers may have, their instructions in sections',
+    reason: 'The merged endpoint has its own name, the capabilities of all servers, and their instructions in sections',
     covers: ({ path, direct, through }, { way, scenario }) =>
       way === 'merged' &&
       scenario === 'connect' &&
@@ -50,15 +50,15 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '1.2',
-    reason: 'Trunkline speaks every revision: a host that looks for the newest finds 2026-07-28, whatever the server speaks',
+    reason:
+      'Trunkline speaks every revision: a host that prefers the newest finds 2026-07-28, whichever revision the server speaks',
     covers: ({ path }, { scenario, isModern }) =>
       scenario === 'connect' &&
       (path === 'result.protocolVersion' || (isModern.through && path.startsWith('result.capabilities'))),
   },
   {
     rule: '1.2',
-    reason:
-      'A host and a server that are each kept to one revision, not to the same: only through Trunkline do they come together',
+    reason: 'Host and server are limited to different revisions: they work together only through Trunkline',
     covers: (_, { scenario, cell, direct, through }) =>
       scenario === 'connect' &&
       (cell.host.option !== undefined || cell.server.option !== undefined) &&
@@ -68,7 +68,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B035',
     reason:
-      'The first handshake does not wait for servers: what takes longer than `timeouts.handshake_budget` to start for the very first time has its instructions in later ones',
+      'The first handshake does not wait for servers: a server whose very first start takes longer than `timeouts.handshake_budget` has its instructions in later handshakes',
     covers: ({ path, through }, { way, scenario, cell }) =>
       way === 'merged' &&
       scenario === 'connect' &&
@@ -78,13 +78,13 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: 'B043',
-    reason: 'What each era puts on all of its results, and the name of what answers',
+    reason: 'Members that each era adds to all results, and the name of the answering program',
     covers: (difference, { isModern }) =>
       namesTheAnswerer(difference) || (isModern.direct !== isModern.through && /(^|\.)resultType$/.test(difference.path)),
   },
   {
     rule: 'B106',
-    reason: 'Legacy revisions have no place for caching hints',
+    reason: 'Legacy revisions have no caching hints',
     covers: ({ path }, { isModern }) => !(isModern.direct && isModern.through) && /(^|\.)(ttlMs|cacheScope)$/.test(path),
   },
   {
@@ -94,13 +94,13 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '3.10',
-    reason: 'Progress has to increase: what mcp-go sends out of order is dropped',
+    reason: 'Progress must increase: progress that mcp-go sends out of order is dropped',
     covers: ({ path }, { scenario, cell }) =>
       scenario === 'call: progress' && cell.server.key === 'go-mcpgo' && path.startsWith('progress'),
   },
   {
     rule: '3.11',
-    reason: 'mcp-go sends log messages beside the answer, and a stream that ends first loses some: now directly, now through',
+    reason: 'mcp-go sends log messages beside the answer, and a stream that ends first loses some, with and without Trunkline',
     covers: ({ path }, { scenario, cell, direct, through }) =>
       scenario === 'call: log messages at a level' &&
       cell.server.key === 'go-mcpgo' &&
@@ -109,21 +109,21 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: 'B285',
-    reason: 'A list is read again once a second at most (`cache.fresh`) where the server announces no change, as FastMCP 4 does',
+    reason: 'A list is read again at most once a second (`cache.fresh`) if the server announces no change, such as FastMCP 4',
     covers: ({ path }, { scenario, cell }) =>
       scenario === 'tools: list_changed' && cell.server.key === 'python-fastmcp4' && /^(during|after|called)/.test(path),
   },
   {
     rule: 'B280',
     reason:
-      'Hosts on SDK 1.1 and 2.0 of Java end a line of an event stream at U+2028, which servers write as it is: what fails directly works through, in a JSON reply',
+      'Hosts on SDK 1.1 and 2.0 of Java end a line of an event stream at U+2028, which servers write unescaped: this fails directly and works through Trunkline, in a JSON reply',
     covers: (_, { cell, direct }) =>
       ['java-1.1', 'java-2.0'].includes(cell.host.key) && text(direct).includes('UnexpectedEndOfInput'),
   },
   {
     rule: 'B107',
     reason:
-      'Hosts on SDK 2.1 of Java say 2024-11-05 over HTTP+SSE, which has neither audio nor links: both come as text, though this SDK could read them',
+      'Hosts on SDK 2.1 of Java use 2024-11-05 over HTTP+SSE, which has neither audio nor links: both arrive as text, although this SDK could read them',
     covers: ({ path }, { cell, scenario }) =>
       cell.host.key === 'java-2.1' &&
       cell.transport === 'sse' &&
@@ -133,13 +133,13 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B281',
     reason:
-      'Hosts on SDK 1.1 and 2.0 of Java know no `retry:` line, with which servers begin a stream: what fails directly works through',
+      'Hosts on SDK 1.1 and 2.0 of Java do not support the `retry:` line with which servers begin a stream: this fails directly and works through Trunkline',
     covers: (_, { cell, scenario, direct }) =>
       ['java-1.1', 'java-2.0'].includes(cell.host.key) && scenario === 'connect' && text(direct).includes('Line: retry:'),
   },
   {
     rule: '7.2',
-    reason: 'The connection of the direct pair broke in the middle of an answer; through Trunkline the answer came',
+    reason: 'The connection of the direct pair broke during an answer; through Trunkline the answer arrived',
     covers: (_, { cell, direct, through }) =>
       cell.host.language === 'java' &&
       (direct as { error?: { kind?: string } }).error?.kind === 'EOFException' &&
@@ -148,7 +148,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B072',
     reason:
-      'A server on the SDK of Go with `KeepAlive` pings over stdio in 2026-07-28, too, which hosts on SDK 2 of TypeScript leave unanswered: it ends directly, and goes on through Trunkline',
+      'A server on the SDK of Go with `KeepAlive` pings over stdio in 2026-07-28, too, and hosts on SDK 2 of TypeScript do not answer: it ends directly, and continues through Trunkline',
     covers: (_, { cell, direct, through }) =>
       cell.server.option === 'KeepAlive' &&
       cell.host.key === 'typescript-2' &&
@@ -165,7 +165,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: '3.7',
     reason:
-      'In 2026-07-28 a resource is watched from the acknowledgement on, for which hosts on the SDK of Go do not wait: the server may be called before it has the subscription',
+      'In 2026-07-28 a resource is watched from the acknowledgement on. Hosts on the SDK of Go do not wait for it: the server may be called before it has the subscription',
     covers: ({ path }, { scenario, cell, isModern }) =>
       scenario === 'resources: subscribe, update, unsubscribe' &&
       path === 'told' &&
@@ -181,7 +181,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B295',
     reason:
-      'Over HTTP+SSE a host is cut off by a restart, of any server, unless it opens its stream again, which SDKs of Python, Go and Java do not',
+      'Over HTTP+SSE a host loses its connection at a restart of any server, unless it opens its stream again. SDKs of Python, Go and Java do not',
     covers: (_, { scenario, cell }) => scenario === 'restart of the gateway' && cell.transport === 'sse',
   },
   {
@@ -191,18 +191,18 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '2.2',
-    reason: 'Log messages name the server they come from',
+    reason: 'Log messages name their server',
     covers: ({ path, direct, through }, { way }) =>
       way === 'merged' && path.endsWith('.logger') && through === `peer/${text(direct)}`,
   },
   {
     rule: '3.11',
-    reason: 'The level of log messages is kept by Trunkline, also for a server that takes none',
+    reason: 'Trunkline applies the level of log messages, also for a server that accepts none',
     covers: ({ path }, { way, scenario }) => way === 'merged' && scenario.includes('log messages') && path.startsWith('level.'),
   },
   {
     rule: '3.11',
-    reason: '2026-07-28 has no `logging/setLevel`: messages come with requests that ask for them',
+    reason: '2026-07-28 has no `logging/setLevel`: messages arrive with requests that ask for them',
     covers: ({ path }, { scenario, isModern }) =>
       isModern.through && scenario.includes('log messages') && (path.startsWith('level.') || path.startsWith('messages')),
   },
@@ -219,13 +219,14 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '3.12',
-    reason: 'A host that declares elicitation without `url` is not asked to visit a page; servers that do not look do ask',
+    reason:
+      'A host that declares elicitation without `url` is not asked to open a page; servers that do not check this ask directly',
     covers: ({ path }, { scenario, cell }) =>
       scenario === 'elicitation: URL' && ['go-mcpgo', 'go-sdk1.0'].includes(cell.host.key) && /^(answer|asked)/.test(path),
   },
   {
     rule: '3.12',
-    reason: '2026-07-28 has no `-32042`: the error of the server stands in `data.original`',
+    reason: '2026-07-28 has no `-32042`: the error of the server is in `data.original`',
     covers: ({ path, direct, through }, { scenario, isModern }) =>
       isModern.through &&
       scenario === 'call: error with code and data' &&
@@ -234,7 +235,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: 'B139',
-    reason: 'In the handshake revisions a request that breaks off is no cancellation; mcp-go sends no other over HTTP',
+    reason: 'In the legacy revisions a closed connection is not a cancellation; mcp-go sends no other cancellation over HTTP',
     covers: ({ path }, { scenario, cell, isModern }) =>
       scenario === 'call: cancelled by the host' &&
       cell.host.key === 'go-mcpgo' &&
@@ -245,7 +246,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: '7.3, B287',
     reason:
-      'A server that refuses a call or a completion with `-32601`: the merged endpoint knows the method, so the server’s error stands in `data.original`',
+      'A server refuses a call or a completion with `-32601`: the merged endpoint has the method, so the server’s error is in `data.original`',
     covers: ({ path }, { way, direct, through }) =>
       way === 'merged' &&
       /(^|\.)error\.(code|message|data)/.test(path) &&
@@ -255,14 +256,14 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: '2.5',
     reason:
-      'supergateway as a stdio server counts requests by itself and relays cancellations with the id that it was given: they are the same only where the host counts alike, as that of TypeScript does',
+      'supergateway as a stdio server numbers requests itself and relays cancellations with the original id: both are equal only if the host numbers in the same way, as that of TypeScript does',
     covers: ({ path }, { scenario, cell }) =>
       scenario === 'call: cancelled by the host' && cell.bridge === 'supergateway (server)' && path.startsWith('seen.'),
   },
   {
     rule: 'B285',
     reason:
-      'supergateway as a stdio server relays no announcement of a list: one is read again once a second at most (`cache.fresh`), and served as it was known while the server starts again',
+      'supergateway as a stdio server relays no list announcements: a list is read again at most once a second (`cache.fresh`), and the known list is served while the server restarts',
     covers: ({ path }, { scenario, cell }) =>
       cell.bridge === 'supergateway (server)' &&
       ((scenario === 'tools: list_changed' && /^(during|after|called)/.test(path)) || scenario === 'default host: tools'),
@@ -270,7 +271,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B285',
     reason:
-      'mcp-proxy relays no announcement of a list: one is read again once a second at most (`cache.fresh`), and served as it was known while the server starts again',
+      'mcp-proxy relays no list announcements: a list is read again at most once a second (`cache.fresh`), and the known list is served while the server restarts',
     covers: ({ path }, { scenario, cell }) =>
       (cell.bridge === 'mcp-proxy (server)' || cell.server.key === 'mcp-proxy-http') &&
       ((scenario === 'tools: list_changed' && /^(during|after|called)/.test(path)) ||
@@ -279,8 +280,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '3.12',
-    reason:
-      'mcp-proxy declares nothing to the server and refuses what it is asked; Trunkline refuses it itself, in words of its own',
+    reason: 'mcp-proxy declares nothing to the server and refuses its requests; Trunkline refuses them itself, with its own text',
     covers: ({ path }, { way, scenario, cell }) =>
       way === 'merged' &&
       cell.bridge === 'mcp-proxy (host)' &&
@@ -290,7 +290,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: 'B287',
     reason:
-      'terraform-mcp-server fails two of its lists at every request: such a list is empty at the merged endpoint, and at the bridge until the server has started',
+      'Two lists of terraform-mcp-server fail at every request: such a list is empty at the merged endpoint, and at the bridge until the server has started',
     covers: (_, { scenario, cell, through }) =>
       cell.server.key === 'terraform-mcp-server' &&
       /^resource(s|Templates): list/.test(scenario) &&
@@ -298,7 +298,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   },
   {
     rule: '3.12',
-    reason: 'For a host that declares nothing Trunkline refuses the question itself, in words of its own',
+    reason: 'If a host declares nothing, Trunkline refuses the question itself, with its own text',
     covers: ({ path }, { scenario }) => /^default host: (elicitation|sampling)$/.test(scenario) && /^(answer|asked)\./.test(path),
   },
 ]

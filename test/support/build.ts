@@ -1,10 +1,16 @@
-/** Before the first test, and before each run of a watched one: builds the program that tests start as a process. */
+/** Before the first test, and before each run of a watched one: builds the programs that tests start as processes. */
+import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { cachedProgram } from '../../scripts/cached-build.ts'
+import { cachedPeers } from './peer-bundle.ts'
 
 const build = async (): Promise<void> => {
+  const [program, peers] = await Promise.all([cachedProgram(), cachedPeers()])
   // Workers are forked after this, with our environment.
-  process.env['TEST_PROGRAM'] = await cachedProgram()
+  process.env['TEST_PROGRAM'] = program
+  process.env['TEST_PEERS'] = peers
+  // Compiled code of every Node that a test starts with our environment: a start from it needs a third less CPU.
+  process.env['NODE_COMPILE_CACHE'] = join(dirname(peers), 'compiled')
 }
 
 export const setup = async (project: TestProject): Promise<void> => {

@@ -8,13 +8,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { Redactor } from '../../src/redactor.ts'
 import { run } from '../../src/cli.ts'
+import { peerProgram } from './peer-program.ts'
 import { PROGRAM } from './program.ts'
 
-const FAKE = fileURLToPath(new URL('./children/fake-server.ts', import.meta.url))
+const FAKE = peerProgram('fake-server')
+const COMPILED = process.env['NODE_COMPILE_CACHE']
 
 export interface Ended {
   readonly code: number | null
@@ -82,6 +83,8 @@ export const commandLine = async (
     HOME: path('home'),
     XDG_RUNTIME_DIR: path('run'),
     XDG_STATE_HOME: path('state'),
+    // Else each folder of a test has compiled code of its own, and the first start in it takes twice the CPU.
+    ...(COMPILED !== undefined && { NODE_COMPILE_CACHE: COMPILED }),
     ...env,
   }
   const serving = new Set<Serving>()

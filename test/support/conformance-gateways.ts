@@ -11,8 +11,11 @@ export interface ConformanceGateway extends GatewayProcess {
   readonly bridge: string
 }
 
-/** Streams from the start, closed early to be polled: so that the suite sees what it can check of them. */
-const POLLED = { stream_after: { legacy: '0s' }, poll_after: '100ms' }
+/**
+ * Streams from the start, closed early to be polled: so that the suite sees what it can check of them. Late enough for the tools that
+ * log in steps, on a machine that does much else, and before the answer of the tool that closes its stream (400 ms).
+ */
+const POLLED = { stream_after: { legacy: '0s' }, poll_after: '300ms' }
 
 const STATE_KEY = '0123456789abcdef'.repeat(4)
 

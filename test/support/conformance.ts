@@ -4,10 +4,20 @@
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import PQueue from 'p-queue'
+import { openConformanceClient } from './conformance-client.ts'
+import { peerProgram } from './peer-program.ts'
+
+/**
+ * The suite waits a fixed time for a notification of a server, and counts one that came later as missing: as many runs at once as there are
+ * cores leave each its processor.
+ */
+const runs = new PQueue({ concurrency: availableParallelism() })
+
+const COMMAND = fileURLToPath(new URL('./children/conformance-command.mjs', import.meta.url))
 
 /** The requirement sets of the suite. */
 export type Revision = '2025-11-25' | '2026-07-28'
@@ -45,7 +55,7 @@ export interface Loss {
  */
 export const runConformance = async (url: string, revision: Revision, scenario?: string): Promise<ScenarioResult[]> => {
   const choice = scenario === undefined ? ['--requirements', revision] : ['--scenario', scenario, '--spec-version', revision]
-  return (await resultsOf(['server', '--url', url, ...choice, '--timeout', '30000'])).results
+  return (await runs.add(() => resultsOf(['server', '--url', url, ...choice, '--timeout', '30000']))).results
 }
 
 /**
@@ -56,7 +66,8 @@ export const runClientConformance = async (
   scenario: string,
   revision?: Revision,
 ): Promise<{ verdict: 'passed' | { said: string }; checks: Check[] }> => {
-  const command = `${process.execPath} ${fileURLToPath(new URL('./conformance-client.ts', import.meta.url))}`
+  await using clients = await openConformanceClient()
+  const command = `${process.execPath} ${COMMAND} ${clients.port}`
   const choice = ['--command', command, '--scenario', scenario, ...(revision === undefined ? [] : ['--spec-version', revision])]
   const { results, said, hasPassed } = await resultsOf(['client', ...choice, '--timeout', '30000'])
   return { verdict: hasPassed ? 'passed' : { said }, checks: results[0]?.checks ?? [] }
@@ -113,10 +124,12 @@ const readScenario = async (output: string, folder: string): Promise<ScenarioRes
 
 /** The suite exits with 1 when something failed; that is a result here, not an error. */
 const runSuite = (args: string[]): Promise<{ said: string; hasPassed: boolean }> => {
-  const suite = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
   return new Promise((resolve) => {
-    execFile(process.execPath, [suite, ...args], { maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) =>
-      resolve({ said: stdout + stderr, hasPassed: error === null }),
+    execFile(
+      process.execPath,
+      [peerProgram('conformance/dist/index'), ...args],
+      { maxBuffer: 64 * 2 ** 20 },
+      (error, stdout, stderr) => resolve({ said: stdout + stderr, hasPassed: error === null }),
     )
   })
 }

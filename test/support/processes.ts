@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { peerProgram } from './peer-program.ts'
 
 /** Something a host can connect to: an HTTP endpoint, or a command that speaks stdio. */
 export type Target = { url: string } | { command: string; args: string[]; env?: Record<string, string> }
@@ -13,15 +13,13 @@ export interface ServerProcess extends AsyncDisposable {
   pid: number
 }
 
-/** Each is a script in this folder. */
+/** A server of the official SDKs. */
 export type ServerName = 'reference-server' | 'sdk1-server'
-
-const script = (name: ServerName) => fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
 
 /** The command that runs a test server over stdio; the host starts it. */
 export const stdioTarget = (name: ServerName, ...args: string[]): Extract<Target, { command: string }> => ({
   command: process.execPath,
-  args: [script(name), 'stdio', ...args],
+  args: [peerProgram(name), 'stdio', ...args],
 })
 
 /**
@@ -29,7 +27,7 @@ export const stdioTarget = (name: ServerName, ...args: string[]): Extract<Target
  * Rejects with what it said on stderr when it ends before.
  */
 export const startServer = async (name: ServerName, ...args: string[]): Promise<ServerProcess> => {
-  const child = spawn(process.execPath, [script(name), ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [peerProgram(name), ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
   const exited = once(child, 'exit')
   const said: string[] = []
   for await (const line of createInterface({ input: child.stderr })) {

@@ -5,7 +5,7 @@ import { fieldsOf } from '../../bench/fields.ts'
 import { SUBJECTS } from '../../bench/subjects.ts'
 
 const fields = fieldsOf(SUBJECTS, () => true, fullCopies)
-const inRole = (wanted: 'counted' | 'yardstick') =>
+const inRole = (wanted: 'counted' | 'baseline') =>
   fields.map(({ subjects, role }) =>
     subjects.flatMap(({ name, between }) =>
       between.filter((pair) => role(name, pair) === wanted).map((pair) => `${name} ${pair.join(' → ')}`),
@@ -17,8 +17,8 @@ test('each pair of each subject counts in one field', () => {
   expect(inRole('counted').flat().sort()).toEqual(all.sort())
 })
 
-test('a yardstick is up in every field, and what is judged has as many processes of it', () => {
-  const [counted, beside] = [inRole('counted'), inRole('yardstick')]
+test('a baseline is up in every field, and what is judged has as many processes of it', () => {
+  const [counted, beside] = [inRole('counted'), inRole('baseline')]
   for (const at of fields.keys()) expect([...counted[at]!, ...beside[at]!].some((name) => /^(raw|lines) /.test(name))).toBe(true)
   const judged = fields.filter(({ subjects, role }) =>
     subjects.some(

@@ -26,6 +26,13 @@ test('makes what is missing above a folder, too, for its owner alone, and takes 
   })
 })
 
+test('is of the mode that is asked for', () => {
+  within((folder) => {
+    makeFolder(join(folder, 'a', 'b'), 0o755)
+    expect(['a', 'a/b'].map((path) => statSync(join(folder, path)).mode & 0o777)).toEqual([0o755, 0o755])
+  })
+})
+
 test('a link to a folder is that folder', () => {
   within((folder) => {
     makeFolder(join(folder, 'real'))
@@ -46,6 +53,15 @@ describe('throws and names the place', () => {
           expect(() => makeFolder(target)).toThrow(
             `the folder ${target} cannot be made: ${path} is no folder, or a link to nothing (EEXIST)`,
           )
+    })
+  })
+
+  test('whose name the system refuses, with its code and cause', () => {
+    within((folder) => {
+      const path = join(folder, 'x'.repeat(300))
+      const expected = { code: 'ENAMETOOLONG', cause: expect.objectContaining({ code: 'ENAMETOOLONG' }) as object }
+      const message = `the folder ${path}/y cannot be made: ${path} is refused by the system (ENAMETOOLONG)`
+      expect(() => makeFolder(join(path, 'y'))).toThrow(expect.objectContaining({ ...expected, message }))
     })
   })
 

@@ -1,29 +1,30 @@
 /**
- * The arguments of one call as the configuration wants them: what the host sent stays as it is, byte for byte, and what is pinned or
- * has a default is spliced in front of it.
+ * The arguments of one call after curation: the sent arguments stay byte for byte; pinned arguments and defaults are inserted in front
+ * of them.
  */
 import { canonical } from '../../wire/message/canonical.ts'
 import { isCaseVariant } from '../../wire/protocol/deciding-keys.ts'
 import { membersAt } from '../../wire/message/members.ts'
 import type { Member } from '../../wire/json/scan.ts'
+import { isPreset } from '../curation.ts'
 import type { ArgumentEdit } from '../curation.ts'
 
 /**
- * `args`: the JSON of the call's `arguments`, if it has any. The same buffer if nothing is to be added. `fault`: what the model can
- * correct. `refused`: a key that equals a decided argument only under case folding, which a server might take for it (B270).
+ * `args`: the JSON of the call's `arguments`, if any. Returns the same buffer if nothing is added. `fault`: an error that the model can
+ * correct. `refused`: a key that differs from a preset argument only in case, which a server might take for it (T-20, B270).
  */
 export const fillArguments = (
   args: Buffer | undefined,
   edits: readonly ArgumentEdit[],
 ): { readonly filled: Buffer | undefined } | { readonly fault: string } | { readonly refused: string } => {
-  // Null is absent, and stays where nothing is added.
+  // Null counts as absent, but stays if nothing is added.
   const isAbsent = args === undefined || args[0] === NULL
   if (!isAbsent && args[0] !== OPEN) return { fault: 'the arguments must be an object' }
   const sent = isAbsent ? [] : membersAt(args, 0)
   let added = ''
   for (const edit of edits) {
     const variant = sent.find(({ key }) => isCaseVariant(key, edit.name))
-    if (variant !== undefined && isDecided(edit))
+    if (variant !== undefined && isPreset(edit))
       return { refused: `the argument ${JSON.stringify(variant.key)} differs from ${nameOf(edit)} only in case` }
     const own = sent.filter(({ key }) => key === edit.name)
     const fault = args === undefined ? undefined : faultOf(args, own, edit)
@@ -37,18 +38,14 @@ export const fillArguments = (
 }
 
 const OPEN = 0x7b
-/** Only `null` begins with it. */
+/** First byte of `null`. */
 const NULL = 0x6e
 
-/** Whether the configuration says what the server gets for it (T-20). */
-const isDecided = ({ value, isHidden, default: given }: ArgumentEdit): boolean =>
-  value !== undefined || isHidden || given !== undefined
-
-/** Of an argument that hosts are not shown nothing is told. */
+/** Without the name of an argument that hosts do not see. */
 const nameOf = ({ name, isHidden }: ArgumentEdit): string =>
   isHidden ? 'one that is set by the configuration' : JSON.stringify(name)
 
-/** What is wrong with what the host sent for an argument, in words for a model; every repetition counts. */
+/** The error in what the host sent for an argument, as text for a model; `own`: all occurrences of the argument. */
 const faultOf = (args: Buffer, own: readonly Member[], { name, value, isHidden }: ArgumentEdit): string | undefined => {
   if (own.length === 0) return undefined
   if (isHidden) return `unknown argument ${JSON.stringify(name)}`

@@ -1,20 +1,21 @@
 /**
- * A tool's definition as the configuration wants it: the server's own bytes, but for the members that were named. Of a schema only
- * the arguments at its root are edited.
+ * A tool's definition after curation: the server's bytes except the configured members. In a schema only the arguments at its root are
+ * edited.
  */
 import { isList } from '../../values/json-object.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
+import { isPreset } from '../curation.ts'
 import type { ArgumentEdit, ToolEdit } from '../curation.ts'
 import { overridden } from './override.ts'
 
-/** The definition under all that `tools.<original>` says. */
+/** The definition with all edits of `tools.<original>`. */
 export const curateDefinition = (raw: Buffer, edit: ToolEdit): Buffer => {
-  const words = { title: edit.title?.text, description: edit.description?.text, annotations: edit.annotations?.hints }
-  const worded = Object.values(words).every((said) => said === undefined) ? raw : overridden(raw, words)
+  const texts = { title: edit.title?.text, description: edit.description?.text, annotations: edit.annotations?.hints }
+  const withTexts = Object.values(texts).every((text) => text === undefined) ? raw : overridden(raw, texts)
   const isLimited = edit.result !== undefined
-  if (edit.args.length === 0 && !isLimited) return worded
-  const definition = Payload.at(worded)
-  // What may be cut, or lie behind a link, promises no shape.
+  if (edit.args.length === 0 && !isLimited) return withTexts
+  const definition = Payload.at(withTexts)
+  // A result that is cut or replaced by a link does not match a schema.
   if (isLimited) definition.delete('outputSchema')
   const schema = definition.object('inputSchema')
   if (schema !== undefined) editArguments(schema, edit.args)
@@ -34,27 +35,22 @@ export const argumentsOf = (raw: Buffer): { readonly all: ReadonlySet<string>; r
 const editArguments = (schema: Payload, args: readonly ArgumentEdit[]): void => {
   const properties = schema.object('properties')
   for (const argument of args) if (properties?.has(argument.name) === true) editArgument(properties, argument)
-  const spared = new Set<unknown>(args.filter(isSpared).map(({ name }) => name))
+  const preset = new Set<unknown>(args.filter(isPreset).map(({ name }) => name))
   const required = schema.value('required')
-  if (!isList(required) || !required.some((name) => spared.has(name))) return
-  const left = required.filter((name) => !spared.has(name))
+  if (!isList(required) || !required.some((name) => preset.has(name))) return
+  const left = required.filter((name) => !preset.has(name))
   if (left.length === 0) schema.delete('required')
   else schema.set('required', JSON.stringify(left))
 }
 
-/** The caller need not send the argument. */
-const isSpared = ({ value, isHidden, default: given }: ArgumentEdit): boolean =>
-  value !== undefined || isHidden || given !== undefined
-
 const editArgument = (properties: Payload, { name, value, isHidden, default: given, description }: ArgumentEdit): void => {
   if (isHidden) return properties.delete(name)
-  const changed = { ...(description !== undefined && { description: JSON.stringify(description) }) }
   const edits = Object.entries({
-    ...changed,
+    ...(description !== undefined && { description: JSON.stringify(description) }),
     ...(value !== undefined && { const: value }),
     ...(given !== undefined && { default: given }),
   })
-  // A schema may also be `true`.
+  // The schema of an argument may be `true`.
   if (properties.object(name) === undefined) properties.set(name, `{${edits.map(([key, json]) => `"${key}":${json}`).join(',')}}`)
   else for (const [key, json] of edits) properties.setIn(name, key, json)
 }

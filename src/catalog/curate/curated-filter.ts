@@ -1,6 +1,4 @@
-/**
- * The one predicate that decides what of a server exists for hosts: lists, calls, reads, completions and subscriptions ask here.
- */
+/** Decides which entries and URIs of a server exist for hosts, for lists, calls, reads, completions and subscriptions. */
 import type { Curation, GlobRule, HintRule, ListFilter, Placed } from '../curation.ts'
 import { matchesGlob } from '../glob.ts'
 import { believed, hintsOf } from '../hints.ts'
@@ -8,13 +6,14 @@ import type { Hints } from '../hints.ts'
 import type { Entry, ListKind } from '../inventory.ts'
 import { plainUri } from '../names/plain-uri.ts'
 
-/** Whether something is shown, and the rule that decided; `undefined`: none had to. */
+/** Whether an entry is shown, and the rule that decided. */
 export interface Decision {
   readonly isShown: boolean
+  /** `undefined`: shown without a rule. */
   readonly by: Placed | undefined
 }
 
-/** A server's entry, as the server said it. */
+/** `entry`: before curation. */
 export const decideEntry = (curation: Curation, kind: ListKind, entry: Entry): Decision => {
   if (kind === 'prompts') return decide(curation.prompts, entry.original)
   if (kind !== 'tools') return decideUri(curation, entry.original)
@@ -27,24 +26,24 @@ export const decideEntry = (curation: Curation, kind: ListKind, entry: Entry): D
 }
 
 /**
- * A URI or template, listed or not. A server may read a spelling as it likes, so a URI is shown only if all are, and never if it climbs;
- * what is denied is denied whatever its case, since file systems differ.
+ * A URI or template, listed or not. A server may treat several spellings as one, so a URI is shown only if its plain spelling is shown
+ * as well, and never if it contains `..`. `deny` ignores case, since some file systems do.
  */
 export const decideUri = ({ resources }: Curation, uri: string): Decision => {
-  const asSaid = decide(resources, uri, '/')
-  if (!asSaid.isShown) return asSaid
+  const literal = decide(resources, uri, '/')
+  if (!literal.isShown) return literal
   const by = resources.allow ?? resources.deny[0]
-  if (by === undefined) return asSaid
+  if (by === undefined) return literal
   const plain = plainUri(uri)
   if (plain === undefined) return { isShown: false, by }
-  return plain === uri ? asSaid : decide(resources, plain, '/')
+  return plain === uri ? literal : decide(resources, plain, '/')
 }
 
-/** Whether the configuration lets hosts know of this URI of the server, listed or not. */
+/** Whether the configuration shows this URI of the server to hosts, listed or not. */
 export const offersUri = ({ curation }: { readonly curation: Curation | undefined }, uri: string): boolean =>
   curation === undefined || decideUri(curation, uri).isShown
 
-/** A name of a tool or prompt, listed or not, by the globs alone. */
+/** A tool or prompt, listed or not, by its name alone. */
 export const decideName = (filter: ListFilter, original: string): Decision => decide(filter, original)
 
 const isAgainst = ({ hint, verdict }: HintRule, hints: Hints): boolean => believed(hint, hints) === (verdict === 'deny')

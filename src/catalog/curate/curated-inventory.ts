@@ -1,10 +1,11 @@
 /**
- * A server's inventory as the configuration wants it: what is hidden is gone, what is renamed or edited says so. Entries that no
- * rule touches stay the very same, and an entry that did not change is edited once.
+ * A server's inventory after curation: without hidden entries, with renamed and edited ones. Entries without a rule stay the same
+ * objects, and an unchanged entry is edited once.
  */
 import type { ParamHeader } from '../../wire/headers/param-headers.ts'
 import { argumentsOf, curateDefinition } from './curated-definition.ts'
 import { decideEntry } from './curated-filter.ts'
+import { isPreset } from '../curation.ts'
 import type { CallRule, Curation, ToolEdit } from '../curation.ts'
 import type { Entry, Finding, Inventory, ListKind } from '../inventory.ts'
 import { perKind } from '../inventory.ts'
@@ -20,12 +21,12 @@ interface Edited {
   readonly entry: Entry
 }
 
-/** Makes and keeps curated inventories; what it keeps is freed with what it was made from. */
+/** Builds and caches curated inventories. Cached objects are freed with their sources. */
 export class Curator {
   readonly #inventories = new WeakMap<Inventory['lists'], Curated>()
   readonly #entries = new WeakMap<Entry, Edited>()
 
-  /** The same inventory where nothing is to be done. Its digest stays that of what the server said. */
+  /** Returns the same inventory without a curation. The digest stays that of the server's own inventory. */
   curate(inventory: Inventory, curation: Curation | undefined): Inventory {
     if (curation === undefined) return inventory
     const { lists, findings } = this.#curated(inventory.lists, curation)
@@ -69,19 +70,19 @@ const editEntry = (entry: Entry, edit: ToolEdit): Entry => {
   }
 }
 
-/** What a call must do; `undefined` where only the wording differs. */
+/** The rule for calls of the tool; `undefined` if only texts are edited. */
 const ruleOf = (
   { paramHeaders }: Entry,
   { args, timeout, result }: ToolEdit,
   isHidden: (header: ParamHeader) => boolean,
 ): CallRule | undefined => {
-  const edits = args.filter((argument) => argument.value !== undefined || argument.isHidden || argument.default !== undefined)
+  const edits = args.filter(isPreset)
   if (edits.length === 0 && timeout === undefined && result === undefined) return undefined
   const hiddenHeaders = paramHeaders.filter(isHidden).map(({ name }) => `mcp-param-${name.toLowerCase()}`)
   return { args: edits, totalMs: timeout?.totalMs, result, paramHeaders, hiddenHeaders }
 }
 
-/** Rules that meet nothing, or cannot do what they say. */
+/** Findings about rules that match nothing or cannot be fulfilled. */
 const findingsOf = (tools: readonly Entry[], { edits }: Curation): Finding[] => {
   const offered = new Map(tools.map((entry) => [entry.original, entry]))
   return [...edits.values()].flatMap((edit) => {

@@ -1,17 +1,17 @@
-/** Why an entry is as hosts see it: every rule of the configuration that shows, hides, renames or edits it, in the order of effect. */
+/** Explains an entry as hosts see it: the rules of the configuration that show, hide, rename or edit it, in the order of effect. */
 import { decideEntry } from './curated-filter.ts'
 import type { ArgumentEdit, Curation, Placed, ToolEdit } from '../curation.ts'
 import type { Entry, ListKind } from '../inventory.ts'
 
 export interface AppliedRule extends Placed {
   readonly effect: 'shows' | 'hides' | 'renames' | 'edits'
-  /** What it does, as one clause. Values are not in it: a pinned argument may be a secret. */
+  /** What the rule does, as one clause, without values: a pinned argument may be a secret. */
   readonly what: string
 }
 
 /**
- * The rules that touch one entry of a server. `entry`: as the server said it (`Downstream.inventory$`), not as the catalog holds
- * it. Empty: it is shown as it came. What hides an entry ends the list.
+ * The rules that apply to one entry of a server. `entry`: before curation (`Downstream.inventory$`). Empty: shown unchanged. A rule that
+ * hides the entry is the last one.
  */
 export const rulesFor = (
   { curation }: { readonly curation: Curation | undefined },
@@ -42,16 +42,14 @@ const describe = (by: Placed, isShown: boolean): string => {
 
 const editsOf = (edit: ToolEdit): AppliedRule[] => {
   const { name, title, description, annotations, args, timeout, rate, result } = edit
-  const edits = (rule: Placed | undefined, what: string): AppliedRule[] =>
-    rule === undefined ? [] : [{ ...at(rule), effect: 'edits', what }]
+  const edits = (rule: Placed | undefined, what: string, effect: AppliedRule['effect'] = 'edits'): AppliedRule[] =>
+    rule === undefined ? [] : [{ ...at(rule), effect, what }]
   return [
-    ...(name === undefined
-      ? []
-      : [{ ...at(name), effect: 'renames' as const, what: `it is called ${JSON.stringify(name.text)}` }]),
+    ...edits(name, `it is called ${JSON.stringify(name?.text)}`, 'renames'),
     ...edits(title, 'another title'),
     ...edits(description, 'another description'),
     ...edits(annotations, `says ${Object.keys(annotations?.hints ?? {}).join(', ')} for it`),
-    ...args.map((argument): AppliedRule => ({ ...at(argument), effect: 'edits', what: describeArgument(argument) })),
+    ...args.flatMap((argument) => edits(argument, describeArgument(argument))),
     ...edits(timeout, `a call takes at most ${(timeout?.totalMs ?? 0) / 1000} s`),
     ...edits(rate, `all callers together may call it ${rate?.rate.text}`),
     ...edits(result, `a result holds at most about ${result?.maxTokens} tokens (${result?.overflow})`),

@@ -1,8 +1,8 @@
-/** A tool's definition with the words of the configuration in place of its own; every other byte stays. */
+/** Replaces texts and hints of a tool's definition by those of the configuration; all other bytes stay. */
 import { join, Payload } from '../../wire/message/payload.ts'
 import type { Hints } from '../hints.ts'
 
-/** What takes the place of the server's own words. */
+/** Absent members stay as the server has them. */
 export interface ToolOverride {
   readonly title?: string | undefined
   readonly description?: string | undefined
@@ -13,7 +13,7 @@ export const overridden = (raw: Buffer, { title, description, annotations = {} }
   const definition = Payload.at(raw)
   if (title !== undefined) {
     definition.set('title', JSON.stringify(title))
-    // Where older hosts read it.
+    // Older hosts read the title there.
     if (definition.object('annotations')?.has('title') === true) definition.setIn('annotations', 'title', JSON.stringify(title))
   }
   if (description !== undefined) definition.set('description', JSON.stringify(description))

@@ -1,6 +1,6 @@
 /**
- * What a definition hides, and what is done about it (T-16). A definition is looked at as a model will read it: its escapes
- * undone. Under `strip` its texts lose what they hide, and every other byte stays.
+ * Finds hidden characters in definitions and applies `hidden_characters` (T-16). A definition is inspected as a model reads it, with its
+ * escapes decoded. `strip` removes the hidden characters and keeps all other bytes.
  */
 import { parseOwnJson } from '../../values/own-json.ts'
 import { findHidden, stripHidden } from '../../wire/protocol/hidden-characters.ts'
@@ -10,10 +10,10 @@ import { digestInventory } from '../digest.ts'
 import { perKind } from '../inventory.ts'
 import type { Entry, Finding, Inventory, LeftOut, ListKind } from '../inventory.ts'
 
-/** `warn`: served as it is, and told. `strip`: served without. `drop`: left out. */
+/** `warn`: served unchanged, with a finding. `strip`: served without the characters. `drop`: left out. */
 export type HiddenPolicy = 'warn' | 'strip' | 'drop'
 
-/** The inventory as the policy wants it; the very same one where nothing hides. */
+/** The inventory after the policy; the same object if it has no hidden characters. */
 export const vetHidden = (inventory: Inventory, hidden: HiddenPolicy): Inventory => {
   const leftOut: LeftOut[] = []
   const findings: Finding[] = []
@@ -36,7 +36,7 @@ export const vetHidden = (inventory: Inventory, hidden: HiddenPolicy): Inventory
   return { ...clean, digest: digestInventory(clean) }
 }
 
-/** An entry with hidden characters, as the policy wants it. Its name is never altered: the server would not know it. */
+/** The entry after the policy. Its name is never altered: the server would not recognise it. */
 const vetEntry = (entry: Entry, kind: ListKind, hidden: HiddenPolicy, findings: Finding[]): Entry | LeftOut => {
   const note = describeHidden(entry.raw)
   if (note === undefined) return entry
@@ -55,7 +55,7 @@ const vetInstructions = (text: string | undefined, hidden: HiddenPolicy, finding
   return hidden === 'warn' ? text : hidden === 'strip' ? stripHidden(text) : undefined
 }
 
-/** What the definition hides, member by member, as words for an operator; `undefined` if nothing. `raw`: one JSON object. */
+/** Text for an operator about hidden characters in each member; `undefined` if there are none. `raw`: one JSON object. */
 export const describeHidden = (raw: Buffer): string | undefined => {
   const isPlain = raw.every(isPlainByte)
   if (isPlain) return undefined
@@ -66,10 +66,10 @@ export const describeHidden = (raw: Buffer): string | undefined => {
 }
 
 /** `description hides 12 tag characters (U+E0049 …)`; the caller must clean `where` before printing it. */
-export const formatHidden = (where: string, { kind, first, count }: Hidden): string =>
+const formatHidden = (where: string, { kind, first, count }: Hidden): string =>
   `${where} hides ${count} ${kind} ${count === 1 ? `character (${first})` : `characters (${first} …)`}`
 
-/** The definition with every text stripped of what it hides. */
+/** The definition without the hidden characters of its texts. */
 export const stripEntry = (raw: Buffer): Buffer =>
   Buffer.from(
     raw.toString('utf8').replace(STRING, (token) => {
@@ -81,13 +81,13 @@ export const stripEntry = (raw: Buffer): Buffer =>
 
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/gs
 
-/** ASCII without controls and without an escape: nothing can be hidden in it. White space between tokens is plain. */
+/** ASCII without control characters and backslash, or white space between tokens. */
 const isPlainByte = (byte: number): boolean =>
   (byte >= 0x20 && byte < 0x7f && byte !== 0x5c) || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 const SHORT_ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
-/** JSON text with its escapes undone, strings and all; what stands between them is left alone. */
+/** JSON text with decoded escapes; everything else stays. */
 const unescaped = (json: string): string =>
   json.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code: string | undefined, letter: string) =>
     code === undefined ? (SHORT_ESCAPES[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16)),

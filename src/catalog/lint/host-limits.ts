@@ -1,45 +1,45 @@
 /**
- * What hosts are known to refuse, drop or shorten, each with the source of the figure and the date it was looked up. Hosts change
- * without notice, so a figure is as good as its date. Documentation and source code weigh more than a user's report.
+ * Limits of hosts: what they refuse, drop or shorten. Each limit has its source and date, since hosts change without notice.
+ * Documentation and source code are better evidence than a user's report.
  */
 
-/** How a limit is known. */
-export type Evidence = 'documented' | 'source' | 'reported'
+/** Source of a limit. */
+type Evidence = 'documented' | 'source' | 'reported'
 
-/** `breaks`: the tool, or all of them, cannot be used. `degrades`: the host shortens, leaves out or chooses badly. */
+/** `breaks`: the tool, or all tools, cannot be used. `degrades`: the host shortens or omits texts or tools. */
 export type Consequence = 'breaks' | 'degrades'
 
 export interface Limit {
   readonly most: number
   readonly consequence: Consequence
-  /** What the host does about it, as one clause. */
+  /** What the host does then, as one clause. */
   readonly effect: string
   readonly evidence: Evidence
-  /** Where it is said, and its date or version. */
+  /** The source, with its date or version. */
   readonly from: string
 }
 
 export interface HostLimits {
-  /** What people call it. */
+  /** Product name. */
   readonly label: string
-  /** What the host puts before a tool's name; `server` is how it calls us. */
+  /** What the host puts before a tool's name. `server`: the name of this gateway in the host's configuration. */
   readonly namePrefix: (server: string) => string
   /** Characters of a name, with that prefix. */
   readonly name: Limit | undefined
-  /** Tools of all its servers together. */
+  /** Tools of all servers of the host together. */
   readonly tools: Limit | undefined
   /** Bytes of one tool's description. */
   readonly description: Limit | undefined
-  /** Bytes of our instructions. */
+  /** Bytes of the gateway's instructions. */
   readonly instructions: Limit | undefined
-  /** What becomes of a name with other characters than letters, digits, `_` and `-`. */
+  /** Consequence of a name with other characters than letters, digits, `_` and `-`. */
   readonly characters: Omit<Limit, 'most'>
 }
 
 const none = () => ''
 const doubled = (server: string) => `mcp__${server}__`
 
-/** By the word that `check --host` takes. */
+/** By the argument of `check --host`. */
 export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
   'claude-desktop': {
     label: 'Claude Desktop',

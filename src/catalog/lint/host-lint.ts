@@ -1,35 +1,35 @@
-/** A list of tools against what hosts can take (`host-limits.ts`): every finding with its remedy. Pure. */
+/** Checks a list of tools against the limits of hosts (`host-limits.ts`): findings with remedies. Pure. */
 import { Payload } from '../../wire/message/payload.ts'
 import { HOST_LIMITS } from './host-limits.ts'
 import type { Consequence, HostLimits, Limit } from './host-limits.ts'
 import type { View } from '../view/view.ts'
 
-/** One thing that a host would not take as it is. */
+/** A limit of a host that is exceeded. */
 export interface HostFinding {
-  /** The word for the host: `claude-desktop`. */
+  /** Key of the host: `claude-desktop`. */
   readonly host: string
-  /** The toolset it holds for; empty for what hosts get that name none. */
+  /** The toolset concerned; empty: hosts without a toolset. */
   readonly toolset: string
-  /** A tool's exposed name; empty where it is about all of them. */
+  /** A tool's exposed name; empty: all tools together. */
   readonly tool: string
   readonly consequence: Consequence
   readonly message: string
   readonly remedy: string
-  /** Where the limit is known from. */
+  /** Source of the limit. */
   readonly from: string
 }
 
-/** What is looked at: a toolset's list, and the instructions that come with it. */
+/** What is checked: the list of a toolset and its instructions. */
 export interface Linted {
   readonly toolset: string
   readonly view: View
   readonly instructions: string | undefined
 }
 
-/** How hosts call us, unless they were told otherwise. */
+/** Default name of this gateway in the configuration of hosts. */
 export const OUR_NAME = 'trunkline'
 
-/** Nothing of a host whose limits are not known. `all`: every toolset there is, so that one that fits can be named. */
+/** Findings for one host; none for an unknown host. `all`: all toolsets, of which a remedy may name one that fits. */
 export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): HostFinding[] => {
   const limits = HOST_LIMITS[host]
   if (limits === undefined) return []
@@ -48,54 +48,42 @@ export const lintHost = (host: string, linted: Linted, all: readonly Linted[]): 
   const { tools } = limits
   if (tools !== undefined && rows.length > tools.most)
     ofAll.push(found(tools, '', `${rows.length} tools > ${tools.most}`, fewerTools(tools.most, linted, all)))
-  const text = Buffer.byteLength(instructions ?? '')
-  if (limits.instructions !== undefined && text > limits.instructions.most)
-    ofAll.push(
-      found(
-        limits.instructions,
-        '',
-        `instructions of ${text} bytes > ${limits.instructions.most}`,
-        'set instructions: false for servers',
-      ),
-    )
-  const ofEach = rows.flatMap(({ exposed, server }, at) => [
-    ...lintName(limits, exposed, server.key).map(([limit, message, remedy]) => found(limit, exposed, message, remedy)),
+  const bytes = Buffer.byteLength(instructions ?? '')
+  const most = limits.instructions?.most ?? Infinity
+  if (limits.instructions !== undefined && bytes > most)
+    ofAll.push(found(limits.instructions, '', `instructions of ${bytes} bytes > ${most}`, 'set instructions: false for servers'))
+  const ofEach = rows.flatMap(({ exposed, server }, at) =>
     // Cast: there is an entry for each row.
-    ...lintDescription(limits, entries[at]!, server.key).map(([limit, message, remedy]) =>
-      found(limit, exposed, message, remedy),
+    [...lintName(limits, exposed, server.key), ...lintDescription(limits, entries[at]!, server.key)].map(
+      ([limit, message, remedy]) => found(limit, exposed, message, remedy),
     ),
-  ])
+  )
   return [...ofAll, ...ofEach]
 }
 
-type Told = readonly [limit: Omit<Limit, 'most'>, message: string, remedy: string]
+type ToolFinding = readonly [limit: Omit<Limit, 'most'>, message: string, remedy: string]
 
-const lintName = ({ namePrefix, name, characters }: HostLimits, exposed: string, server: string): Told[] => {
+const lintName = ({ namePrefix, name, characters }: HostLimits, exposed: string, server: string): ToolFinding[] => {
   const prefix = namePrefix(OUR_NAME)
-  const told: Told[] = []
+  const findings: ToolFinding[] = []
   if (!/^[A-Za-z0-9_-]+$/.test(exposed))
-    told.push([characters, 'other characters than letters, digits, _ and -', 'set naming.prefix: always, or rename it'])
+    findings.push([characters, 'other characters than letters, digits, _ and -', 'set naming.prefix: always, or rename it'])
   const length = prefix.length + exposed.length
   if (name !== undefined && length > name.most) {
     const most = name.most - prefix.length
     const remedy = most >= 16 ? `set naming.max_length: ${most}, or rename it under servers.${server}.tools` : 'rename it'
-    told.push([name, `a name of ${length} characters${prefix && ` with "${prefix}"`} > ${name.most}`, remedy])
+    findings.push([name, `a name of ${length} characters${prefix && ` with "${prefix}"`} > ${name.most}`, remedy])
   }
-  return told
+  return findings
 }
 
-const lintDescription = ({ description }: HostLimits, entry: Buffer, server: string): Told[] => {
+const lintDescription = ({ description }: HostLimits, entry: Buffer, server: string): ToolFinding[] => {
   if (description === undefined || entry.length <= description.most) return []
   const definition = Payload.at(entry)
   const bytes = Buffer.byteLength(definition.text('description') ?? '')
   if (bytes <= description.most) return []
-  return [
-    [
-      description,
-      `a description of ${bytes} bytes > ${description.most}`,
-      `give ${definition.text('name')} another one under servers.${server}.tools`,
-    ],
-  ]
+  const remedy = `give ${definition.text('name')} another one under servers.${server}.tools`
+  return [[description, `a description of ${bytes} bytes > ${description.most}`, remedy]]
 }
 
 const fewerTools = (most: number, { toolset }: Linted, all: readonly Linted[]): string => {

@@ -1,23 +1,23 @@
-/** What is odd about toolsets, once it is known what servers have: patterns that match nothing, budgets that do not hold. */
+/** Findings about toolsets: globs that match nothing, budgets that are exceeded. */
 import type { Exposed } from '../catalog.ts'
 import { matchesGlob } from '../glob.ts'
 import type { Toolsets } from '../view/toolsets.ts'
 import type { ToolsetOptions } from '../view/toolset.ts'
 import type { View } from '../view/view.ts'
 
-/** One toolset as an operator sees it. */
+/** Summary of one toolset for operators. */
 export interface ToolsetSummary {
   readonly name: string
   readonly tools: number
   /** Estimated. */
   readonly tokens: number
-  /** Hosts search its tools in place of reading them all. */
+  /** Hosts search its tools instead of listing all of them. */
   readonly isSearched: boolean
   /** Sentences with places. */
   readonly findings: readonly string[]
 }
 
-/** In the order of the configuration. `viewOf`: what a toolset shows; `whole`: everything; `listing`: the command that lists it. */
+/** Summaries in configuration order. `whole`: the view without a toolset. `listing`: the command that lists all names. */
 export const summarise = (
   toolsets: Toolsets,
   whole: View,
@@ -27,7 +27,7 @@ export const summarise = (
   toolsets.all.map((options) => {
     const view = viewOf(options.name)
     const { naming, sources } = whole.catalog
-    // While nothing is known of a server that it may be about, or of any at all, nothing is odd.
+    // No findings while the inventory of a server that the toolset may contain is unknown.
     const isKnown =
       sources.length > 0 &&
       sources.every(({ server, inventory }) => inventory !== undefined || view.toolset?.mayHold(server, naming) === false)
@@ -45,19 +45,10 @@ const findingsOf = (options: ToolsetOptions, whole: View, view: View, listing: s
     [...new Set(globs)]
       .filter((glob) => !rows.some(({ exposed }) => matchesGlob(glob, exposed)))
       .map((glob) => `says ${member}: ${glob}, and ${what} matches`)
+  const globsOf = (member: 'tools' | 'prompts'): string[] => choices.flatMap((choice) => choice[member] ?? [])
   const found = [
-    ...unmatched(
-      'tools',
-      choices.flatMap((choice) => choice.tools ?? []),
-      tools,
-      'no tool',
-    ),
-    ...unmatched(
-      'prompts',
-      choices.flatMap((choice) => choice.prompts ?? []),
-      prompts,
-      'no prompt',
-    ),
+    ...unmatched('tools', globsOf('tools'), tools, 'no tool'),
+    ...unmatched('prompts', globsOf('prompts'), prompts, 'no prompt'),
     ...unmatched('always', always, shown, 'no tool of it'),
     ...unmatched('confirm', confirm, shown, 'no tool of it'),
     ...unmatched('override', Object.keys(override), shown, 'no tool of it'),

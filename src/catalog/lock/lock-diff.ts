@@ -1,19 +1,19 @@
-/** Two definitions compared by their lines, as they stand in a lock file: what a person reads of a change. */
+/** Compares two definitions by the lines of their lock-file form, for display. */
 import { compareLines, foldLines } from '../../values/line-diff.ts'
 import { membersAt } from '../../wire/message/members.ts'
 import type { Locked } from './lock.ts'
 import { printDefinition } from './lock-text.ts'
 
-/** Lines around a change that are shown, too. */
+/** Unchanged lines shown around a change. */
 const CONTEXT = 2
 
-/** `- ` what was, `+ ` what is, `  ` what stands beside it, `  …` what is left out between. */
+/** Lines that begin with `- ` (old), `+ ` (new) or `  ` (unchanged); `  …` stands for omitted lines. */
 export const diffDefinitions = (from: Pick<Locked, 'definition'>, to: Pick<Locked, 'definition'>): readonly string[] => {
   const linesOf = ({ definition }: Pick<Locked, 'definition'>): string[] => printDefinition(definition).split('\n')
   return foldLines(compareLines(linesOf(from), linesOf(to)), CONTEXT, '  …')
 }
 
-/** Names of the members that differ, for one line: `description, inputSchema`; `text` for instructions. */
+/** Names of the members that differ (`description`, `inputSchema`); `text` for instructions. */
 export const changedMembers = (from: Pick<Locked, 'definition'>, to: Pick<Locked, 'definition'>): readonly string[] => {
   const membersOf = ({ definition }: Pick<Locked, 'definition'>): Map<string, string> => {
     const bytes = Buffer.from(definition)

@@ -1,6 +1,6 @@
 /**
- * A lock file read back, as strictly as it was written: whatever a person, a merge or another program made of it is refused with
- * its place. A definition keeps the digits of its numbers; its digest must be its own.
+ * Reads a lock file strictly: any change by a person, a merge or another program is refused with its place. Numbers keep their digits;
+ * each definition must match its digest.
  */
 import { canonical } from '../../wire/message/canonical.ts'
 import { membersAt } from '../../wire/message/members.ts'
@@ -14,7 +14,7 @@ import type { Locked, LockKind, ServerLock } from './lock.ts'
 import { LOCK_VERSION } from './lock-text.ts'
 import { NAME_FIELD } from '../view/ready-entry.ts'
 
-/** Why a lock file is refused, and where. */
+/** The reason why a lock file is refused, with its place. */
 export class LockError extends Error {
   readonly line: number
   readonly column: number
@@ -90,17 +90,17 @@ const isNamed = (raw: Buffer, kind: LockKind, name: string): boolean => {
   return field !== undefined && stringAt(raw, field) === name
 }
 
-/** Whether a line goes on in the next one: the backslash at its end is not itself escaped. */
+/** Whether a line continues in the next one: it ends with an unescaped backslash. */
 const endsOpen = (line: string): boolean => {
   let at = line.length
   while (line[at - 1] === '\\') at--
   return (line.length - at) % 2 === 1
 }
 
-/** The text as JSON, and the way from its offsets to lines of the file. */
+/** The file as JSON, with a mapping from offsets to lines of the file. */
 class Reader {
   readonly bytes: Buffer
-  /** Offsets at which a line of the file was joined to the one before. */
+  /** Offsets at which a line of the file was joined to the line before it. */
   readonly #joints: readonly number[]
 
   constructor(text: string) {
@@ -124,7 +124,7 @@ class Reader {
     this.#joints = joints
   }
 
-  /** The one value of the file. */
+  /** The value of the whole file. */
   whole(): Span {
     const scanner = new Scanner(this.bytes)
     try {
@@ -137,7 +137,7 @@ class Reader {
     throw this.error('is no lock file: something stands behind its end', '', { start: scanner.position, end: scanner.position })
   }
 
-  /** The members of an object, each named once. */
+  /** The members of an object; throws `LockError` for a repeated key. */
   members(span: Span, path: string): Member[] {
     if (this.bytes[span.start] !== 0x7b) throw this.error('expected a mapping', path, span)
     const found = membersAt(this.bytes, span.start)
@@ -151,9 +151,9 @@ class Reader {
   }
 
   only(members: readonly Member[], known: readonly string[], path: string): void {
-    const stranger = members.find(({ key }) => !known.includes(key))
-    if (stranger !== undefined)
-      throw this.error(`unknown key ${JSON.stringify(stranger.key)}`, path, { start: stranger.keyStart, end: stranger.end })
+    const unknown = members.find(({ key }) => !known.includes(key))
+    if (unknown !== undefined)
+      throw this.error(`unknown key ${JSON.stringify(unknown.key)}`, path, { start: unknown.keyStart, end: unknown.end })
   }
 
   text({ start, end }: Span): string {

@@ -1,7 +1,7 @@
 /**
- * A lock as text for git: JSON in one spelling, keys sorted, one member per line, so that a change is a line. The surprise: a text
- * of several lines is broken where its lines end, as YAML allows in double quotes (`\` before the break), so the file is YAML and,
- * without its comments and these breaks, JSON. Numbers keep their digits; characters that hide are written as escapes.
+ * Formats a lock for git: JSON in one spelling, keys sorted, one member per line, so that a change is one line. A text of several lines
+ * is broken at its line feeds, as YAML allows in double quotes (`\` before the break): the file is YAML and, without comments and
+ * these breaks, JSON. Numbers keep their digits; hidden characters are written as escapes.
  */
 import { elementsAt, membersAt } from '../../wire/message/members.ts'
 import { escapeHidden } from '../../wire/protocol/hidden-characters.ts'
@@ -29,7 +29,7 @@ export const printLock = (servers: readonly ServerLock[]): string => {
   return `${HEADER.join('\n')}\n${body}\n`
 }
 
-/** One definition as it stands in a lock file, its first line not indented. `definition`: JSON text. */
+/** One definition in the form of a lock file; the first line is not indented. `definition`: JSON text. */
 export const printDefinition = (definition: string, indent = ''): string => {
   const bytes = Buffer.from(definition)
   return printValue(bytes, new Scanner(bytes).skip(), indent)
@@ -65,7 +65,7 @@ const printValue = (bytes: Buffer, span: Span, indent: string): string => {
     return block(elements, indent, '[]')
   }
   if (first !== 0x7b) return bytes.toString('latin1', span.start, span.end)
-  // The sort is stable: repeated keys keep their order, because that decides which one counts.
+  // The sort is stable: repeated keys keep their order, since the last one counts.
   const members = membersAt(bytes, span.start).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   return block(
     members.map((member) => `${inner}${printText(member.key, '')}: ${printValue(bytes, member, inner)}`),
@@ -73,7 +73,7 @@ const printValue = (bytes: Buffer, span: Span, indent: string): string => {
   )
 }
 
-/** One JSON string, broken behind each of its line feeds where an indent is given. A blank that begins a line is escaped. */
+/** One JSON string; with an indent, broken after each of its line feeds. A blank at the beginning of a line is escaped. */
 const printText = (text: string, indent: string): string => {
   const token = escapeHidden(JSON.stringify(text))
   if (indent === '') return token

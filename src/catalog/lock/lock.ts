@@ -1,6 +1,6 @@
 /**
- * What servers may offer: definitions as they were approved, each with its digest. Plain data, whether it comes from a lock file
- * in git or from what was seen first. Digests are of a server's own definitions, before anything of ours (DECISIONS 5).
+ * Approved definitions of servers, each with its digest: from a lock file in git, or as first seen. Plain data. Digests are taken of the
+ * server's own definitions, before any edit (DECISIONS 5).
  */
 import { canonical } from '../../wire/message/canonical.ts'
 import { compareNames } from '../merge.ts'
@@ -9,23 +9,23 @@ import { LIST_KINDS } from '../inventory.ts'
 import type { Inventory, ListKind } from '../inventory.ts'
 
 /**
- * `allow`: served as it is now. `warn`: the same, and told. `hold`: the definition that is pinned stays listed until the new one is
- * approved. `quarantine`: not listed and not callable until approved.
+ * `allow`: the changed definition is served. `warn`: the same, with a finding. `hold`: the pinned definition stays listed until the new
+ * one is approved. `quarantine`: not listed and not callable until approved.
  */
 export type OnChange = 'allow' | 'warn' | 'hold' | 'quarantine'
 
 export type LockKind = 'instructions' | ListKind
-/** In the order in which a lock file has them. */
+/** In the order of a lock file. */
 export const LOCK_KINDS: readonly LockKind[] = ['instructions', 'tools', 'prompts', 'resources', 'templates']
 
-/** One definition as it was approved. */
+/** One approved definition. */
 export interface Locked {
   readonly kind: LockKind
   /** Original name, URI or template; empty for the instructions. */
   readonly name: string
   /** SHA-256 of the canonical text, in hexadecimal. */
   readonly digest: string
-  /** Canonical JSON text: an object; of the instructions a string. Empty where only the digest was kept. */
+  /** Canonical JSON text: an object, or a string for instructions. Empty if only the digest is stored. */
   readonly definition: string
 }
 
@@ -33,27 +33,27 @@ export interface Locked {
 export interface ServerLock {
   readonly key: string
   readonly entries: readonly Locked[]
-  /** What hosts that run MCP Apps are listed otherwise, or alone. */
+  /** Definitions that differ for hosts that run MCP Apps, or that only these see. */
   readonly apps: readonly Locked[]
 }
 
-/** One definition that is not as it was approved. */
+/** A definition that differs from the approved one. */
 export interface LockChange {
   readonly kind: LockKind
   readonly name: string
   /** `undefined`: it is not locked. */
   readonly from: Locked | undefined
-  /** `undefined`: it is not offered any more. */
+  /** `undefined`: no longer offered. */
   readonly to: Locked | undefined
 }
 
-/** Everything a server offers, as it would be locked. `offered`: as it came, before any policy. */
+/** The lock entries for everything a server offers, before any policy. */
 export const lockedOf = ({ instructions, lists }: Pick<Inventory, 'instructions' | 'lists'>): Locked[] => [
   ...(instructions === undefined ? [] : [locked('instructions', '', Buffer.from(JSON.stringify(instructions)))]),
   ...LIST_KINDS.flatMap((kind) => lists[kind].map(({ original, raw }) => locked(kind, original, raw))),
 ]
 
-/** The lock of one server; of the lists for apps only what is not the same for everybody. */
+/** The lock of one server; `apps` holds only entries that differ from the common lists. */
 export const lockServer = (key: string, offered: Inventory, forApps: Inventory | undefined): ServerLock => {
   const entries = lockedOf(offered)
   const common = new Set(entries.map(({ kind, digest }) => `${kind} ${digest}`))
@@ -61,7 +61,7 @@ export const lockServer = (key: string, offered: Inventory, forApps: Inventory |
   return { key, entries: inLockOrder(entries), apps: inLockOrder(own) }
 }
 
-/** What differs, by kind and name. */
+/** The differences, sorted by kind and name. */
 export const compareLocked = (before: readonly Locked[], after: readonly Locked[]): LockChange[] => {
   const known = indexLocked(before)
   const offered = indexLocked(after)
@@ -80,7 +80,7 @@ export const lockId = (kind: LockKind, name: string): string => `${kind} ${name}
 export const indexLocked = (entries: readonly Locked[]): ReadonlyMap<string, Locked> =>
   new Map(entries.map((entry) => [lockId(entry.kind, entry.name), entry]))
 
-/** The order of a lock file: kinds as in `LOCK_KINDS`, names by code point, so that differences stand where they belong. */
+/** The order of a lock file: kinds as in `LOCK_KINDS`, names by code point, so that a change moves no other entry. */
 export const inLockOrder = (entries: readonly Locked[]): readonly Locked[] => entries.toSorted(byKindAndName)
 
 interface Named {

@@ -1,6 +1,6 @@
 /**
- * What of an inventory may be served, measured by what is pinned (T-17): a definition that is not as it was approved is served,
- * told, replaced by the approved one or left out. Pure: what is pinned, and what becomes of it, is the affair of `downstream/lists/pins.ts`.
+ * Applies pins to an inventory (T-17): a definition that differs from the approved one is served, reported, replaced by the approved one
+ * or left out. Pure; `downstream/lists/pins.ts` holds the pins.
  */
 import { parseOwnJson } from '../../values/own-json.ts'
 import { lastMember, membersAt } from '../../wire/message/members.ts'
@@ -11,23 +11,23 @@ import type { Entry, Finding, Inventory, LeftOut, ListKind } from '../inventory.
 import { lockedOf } from './lock.ts'
 import type { Locked, LockKind, OnChange } from './lock.ts'
 
-/** One approved definition; without its text it can be compared, and not held. */
+/** One approved definition. Without its text it can be compared, but not served. */
 export interface Pin {
   readonly digest: string
   readonly definition?: string
 }
 
-/** What an inventory is measured by. */
+/** The pins that an inventory is compared with. */
 export interface PinReference {
-  /** What is not pinned is a change, too: true of a lock file, false of what was seen first. */
+  /** An unpinned definition is a change, too: true for a lock file, false for definitions as first seen. */
   readonly isClosed: boolean
-  /** Name of the lock file, for words. */
+  /** Name of the lock file, for messages. */
   readonly file: string | undefined
   covers(kind: LockKind): boolean
   pin(kind: LockKind, name: string): Pin | undefined
 }
 
-/** One definition that is not as it was approved. */
+/** An offered definition that differs from the approved one. */
 export interface Deviation {
   readonly kind: LockKind
   readonly name: string
@@ -36,14 +36,14 @@ export interface Deviation {
 }
 
 export interface Vetted {
-  /** As it may be served; the very same one where nothing deviates. */
+  /** The inventory to serve; the same object without deviations. */
   readonly inventory: Inventory
   readonly deviations: readonly Deviation[]
-  /** Everything that was measured, with its digest. */
+  /** All compared definitions. */
   readonly measured: readonly Locked[]
 }
 
-/** `entryOf` makes an entry of a held definition; one that keeps what it made spares hosts a change. */
+/** `entryOf` builds the entry of a held definition; a caching one avoids changes for hosts. */
 export const vetPinned = (
   offered: Inventory,
   reference: PinReference,
@@ -65,7 +65,6 @@ export const vetPinned = (
   return { inventory: { ...inventory, digest: digestInventory(inventory) }, deviations, measured }
 }
 
-/** What is offered and not as it was approved. */
 const deviationsOf = (measured: readonly Locked[], reference: PinReference): Deviation[] =>
   measured.flatMap((to): Deviation[] => {
     if (!reference.covers(to.kind)) return []
@@ -98,7 +97,7 @@ const replaced = (
   return { lists, instructions: text === undefined ? undefined : parseOwnJson<string>(text) }
 }
 
-/** A held definition as an entry. */
+/** The entry of a held definition. */
 export const heldEntry = (kind: ListKind, original: string, definition: string): Entry => {
   const raw = Buffer.from(definition)
   const schema = kind === 'tools' ? lastMember(membersAt(raw, 0), 'inputSchema') : undefined

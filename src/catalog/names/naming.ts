@@ -1,6 +1,6 @@
 /**
- * Exposed names of tools and prompts (BRIDGING 4.2): `<prefix>__<original>`, shortened with a hash where it is too long or has
- * other characters. A name depends on prefix, original and options alone, never on what else is running.
+ * Exposed names of tools and prompts (BRIDGING 4.2): `<prefix>__<original>`, shortened with a hash if it is too long or has other
+ * characters. A name depends only on prefix, original and options, not on other servers.
  */
 import { createHash } from 'node:crypto'
 
@@ -9,7 +9,7 @@ export interface NamingOptions {
   readonly prefix: 'always' | 'never'
   /** Longest exposed name, in characters: 16 to 128. */
   readonly maxNameLength: number
-  /** Names are the servers' own, whatever the configuration calls them. */
+  /** Original names, without aliases and configured names. */
   readonly originals?: boolean
 }
 
@@ -24,8 +24,8 @@ const LONG_HASH = 16
 const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
- * The exposed name of each original of one server, by original. Two shortened names that meet, or one that meets a name which
- * was short enough, take a longer hash; an alias wins over every rule. `renamed`: what stands for an original in its name.
+ * The exposed name of each original of one server, by original. A shortened name that equals another name gets a longer hash; an alias
+ * overrides every rule. `renamed`: configured names by original, used in place of the original.
  */
 export const exposeNames = (
   server: { readonly prefix: string; readonly alias: Readonly<Record<string, string>> },
@@ -49,7 +49,7 @@ export const exposeNames = (
   return names
 }
 
-/** The exposed name of one original, before clashes and aliases are looked at. */
+/** The exposed name of one original, before conflicts and aliases. */
 const exposeName = (prefix: string, original: string, maxLength: number): string => {
   const plain = plainName(prefix, original)
   return plain.length <= maxLength && original.search(OUTSIDE) === -1 ? plain : shortened(prefix, original, maxLength, SHORT_HASH)

@@ -1,11 +1,11 @@
-/** What a lenient server may make of a URI: it may decode, take `\` for `/`, skip `.` and `//`, and follow `..` wherever it stands. */
+/** Plain spelling of URIs: a lenient server may decode a URI, take `\` for `/`, skip `.` and `//`, and follow `..` anywhere. */
 
-/** How often an encoding may be wrapped in another. */
+/** Levels of nested percent-encoding. */
 const MAX_DEPTH = 4
 
 /**
- * The one spelling for all that mean the same: nothing encoded, no `.` and no empty segments. `undefined`: it climbs with `..`, or
- * hides how it is spelled, so that it may mean any other.
+ * The common spelling of all URIs that a lenient server may treat alike: decoded, without `.` and empty segments. `undefined`: the URI
+ * contains `..`, or its encoding is nested too deeply, so that it may mean any other URI.
  */
 export const plainUri = (uri: string): string | undefined => {
   let decoded = uri.replaceAll('\\', '/')

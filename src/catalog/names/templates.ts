@@ -1,12 +1,12 @@
 /**
- * Does a bare URI belong to a URI template ([RFC 6570])? Used to find the owner of a URI that came without its prefix, so the match
- * is generous: the server itself decides. No regular expression: each piece of the template is one pass over the URI.
+ * Matches URIs against URI templates ([RFC 6570]), to find the owner of a URI without a prefix. The match is generous, since the server
+ * decides in the end. Not a regular expression: each piece of the template takes one pass over the URI.
  */
 
 interface Expression {
-  /** What the expansion begins with, if it is not empty. */
+  /** First character of a non-empty expansion. */
   readonly first: string
-  /** Characters the expansion cannot hold behind `first`. */
+  /** Characters that the expansion cannot contain after `first`. */
   readonly stops: string
 }
 
@@ -28,13 +28,13 @@ const OPERATORS: ReadonlyMap<string, Expression> = new Map([
 ])
 const SIMPLE: Expression = { first: '', stops: '/?#' }
 
-/** Longer templates match nothing: pieces × characters bounds the work. */
+/** Longer templates match nothing, which bounds the work to pieces × characters. */
 const MAX_PIECES = 64
 const MAX_URI_LENGTH = 4096
-/** A scheme and a character behind its colon: else one server's `{+any}` would catch every server's URIs. */
+/** A scheme and a character after its colon: otherwise `{+any}` of one server would match the URIs of all servers. */
 const SPELLED_SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:[^]/
 
-/** A template that may claim bare URIs; `undefined` for one that must not, or cannot be read. */
+/** A template that may own URIs without a prefix; `undefined`: it must not, or it is malformed. */
 export const parseTemplate = (text: string): UriTemplate | undefined => {
   const pieces: Piece[] = []
   for (let at = 0; at < text.length;) {
@@ -74,7 +74,7 @@ const overExpression = (uri: string, reached: Positions, { first, stops }: Expre
   let isInside = false
   for (let at = 0; at < uri.length; at++) {
     const character = uri.charAt(at)
-    // Inside: the expansion holds the character before `at`, so it may go on with the one at `at`.
+    // Inside: the expansion contains the character before `at`, so it may continue with the one at `at`.
     const mayGoOn: boolean = isInside && !stops.includes(character)
     const mayBegin = reached[at] === 1 && (first === '' ? !stops.includes(character) : character === first)
     isInside = mayGoOn || mayBegin

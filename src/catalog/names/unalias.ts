@@ -1,7 +1,7 @@
 /**
- * Turns exposed URIs in a call's `arguments` back into what the called server knows them as (BRIDGING 4.4 rule 7): models feed a
- * server's resource link into that server's tools. Done on the bytes: of a string that begins literally with the prefix, the
- * prefix is cut out; not one other byte changes, and escaped spellings pass.
+ * Restores original URIs in a call's `arguments` (BRIDGING 4.4 rule 7): models pass a server's resource links to tools of that server.
+ * Works on the bytes: cuts the prefix out of strings that begin literally with it. All other bytes stay; escaped spellings are not
+ * recognised.
  */
 import { edited } from '../../wire/message/members.ts'
 import type { Edit } from '../../wire/message/members.ts'
@@ -13,10 +13,10 @@ const COLON = 0x3a
 const PLUS = 0x2b
 const TILDE = 0x7e
 
-/** Marks that are looked at one by one: as long as a search of some hundred kilobytes takes. */
+/** Marks that are inspected one by one, which takes as long as a plain search of some hundred kilobytes. */
 const MAX_LOOKS = 4_096
 
-/** The arguments for the server with this prefix; the same buffer if none of its URIs is in them. `args` is checked JSON. */
+/** The arguments for the server with this prefix; the same buffer if they contain none of its URIs. `args`: valid JSON. */
 export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
   const plain = Buffer.from(`"${prefix}+`)
   const ui = Buffer.from(`"ui://~${prefix}/`)
@@ -36,8 +36,8 @@ export const unaliasArguments = (args: Buffer, prefix: string): Buffer => {
 }
 
 /**
- * Whether `text`, which begins with a quote and in which `mark` stands once, is in `args`. It is found by its mark and by quotes in turns, as one of
- * them is mostly rare and a search for all of it looks at every quote; where both are many, by that search after all.
+ * Whether `args` contains `text`, which begins with a quote and contains `mark` once. Gain: searches alternately for the mark and for
+ * quotes, one of which is usually rare; a plain search stops at every quote. Falls back to the plain search if both are frequent.
  */
 const occurs = (args: Buffer, text: Buffer, mark: number): boolean => {
   const markAt = text.indexOf(mark)
@@ -46,7 +46,7 @@ const occurs = (args: Buffer, text: Buffer, mark: number): boolean => {
     const at = args.indexOf(mark, from)
     if (at === -1) return false
     if (args[at - 1] === text[markAt - 1] && startsWith(args, at - markAt, text)) return true
-    // It begins with a quote, and no mark stands between that and its own: no sooner than at the next one.
+    // `text` begins with a quote and has no other mark before its own, so it cannot begin before the next quote.
     const quote = args.indexOf(QUOTE, at)
     if (quote === -1) return false
     from = quote + markAt
@@ -60,7 +60,7 @@ const closingQuote = (args: Buffer, start: number): number => {
   return at
 }
 
-/** A string with a colon behind it is a key, not a value. */
+/** A string followed by a colon is a key, not a value. */
 const isKey = (args: Buffer, closing: number): boolean => {
   let at = closing + 1
   while (args[at] === 0x20 || args[at] === 0x0a || args[at] === 0x0d || args[at] === 0x09) at++
@@ -69,7 +69,7 @@ const isKey = (args: Buffer, closing: number): boolean => {
 
 const startsWith = (args: Buffer, start: number, text: Buffer): boolean => args.subarray(start, start + text.length).equals(text)
 
-/** A colon in place of a scheme, and something behind it: the exposed form of a relative URI. */
+/** A colon in place of a scheme, and at least one character after it: the exposed form of a relative URI. */
 const isRelative = (args: Buffer, start: number): boolean => args[start] === COLON && args[start + 1] !== QUOTE
 
 /** A letter, then letters, digits, `+ - .`, then the colon ([RFC 3986 3.1]). */
@@ -77,7 +77,7 @@ const hasScheme = (args: Buffer, start: number): boolean => {
   let at = start
   const isLetter = (byte: number): boolean => (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
   const isOther = (byte: number): boolean => (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e
-  // Cast: what stands behind the end is no number, and no comparison with it holds.
+  // Cast: beyond the end the byte is undefined, for which every comparison is false.
   while (isLetter(args[at]!) || (at > start && isOther(args[at]!))) at++
   return at > start && args[at] === COLON
 }

@@ -1,36 +1,35 @@
 /**
- * Exposed URIs (BRIDGING 4.4): `<prefix>+<uri>`, and `ui://~<prefix>/rest` because hosts test that scheme. Both can be undone
- * without a table, on any replica, and leave templates expandable. http(s) URIs promise that the host can fetch them itself, so
- * they stay. A relative URI (terraform-mcp-server lists some) becomes `<prefix>+:<uri>`: an absolute one, as hosts check, and no
- * other URI has a colon there.
+ * Exposed URIs (BRIDGING 4.4): `<prefix>+<uri>`, or `ui://~<prefix>/rest`, since hosts test for that scheme. Both are reversible
+ * without a table, on any replica, and leave templates expandable. http(s) URIs stay, since hosts may fetch them directly. A relative
+ * URI (terraform-mcp-server lists some) becomes `<prefix>+:<uri>`, which is absolute, as hosts require; no other URI has a colon there.
  */
 
 const UI = 'ui://'
 const UI_EXPOSED = 'ui://~'
 const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]*:/
-/** A template may also begin with an expression, or spell its scheme with one. */
+/** A template may also begin with an expression, or contain one in its scheme. */
 const ABSOLUTE_TEMPLATE = /^(?:\{|[A-Za-z][A-Za-z0-9+.-]*[:{])/
 const HTTP = /^https?:\/\//i
 
-/** The exposed form under a prefix, whatever the scheme, of a URI or a template. */
+/** The exposed form of a URI or template of any scheme. */
 export const prefixUri = (prefix: string, uri: string): string => {
   if (uri.startsWith(UI)) return `${UI_EXPOSED}${prefix}/${uri.slice(UI.length)}`
   return ABSOLUTE_TEMPLATE.test(uri) ? `${prefix}+${uri}` : `${prefix}+:${uri}`
 }
 
-/** The exposed form of a URI that a server with namespaced URIs names; http(s) and relative references stay as they are. */
+/** The exposed form of a URI in a result of a server with namespaced URIs; http(s) and relative references stay. */
 export const exposeUri = (prefix: string, uri: string): string =>
   ABSOLUTE.test(uri) && !HTTP.test(uri) ? prefixUri(prefix, uri) : uri
 
 /**
- * The exposed form of a URI or template that such a server lists, which is never relative. Expansions of an exposed template are the
- * exposed forms of the original's expansions.
+ * The exposed form of a URI or template that such a server lists; never relative. Expansions of an exposed template are the exposed
+ * forms of the expansions of the original.
  */
 export const exposeListed = (prefix: string, uri: string): string => (HTTP.test(uri) ? uri : prefixUri(prefix, uri))
 
 /**
- * Undoes `prefixUri` for one of the configured prefixes, also on templates; `undefined` if this is no exposed form: another
- * prefix, or no scheme behind it.
+ * Reverses `prefixUri` for the configured prefixes, also on templates; `undefined` if the URI is not an exposed form: another prefix, or
+ * no scheme after it.
  */
 export const restoreUri = (
   uri: string,

@@ -1,9 +1,9 @@
 /**
- * Text as a search sees it: `createIssueComment`, `create_issue_comment` and "creates comments on issues" are the same few words.
- * English endings go by rule, without a dictionary: a wrong stem does no harm as long as question and definition get the same.
+ * Splits text into search words: `createIssueComment`, `create_issue_comment` and "creates comments on issues" yield the same words.
+ * English endings are removed by rules, without a dictionary: a wrong stem is harmless if question and definition get the same one.
  */
 
-/** Words that every other question holds and that tell no tool from another. */
+/** Words that are frequent in questions and do not distinguish tools. */
 const NOISE: ReadonlySet<string> = new Set(
   (
     'a about also am an and any are as at be been but by can could did do does for from had has have how i if in into is it its ' +
@@ -11,21 +11,21 @@ const NOISE: ReadonlySet<string> = new Set(
     'they this those to too us use used uses using via want was we were what when where which while who whose will with would you your'
   ).split(' '),
 )
-/** A name of two words that people also write as one: GitHub, PostgreSQL, DevTools. */
+/** Longest name of several words that people also write as one: GitHub, PostgreSQL, DevTools. */
 const MAX_JOINED = 12
-/** Longer words are not indexed: no person searches for them, and a definition may hold any text. */
+/** Longer words are cut: no person searches for them, and a definition may contain any text. */
 const MAX_WORD = 40
 
 const RUN = /[\p{L}\p{M}\p{N}]+/gu
-/** Plural acronyms, acronyms, words, writing without case, numbers. */
+/** Plural acronyms, acronyms, words, scripts without case, numbers. */
 const PART = /\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|[\p{Lo}\p{Lm}\p{Lt}\p{M}]+|\p{N}+/gu
 
 const PLURAL_ACRONYM = /^(\p{Lu}+)s$/u
 
-/** The words of a text in order: split at signs and where the case changes, lower-cased, without noise, their endings cut. */
+/** The words of a text in order: split at punctuation and changes of case, in lower case, without noise words and endings. */
 export const wordsOf = (text: string): string[] => reader()(text)
 
-/** `wordsOf` for many texts of the same few words: what it has split once it remembers, until it is let go. */
+/** `wordsOf` for many texts with the same words: caches words that were split. */
 export const reader = (): ((text: string) => string[]) => {
   const known = new Map<string, readonly string[]>()
   return (text) => {
@@ -39,7 +39,7 @@ export const reader = (): ((text: string) => string[]) => {
   }
 }
 
-/** What stands between two signs. */
+/** The words of a run of letters and digits. */
 const splitRun = (run: string): readonly string[] => {
   const parts = run.match(PART) ?? []
   const whole = parts.length > 1 && run.length <= MAX_JOINED ? [run] : []
@@ -50,7 +50,7 @@ const splitRun = (run: string): readonly string[] => {
 }
 
 /** A lower-case word without its English ending; words of other alphabets and short ones stay. */
-export const stemOf = (word: string): string =>
+const stemOf = (word: string): string =>
   word.length < 4 || !/^[a-z]+$/.test(word) ? word : withoutE(withoutNoun(withoutVerb(withoutPlural(word))))
 
 const withoutPlural = (word: string): string => {

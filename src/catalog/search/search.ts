@@ -10,13 +10,13 @@ import type { ToolText } from './tool-text.ts'
 import type { ReadyList } from '../view/view.ts'
 import { reader } from './search-words.ts'
 
-/** One answer: its place in the list, and how well it fits; scores of different questions do not compare. */
+/** A tool that was found: its index in the list, and its score, which is comparable within one question only. */
 export interface Found {
   readonly at: number
   readonly score: number
 }
 
-/** A tool in the index: its texts as terms with blanks between. */
+/** A tool in the index; texts are terms separated by blanks. */
 interface Indexed {
   readonly id: number
   readonly server: string
@@ -25,20 +25,20 @@ interface Indexed {
   readonly details: string
 }
 
-/** How much a word counts where it stands; chosen with the tuned questions of the corpus (docs/discovery.md). */
+/** Weights by field; tuned with the questions of the corpus (docs/discovery.md). */
 const WEIGHTS: Readonly<Record<keyof ToolText, number>> = { name: 2, server: 2, summary: 2, details: 0.3 }
-/** How soon more of the same word counts no more, and how much shorter texts are preferred. */
+/** `k`: saturation of repeated words. `b`: preference of short texts. */
 const BM25 = { k: 2, b: 0.7, d: 0 }
-/** What a word counts that only begins like one of the question, or differs by a slip of the finger. */
+/** Weights of words that only begin like a word of the question, or differ from it by a typing error. */
 const INEXACT = { prefix: 0.1, fuzzy: 0.2 }
-/** Shorter words begin, or resemble, too many others. */
+/** Shorter words are a prefix of, or similar to, too many others. */
 const MIN_PREFIX = 3
 const MIN_FUZZY = 6
-/** Characters of a query that are read; a longer query is cut, so that it cannot occupy the process. */
+/** Longer queries are cut, so that they cannot occupy the process. */
 const MAX_QUESTION = 1_000
 const MAX_TERMS = 48
 
-/** So many definitions are read in one go, some milliseconds. */
+/** Definitions read without a pause, which takes some milliseconds. */
 const SLICE = 32
 
 type Listed = Pick<ReadyList, 'rows' | 'entries'>
@@ -55,19 +55,19 @@ export class ToolSearch {
     processTerm: (term) => term,
     autoVacuum: false,
   })
-  /** By the bytes it was read from: an entry that did not change keeps them from one catalog to the next. */
+  /** By the bytes of the entry, which are the same object while the entry does not change. */
   #known = new Map<Buffer, Known>()
-  /** Place in the list by id. */
+  /** Index in the list by id. */
   #places = new Map<number, number>()
   #list: Listed | undefined
   #reads = 0
 
-  /** How many definitions were read since the beginning. */
+  /** Definitions read so far. */
   get reads(): number {
     return this.#reads
   }
 
-  /** The best `limit` tools of the list for a question, best first; equally good ones in the order of the list. */
+  /** The best `limit` tools of the list for a question, best first; equal scores in the order of the list. */
   find(list: Listed, question: string, limit: number): Found[] {
     const slices = this.follow(list)
     while (slices.next().done !== true);
@@ -86,8 +86,8 @@ export class ToolSearch {
   }
 
   /**
-   * Updates the index to a list, a slice at a time; the caller may run other work between slices. Must be run to its end before
-   * the next update begins.
+   * Updates the index to a list, a slice at a time, so that other work can run in between. Must be run to its end before the next
+   * update begins.
    */
   *follow(list: Listed): Generator<void> {
     if (list === this.#list) return

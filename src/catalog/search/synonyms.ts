@@ -1,12 +1,11 @@
 /**
- * Words that mean the same in questions about tools: people ask to "remove a row" where a definition says "delete a record". Only
- * what is said of many kinds of tools stands here, so the table does not grow with the servers.
+ * Synonyms in questions about tools: people ask to "remove a row" where a definition says "delete a record". Only words that apply to
+ * many kinds of tools are listed, so the table does not grow with the number of servers.
  */
-import { lazily } from '../../values/lazily.ts'
 import { wordsOf } from './search-words.ts'
 
 const GROUPS: readonly string[] = [
-  // What is done.
+  // Actions.
   'add create make new insert write compose',
   'remove delete erase drop destroy uninstall discard clear forget wipe purge trash',
   'change update edit modify alter patch replace set adjust',
@@ -51,7 +50,7 @@ const GROUPS: readonly string[] = [
   'protect lock',
   'remember memory knowledge',
   'bulk batch multiple many',
-  // What it is done to.
+  // Objects.
   'picture image photo screenshot',
   'tab page browser',
   'mail email',
@@ -107,7 +106,7 @@ const GROUPS: readonly string[] = [
   'label tag',
   'mobile phone device',
 ]
-/** What stands for what in a question: abbreviations, and verbs of two words. */
+/** Abbreviations and verbs of several words in questions, with their meaning. */
 const PHRASES: readonly (readonly [phrase: string, meant: string])[] = [
   ['pr', 'pull request'],
   ['prs', 'pull requests'],
@@ -132,6 +131,12 @@ const PHRASES: readonly (readonly [phrase: string, meant: string])[] = [
   ['roll back', 'rollback'],
 ]
 
+/** Returns what `make` returns, built on first use: programs that do not search start without it. */
+const lazily = <T>(make: () => T): (() => T) => {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
 /** Marks of the groups a word is in; a mark is no word, so that nothing else begins or reads like it. */
 const marksByWord = lazily((): ReadonlyMap<string, readonly string[]> => {
   const marks = new Map<string, string[]>()
@@ -142,14 +147,14 @@ const marksByWord = lazily((): ReadonlyMap<string, readonly string[]> => {
 
 export const isMark = (term: string): boolean => term.startsWith('=')
 
-/** The words of a text, each as often as it is there, and once the mark of every group they are in. */
+/** The words of a text with repetitions, and once the mark of each group they belong to. */
 export const termsOf = (text: string, read: (text: string) => string[] = wordsOf): string[] => {
   const words = read(text)
   const marks = marksByWord()
   return [...words, ...new Set(words.flatMap((word) => marks.get(word) ?? []))]
 }
 
-/** The same of a question: each once, and with what its phrases stand for. */
+/** The terms of a question, each once, with the meanings of its phrases. */
 export const questionTermsOf = (question: string): string[] => {
   const plain = ` ${question.toLowerCase().replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, ' ')} `
   const meant = PHRASES.flatMap(([phrase, words]) => (plain.includes(` ${phrase} `) ? [words] : []))

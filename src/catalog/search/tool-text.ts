@@ -1,40 +1,40 @@
-/** What a search reads of a tool: its name, what it says of itself, what it takes. Definitions are a server's and may be anything. */
+/** The texts of a tool for the search: name, description, arguments. A definition comes from a server and may have any shape. */
 import { jsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
 import type { CatalogServer, Exposed } from '../catalog.ts'
 
 export interface ToolText {
-  /** Without its server's prefix, and the title. */
+  /** The name without the server's prefix, and the title. */
   readonly name: string
   /** Key, prefix and display name of its server. */
   readonly server: string
-  /** The first sentence of the description: what most authors say first is what the tool does. */
+  /** The first sentence of the description, in which most authors say what the tool does. */
   readonly summary: string
-  /** The rest of it; names and descriptions of arguments, nested ones too, and the words they may be set to. */
+  /** The rest of the description; names, descriptions and enumerated values of arguments, nested ones included. */
   readonly details: string
 }
 
-/** Characters of one text: a manual in a description must not make the index its size. */
+/** Characters of one text, so that long descriptions do not fill the index. */
 const MAX_TEXT = 4_000
 const SUMMARY_LENGTH = 200
-/** Levels of nested objects whose arguments are read, and how many in all. */
+/** Levels of nested objects whose arguments are read, and arguments in all. */
 const MAX_DEPTH = 3
 const MAX_ARGUMENTS = 200
 
-/** `definition`: the JSON as it is listed, so that what curation hides or rewords is not found by its old words. */
+/** `definition`: the JSON as listed, so that texts replaced or hidden by curation are not found. */
 export const toolText = ({ server, exposed }: Exposed, definition: Buffer): ToolText => {
   const { title, annotations, description, inputSchema } = readObject(JSON.parse(definition.toString()))
   const prefix = `${server.prefix}__`
   const name = exposed.startsWith(prefix) ? exposed.slice(prefix.length) : exposed
   const whole = textOf(description).slice(0, MAX_TEXT).trimStart()
   const summary = summaryOf(whole)
-  const said: string[] = []
-  readSchema(inputSchema, 0, said)
+  const texts: string[] = []
+  readSchema(inputSchema, 0, texts)
   return {
     name: `${name} ${textOf(title) || textOf(readObject(annotations)['title'])}`,
     server: serverText(server),
     summary,
-    details: `${whole.slice(summary.length)} ${said.join(' ').slice(0, MAX_TEXT)}`,
+    details: `${whole.slice(summary.length)} ${texts.join(' ').slice(0, MAX_TEXT)}`,
   }
 }
 
@@ -47,16 +47,16 @@ export const summaryOf = (description: string): string => {
   return text.slice(0, Math.min(end + 1, SUMMARY_LENGTH)).trimEnd()
 }
 
-const readSchema = (schema: unknown, depth: number, said: string[]): void => {
+const readSchema = (schema: unknown, depth: number, texts: string[]): void => {
   const { properties, items } = readObject(schema)
   if (depth > MAX_DEPTH) return
-  if (items !== undefined) readSchema(items, depth + 1, said)
+  if (items !== undefined) readSchema(items, depth + 1, texts)
   for (const [name, value] of Object.entries(readObject(properties))) {
-    if (said.length > MAX_ARGUMENTS) return
-    const { description, enum: words } = readObject(value)
-    const choices = Array.isArray(words) ? words.filter((word) => typeof word === 'string') : []
-    said.push([name, textOf(description), ...choices].join(' '))
-    readSchema(value, depth + 1, said)
+    if (texts.length > MAX_ARGUMENTS) return
+    const { description, enum: values } = readObject(value)
+    const choices = Array.isArray(values) ? values.filter((choice) => typeof choice === 'string') : []
+    texts.push([name, textOf(description), ...choices].join(' '))
+    readSchema(value, depth + 1, texts)
   }
 }
 

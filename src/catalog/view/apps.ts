@@ -1,7 +1,6 @@
 /**
- * MCP Apps: an app's code calls tools and reads templates by the names its author knew, not by the exposed ones, and the host
- * passes them on without saying which app it was. A bare name is believed only if exactly one server can be meant
- * (BRIDGING 3.16 rule 3; B170, B171, B265).
+ * MCP Apps: the code of an app uses original names of tools and templates, not exposed ones, and the host does not say which app sent a
+ * request. An original name is accepted only if exactly one server can be meant (BRIDGING 3.16 rule 3; B170, B171, B265).
  */
 import { isList, jsonObject, memberOf } from '../../values/json-object.ts'
 import { UI_EXTENSION } from '../../wire/protocol/extensions.ts'
@@ -11,7 +10,7 @@ import { servesApps } from '../catalog.ts'
 import type { Routable, Route } from './routes.ts'
 import type { View } from './view.ts'
 
-/** Tools that apps may call, by original name, and templates that tools name, by original URI; of every server that has apps. */
+/** Of all servers with apps: tools that apps may call, by original name, and templates that tools refer to, by original URI. */
 export interface AppIndex {
   readonly tools: ReadonlyMap<string, readonly Exposed[]>
   readonly templates: ReadonlyMap<string, readonly Exposed[]>
@@ -32,11 +31,13 @@ export const indexApps = (catalog: Catalog): AppIndex => {
       callable.map(({ row }) => row),
       ({ entry }) => entry.original,
     ),
-    templates: groupTemplates(named),
+    templates: new Map(
+      [...Map.groupBy(named, ({ ui }) => ui?.resourceUri ?? '')].map(([uri, all]) => [uri, all.map(({ row }) => row)]),
+    ),
   }
 }
 
-/** What is declared to hosts: a single server's own settings, none of our making; `undefined`: nothing here has apps (BRIDGING 3.1). */
+/** The declared settings: those of the only server with apps, else empty ones; `undefined`: no server has apps (BRIDGING 3.1). */
 export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog' | 'shows'>): object | undefined => {
   const declared = view.sources.flatMap(({ server, inventory }) => {
     const settings = jsonObject(memberOf(inventory?.capabilities['extensions'], UI_EXTENSION))
@@ -47,11 +48,11 @@ export const appsSettings = (view: Pick<View, 'sources' | 'apps' | 'catalog' | '
   return declared.length > 1 || hasTemplates ? {} : undefined
 }
 
-/** The one tool of this original name that an app may call, within the caller's view. */
+/** The only tool of this original name that an app may call, within the caller's view. */
 export const findAppTool = (view: Routable, index: AppIndex, name: string): Route | undefined =>
   only(view, index.tools.get(name), name)
 
-/** The one server whose tools name this template. */
+/** The template of the only server whose tools refer to this URI. */
 export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): Route | undefined =>
   uri.startsWith('ui://')
     ? only(
@@ -61,21 +62,12 @@ export const findAppTemplate = (view: Routable, index: AppIndex, uri: string): R
       )
     : undefined
 
-/** Counted over every configured server, so that one that is down still owns its names; answered only within the view. */
+/** Counts all configured servers, so that a server that is down still owns its names, but returns only rows of the view. */
 const only = (view: Routable, rows: readonly Exposed[] | undefined, original: string): Route | undefined => {
   const servers = new Set(rows?.map(({ server }) => server.key))
   const row = rows?.find((one) => view.shows(one))
   if (servers.size !== 1 || row === undefined) return undefined
   return { serverKey: row.server.key, original, entry: row.entry.original === original ? row.entry : undefined }
-}
-
-const groupTemplates = (named: readonly { readonly row: Exposed; readonly ui: UiMeta | undefined }[]): Map<string, Exposed[]> => {
-  const grouped = new Map<string, Exposed[]>()
-  for (const { row, ui } of named) {
-    const uri = ui?.resourceUri ?? ''
-    grouped.set(uri, [...(grouped.get(uri) ?? []), row])
-  }
-  return grouped
 }
 
 const uiOf = ({ entry }: Exposed): UiMeta | undefined => {

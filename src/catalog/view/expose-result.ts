@@ -1,6 +1,6 @@
 /**
- * URIs inside a result: `resource_link` blocks, embedded resources and `contents[].uri` leave with their exposed form, spliced
- * in. Nothing inside `text`, `data`, `blob`, `structuredContent` or `_meta` is looked at (BRIDGING 2.5).
+ * Replaces URIs in a result by their exposed forms: in `resource_link` blocks, embedded resources and `contents[].uri`. `text`, `data`,
+ * `blob`, `structuredContent` and `_meta` are not searched (BRIDGING 2.5).
  */
 import { blocksOf } from '../../wire/message/content-blocks.ts'
 import type { BlockPlace } from '../../wire/message/content-blocks.ts'
@@ -11,8 +11,8 @@ import type { Member } from '../../wire/json/scan.ts'
 import { StreamedResult } from '../../wire/result/streamed-result.ts'
 
 /**
- * Puts the exposed URIs into `result`, which keeps the edits. `expose` must return relative references as they are; for a server
- * whose URIs are not rewritten this is not called. Text and plain answers cost nothing: the scan of the message has found no block.
+ * Edits `result`. `expose` must return relative references unchanged. Results without such blocks cost nothing, since the scan of the
+ * message has found none.
  */
 export const exposeResult = (result: Payload, place: BlockPlace, expose: (uri: string) => string): void => {
   if (result instanceof StreamedResult) return result.editBlocks((block) => exposeBlock(block, block.members, expose))

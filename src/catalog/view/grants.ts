@@ -1,17 +1,17 @@
 /**
- * What OAuth scopes let a caller see: `mcp:<key>` a server, `mcp:<key>:write` the tools of it that do not only read (BRIDGING 6.1).
- * A scope limits only where it is among those we ask for.
+ * Access by OAuth scopes: `mcp:<key>` grants a server, `mcp:<key>:write` also its tools that do not only read (BRIDGING 6.1). A server
+ * without configured scopes is not limited.
  */
 
 const WRITE = ':write'
 
 export class Grants {
-  /** Names what was granted, as far as it matters: the same text, the same view. */
+  /** The granted scopes that limit the view; equal texts mean equal views. */
   readonly id: string
   readonly #asked: ReadonlySet<string>
   readonly #granted: ReadonlySet<string>
 
-  /** `id`: scopes with blanks between (`limitingScopes`); `asked`: all that we ask for. */
+  /** `id`: scopes separated by blanks (`limitingScopes`). `asked`: all scopes that the gateway requests. */
   constructor(id: string, asked: ReadonlySet<string>) {
     this.id = id
     this.#asked = asked
@@ -27,7 +27,7 @@ export class Grants {
     return this.reads(server) && this.#has(writeScope(server))
   }
 
-  /** The scopes that something of the server takes: all of them, for one challenge (B238). */
+  /** All scopes that an operation of the server needs, for one challenge (B238). */
   needed(server: string, isWrite: boolean): readonly string[] {
     return [readScope(server), ...(isWrite ? [writeScope(server)] : [])].filter((scope) => this.#asked.has(scope))
   }
@@ -40,7 +40,7 @@ export class Grants {
 const readScope = (server: string): string => `mcp:${server}`
 const writeScope = (server: string): string => `mcp:${server}${WRITE}`
 
-/** Those of the granted scopes that limit anything, sorted, with blanks between; `undefined`: nothing that is asked for limits. */
+/** The granted scopes that limit the view, sorted, separated by blanks; `undefined`: no requested scope limits it. */
 export const limitingScopes = (granted: readonly string[], asked: ReadonlySet<string>): string | undefined => {
   const limiting = [...asked].filter((scope) => scope.startsWith('mcp:') && scope !== 'mcp:connect')
   if (limiting.length === 0) return undefined

@@ -1,6 +1,6 @@
 /**
- * The instructions of all servers as one text: what the toolset says of itself, then a section per server, in configuration order, headed by the name the operator
- * gave it. What stands in a section is the server's and untrusted; the heading never is (B045, B261).
+ * The instructions of all servers as one text: the description of the toolset, then one section per server in configuration order. The
+ * heading of a section is the operator's name for the server; its text comes from the server and is untrusted (B045, B261).
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import type { View } from './view.ts'
@@ -14,7 +14,7 @@ export interface InstructionLimits {
 
 const CUT = ' […]'
 
-/** The joined text, or `undefined` if neither the toolset nor any server of the view has any. */
+/** The joined text; `undefined`: neither the toolset nor any server of the view has one. */
 export const joinInstructions = (view: View, limits: InstructionLimits): string | undefined => {
   const { naming, sources } = view.catalog
   const description = view.toolset?.description
@@ -34,7 +34,7 @@ export const joinInstructions = (view: View, limits: InstructionLimits): string 
   return sections.length === 0 ? undefined : sections.join('\n\n')
 }
 
-/** The text if it has at most `maxBytes` bytes, else its beginning with a mark. */
+/** The text if it has at most `maxBytes` bytes, else its beginning followed by `CUT`. */
 const cut = (text: string, maxBytes: number): string => {
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text

@@ -1,6 +1,6 @@
 /**
- * The gateway's own three tools, which hosts get in place of a long list: search, describe, call (DECISIONS 5). What they say is a
- * function of the configuration and of who asks alone, so a list that holds them never changes in the middle of a conversation.
+ * The three tools of the gateway that replace a long list: search, describe, call (DECISIONS 5). Their texts depend only on the
+ * configuration and the caller, so that their list does not change during a conversation.
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import type { CatalogServer, Exposed } from '../catalog.ts'
@@ -9,12 +9,12 @@ export const SEARCH_TOOLS = 'gateway__search_tools'
 export const DESCRIBE_TOOL = 'gateway__describe_tool'
 export const CALL_TOOL = 'gateway__call_tool'
 
-/** Answers to one search: unless asked otherwise, and at most. */
+/** Number of answers to one search: default and maximum. */
 export const DEFAULT_ANSWERS = 5
 export const MAX_ANSWERS = 20
 
-/** Names of servers that are told; more would be a list again. */
-const MAX_TOLD = 40
+/** Names of servers in a description. */
+const MAX_NAMED = 40
 
 const GATEWAY: CatalogServer = {
   key: 'gateway',
@@ -35,11 +35,11 @@ const GATEWAY: CatalogServer = {
 export const isMetaTool = (name: string | undefined): boolean =>
   name === SEARCH_TOOLS || name === DESCRIBE_TOOL || name === CALL_TOOL
 
-/** The rows of the three, in front of whatever else is listed; `servers`: those that the caller sees, in configuration order. */
+/** The rows of the three tools. `servers`: those that the caller sees, in configuration order. */
 export const metaTools = (servers: readonly CatalogServer[]): Exposed[] => {
-  const names = servers.slice(0, MAX_TOLD).map(({ displayName }) => cleanLabel(displayName))
-  const told = `${names.join(', ')}${servers.length > MAX_TOLD ? ' and more' : ''}`
-  return definitions(told).map((definition) => ({
+  const names = servers.slice(0, MAX_NAMED).map(({ displayName }) => cleanLabel(displayName))
+  const list = `${names.join(', ')}${servers.length > MAX_NAMED ? ' and more' : ''}`
+  return definitions(list).map((definition) => ({
     server: GATEWAY,
     position: -1,
     entry: {

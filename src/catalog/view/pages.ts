@@ -1,9 +1,9 @@
 /**
- * One page of a merged list. The cursor names the last row that was given (keyset), so it needs no memory, works on every
- * replica, and entries may come and go between two pages (BRIDGING 3.18). No cursor of a server is ever exposed (B119).
+ * One page of a merged list. The cursor names the last row of the page before (keyset), so it needs no state, works on every replica,
+ * and entries may be added or removed between two pages (BRIDGING 3.18). Cursors of servers are never exposed (B119).
  *
- * It is sealed only where callers are told apart. A gateway without authentication has one caller, to whom a cursor says nothing that
- * the page before it has not said, and whom an invented one leads nowhere but into the same list: replicas then need no common key.
+ * Cursors are sealed for authenticated callers only. Without authentication a cursor discloses nothing new and a forged one leads only
+ * into the same list, and replicas need no common key.
  */
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import { isJsonObject } from '../../values/json-object.ts'
@@ -17,7 +17,7 @@ import type { ListKind } from '../inventory.ts'
 
 export interface PageLimits {
   readonly maxItems: number
-  /** Of the entries together; a page holds at least one. */
+  /** Bytes of all entries together; a page has at least one entry. */
   readonly maxBytes: number
 }
 
@@ -27,24 +27,24 @@ export interface Page {
   readonly nextCursor: string | undefined
 }
 
-/** The last row that was given, and for whom. */
+/** The last row of a page, and the list and principal it was built for. */
 interface Cursor {
   readonly kind: ListKind
   readonly view: string
   readonly principal: string
   readonly server: string
-  /** Place of the server in the configuration, for when the server is gone. */
+  /** Position of the server in the configuration, used if the server was removed. */
   readonly position: number
   readonly original: string
-  /** How many rows of the server had been given, for when the row is gone and the server's own order counts. */
+  /** Number of rows of the server sent so far, used if the row was removed. */
   readonly given: number
 }
 
 const PURPOSE: Purpose<Cursor> = 'cursor'
 
 /**
- * The page that begins behind `cursor`, or the first. Throws `Failure('state')` for a cursor that we did not make, or made for
- * another list, view or principal. `isIn`: the rows that this caller is shown; all without it.
+ * The page after `cursor`, or the first page. Throws `Failure('state')` for a cursor that is not ours, or belongs to another list, view
+ * or principal. `isIn`: selects the rows of this caller; absent: all rows.
  */
 export const pageOf = (
   view: View,
@@ -83,7 +83,7 @@ const openCursor = (seal: Seal, token: string, expected: { kind: ListKind; view:
 
 const encodePlain = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString('base64url')
 
-/** `undefined`: not in the one spelling of ours, or not of that shape. */
+/** `undefined`: not a canonical base64url text, or not a cursor. */
 const decodePlain = (token: string): Cursor | undefined => {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.toString('base64url') !== token) return undefined
@@ -107,7 +107,7 @@ const isCursor = (value: unknown): value is Cursor =>
 
 const isCount = (value: unknown): boolean => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
-/** The place of the first row that comes behind the cursor's. */
+/** Index of the first row after that of the cursor. */
 const behind = (view: View, { rows }: ReadyList, cursor: Cursor): number => {
   const same = rows.findIndex((row) => row.server.key === cursor.server && row.entry.original === cursor.original)
   if (same !== -1) return same + 1

@@ -1,6 +1,6 @@
 /**
- * One entry as a host is to see it: the server's own bytes with the exposed name or URI spliced in, and the few members that
- * depend on the host's revision or on curation. Everything else leaves as it came (BRIDGING 2.6).
+ * One entry as sent to a host: the server's bytes with the exposed name or URI, and with edits of the few members that depend on the
+ * host's revision or on curation. All other bytes stay (BRIDGING 2.6).
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import { cutMembers, edited, lastMember, membersAt } from '../../wire/message/members.ts'
@@ -14,27 +14,27 @@ import type { ToolOverride } from '../curate/override.ts'
 import { exposeUri } from '../names/uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
 
-/** What hosts of a revision can read in lists: `wrapped` knows object roots in `outputSchema` only, `tasks` also `execution`. */
+/** Form of lists by the host's revision. `wrapped`: only object roots in `outputSchema`. `tasks`: with `execution`. */
 export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
 export type ListForm = (typeof LIST_FORMS)[number]
 
 export const listForm = (revision: Revision): ListForm =>
   revision === '2025-11-25' ? 'wrapped+tasks' : revision === '2025-06-18' ? 'wrapped' : 'natural'
 
-/** All that shapes an entry besides its own bytes. */
+/** Everything that the form of an entry depends on, besides its own bytes. */
 export interface Exposure {
   readonly kind: ListKind
   readonly form: ListForm
-  /** Of a modern server: the only one whose `outputSchema` may have a root that the form does not know. */
+  /** Entry of a modern server, whose `outputSchema` may have a root other than an object. */
   readonly isModern: boolean
   readonly exposed: string
-  /** Prefix of the URIs inside; `undefined`: they stay. */
+  /** Prefix of URIs in the entry; `undefined`: they stay. */
   readonly uriPrefix: string | undefined
   /** Appended to titles as ` (<label>)`. */
   readonly label: string | undefined
   /** Whether `_meta.ui` is shown. */
   readonly apps: boolean
-  /** What a toolset says in place of a tool's own words. */
+  /** Texts and hints of a toolset in place of the tool's own. */
   readonly override?: ToolOverride | undefined
 }
 

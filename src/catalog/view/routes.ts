@@ -1,6 +1,6 @@
 /**
- * Whose is this name, this URI, this template? Reads one caller's view; every answer is a server and what it calls the thing itself.
- * A name that the view does not hold is `undefined`, and reaches no server.
+ * Finds the owner of an exposed name, URI or template within one caller's view: the server and the original name. A name outside of the
+ * view has no owner (`undefined`) and reaches no server.
  */
 import { soleServer } from '../catalog.ts'
 import type { Catalog, CatalogServer, Exposed } from '../catalog.ts'
@@ -14,24 +14,24 @@ export interface Route {
   readonly serverKey: string
   /** Original name, URI or template. */
   readonly original: string
-  /** Absent for a URI that no list names. */
+  /** `undefined` for an unlisted URI. */
   readonly entry: Entry | undefined
-  /** The gateway's own tool for signing in to that server, though no list shows it any more. */
+  /** The sign-in tool of the gateway for that server, after the lists no longer contain it. */
   readonly isSignIn?: true
 }
 
-/** What routing needs of a view. */
+/** The part of a view that routing needs. */
 export interface Routable {
   readonly catalog: Catalog
-  /** Whether the caller sees this. What it does not see is unknown. */
+  /** Whether the caller sees this row. */
   shows(row: Exposed): boolean
-  /** The same of a URI or template of a server, whether or not a list names it. */
+  /** Whether the caller sees this URI or template of a server, listed or not. */
   showsUri(server: CatalogServer, original: string): boolean
-  /** Entries by original name, and the templates that may claim bare URIs; filled on first use. */
+  /** Entries by original name, and the templates that may own URIs without a prefix; filled on first use. */
   readonly bare: BareIndex
 }
 
-/** Lookups by original, made once per catalog. */
+/** Indexes by original URI and template, built once per catalog. */
 export interface BareIndex {
   readonly resources: ReadonlyMap<string, readonly Exposed[]>
   readonly templates: ReadonlyMap<string, readonly Exposed[]>
@@ -51,7 +51,7 @@ export const findTool = (view: Routable, exposed: string): Route | undefined => 
 
 export const findPrompt = (view: Routable, exposed: string): Route | undefined => findExposed(view, 'prompts', exposed)
 
-/** The owner of a URI (BRIDGING 4.4 rules 3 and 5): exposed form, then a bare original with exactly one owner. */
+/** The owner of a URI (BRIDGING 4.4 rules 3 and 5): by its exposed form, else as original URI with exactly one owner. */
 export const findResource = (view: Routable, uri: string): Route | undefined =>
   findExposed(view, 'resources', uri) ??
   restored(view, uri) ??
@@ -63,7 +63,7 @@ export const findTemplateRef = (view: Routable, ref: string): Route | undefined 
   restored(view, ref) ??
   (prefixed(view.catalog, ref) ? undefined : (onlyOwner(view, view.bare.templates.get(ref) ?? []) ?? findResource(view, ref)))
 
-/** What a server calls `original` itself, as far as the view shows it: the way back of what was sealed under that name. */
+/** The route to `original` of a server, if the view shows it; used for sealed states, which contain original names. */
 export const findOriginal = (
   view: Routable,
   kind: 'tools' | 'prompts' | 'resources',
@@ -79,8 +79,8 @@ export const findOriginal = (
 }
 
 /**
- * What a host is to see for a URI that this server names: read again, it leads back to this server, whichever others list the same
- * (B109, B161). A URI that leads to no server stays: the host may fetch it itself.
+ * The form in which hosts see a URI of this server: a read of it leads back to this server, even if other servers list the same URI
+ * (B109, B161). A URI that leads to no server stays, since the host may fetch it directly.
  */
 export const exposedUri = (view: Routable, server: CatalogServer, uri: string): string => {
   const { catalog, bare } = view
@@ -97,7 +97,7 @@ const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | u
   return row !== undefined && view.shows(row) ? routeTo(row) : undefined
 }
 
-/** An exposed form is enough, listed or not: URIs of results and expanded templates appear in no list. */
+/** The route of an exposed form, listed or not: URIs of results and expanded templates appear in no list. */
 const restored = (view: Routable, uri: string): Route | undefined => {
   const { catalog } = view
   const sole = soleServer(catalog)
@@ -112,7 +112,7 @@ const restored = (view: Routable, uri: string): Route | undefined => {
 const prefixed = (catalog: Catalog, uri: string): { prefix: string; original: string } | undefined =>
   restoreUri(uri, (prefix) => catalog.byPrefix.has(prefix))
 
-/** A template whose exposed form is the original one is matched first: for its server the URI is no bare one. */
+/** Templates that are exposed unchanged come first. */
 const findByTemplate = (view: Routable, uri: string): Route | undefined => {
   const rows = view.bare.patterns
     .filter(({ row, template }) => view.shows(row) && matchesTemplate(template, uri) && view.showsUri(row.server, uri))

@@ -1,4 +1,4 @@
-/** What of one catalog a caller sees: decided once per catalog, so that lists, routes and everything else look up one answer. */
+/** The rows of one catalog that a caller sees: decided once per catalog, looked up by lists, routes and everything else. */
 import type { Catalog, CatalogServer, CatalogSource, Exposed } from '../catalog.ts'
 import type { Grants } from './grants.ts'
 import { holds } from '../hints.ts'
@@ -8,7 +8,7 @@ import { uriMode } from '../names/naming.ts'
 import type { Toolset } from './toolset.ts'
 import { exposeListed } from '../names/uris.ts'
 
-export interface Limits {
+interface Limits {
   readonly toolset: Toolset | undefined
   readonly grants: Grants | undefined
 }
@@ -33,17 +33,17 @@ export class Shown {
     return this.#entries.has(entry)
   }
 
-  /** Its name under `/mcp`, by which toolsets know it. */
+  /** Its exposed name under `/mcp`, which toolsets refer to. */
   exposedOf(entry: Entry): string | undefined {
     return this.#entries.get(entry)?.exposed
   }
 
-  /** Whether anything of the server is left. */
+  /** Whether anything of the server is shown. */
   hasServer(key: string): boolean {
     return this.#servers.has(key)
   }
 
-  /** Whether a URI of the server is shown that no list names. */
+  /** Whether an unlisted URI of the server is shown. */
   hasUri(server: CatalogServer, original: string): boolean {
     const { toolset, grants } = this.#limits
     if (grants?.reads(server.key) === false) return false
@@ -52,7 +52,7 @@ export class Shown {
     return toolset.showsUri(server, isNamespaced ? exposeListed(server.prefix, original) : original)
   }
 
-  /** What is in no list: URIs, and all that a server has of which nothing is known yet. */
+  /** Whether unlisted URIs, or anything of a server whose inventory is unknown, may be shown. */
   #mayHaveMore({ server, inventory }: CatalogSource): boolean {
     const { toolset, grants } = this.#limits
     const { naming } = this.#catalog
@@ -67,6 +67,6 @@ const isShown = (kind: ListKind, row: Exposed, { toolset, grants }: Limits): boo
   return grants === undefined || (isWrite(kind, row, toolset) ? grants.writes(row.server.key) : grants.reads(row.server.key))
 }
 
-/** Whether a call of it needs the right to write: everything but a tool that is believed to read only, and what is read anyway. */
+/** Whether a call needs the write scope: a call of a tool that is not known to read only. */
 export const isWrite = (kind: ListKind, row: Exposed, toolset: Toolset | undefined): boolean =>
   kind === 'tools' && !holds('readOnlyHint', row, toolset?.overrideOf(row.exposed)?.annotations)

@@ -1,6 +1,6 @@
 /**
- * A toolset: a named part of the catalog, a predicate over its rows and over URIs that no list names. What it hides does not exist
- * for its callers (DECISIONS 5). Where a credential has several toolsets, they form one that shows what any of them shows.
+ * A toolset: a named part of the catalog, a predicate over rows and unlisted URIs. Hidden entries do not exist for its callers
+ * (DECISIONS 5). Several toolsets of one credential form one that shows everything any of them shows.
  */
 import type { Rate } from '../../rpc/rate.ts'
 import { entriesOf } from '../../values/typed-keys.ts'
@@ -14,7 +14,7 @@ import { uriMode } from '../names/naming.ts'
 import type { NamingOptions } from '../names/naming.ts'
 import { plainUri } from '../names/plain-uri.ts'
 
-/** One way to choose: all that is said must hold. */
+/** One choice; all its conditions must hold. */
 export interface Choice {
   /** Keys, globs over keys, or tags. */
   readonly servers: readonly string[]
@@ -22,11 +22,11 @@ export interface Choice {
   readonly tools: readonly string[] | undefined
   readonly resources: readonly string[] | undefined
   readonly prompts: readonly string[] | undefined
-  /** What must hold of a tool. */
+  /** Hints that a tool must have. */
   readonly where: Hints
 }
 
-export type Discovery = 'full' | 'search' | 'auto'
+type Discovery = 'full' | 'search' | 'auto'
 
 export interface Budget {
   /** `Infinity`: no limit. */
@@ -35,47 +35,49 @@ export interface Budget {
   readonly tokens: number
 }
 
-/** One entry of `toolsets`, with what it extends put in. */
+/** One entry of `toolsets`, merged with those it extends. */
 export interface ToolsetOptions {
   readonly name: string
-  /** Where it is written: `trunkline.yaml:31:3`. */
+  /** Its place in the configuration: `trunkline.yaml:31:3`. */
   readonly place: string
-  /** Begins the instructions of its endpoint. */
+  /** First part of the instructions of its endpoint. */
   readonly description: string | undefined
-  /** It holds what any of these does. */
+  /** The toolset shows what any of them chooses. */
   readonly choices: readonly Choice[]
-  /** Globs over tools that are listed even where hosts are to search. */
+  /** Globs over tools that are listed even if hosts must search. */
   readonly always: readonly string[]
   /** By exposed name. */
   readonly override: Readonly<Record<string, ToolOverride>>
-  /** Globs over tools whose calls a person is asked about. */
+  /** Globs over tools whose calls a person must confirm. */
   readonly confirm: readonly string[]
   readonly discovery: Discovery
-  /** `undefined`: nothing counts. */
+  /** `undefined`: no limit. */
   readonly budget: Budget | undefined
-  /** Calls of all who have it together. */
+  /** Limits the calls of all its callers together. */
   readonly rate: Rate | undefined
 }
 
-/** Of `discovery: auto`, where the budget says nothing else. */
+/** Default budget of `discovery: auto`. */
 export const DEFAULT_BUDGET: Budget = { tools: 60, tokens: 12_000 }
 
 export class Toolset {
-  /** Names of those it is made of, with blanks between. */
+  /** Names of the toolsets it consists of, separated by blanks. */
   readonly name: string
   readonly discovery: Discovery
   readonly budget: Budget | undefined
   readonly description: string | undefined
-  /** Whether there is any tool that a person is asked about. */
+  /** Whether calls of any tool must be confirmed. */
   readonly confirmsAny: boolean
   readonly #override: ReadonlyMap<string, ToolOverride>
   readonly #choices: readonly CompiledChoice[]
-  /** A reload of another naming makes other toolsets. */
+  /** Cache of `mayHold`. A reload with another naming creates other toolsets. */
   readonly #mayHold = new WeakMap<CatalogServer, boolean>()
-  readonly #isAlways: Matcher
-  readonly #isConfirmed: Matcher
+  /** Whether the tool of this exposed name is listed even if hosts must search. */
+  readonly isAlways: Matcher
+  /** Whether a person must confirm calls of the tool of this exposed name. */
+  readonly isConfirmed: Matcher
 
-  /** The first decides what only one can: how it is offered, and whose override wins. */
+  /** `discovery`, `budget` and `description` are those of the first toolset; its overrides take precedence. */
   constructor(all: readonly ToolsetOptions[]) {
     const [first] = all
     this.name = all.map(({ name }) => name).join(' ')
@@ -85,18 +87,18 @@ export class Toolset {
     this.confirmsAny = all.some(({ confirm }) => confirm.length > 0)
     this.#override = new Map(all.toReversed().flatMap(({ override }) => Object.entries(override)))
     this.#choices = all.flatMap(({ choices }) => choices.map((choice) => new CompiledChoice(choice)))
-    this.#isAlways = matcher(all.flatMap(({ always }) => always))
-    this.#isConfirmed = matcher(all.flatMap(({ confirm }) => confirm))
+    this.isAlways = matcher(all.flatMap(({ always }) => always))
+    this.isConfirmed = matcher(all.flatMap(({ confirm }) => confirm))
   }
 
-  /** Whether it could hold anything of this server, as far as names tell; asked for every list. */
+  /** Whether the toolset could contain anything of this server, judged by names. */
   mayHold(server: CatalogServer, naming: NamingOptions): boolean {
     let may = this.#mayHold.get(server)
     if (may === undefined) this.#mayHold.set(server, (may = this.#choices.some((choice) => choice.mayHold(server, naming))))
     return may
   }
 
-  /** Whether it could hold URIs of this server that no list names. */
+  /** Whether the toolset could contain unlisted URIs of this server. */
   mayHoldUris(server: CatalogServer, naming: NamingOptions): boolean {
     return this.#choices.some((choice) => choice.mayHoldUris(server, naming))
   }
@@ -105,28 +107,18 @@ export class Toolset {
     return this.#choices.some((choice) => choice.shows(kind, row, this.overrideOf(row.exposed)?.annotations))
   }
 
-  /** Whether a tool or prompt that no list names is in it, as far as names decide: no `where` can be looked at. */
+  /** Whether the toolset contains an unlisted tool or prompt, judged by its name: an unlisted tool has no hints for `where`. */
   showsName(kind: 'tools' | 'prompts', server: CatalogServer, exposed: string): boolean {
     return this.#choices.some((choice) => choice.showsName(kind, server, exposed))
   }
 
-  /** Whether a URI that no list names is in it; `exposed`: under `/mcp`. */
+  /** Whether the toolset contains an unlisted URI. `exposed`: its form under `/mcp`. */
   showsUri(server: CatalogServer, exposed: string): boolean {
     return this.#choices.some((choice) => choice.showsUri(server, exposed))
   }
 
   overrideOf(exposed: string): ToolOverride | undefined {
     return this.#override.get(exposed)
-  }
-
-  /** Whether the tool is listed where others must be searched for. */
-  isAlways(exposed: string): boolean {
-    return this.#isAlways(exposed)
-  }
-
-  /** Whether a person is asked before each call of the tool. */
-  isConfirmed(exposed: string): boolean {
-    return this.#isConfirmed(exposed)
   }
 }
 
@@ -153,7 +145,7 @@ class CompiledChoice {
     return naming.prefix === 'never' || this.#mayName(server)
   }
 
-  /** Whether some glob could be about names of this server. */
+  /** Whether some glob could match names of this server. */
   #mayName(server: CatalogServer): boolean {
     const { tools = [], prompts = [] } = this.#choice
     const names = Object.values(server.alias)
@@ -176,7 +168,7 @@ class CompiledChoice {
     if (kind === 'resources' || kind === 'templates') return this.showsUri(row.server, row.exposed)
     if (!this.#has(row.server)) return false
     if (kind === 'prompts') return this.#isWhole || this.#prompts?.(row.exposed) === true
-    // A toolset that names anything of a server shows the sign-in tool of that server.
+    // A toolset that could contain tools of a server shows the sign-in tool of that server.
     if (row.entry.isSignIn === true) return this.#isWhole || this.#mayName(row.server)
     return (
       (this.#isWhole || this.#tools?.(row.exposed) === true) &&
@@ -203,7 +195,7 @@ class CompiledChoice {
   }
 }
 
-/** Whether the glob matches anything that begins like that. */
+/** Whether the glob matches any text that begins with `start`. */
 const mayBegin = (glob: string, start: string): boolean => {
   const [head = ''] = glob.split(/[*?]/, 1)
   return head.startsWith(start) || (start.startsWith(head) && head !== glob)
@@ -211,12 +203,12 @@ const mayBegin = (glob: string, start: string): boolean => {
 
 type Matcher = (name: string) => boolean
 
-/** Whether any of the globs matches; names without a wild card cost one look-up together. */
+/** Returns whether any of the globs matches; globs without a wildcard take one look-up together. */
 const matcher = (globs: readonly string[]): Matcher => {
   const exact = new Set(globs.filter((glob) => !isWild(glob)))
   const wild = globs.filter(isWild)
   return (name) => exact.has(name) || wild.some((glob) => matchesGlob(glob, name))
 }
 
-/** Whether it can mean several. */
+/** Whether the glob can match several names. */
 export const isWild = (glob: string): boolean => /[*?]/.test(glob)

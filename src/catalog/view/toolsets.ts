@@ -1,11 +1,11 @@
-/** The toolsets of a configuration by name, and which of them a scope means. */
+/** The toolsets of a configuration by name, and the toolset of a scope. */
 import type { Scope } from '../../rpc/call.ts'
 import { Toolset } from './toolset.ts'
 import type { ToolsetOptions } from './toolset.ts'
 
-/** What a host gets that names none, and whose credential names none. */
+/** The toolset of hosts whose path and credential name none. */
 export const DEFAULT_TOOLSET = 'default'
-/** Of a scope whose toolset is gone. */
+/** The toolset of a scope whose toolset was removed. */
 const NOTHING = new Toolset([])
 
 export class Toolsets {
@@ -22,7 +22,7 @@ export class Toolsets {
     return this.#byName.has(name)
   }
 
-  /** `undefined`: everything. Where a path names one server it cannot name a toolset, so all that the caller could choose hold. */
+  /** `undefined`: everything. A path that names a server cannot name a toolset: all toolsets together apply. */
   of({ server, toolset }: Scope): Toolset | undefined {
     if (toolset !== undefined) return this.#make(toolset)
     if (!this.has(DEFAULT_TOOLSET)) return undefined

@@ -1,6 +1,6 @@
 /**
- * What one kind of caller sees of the catalog, as bytes that are ready to send. Views of the same catalog are shared by all who
- * select the same, and an entry that did not change keeps its bytes from one catalog to the next.
+ * The part of the catalog that one kind of caller sees, as bytes ready to send. Callers with the same selection share a view; an
+ * unchanged entry keeps its bytes from one catalog to the next.
  */
 import { createHash } from 'node:crypto'
 import type { OutputForm } from '../../era/host/projections.ts'
@@ -33,127 +33,108 @@ import type { Budget, Toolset } from './toolset.ts'
 import { outputFormOf } from './wrap-schema.ts'
 
 export interface Selection {
-  /** What the caller's path and credential choose; everything without it. */
+  /** The toolset of the caller's path and credential; absent: everything. */
   readonly toolset?: Toolset | undefined
-  /** What its scopes let it see; everything without it. */
+  /** Access by the caller's scopes; absent: everything. */
   readonly grants?: Grants | undefined
-  /** Key of one server, seen alone under its original names and URIs (`/servers/<key>/mcp`). */
+  /** Key of the only server, shown under its original names and URIs (`/servers/<key>/mcp`). */
   readonly only?: string
-  /** The host's revision: it decides how lists are worded. */
+  /** The host's revision, which decides the form of lists. */
   readonly revision: Revision
 }
 
-/** What one server has in a list: rows and, at the same places, their bytes. */
+/** The part of one server in a list: rows and, at the same indexes, their bytes. */
 interface Segment {
   readonly rows: readonly Exposed[]
   readonly entries: readonly Buffer[]
   readonly digest: string
 }
 
-/** One list of a view: rows and, at the same places, their bytes. */
+/** One list of a view: rows and, at the same indexes, their bytes. */
 export interface ReadyList {
   readonly kind: ListKind
   readonly rows: readonly Exposed[]
   readonly entries: readonly Buffer[]
   /** All entries as one JSON array. */
   readonly whole: Buffer
-  /** Equal digests: the host would see no difference. */
+  /** Equal digests: no difference for the host. */
   readonly digest: string
 }
 
-/** Makes and keeps views. One per process; what it keeps is freed with the catalogs and entries it was made from. */
-export class Views {
-  readonly #ready = new WeakMap<Entry, Map<string, Buffer>>()
-  readonly #views = new WeakMap<Catalog, Map<string, View>>()
-  /** By the rows of a server, which stay the same ones from catalog to catalog while nothing of it changes. */
-  readonly #segments = new WeakMap<readonly Exposed[], Map<string, Segment>>()
-  /** By catalog, toolset and scopes: the same for every revision, and for a server seen alone. */
-  readonly #shown = new WeakMap<Catalog, Map<string, Shown>>()
+/** Values by an object and a text, freed with the object. */
+class Variants<K extends object, V> {
+  readonly #byKey = new WeakMap<K, Map<string, V>>()
 
-  of(catalog: Catalog, selection: Selection): View {
-    let views = this.#views.get(catalog)
-    if (views === undefined) this.#views.set(catalog, (views = new Map()))
-    const id = selectionId(selection)
-    let view = views.get(id)
-    if (view === undefined) {
-      const shown = this.#shownIn(catalog, selection)
-      views.set(id, (view = new View(id, narrowed(catalog, selection), selection, shown, this.#readyBytes, this.#segmentOf)))
-    }
-    return view
-  }
-
-  #shownIn(catalog: Catalog, { toolset, grants }: Selection): Shown | undefined {
-    if (toolset === undefined && grants === undefined) return undefined
-    let known = this.#shown.get(catalog)
-    if (known === undefined) this.#shown.set(catalog, (known = new Map()))
-    const key = JSON.stringify([toolset?.name, grants?.id])
-    let shown = known.get(key)
-    if (shown === undefined) known.set(key, (shown = new Shown(catalog, { toolset, grants })))
-    return shown
-  }
-
-  /** `key`: all that shapes its bytes besides the rows. */
-  readonly #segmentOf = (rows: readonly Exposed[], key: string, make: () => Segment): Segment => {
-    let variants = this.#segments.get(rows)
-    if (variants === undefined) this.#segments.set(rows, (variants = new Map()))
-    let segment = variants.get(key)
-    if (segment === undefined) variants.set(key, (segment = make()))
-    return segment
-  }
-
-  readonly #readyBytes = (entry: Entry, exposure: Exposure): Buffer => {
-    let variants = this.#ready.get(entry)
-    if (variants === undefined) this.#ready.set(entry, (variants = new Map()))
-    const key = JSON.stringify(exposure)
-    let bytes = variants.get(key)
-    if (bytes === undefined) variants.set(key, (bytes = readyEntry(entry.raw, exposure)))
-    return bytes
+  of(key: K, variant: string, make: () => V): V {
+    let variants = this.#byKey.get(key)
+    if (variants === undefined) this.#byKey.set(key, (variants = new Map()))
+    let value = variants.get(variant)
+    if (value === undefined) variants.set(variant, (value = make()))
+    return value
   }
 }
 
+/** Builds and caches views; one per process. */
+export class Views {
+  readonly #views = new Variants<Catalog, View>()
+  /** By catalog, toolset and scopes: the same for all revisions, and for a server alone. */
+  readonly #shown = new Variants<Catalog, Shown>()
+  readonly #built: BuiltParts = { entries: new Variants(), segments: new Variants() }
+
+  of(catalog: Catalog, selection: Selection): View {
+    const { toolset, grants } = selection
+    const id = selectionId(selection)
+    return this.#views.of(catalog, id, () => {
+      const key = JSON.stringify([toolset?.name, grants?.id])
+      const isLimited = toolset !== undefined || grants !== undefined
+      const shown = isLimited ? this.#shown.of(catalog, key, () => new Shown(catalog, { toolset, grants })) : undefined
+      return new View(id, narrowed(catalog, selection), selection, shown, this.#built)
+    })
+  }
+}
+
+/** Bytes that views share. */
+interface BuiltParts {
+  /** By entry and exposure. */
+  readonly entries: Variants<Entry, Buffer>
+  /** By the rows of a server, which are the same object while the server does not change, and everything else its bytes depend on. */
+  readonly segments: Variants<readonly Exposed[], Segment>
+}
+
 export class View {
-  /** The same for every catalog: names what was selected, not what is there. */
+  /** Names the selection; the same for every catalog. */
   readonly id: string
   readonly catalog: Catalog
   readonly toolset: Toolset | undefined
   readonly #shown: Shown | undefined
   readonly #form: ListForm
-  readonly #readyBytes: (entry: Entry, exposure: Exposure) => Buffer
-  readonly #segmentOf: (rows: readonly Exposed[], key: string, make: () => Segment) => Segment
+  readonly #built: BuiltParts
   readonly #lists = new Map<ListKind, ReadyList>()
   readonly #outputForms = new WeakMap<Entry, OutputForm>()
   #toolsToSearch: ReadyList | undefined
   #bare: BareIndex | undefined
   #apps: AppIndex | undefined
 
-  constructor(
-    id: string,
-    catalog: Catalog,
-    { toolset, revision }: Selection,
-    shown: Shown | undefined,
-    readyBytes: (entry: Entry, exposure: Exposure) => Buffer,
-    segmentOf: (rows: readonly Exposed[], key: string, make: () => Segment) => Segment,
-  ) {
+  constructor(id: string, catalog: Catalog, { toolset, revision }: Selection, shown: Shown | undefined, built: BuiltParts) {
     this.id = id
     this.catalog = catalog
     this.toolset = toolset
     this.#shown = shown
     this.#form = listForm(revision)
-    this.#readyBytes = readyBytes
-    this.#segmentOf = segmentOf
+    this.#built = built
   }
 
-  /** Whether anything of the server is in it. */
+  /** Whether the view contains anything of the server. */
   sees(serverKey: string): boolean {
     return this.#shown?.hasServer(serverKey) ?? true
   }
 
-  /** The one predicate for lists, routes and all that follows from them. */
+  /** The common predicate of lists, routes, completion, subscriptions and tasks. */
   shows({ entry }: Exposed): boolean {
     return this.#shown?.has(entry) ?? true
   }
 
-  /** The same of a URI or template, listed or not: what a shown template or app names is shown with it. */
+  /** Whether the view shows a URI or template, listed or not. URIs of a shown template or app are shown with it. */
   showsUri(server: CatalogServer, original: string): boolean {
     if (!offersUri(server, original) || isRefusedUri(this.catalog, server.key, original)) return false
     if (this.#shown === undefined) return true
@@ -167,43 +148,43 @@ export class View {
     return isExpanded && plainUri(original) !== undefined
   }
 
-  /** Whether a call of this tool needs the right to write: unless it is believed to read only. */
+  /** Whether a call of this tool needs the write scope; true for an unlisted tool. */
   isWrite(exposed: string): boolean {
     const row = this.catalog.index.tools.get(exposed)
     return row === undefined || isWrite('tools', row, this.toolset)
   }
 
-  /** Whether the hint is believed of this tool. */
+  /** Whether the hint applies to this tool. */
   holds(hint: HintName, tool: { readonly server: CatalogServer; readonly entry: Entry }): boolean {
     return holds(hint, tool, this.#overrideOf(tool.entry)?.annotations)
   }
 
-  /** Whether a person is asked before each call of this tool. The one for signing in asks by itself, and does nothing else. */
+  /** Whether a person must confirm calls of this tool. The sign-in tool asks by itself. */
   confirms(entry: Entry): boolean {
     if (entry.isSignIn === true) return false
-    const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
+    const exposed = this.#nameInToolset(entry)
     return exposed !== undefined && this.toolset?.isConfirmed(exposed) === true
   }
 
-  /** Whether a tool is listed even where hosts are to search (`always`). */
+  /** Whether a tool is listed even if hosts must search (`always`). */
   isAlways({ entry }: Exposed): boolean {
-    const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
+    const exposed = this.#nameInToolset(entry)
     return exposed !== undefined && this.toolset?.isAlways(exposed) === true
   }
 
-  /** What all its tools cost a model, as they would be listed: their number, and an estimate of tokens. */
+  /** Number of all its tools, and their estimated tokens. */
   get cost(): Budget {
     const { rows, whole } = this.list('tools')
     return { tools: rows.length, tokens: rows.length === 0 ? 0 : estimateTokens(whole) }
   }
 
-  /** Whether that is more than the toolset's budget. */
+  /** Whether `cost` exceeds the toolset's budget. */
   get isOverBudget(): boolean {
     const budget = this.toolset?.budget
     return budget !== undefined && (this.cost.tools > budget.tools || this.cost.tokens > budget.tokens)
   }
 
-  /** Whether hosts are to search the tools in place of reading them all (`discovery`). */
+  /** Whether hosts must search the tools instead of listing all of them (`discovery`). */
   get isSearched(): boolean {
     const discovery = this.toolset?.discovery
     return discovery === 'search' || (discovery === 'auto' && this.isOverBudget)
@@ -228,32 +209,21 @@ export class View {
     return list
   }
 
-  /** What hosts are listed: all of it, or what to find the tools with, and those that stand in front of all others (`always`). */
+  /** The list sent to hosts: `list`, or for a searched view the meta tools and the tools of `always`. */
   listed(kind: ListKind): ReadyList {
     return kind === 'tools' && this.isSearched ? (this.#toolsToSearch ??= this.#makeToolsToSearch()) : this.list(kind)
   }
 
   #makeToolsToSearch(): ReadyList {
-    const { rows, entries } = this.list('tools')
-    const own = metaTools(this.sources.map(({ server }) => server)).map((row) => ({ row, bytes: row.entry.raw }))
-    const always = rows
-      // Cast: there is an entry for each row.
-      .map((row, at) => ({ row, bytes: entries[at]! }))
-      .filter(({ row }) => this.isAlways(row) && !isMetaTool(row.exposed))
-    const listed = [...own, ...always]
-    const found = segment(
-      listed.map(({ row }) => row),
-      listed.map(({ bytes }) => bytes),
-    )
-    return readyList('tools', [found])
+    const own = metaTools(this.sources.map(({ server }) => server))
+    const always = narrowList(this.list('tools'), (row) => this.isAlways(row) && !isMetaTool(row.exposed))
+    const entries = [...own.map(({ entry }) => entry.raw), ...always.entries]
+    return readyList('tools', [segment([...own, ...always.rows], entries)])
   }
 
   #makeList(kind: ListKind): ReadyList {
-    const segments = this.catalog.parts[kind].map(({ rows }) => this.#segment(kind, rows))
-    return readyList(
-      kind,
-      segments.filter(({ rows }) => rows.length > 0),
-    )
+    const segments = this.catalog.parts[kind].map(({ rows }) => this.#segment(kind, rows)).filter(({ rows }) => rows.length > 0)
+    return readyList(kind, segments)
   }
 
   #segment(kind: ListKind, all: readonly Exposed[]): Segment {
@@ -267,7 +237,7 @@ export class View {
     if (first === undefined) return make(all)
     const { server, position } = first
     const key = `${this.#form} ${runsTasks(this.catalog.sources[position], this.catalog)} ${servesApps(server, this.catalog)}`
-    return this.#segmentOf(all, key, () => make(all))
+    return this.#built.segments.of(all, key, () => make(all))
   }
 
   #bytesOf(kind: ListKind, { server, position, entry, exposed }: Exposed): Buffer {
@@ -283,12 +253,12 @@ export class View {
       apps: servesApps(server, this.catalog),
       override: kind === 'tools' ? this.#overrideOf(entry) : undefined,
     }
-    return this.#readyBytes(entry, exposure)
+    return this.#built.entries.of(entry, JSON.stringify(exposure), () => readyEntry(entry.raw, exposure))
   }
 
   /**
-   * How hosts that know only object roots get what a tool of this server returns; `entry`: of the tool, where it is listed. `isModern`:
-   * it was answered by a modern server for certain, whatever its lists were read from.
+   * Form of a tool's structured content for hosts that accept only objects. `entry`: `undefined` for an unlisted tool. `isModern`: the
+   * answer is known to come from a modern server, whatever the era of its lists.
    */
   outputFormOf(serverKey: string, entry: Entry | undefined, isModern: boolean): OutputForm {
     if (!isModern) {
@@ -302,12 +272,16 @@ export class View {
   }
 
   #overrideOf(entry: Entry): ToolOverride | undefined {
-    const exposed = this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
+    const exposed = this.#nameInToolset(entry)
     return exposed === undefined ? undefined : this.toolset?.overrideOf(exposed)
+  }
+
+  #nameInToolset(entry: Entry): string | undefined {
+    return this.toolset === undefined ? undefined : this.#shown?.exposedOf(entry)
   }
 }
 
-/** Whether the lists of the source at this place were read from a modern server. */
+/** Whether the lists of the source at this position were read from a modern server. */
 const isOfModernServer = ({ sources }: Catalog, position: number): boolean => {
   const inventory = sources[position]?.inventory
   return inventory !== undefined && isModernRevision(inventory.revision)
@@ -334,7 +308,7 @@ const readyList = (kind: ListKind, segments: readonly Segment[]): ReadyList => {
   }
 }
 
-/** The rows of a list that hold. */
+/** The list without the rows for which `isIn` is false. */
 export const narrowList = (list: ReadyList, isIn: (row: Exposed) => boolean): ReadyList => {
   const rows: Exposed[] = []
   const entries: Buffer[] = []
@@ -368,7 +342,7 @@ export const joinArray = (entries: readonly Buffer[]): Buffer => {
   return Buffer.concat(parts)
 }
 
-/** The catalog of one server alone, under its own names. */
+/** The catalog of one server alone, under its original names. */
 const narrowed = (catalog: Catalog, { only }: Selection): Catalog => {
   if (only === undefined) return catalog
   const sources = catalog.sources.filter(({ server }) => server.key === only)

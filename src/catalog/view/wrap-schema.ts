@@ -1,7 +1,7 @@
 /**
- * An `outputSchema` of a modern server whose root is not literally an object, for hosts that know only object roots (2025-06-18,
- * 2025-11-25): wrapped as `{"type":"object","properties":{"result":…},"required":["result"]}`, as the official TypeScript SDK
- * does (BRIDGING 3.3). The schema's own bytes stay, but for local references, which now start one level deeper.
+ * Wraps an `outputSchema` of a modern server whose root is not an object, for hosts that accept only object roots (2025-06-18,
+ * 2025-11-25): `{"type":"object","properties":{"result":…},"required":["result"]}`, like the official TypeScript SDK (BRIDGING 3.3).
+ * The schema's bytes stay, except local references, which start one level deeper.
  */
 import type { OutputForm } from '../../era/host/projections.ts'
 import { edited, elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
@@ -14,20 +14,20 @@ const NEW_ROOT = '#/properties/result'
 /** First byte of `null`. */
 const NULL_START = 0x6e
 
-/** The form of a tool of a modern server, by its definition; tools of legacy servers are always `plain`. */
+/** The form of a modern server's tool, by its definition; tools of legacy servers are always `plain`. */
 export const outputFormOf = (definition: Buffer): OutputForm => {
   const schema = lastMember(membersAt(definition, 0), 'outputSchema')
   return schema === undefined ? 'by value' : formOf(definition.subarray(schema.start, schema.end))
 }
 
-/** `null` is no schema (B282). */
+/** `null` counts as absent (B282). */
 const formOf = (schema: Buffer): OutputForm => {
   if (schema[0] === NULL_START) return 'by value'
   const type = lastMember(membersAt(schema, 0), 'type')
   return type !== undefined && stringAt(schema, type) === 'object' ? 'plain' : 'wrapped'
 }
 
-/** The wrapped schema, or `undefined` if nothing needs to be done. */
+/** The wrapped schema; `undefined`: the root is an object. */
 export const wrapOutputSchema = (schema: Buffer): Buffer | undefined => {
   if (formOf(schema) !== 'wrapped') return undefined
   const edits: Edit[] = []
@@ -45,7 +45,7 @@ export const wrapOutputSchema = (schema: Buffer): Buffer | undefined => {
 const rebase = (bytes: Buffer, start: number, edits: Edit[]): void => {
   for (const element of elementsAt(bytes, start)) rebase(bytes, element.start, edits)
   const members = membersAt(bytes, start)
-  // A schema with an id of its own resolves its references against that.
+  // References in a schema with an id of its own are resolved against that id.
   if (members.some((member) => member.key === '$id' && !(stringAt(bytes, member)?.startsWith('#') ?? false))) return
   for (const member of members) {
     if (member.key === '$ref' || member.key === '$dynamicRef') rebaseReference(bytes, member, edits)

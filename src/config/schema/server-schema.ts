@@ -46,6 +46,10 @@ const limits = z.strictObject({
   queue: countField('Calls that wait for their turn, for 10 s at most.', L.maxQueued, 0),
   rate: field(rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
   log_messages: field(rate, 'Log messages of one connection that reach hosts; more are dropped.', L.maxLogMessages.text),
+  write_queue: sizeField(
+    'Sent to a server on a pipe and not read by it. Requests beyond wait, for 10 s at most.',
+    L.maxWriteQueueBytes,
+  ),
   links: countField('Connections per server and caller.', L.maxLinks, 1, 10_000),
   restarts: countField('Processes started in a minute in place of those that ended by themselves.', L.maxRestarts),
   stderr: sizeField('Kept of what its process prints on stderr.', L.maxStderrBytes),

@@ -298,7 +298,7 @@ export class Dialer {
       era: options.era,
       verdict: memory.verdict(options),
       declared,
-      hasAccount: options.credential?.mode === 'client',
+      usesClientCredentials: options.credential?.mode === 'client',
       identity,
       clientInfo,
       revision,

@@ -50,6 +50,8 @@ export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promi
 /** The links of one session. */
 interface SessionLinks {
   readonly all: Set<PooledLink>
+  /** Removes the callback at the end of the session. */
+  leave: () => void
   /** What its calls find again without a search, as long as it says the same of itself. */
   usual: { readonly pooled: PooledLink; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
 }
@@ -61,7 +63,7 @@ export class Links implements Sweepable {
   readonly #all = new Map<LinkOwner, PooledLink>()
   /** What calls find. A link that stands here no more is left: it ends once nothing uses it. */
   readonly #found = new Map<string, PooledLink>()
-  readonly #bySession = new WeakMap<HostSession, SessionLinks>()
+  readonly #bySession = new Map<HostSession, SessionLinks>()
   readonly #tasks: LinkTaskTable
   #serial = 0
   /** One-entry cache: the key for the last caller without a session. */
@@ -160,6 +162,9 @@ export class Links implements Sweepable {
   /** No link is opened any more, and no further session uses the server. */
   async close(): Promise<void> {
     this.#isClosed = true
+    // A session may outlive this server: nothing of it may refer to these links any more.
+    for (const { leave } of this.#bySession.values()) leave()
+    this.#bySession.clear()
     await Promise.all([...this.#all.values()].map((pooled) => this.#close(pooled)))
   }
 
@@ -275,8 +280,8 @@ export class Links implements Sweepable {
     owner.latest = session
     let used = this.#bySession.get(session)
     if (used === undefined) {
-      this.#bySession.set(session, (used = { all: new Set(), usual: undefined }))
-      session.onEnd(() => this.#ended(session))
+      this.#bySession.set(session, (used = { all: new Set(), leave: () => undefined, usual: undefined }))
+      used.leave = session.onEnd(() => this.#ended(session))
       this.#environment.sessionSeen()
     }
     used.all.add(pooled)

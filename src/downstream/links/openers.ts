@@ -42,6 +42,7 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
         launcher,
         bodies: clients.bodies,
         maxMessageBytes: options.limits.maxMessageBytes,
+        maxQueuedBytes: options.limits.maxWriteQueueBytes,
         onStderr: onStderr(options),
         stderr: stderrOf(options),
       }),

@@ -1,6 +1,6 @@
 /**
- * Capabilities of a server at a bridge, in the form of the host's era (BRIDGING 3.21): exactly those that it declares. Only tasks are
- * declared differently in the two eras.
+ * Capabilities of a server at a bridge, in the form of the host's era (BRIDGING 3.21): exactly those that the server declares. The two
+ * eras differ only in how tasks are declared.
  */
 import { isJsonObject } from '../../values/json-object.ts'
 import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'

@@ -1,12 +1,12 @@
 /**
- * Capability cache: modern hosts send the same `_meta` with every request, so it is parsed once per text. The same text gives the
- * same object, so that other caches can use the object as a key.
+ * Capability cache: modern hosts send the same `_meta` with every request, so each text is parsed once. Equal texts yield the same
+ * object, which other caches use as a key.
  */
 import type { Payload } from '../../wire/message/payload.ts'
 
 /** The cache is cleared when it holds this many texts. */
 const MAX_KNOWN = 256
-/** Texts longer than this are read each time, in bytes. */
+/** Longer texts are parsed each time. */
 const MAX_BYTES = 2_048
 
 export class CapabilityCache<T> {
@@ -19,7 +19,7 @@ export class CapabilityCache<T> {
     const { bytes, start, end } = meta
     const latest = this.#latest
     if (latest !== undefined && bytes.compare(latest.text, 0, latest.text.length, start, end) === 0) return latest.value
-    // A progress token makes each text a new one.
+    // Each request has another progress token.
     if (end - start > MAX_BYTES || meta.has('progressToken')) return read(meta)
     const value = this.#find(bytes.toString('latin1', start, end), meta, read)
     this.#latest = { text: Buffer.from(bytes.subarray(start, end)), value }

@@ -1,5 +1,5 @@
 /**
- * A legacy host: `initialize` applies to the whole session, and results have no members of the modern era
+ * Legacy hosts: `initialize` applies to the whole session, and results have no members of the modern era
  * ([2025-11-25 basic/lifecycle]; BRIDGING 3.1, 3.3).
  */
 import { Refusal } from '../../rpc/call.ts'
@@ -18,7 +18,7 @@ import { SUPERSET_CAPABILITIES } from './modern-host.ts'
 import type { Offers } from './modern-host.ts'
 import { legacyCreation } from '../task-shapes.ts'
 
-/** Members of `_meta` that the protocol defines. */
+/** Prefix of the members of `_meta` that the protocol defines. */
 const PROTOCOL_PREFIX = 'io.modelcontextprotocol/'
 
 export interface Introduction {
@@ -31,8 +31,8 @@ export interface Introduction {
 }
 
 /**
- * Reads `initialize`; a version that is unknown or not within `range` is answered with the latest legacy one within it (B024–B026,
- * B293). Without a legacy revision the range makes us a modern server, which refuses and names what it speaks
+ * Reads `initialize`. An unknown version, or one outside of `range`, is replaced by the latest legacy revision within `range`
+ * (B024–B026, B293). Throws `Refusal` with the supported revisions if `range` contains only modern ones
  * ([2026-07-28 basic/versioning], Backward Compatibility).
  */
 export const readInitialize = (message: Envelope, range: RevisionRange): Introduction => {
@@ -55,14 +55,14 @@ export const readInitialize = (message: Envelope, range: RevisionRange): Introdu
   }
 }
 
-/** Removes tasks that a host runs, which are not bridged, and the extension, which is not part of this era (SEP-2663, Backward Compatibility). */
+/** Removes tasks that the host runs (not bridged) and the tasks extension (not part of this era; SEP-2663, Backward Compatibility). */
 const ownCapabilities = (capabilities: Capabilities): Capabilities =>
   withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
 
-/** No `tasks.list`: callers without a credential are one principal, and would see each other's tasks (B183). */
+/** Without `list`: unauthenticated callers are one principal and would see each other's tasks (B183). */
 export const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
 
-/** `gateways`: those that calls pass through, this one first. */
+/** `gateways`: the gateways that calls pass, this one first. */
 export const initializeResult = (
   revision: LegacyRevision,
   identity: Identity,
@@ -91,20 +91,16 @@ export const withoutModernMeta = (result: Payload): void => {
   else for (const { key } of own) meta?.delete(key)
 }
 
-/** The result of a server at a bridge; the gateway has already translated that of a modern server. */
-export const encodeBridged = (outcome: Outcome): JsonObject =>
-  outcome.kind === 'task' ? legacyCreation(outcome.result) : outcome.result
+/** The result of a legacy server at a bridge, unchanged; a task in the form of 2025-11-25. */
+export const encodeBridged = ({ kind, result }: Outcome): JsonObject => (kind === 'task' ? legacyCreation(result) : result)
 
-/** A result without members of the modern era (B106), in the form of the host's revision. */
-export const encodeLegacy = (outcome: Outcome): JsonObject => {
-  if (outcome.kind === 'task') return legacyCreation(outcome.result)
-  const { result } = outcome
-  return withoutModernMembers(result)
-}
+/** A result without members of the modern era (B106); a task in the form of 2025-11-25. */
+export const encodeLegacy = ({ kind, result }: Outcome): JsonObject =>
+  kind === 'task' ? legacyCreation(result) : withoutModernMembers(result)
 
 /** Removes the members that only results of the modern era have. */
 export const withoutModernMembers = (result: JsonObject): JsonObject => {
-  // Of a modern server it never gets here: some legacy servers and their hosts know rounds of their own (go-sdk).
+  // `input_required` of a modern server never gets here. Some legacy SDKs (go-sdk) have input rounds of their own, which stay.
   if (!(result instanceof Payload && result.text('resultType') === 'input_required')) result.delete('resultType')
   result.delete('ttlMs')
   result.delete('cacheScope')

@@ -1,6 +1,7 @@
 /**
- * A modern server asks for input by ending the call. A legacy host is asked while its call is open. This layer asks on the host's own
- * stream and retries the call, round by round (BRIDGING 3.13, Example B).
+ * Input rounds of modern servers for legacy hosts. A modern server requests input by ending the call with `input_required`; a legacy
+ * host answers requests while its call is open. This layer sends the requests on the stream of the call and repeats the call with the
+ * answers, round by round (BRIDGING 3.13, Example B).
  */
 import { complete } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
@@ -13,11 +14,11 @@ import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 
 const MAX_ROUNDS = 16
-/** A round without questions is load shedding: the retry waits, with jitter. */
+/** Pause before the retry, with jitter, after a round without questions: the server sheds load. */
 const SHED_PAUSE_MS = 500
-/** Consent to visit a URL is not completion: the server is asked again after 2, 4, 8 … 30 s (rule 4). */
+/** Pauses between retries while the person visits a URL: the answer of the host reports consent, not completion (rule 4). */
 const VISIT_PAUSES: BackoffRange = { firstMs: 2_000, maxMs: 30_000 }
-/** A refusal of the host that ends the call. */
+/** The host refused a question, which ends the call. */
 class Declined extends Error {}
 
 export const askLegacyHosts: Layer = (inner) => (call) => {
@@ -31,7 +32,7 @@ export const askLegacyHosts: Layer = (inner) => (call) => {
   )
 }
 
-/** All rounds together take at most the call's maximum time (B085); then the call to the server is cancelled. */
+/** Cancels the call to the server when all rounds together exceed the call's total time (B085). */
 const withinTime = async (
   { totalMs = LONGEST_TIMER_MS }: InputRequired,
   call: Call,
@@ -72,11 +73,11 @@ const goRounds = async (inner: Handler, call: Call, { ask, session }: Host, firs
       throw error
     }
   }
-  visits.tell(session)
+  visits.notifyComplete(session)
   return outcome
 }
 
-/** URLs that the person has agreed to visit: not asked again while the server waits (B086). */
+/** URLs that the person has agreed to visit; repeated questions get the same answer without asking again (B086). */
 class Visits {
   readonly #accepted = new Map<string, { readonly elicitationId: Buffer | undefined; readonly answer: Payload }>()
   /** Rounds that only waited for a visit. */
@@ -100,7 +101,7 @@ class Visits {
   }
 
   /** Notifies the host that the visits are complete (rule 4). */
-  tell(session: HostSession): void {
+  notifyComplete(session: HostSession): void {
     for (const { elicitationId } of this.#accepted.values())
       if (elicitationId !== undefined)
         session.notify(
@@ -122,7 +123,7 @@ const nextRound = async (
     return { state, maker, responses: undefined }
   }
   const answers = new Map<string, Payload>()
-  // Elicitations one after the other, as a person answers dialogs; the rest at once.
+  // Elicitations one after the other, since a person answers dialogs; all others at once.
   let dialogs: Promise<unknown> = Promise.resolve()
   let isNew = false
   await Promise.all(
@@ -148,7 +149,7 @@ const nextRound = async (
   return { state, maker, responses: Payload.at(join(responses.parts())) }
 }
 
-/** B3: a failed elicitation counts as cancelled; a refused sampling or roots request has no substitute. */
+/** A failed elicitation counts as cancelled; a refused sampling or roots request throws `Declined`, which ends the call. */
 const resultOf = (method: string, answer: Answer): Payload => {
   if ('result' in answer) return answer.result
   if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
@@ -160,7 +161,7 @@ const ended = (call: Call, why: string): Outcome => {
   return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
 }
 
-/** Throws if the host cancels meanwhile. */
+/** Throws `Failure('cancelled')` if the host cancels the call meanwhile. */
 const pauseFor = async (ms: number, signal: CancelSignal): Promise<void> => {
   if (!(await pause(ms, signal))) throw new Failure('cancelled', 'cancelled by the host')
 }

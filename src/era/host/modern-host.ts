@@ -1,5 +1,5 @@
 /**
- * A modern host: each request carries `clientInfo` and capabilities, each result its `resultType` ([2026-07-28 basic/index];
+ * Modern hosts: each request carries `clientInfo` and capabilities, each result has a `resultType` ([2026-07-28 basic/index];
  * BRIDGING 3.1, 5.1 rows 10–12).
  */
 import { Refusal } from '../../rpc/call.ts'
@@ -29,10 +29,10 @@ export interface ModernRequest extends Introduced {
   readonly progressToken: Id | undefined
 }
 
-/** Whether a message describes itself as modern: the body decides (B034). */
+/** Whether a message is modern, by its body (B034). */
 export const isModern = (message: Envelope): boolean => message.params?.object('_meta')?.has(META.version) === true
 
-/** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of its row. */
+/** Reads the per-request `_meta`. Throws `Refusal` with the HTTP status of the row in BRIDGING 5.1. */
 export const readModern = (message: Envelope, known: CapabilityCache<Introduced>): ModernRequest => {
   const meta = message.params?.object('_meta')
   if (meta === undefined) throw malformed(META.version, 'a string')
@@ -53,8 +53,8 @@ const readIntroduction = (meta: Payload): Introduced => {
 }
 
 /**
- * Refuses a modern request where `listen.revisions` ends before this era, as a legacy server does: without an error of the modern era,
- * so that a host of both eras falls back to `initialize` (B293; [2026-07-28 basic/versioning], Backward Compatibility).
+ * Refuses a modern request if `listen.revisions` excludes this era. The error is that of a legacy server, so that a host of both eras
+ * falls back to `initialize` (B293; [2026-07-28 basic/versioning], Backward Compatibility).
  */
 export const checkRange = (message: Envelope, range: RevisionRange): void => {
   if (isWithin(MODERN, range)) return
@@ -64,7 +64,7 @@ export const checkRange = (message: Envelope, range: RevisionRange): void => {
   throw new Refusal(-32600, text, { status: 400, data: { supported, requested } })
 }
 
-/** Refuses `requestState` and answers in requests that cannot resume a round: they must not start the call again (B061, row 14). */
+/** Refuses a malformed `requestState` or malformed answers: such a request must not start the call again (B061, row 14). */
 export const checkRound = ({ method, params }: Envelope): void => {
   if (METHODS[method]?.mayAskInput !== true || params === undefined) return
   const hasResponses = !isAbsent(params, 'inputResponses')
@@ -79,7 +79,7 @@ const isAbsent = (params: Payload, key: string): boolean => {
   return raw === undefined || raw.toString('latin1', 0, 4) === 'null'
 }
 
-/** The request needs the extension, and only the host can declare it (B172). */
+/** The refusal of a request that needs the tasks extension from a host that does not declare it (B172). */
 export const tasksNotDeclared = (): Refusal =>
   new Refusal(-32021, 'Missing required client capability', {
     status: 400,
@@ -97,7 +97,7 @@ const malformed = (key: string, expected: string): Refusal =>
 
 const COMPLETE = Buffer.from('"complete"')
 
-/** Adds the members of every result of this era (B008, B011, B149, B150); `identityJson`: the `serverInfo`, if any. */
+/** Adds the members that every result of this era has (B008, B011, B149, B150). `identityJson`: the `serverInfo` to add. */
 export const encodeModern = (outcome: Outcome, method: string, identityJson: Uint8Array | undefined): JsonObject => {
   const { result } = outcome
   if (outcome.kind === 'task') result.set('resultType', '"task"')
@@ -124,7 +124,7 @@ export const SUPERSET_CAPABILITIES = {
   logging: {},
 } as const
 
-/** What is declared beside the superset: whether tasks can be followed, and the settings of MCP Apps where there are any. */
+/** Capabilities that are declared in addition to the superset: tasks, and the settings of MCP Apps if a server has any. */
 export interface Offers {
   readonly tasks: boolean
   readonly apps: object | undefined

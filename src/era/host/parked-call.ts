@@ -1,6 +1,6 @@
 /**
- * One call of a modern host to a legacy server, and the successive requests of the host that carry it: a question ends the carrying
- * request, the next request brings the answers. Messages of the server in between wait (BRIDGING 3.13, Example A).
+ * One call of a modern host to a legacy server, and the successive requests of the host that carry it. A question ends the carrying
+ * request; the next request brings the answers. Notifications of the server in between are dropped (BRIDGING 3.13, Example A).
  */
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../../rpc/call.ts'
@@ -9,12 +9,8 @@ import { Cancellation } from '../../rpc/cancellation.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import type { ParkingOptions } from './parking-options.ts'
-import { isAnswerTo, noAnswer } from '../questions.ts'
-
-interface Asked {
-  readonly question: Question
-  readonly answer: (answer: Answer) => void
-}
+import { answerIn, inputRequests, noAnswer } from '../questions.ts'
+import type { PendingQuestion } from '../questions.ts'
 
 interface Carrier {
   readonly call: Call
@@ -22,13 +18,13 @@ interface Carrier {
   readonly reject: (error: unknown) => void
 }
 
-/** The table of parked calls, as one call uses it. */
+/** The table of parked calls, as seen by one call. */
 export interface ParkedCalls {
-  /** The `requestState` of a round. */
+  /** Returns the `requestState` of a round. */
   readonly issue: (nonce: string) => string
-  /** The option whose limit forbids parking it, with its value. */
+  /** Returns the option whose limit forbids parking the call, with its value; `undefined`: it may be parked. */
   readonly limitReached: () => string | undefined
-  /** The host did not retry in time. */
+  /** Called when the host did not retry in time. */
   readonly expired: () => void
   readonly onEnd: () => void
 }
@@ -38,16 +34,18 @@ export class ParkedCall {
   readonly #options: ParkingOptions
   readonly #parked: ParkedCalls
   readonly #abort = new Cancellation()
-  /** Unanswered questions by the key under which the host knows them. */
-  readonly #asked = new Map<string, Asked>()
+  /** Unanswered questions by their key in `inputRequests`. */
+  readonly #asked = new Map<string, PendingQuestion>()
   #carrier: Carrier | undefined
   #outcome: Promise<Outcome> | undefined
-  /** The nonce of the round the host holds, and of the last round that was answered. */
+  /** Nonce of the round that the host must answer. */
   #nonce: string | undefined
+  /** Nonce of the last answered round. */
   #usedNonce: string | undefined
   readonly #keys = new Set<string>()
   #mayAsk = true
-  #siblings: NodeJS.Timeout | undefined
+  /** Ends the coalescing window. */
+  #window: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
   constructor(principal: string, options: ParkingOptions, parked: ParkedCalls) {
@@ -74,7 +72,7 @@ export class ParkedCall {
     return carried
   }
 
-  /** A retry: delivers its answers and carries the call from now on. */
+  /** Delivers the answers of a retry, which carries the call from now on. */
   resume(call: Call, nonce: string): Promise<Outcome> {
     if (nonce !== this.#nonce) {
       if (nonce === this.#usedNonce && this.#carrier !== undefined)
@@ -96,7 +94,7 @@ export class ParkedCall {
     return carried
   }
 
-  /** The host did not answer in time: the server gets non-answers and the call is cancelled (rule 4). */
+  /** Declines all questions and cancels the call to the server (rule 4). */
   abandon(notice?: Payload): void {
     this.#declineAll()
     this.#abort.abort(notice)
@@ -104,23 +102,18 @@ export class ParkedCall {
     this.#end()
   }
 
-  /** No new round can begin: open and later questions get non-answers, and the call continues. */
+  /** Declines open and later questions; the call continues. */
   stopAsking(): void {
     this.#mayAsk = false
-    clearTimeout(this.#siblings)
+    clearTimeout(this.#window)
     this.#declineAll()
   }
 
-  /** Answers by key; a malformed answer refuses the retry and changes nothing. */
+  /** Answers by key. Throws `Refusal` for a malformed answer, before any answer is delivered. */
   #read(responses: Payload | undefined): Map<string, Answer> {
     const answers = new Map<string, Answer>()
-    for (const [key, { question }] of this.#asked) {
-      if (responses?.member(key) === undefined) continue
-      const response = responses.object(key)
-      if (response === undefined || !isAnswerTo(question, response))
-        throw new Refusal(-32602, `inputResponses["${key}"] is no answer to ${question.method}`)
-      answers.set(key, { result: response.fresh() })
-    }
+    for (const [key, { question }] of this.#asked)
+      if (responses?.member(key) !== undefined) answers.set(key, { result: answerIn(responses, key, question) })
     return answers
   }
 
@@ -132,19 +125,19 @@ export class ParkedCall {
     return new Promise((resolve) => {
       const key = this.#keyFor(question)
       this.#asked.set(key, { question, answer: resolve })
-      // Settled, although the server wants no answer: until then the idle time-out of its call is suspended.
+      // Settled although the server needs no answer: the idle time-out of its call is suspended until then.
       question.onWithdrawn?.(() => {
         this.#asked.delete(key)
         resolve(noAnswer(question))
       })
-      this.#siblings ??= setTimeout(() => {
-        this.#siblings = undefined
+      this.#window ??= setTimeout(() => {
+        this.#window = undefined
         if (this.#carrier !== undefined && this.#asked.size > 0) this.#endRound()
-      }, this.#options.siblingsMs)
+      }, this.#options.coalesceMs)
     })
   }
 
-  /** The name of the field, where the question has one field, else a number; unique for the life of the call (B060). */
+  /** The field's name if the form has exactly one field, else `input-<n>`; unique for the life of the call (B060). */
   #keyFor({ params }: Question): string {
     const fields = params?.object('requestedSchema')?.object('properties')?.members ?? []
     const field = fields.length === 1 ? fields[0]?.key : undefined
@@ -162,12 +155,10 @@ export class ParkedCall {
     if (carrier === undefined) return
     this.#carrier = undefined
     this.#nonce = randomUUID()
-    const requests = new Draft()
-    for (const [key, { question }] of this.#asked) requests.set(key, inputRequest(question).parts())
     const state = this.#parked.issue(this.#nonce)
     const result = new Draft()
     result.set('resultType', '"input_required"')
-    result.set('inputRequests', requests.parts())
+    result.set('inputRequests', inputRequests(this.#asked))
     result.set('requestState', JSON.stringify(state))
     this.#expiry = setTimeout(() => {
       this.#parked.expired()
@@ -180,17 +171,16 @@ export class ParkedCall {
     return new Promise((resolve, reject) => {
       const carrier: Carrier = { call, resolve, reject }
       this.#carrier = carrier
-      const leave = (): void => {
+      const onAbort = (): void => {
         // The host cancelled the carrying request: the server's call is cancelled, too (rule 8).
-        if (this.#carrier !== carrier) return
-        this.abandon(call.signal.notice)
+        if (this.#carrier === carrier) this.abandon(call.signal.notice)
       }
-      if (call.signal.aborted) leave()
-      else call.signal.addEventListener('abort', leave, { once: true })
+      if (call.signal.aborted) onAbort()
+      else call.signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 
-  /** The server's call has ended. Without a carrier the outcome waits for the next retry until it expires (rule 3). */
+  /** The server's call has ended. Without a carrier the outcome is kept for the next retry until it expires (rule 3). */
   #settle(outcome: Promise<Outcome>): void {
     outcome.catch(() => undefined)
     this.#outcome = outcome
@@ -198,7 +188,6 @@ export class ParkedCall {
     if (this.#carrier !== undefined) this.#deliver(outcome)
   }
 
-  /** Open questions get non-answers. */
   #declineAll(): void {
     for (const { question, answer } of this.#asked.values()) answer(noAnswer(question))
     this.#asked.clear()
@@ -211,16 +200,9 @@ export class ParkedCall {
   }
 
   #end(): void {
-    clearTimeout(this.#siblings)
+    clearTimeout(this.#window)
     clearTimeout(this.#expiry)
     this.#carrier = undefined
     this.#parked.onEnd()
   }
-}
-
-const inputRequest = ({ method, params }: Question): Draft => {
-  const request = new Draft()
-  request.set('method', JSON.stringify(method))
-  if (params !== undefined) request.set('params', params.parts())
-  return request
 }

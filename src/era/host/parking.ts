@@ -1,6 +1,6 @@
 /**
- * Parked calls. A legacy server asks during a call. A modern host is asked by ending its request. The server's call therefore stays open
- * here while the host collects the answers between two of its requests (BRIDGING 3.13, Example A).
+ * Parked calls. A legacy server requests input during a call; a modern host is asked by ending its request. The call to the server
+ * therefore stays open here between the two requests of the host (BRIDGING 3.13, Example A).
  *
  *     host    ──7: call──►              ──8: call, answers, state──►
  *             ◄─7: input_required+state─               ◄─8: result──
@@ -19,7 +19,7 @@ import { digestOf } from './request-digest.ts'
 
 const PURPOSE: Purpose<Ticket> = 'parked call'
 
-/** What a parked call's `requestState` holds. */
+/** Content of a parked call's sealed `requestState`. */
 interface Ticket {
   /** The process that holds the call. */
   readonly owner: string
@@ -33,14 +33,14 @@ interface Ticket {
 
 export class Parking {
   readonly #seal: Seal
-  /** Read for each call: a reload may have changed them. */
+  /** Read for each call, since a reload may change them. */
   readonly #options: () => ParkingOptions
   readonly #owner: string
   readonly #calls = new Map<string, ParkedCall>()
   readonly #reached: (option: string) => void
   #isClosing = false
 
-  /** `reached` is called with each limit that was reached. `owner`: names this process in states; as other replicas find it. */
+  /** `reached` is called with the option whose limit was reached. `owner`: names this process in states, as other replicas know it. */
   constructor(seal: Seal, options: () => ParkingOptions, reached: (option: string) => void, owner: string = randomUUID()) {
     this.#seal = seal
     this.#owner = owner
@@ -48,7 +48,7 @@ export class Parking {
     this.#options = options
   }
 
-  /** Calls that wait for a host's next request. */
+  /** Number of calls that wait for a host's next request. */
   get size(): number {
     let parked = 0
     for (const call of this.#calls.values()) if (call.isParked) parked++
@@ -60,7 +60,7 @@ export class Parking {
     return this.#seal.open(PURPOSE, state)?.owner
   }
 
-  /** Gives calls of modern hosts an `ask`, if the host declared any capability for it. */
+  /** Adds `ask` to calls of modern hosts that declare a capability for input. */
   readonly layer: Layer = (inner) => (call) => {
     const { session, capabilities } = call.caller
     const mayBeAsked =
@@ -71,8 +71,8 @@ export class Parking {
   }
 
   /**
-   * Expires all parked calls, since their hosts cannot retry any more. Carried calls continue to their outcome (F-22); their questions
-   * get non-answers at once.
+   * Ends all parked calls, since their hosts cannot retry any more. Calls with a carrying request continue to their outcome (F-22);
+   * their questions are declined.
    */
   close(): void {
     this.#isClosing = true

@@ -1,7 +1,6 @@
 /**
- * Translates results into the form of a host's revision: older hosts refuse a whole result with one unknown content block (BRIDGING
- * 3.3, 3.5; B107, B108). The surprise: projections are applied after all other edits; a block is selected by its type and described
- * with its edits.
+ * Translates results into the form of a host's revision: older hosts reject a whole result if it has one unknown content block
+ * (BRIDGING 3.3, 3.5; B107, B108). Applied after all other edits: a replaced block is described with its edited URI.
  */
 import type { Affected, Fidelity } from '../../rpc/fidelity.ts'
 import { blocksOf } from '../../wire/message/content-blocks.ts'
@@ -14,8 +13,8 @@ import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 
 /**
- * The form of a tool's structured content for hosts that accept only objects, decided once per tool for schema and values (B108,
- * B283). `by value`: the tool has no schema, so each value decides. Tools of legacy servers are `plain`.
+ * Form of a tool's structured content for hosts that accept only objects, decided once per tool for schema and values (B108, B283).
+ * `by value`: the tool has no schema, so each value decides. Tools of legacy servers are `plain`.
  */
 export type OutputForm = 'plain' | 'wrapped' | 'by value'
 
@@ -25,15 +24,15 @@ const OPEN_BRACKET = 0x5b
 const NULL_START = 0x6e
 
 /**
- * The result in the form of the host's revision; a new object only where a block was replaced. `output` is called for structured
- * content to a host that accepts only objects.
+ * Returns the result in the form of the host's revision; a new object only if a block was replaced. `output` is called only for
+ * structured content to a host that accepts only objects.
  */
 export const project = (result: JsonObject, call: Affected, fidelity: Fidelity, output: () => OutputForm): JsonObject => {
   if (!(result instanceof Payload)) return result
   const { method } = call
   if (method === 'tools/call' || method === 'tasks/result') return projectTool(result, call, fidelity, output)
   const isOld = method === 'prompts/get' && !isAtLeast(call.caller.revision, '2025-06-18')
-  return isOld ? projectPrompt(result, call, fidelity) : result
+  return isOld ? projectBlocks(result, 'messages', call, fidelity) : result
 }
 
 const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output: () => OutputForm): Payload => {
@@ -45,7 +44,7 @@ const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output
   if (structured === undefined || structured[0] === NULL_START) return projected
   const isWrapped = !isOld && !isModernRevision(revision) && wraps(structured, output())
   if (isWrapped) projected.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
-  const isAdded = (isOld || isWrapped) && sayInText(projected, structured)
+  const isAdded = (isOld || isWrapped) && appendAsText(projected, structured)
   if (isWrapped || isAdded) fidelity.note('structured', call)
   if (!projected.has('content')) projected.set('content', '[]')
   return projected
@@ -54,8 +53,8 @@ const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output
 const wraps = (structured: Buffer, form: OutputForm): boolean =>
   form === 'wrapped' || (form === 'by value' && structured[0] !== OPEN_BRACE)
 
-/** Appends the structured content as a text block, unless there is a text block; true: it was appended. */
-const sayInText = (result: Payload, structured: Buffer): boolean => {
+/** Appends the structured content as a text block unless the result has a text block. Returns whether it was appended. */
+const appendAsText = (result: Payload, structured: Buffer): boolean => {
   const text = JSON.stringify({ type: 'text', text: structured.toString() })
   const content = result.member('content')
   if (content === undefined || result.bytes[content.start] === NULL_START) {
@@ -70,10 +69,7 @@ const sayInText = (result: Payload, structured: Buffer): boolean => {
   return true
 }
 
-const projectPrompt = (result: Payload, call: Affected, fidelity: Fidelity): Payload =>
-  projectBlocks(result, 'messages', call, fidelity)
-
-/** Replaces blocks that this revision does not know by text blocks that describe them. */
+/** Replaces blocks that the host's revision does not define by text blocks that describe them. */
 const projectBlocks = (result: Payload, place: BlockPlace, call: Affected, fidelity: Fidelity): Payload => {
   const { revision } = call.caller
   const isUnknown = ({ bytes }: Payload, { members = [] }: Member): boolean => !isKnown(textIn(bytes, members, 'type'), revision)
@@ -83,7 +79,7 @@ const projectBlocks = (result: Payload, place: BlockPlace, call: Affected, fidel
   for (const block of blocksOf(settled, place)) {
     if (!isUnknown(settled, block)) continue
     fidelity.note('block', call)
-    settled.replace(block, JSON.stringify({ type: 'text', text: wordsFor(settled.bytes, block.members ?? []) }))
+    settled.replace(block, JSON.stringify({ type: 'text', text: describeBlock(settled.bytes, block.members ?? []) }))
   }
   return settled
 }
@@ -93,7 +89,7 @@ const isKnown = (type: string | undefined, revision: Revision): boolean =>
 
 const typeOf = (bytes: Buffer, block: Span): string | undefined => textIn(bytes, membersAt(bytes, block.start), 'type')
 
-const wordsFor = (bytes: Buffer, members: readonly Member[]): string => {
+const describeBlock = (bytes: Buffer, members: readonly Member[]): string => {
   const text = (key: string): string | undefined => textIn(bytes, members, key)
   if (text('type') !== 'audio') return [text('title') ?? text('name'), text('uri')].filter(Boolean).join(': ')
   return `[audio ${text('mimeType') ?? 'of unknown type'}, ${Buffer.byteLength(text('data') ?? '', 'base64')} bytes]`

@@ -1,4 +1,4 @@
-/** The digest of a request: a state is valid only for the request it was made for (B064). */
+/** Digest of a request, which binds a `requestState` to its request (B064). */
 import { createHash } from 'node:crypto'
 import type { Call } from '../../rpc/call.ts'
 import { canonical } from '../../wire/message/canonical.ts'

@@ -1,6 +1,6 @@
 /**
- * Requests of a server on a link: finds the call that each belongs to (BRIDGING 3.0), suspends the idle time-out of that call, and sends
- * the answer.
+ * Requests of a server on a link: finds the call that each request belongs to (BRIDGING 3.0), suspends the idle time-out of that call,
+ * and sends the answer.
  */
 import type { Answer, Call, Question } from '../../rpc/call.ts'
 import type { Connection } from '../../rpc/connection.ts'
@@ -12,25 +12,28 @@ import type { LinkEvents } from './link.ts'
 import type { LinkTasks } from './link-tasks.ts'
 import { relatedTask } from '../task-shapes.ts'
 
-/** Period of progress heartbeats to servers that gave a progress token, while a person is asked (BRIDGING 3.13 rule 3). */
-const KEEP_ALIVE_MS = 20_000
+/** Period of progress heartbeats to servers that sent a progress token, while a person is asked (BRIDGING 3.13 rule 3). */
+const HEARTBEAT_MS = 20_000
 const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
   readonly #connection: Connection
   readonly #events: Pick<LinkEvents, 'ask'>
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
-  /** Unanswered questions, with a function that withdraws each. */
+  /** Functions that withdraw unanswered questions, by request id. */
   readonly #open = new Map<Id, (notice: Payload) => void>()
 
-  /** `tasks`: those of 2025-11-25 that run on the link; a modern server has none. */
+  /** `tasks`: tasks of 2025-11-25 on the link; absent for a modern server. */
   constructor(connection: Connection, events: Pick<LinkEvents, 'ask'>, tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>) {
     this.#connection = connection
     this.#events = events
     this.#tasks = tasks
   }
 
-  /** A request of the server ([BRIDGING 2.2]); `during`: the call on whose own stream it came; `isWithin`: it came on that of one of our requests. */
+  /**
+   * Handles a request of the server (BRIDGING 2.2). `during`: the call on whose stream it arrived. `isWithin`: it arrived on the stream
+   * of one of our requests.
+   */
   request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
@@ -40,7 +43,7 @@ export class Attribution {
     const isGuess = candidates.length > 1
     const resumes = (isGuess ? candidates : call === undefined ? [] : [call]).map((each) => this.#connection.pause(each))
     const token = progressTokenOf(message.params)
-    const quiet = token === undefined ? () => undefined : this.#keepPatient(token)
+    const stopHeartbeats = token === undefined ? () => undefined : this.#startHeartbeats(token)
     let isWithdrawn = false
     const onWithdrawn: Question['onWithdrawn'] = (callback) => {
       this.#open.set(idKey(id), (notice) => {
@@ -49,26 +52,26 @@ export class Attribution {
       })
     }
     const progress = (params: Payload): void => {
-      quiet()
+      stopHeartbeats()
       const own = params.fresh()
       own.set('progressToken', token ?? '')
       this.#connection.notify('notifications/progress', own.parts())
     }
     const isUnsolicited = !isWithin && task === undefined && this.#connection.isQuiet
-    const asking: Question = {
+    const question: Question = {
       method: message.method,
       params: message.params,
       onWithdrawn,
       ...(isUnsolicited && { isUnsolicited }),
       ...(isGuess && { candidates: () => this.#connection.calls().filter((each) => candidates.includes(each)) }),
+      ...(token !== undefined && { progress }),
     }
-    const question: Question = token === undefined ? asking : { ...asking, progress }
     const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
     void asked
       .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
       .finally(() => {
         this.#open.delete(idKey(id))
-        quiet()
+        stopHeartbeats()
         for (const resume of resumes) resume()
       })
   }
@@ -84,32 +87,29 @@ export class Attribution {
     else this.#connection.respondError(id, answer.error.parts())
   }
 
-  /**
-   * Sends progress heartbeats: increasing progress resets the time-out of most servers. Returns a function that ends them, for the
-   * answer or the host's own progress.
-   */
-  #keepPatient(token: Id): () => void {
+  /** Sends increasing progress, which resets the time-out of most servers. Returns a function that ends it. */
+  #startHeartbeats(token: Id): () => void {
     let progress = 0
     const timer = setInterval(() => {
       this.#connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${++progress}}`)])
-    }, KEEP_ALIVE_MS)
+    }, HEARTBEAT_MS)
     return () => clearInterval(timer)
   }
 
-  /** The call that waits for the task's result, or created the task. */
+  /** The call that waits for the task's result, else the call that created the task. */
   #callOf(task: string): Call | undefined {
     const waiting = this.#connection.calls().findLast((call) => call.method === 'tasks/result' && call.target === task)
     return waiting ?? this.#tasks?.creatorOf(task)
   }
 
   /**
-   * 3.0 (b): the calls that a question without attribution may belong to, oldest first; the newest is asked. It is one call that can
-   * carry input, or several calls of one legacy session, never calls of several callers.
+   * The calls that a question without attribution may belong to, oldest first; the newest is asked (BRIDGING 3.0 (b)). Either one call
+   * that can carry input, or several calls of one legacy session, never calls of several callers.
    */
   #candidates(): readonly Call[] {
     const carriers = this.#connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
     if (carriers.length === 0) {
-      // A call that cannot carry it has an answer of its own (BRIDGING 3.13 rule 1).
+      // A call that cannot carry input has another answer (BRIDGING 3.13 rule 1).
       const only = this.#connection.onlyCall()
       return only === undefined ? [] : [only]
     }

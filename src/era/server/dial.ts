@@ -1,6 +1,6 @@
 /**
- * Opens a link: detects the era of a server and does the handshake. One path for pipes, one for HTTP. The caller's `open` starts the
- * process or opens the socket (BRIDGING 5.2).
+ * Opens a link: detects the era of a server and does the handshake (BRIDGING 5.2). One path for pipes, one for HTTP; `open` of the
+ * caller starts the process or opens the socket.
  */
 import { asError } from '../../values/as-error.ts'
 import { ServerError } from '../../rpc/call.ts'
@@ -19,16 +19,16 @@ import type { Reading } from './discover.ts'
 import { nextHop, refuseCircle } from '../gateways.ts'
 import type { Position } from '../gateways.ts'
 import { LegacyLink } from './legacy-downstream.ts'
-import type { Declared, Identity, Introducing, Link, LinkEvents, LinkTimeouts } from './link.ts'
+import type { ClientDescription, Declared, Identity, Link, LinkEvents, LinkTimeouts } from './link.ts'
 import { ModernLink } from './modern-downstream.ts'
 import type { ModernServer } from './modern-downstream.ts'
 import { withClientCredentials } from './client-credentials.ts'
 
-/** The detected era of a server; stored, so that the next start needs only one request. */
+/** The detected era of a server. Stored, so that the next start needs one request only. */
 export interface Verdict {
   readonly era: Era
   readonly transport: 'pipe' | 'http' | 'sse'
-  /** Of a modern server: whether it accepts `initialize`, too; absent: not tried yet. */
+  /** Whether a modern server accepts `initialize`, too; absent: not tried yet. */
   readonly takesInitialize?: boolean
 }
 
@@ -36,22 +36,22 @@ export interface Dialing {
   readonly era: 'auto' | Era
   /** An earlier verdict that may still hold. */
   readonly verdict: Verdict | undefined
-  /** Client capabilities to declare: those of the served host, or the superset of the main link. */
+  /** Client capabilities to declare: those of the host of the link, or the superset of the main link. */
   readonly declared: Declared
-  /** Whether the gateway uses a token of its own, by client credentials; declared to modern servers. */
-  readonly hasAccount: boolean
+  /** Whether the gateway authenticates with client credentials; declared to modern servers. */
+  readonly usesClientCredentials: boolean
   readonly identity: Identity
-  /** `clientInfo` of the single host of the link, at a bridge. */
+  /** `clientInfo` of the only host of the link, at a bridge. */
   readonly clientInfo: unknown
   /** Revision of that host; `undefined`: the latest is requested. */
   readonly revision: LegacyRevision | undefined
-  /** Position in the chain of gateways: circles and chains over the limit are refused (T-35). */
+  /** Position in the chain of gateways; circles and longer chains are refused (T-35). */
   readonly position: Position
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
   /**
-   * Ids of requests over HTTP+SSE: no two links have one in common, since some servers (supergateway) write every answer to every
-   * client, and the first with its id would be taken for the answer to another call (BRIDGING 3.22).
+   * Source of request ids over HTTP+SSE, shared by all links: some servers (supergateway) send each answer to all clients, so an id that
+   * two links use would deliver the answer to the wrong call (BRIDGING 3.22).
    */
   readonly sseIds: RequestIds
   readonly events: LinkEvents
@@ -62,7 +62,7 @@ export interface Dialed {
   readonly verdict: Verdict
 }
 
-/** Dials over a pipe. `open` returns a connection to a process that has received nothing yet. */
+/** Dials over a pipe. `open` starts a process and returns a connection on which nothing was sent yet. */
 export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing): Promise<Dialed> => {
   nextHop(dialing.position.hops)
   const era = dialing.era === 'auto' ? dialing.verdict?.era : dialing.era
@@ -80,7 +80,7 @@ export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing
   }
 }
 
-/** The process has ended, or is bound to the wrong era: it must be started again and get `era` from the first line. */
+/** The process has ended, or is bound to the wrong era: it must be started again and addressed in `era` from the first line. */
 class Reopen extends Error {
   readonly era: Era
   constructor(era: Era, cause?: unknown) {
@@ -93,8 +93,8 @@ class Reopen extends Error {
 const FINAL: ReadonlySet<FailureKind> = new Set(['version', 'loop', 'shutting_down'])
 
 /**
- * Throws the failure of a handshake after a probe in the same process or session. Some programs initialize at the first message and refuse
- * a later `initialize`; they accept it as the first message (B294).
+ * Throws the failure of a handshake that followed a probe in the same process. Some programs accept `initialize` only as the first
+ * message, so other failures than permanent ones start the process again (B294).
  */
 const afterProbe = (error: unknown): never => {
   const isFinal = error instanceof Reopen || (error instanceof Failure && FINAL.has(error.kind))
@@ -106,8 +106,8 @@ type PipeAnswer =
   | { readonly era: 'legacy'; readonly handshake: Promise<LegacyLink> | undefined }
 
 /**
- * Sends `server/discover`. A server without an answer gets `initialize` as well, and the first answer decides: a server that starts slowly
- * reads both in order.
+ * Sends `server/discover`, and `initialize` as well if no answer comes in time (`mayDouble`). The first answer decides: a server that
+ * starts slowly reads both in order.
  */
 const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
   const asked = ask(connection, dialing)
@@ -115,7 +115,7 @@ const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: bo
   const first = await Promise.race([asked, ...(silence === undefined ? [] : [silence.promise])]).finally(silence?.cancel)
   if (first !== 'silent') return decide(first, connection, dialing)
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
-  const handshake = link.initialize(dialing.declared, introducing(dialing), dialing.position).then(() => link)
+  const handshake = link.initialize(dialing.declared, clientOf(dialing), dialing.position).then(() => link)
   handshake.catch(() => undefined)
   const winner = await Promise.race([
     asked.then((message) => readDiscover(message).says),
@@ -137,17 +137,18 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
       cancel: () => undefined,
     })
     .catch((error: unknown) => {
-      // Some servers exit at an unknown first line: that counts as an answer, too.
+      // Some servers exit at an unknown first line, which is an answer, too.
       throw error instanceof Failure && error.kind === 'exited' ? new Reopen('legacy') : error
     })
 }
 
 const discover = (id: number, dialing: Omit<Dialing, 'events'>): Parts => {
-  const { declared, hasAccount, position } = dialing
-  return discoverMessage(id, withClientCredentials(declared, hasAccount), introducing(dialing), nextHop(position.hops))
+  const { declared, usesClientCredentials, position } = dialing
+  const capabilities = withClientCredentials(declared, usesClientCredentials)
+  return discoverMessage(id, capabilities, clientOf(dialing), nextHop(position.hops))
 }
 
-const introducing = ({ identity, clientInfo, revision }: Omit<Dialing, 'events'>): Introducing =>
+const clientOf = ({ identity, clientInfo, revision }: Omit<Dialing, 'events'>): ClientDescription =>
   clientInfo === undefined ? { identity, revision } : { identity: clientInfo, via: identity, revision }
 
 const decide = async (message: Envelope, connection: Connection, dialing: Dialing): Promise<PipeAnswer> => {
@@ -158,7 +159,7 @@ const decide = async (message: Envelope, connection: Connection, dialing: Dialin
   throw reading.says === 'again' ? refusedTwice() : noCommonVersion(reading)
 }
 
-/** Dials over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE. Authorization errors and outages do not decide the era. */
+/** Dials over HTTP: modern, else legacy Streamable HTTP, else HTTP+SSE. Authorization errors and outages are thrown, not tried further. */
 export const dialHttp = async (
   open: { readonly http: () => HttpChannel; readonly sse: () => Channel },
   transport: 'auto' | 'http' | 'sse',
@@ -180,7 +181,7 @@ export const dialHttp = async (
   } catch (error) {
     await channel.close()
     if (attempts.length > 0 && error instanceof ServerError) {
-      // It refused `initialize` with a protocol error: the probe may have been the reason (B294).
+      // The server refused `initialize`, perhaps because of the probe before it (B294).
       const again = await overChannel(open.http(), dialing).catch(() => undefined)
       if (again !== undefined) return again
     }
@@ -195,7 +196,7 @@ export const dialHttp = async (
   }
 }
 
-/** Detects the era of the server at a URL by a single `server/discover`. Throws if the answer does not tell the era. */
+/** Detects the era of the server at a URL by one `server/discover`. Throws if the answer does not decide. */
 export const probeEra = async (channel: HttpChannel, dialing: Omit<Dialing, 'events'>): Promise<Era> =>
   (await probeHttp(channel, dialing, [])) === undefined ? 'legacy' : 'modern'
 
@@ -228,7 +229,7 @@ const probeHttp = async (
   throw refusedTwice()
 }
 
-/** [2025-11-25 basic/transports, Backwards Compatibility]: a refused `initialize` may mean the transport before. */
+/** Whether a refused `initialize` may mean HTTP+SSE ([2025-11-25 basic/transports], Backwards Compatibility). */
 const mayBeOlder = (error: unknown): boolean =>
   error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'not_found'))
 
@@ -249,7 +250,7 @@ const legacy = async (connection: Connection, dialing: Dialing, handshake?: Prom
   if (handshake !== undefined) return { link: await handshake, verdict }
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   try {
-    await link.initialize(dialing.declared, introducing(dialing), dialing.position)
+    await link.initialize(dialing.declared, clientOf(dialing), dialing.position)
   } catch (error) {
     if (connection.channel.kind === 'pipe') await connection.channel.close()
     throw error
@@ -258,9 +259,9 @@ const legacy = async (connection: Connection, dialing: Dialing, handshake?: Prom
 }
 
 const modern = (connection: Connection, server: ModernServer, dialing: Dialing): Dialed => {
-  const { identity, declared, hasAccount, events, timeouts, position } = dialing
+  const { events, timeouts, position } = dialing
   refuseCircle(server.gateways, position.instance)
-  const link = new ModernLink(connection, server, { identity, declared, hasAccount }, events, timeouts)
+  const link = new ModernLink(connection, server, dialing, events, timeouts)
   link.listen()
   return { link, verdict: { era: 'modern', transport: connection.channel.kind } }
 }

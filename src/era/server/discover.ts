@@ -6,21 +6,20 @@ import type { Parts } from '../../wire/message/payload.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import { isLegacyRevision, MODERN } from '../../wire/protocol/revisions.ts'
 import { gatewaysIn } from '../gateways.ts'
-import { serverInfoOf } from './link.ts'
-import type { Declared, Introducing } from './link.ts'
+import type { ClientDescription, Declared } from './link.ts'
 import type { ModernServer } from './modern-downstream.ts'
 
 export type Reading =
   | { readonly says: 'modern'; readonly server: ModernServer }
-  /** It has the era, but refused this request: one more attempt is needed. */
+  /** The server is modern, but refused this request: one more attempt is needed. */
   | { readonly says: 'again' }
   | { readonly says: 'legacy' }
   | { readonly says: 'no common version'; readonly offered: readonly string[] }
 
 export const DISCOVER_HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'server/discover' }
 
-/** `hops`: gateways passed, this one included. */
-export const discoverMessage = (id: number, declared: Declared, { identity, via }: Introducing, hops: number): Parts => {
+/** `hops`: number of gateways passed, this one included. */
+export const discoverMessage = (id: number, declared: Declared, { identity, via }: ClientDescription, hops: number): Parts => {
   const _meta = {
     [META.version]: MODERN,
     [META.clientInfo]: identity,
@@ -43,7 +42,7 @@ export const readDiscover = (message: Envelope): Reading => {
       server: {
         capabilities,
         instructions: result.text('instructions'),
-        serverInfo: serverInfoOf(result.object('_meta')?.value(META.serverInfo) ?? result.value('serverInfo')),
+        serverInfo: jsonObject(result.object('_meta')?.value(META.serverInfo) ?? result.value('serverInfo')),
         gateways: gatewaysIn(result),
       },
     }
@@ -56,10 +55,7 @@ export const readDiscover = (message: Envelope): Reading => {
   return versions.includes(MODERN) ? { says: 'again' } : readVersions(versions)
 }
 
-/**
- * Reads a list without our modern version (B280): a server that lists one of our legacy revisions is legacy; go-sdk lists only such
- * versions, in a result.
- */
+/** Reads a list of versions without our modern one: a server that lists one of our legacy revisions, as go-sdk does, is legacy (B280). */
 const readVersions = (versions: readonly unknown[]): Reading => {
   const offered = versions.map(String)
   const isLegacy = offered.length === 0 || offered.some(isLegacyRevision)

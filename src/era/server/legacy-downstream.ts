@@ -1,6 +1,6 @@
 /**
- * A legacy server: the handshake, calls without per-request `_meta`, and notifications of the server ([2025-11-25 basic/lifecycle];
- * BRIDGING 3.3). `attribution.ts` handles its requests.
+ * Link to a legacy server: the handshake, calls without per-request `_meta`, notifications of the server ([2025-11-25
+ * basic/lifecycle]; BRIDGING 3.3). `attribution.ts` handles its requests.
  */
 import { complete, ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
@@ -27,15 +27,10 @@ import { PendingCall } from './pending-call.ts'
 import type { Carrier } from './pending-call.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from '../task-shapes.ts'
-import { offeredLists, serverInfoOf } from './link.ts'
-import type { ChangedList, Declared, Introducing, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
+import { LIST_CHANGED, offeredLists } from './link.ts'
+import type { ClientDescription, Declared, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 
-const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
-  'notifications/tools/list_changed': 'tools',
-  'notifications/prompts/list_changed': 'prompts',
-  'notifications/resources/list_changed': 'resources',
-}
-/** Before the handshake. */
+/** State before the handshake. */
 const NOTHING_KNOWN: Handshake = { revision: LATEST_LEGACY, capabilities: {}, instructions: undefined, serverInfo: undefined }
 
 interface Handshake {
@@ -112,10 +107,10 @@ export class LegacyLink implements Link, Carrier {
     return this.connection.inFlight
   }
 
-  /** `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
+  /** Sends `initialize` and `initialized`. Throws `ServerError` if the server refuses, `Failure` otherwise. */
   async initialize(
     declared: Declared,
-    { identity, via, revision = LATEST_LEGACY }: Introducing,
+    { identity, via, revision = LATEST_LEGACY }: ClientDescription,
     { instance, hops }: Position,
   ): Promise<void> {
     const result = await this.#request('initialize', {
@@ -133,10 +128,10 @@ export class LegacyLink implements Link, Carrier {
       revision: spoken,
       capabilities: jsonObject(result.value('capabilities')) ?? {},
       instructions: result.text('instructions'),
-      serverInfo: serverInfoOf(result.value('serverInfo')),
+      serverInfo: jsonObject(result.value('serverInfo')),
     }
     const { channel } = this.connection
-    // Cast: channels of this kind are such.
+    // Cast: a channel of kind `http` is an `HttpChannel`.
     const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
     http?.setRevision(spoken)
     this.connection.notify('notifications/initialized')
@@ -152,7 +147,7 @@ export class LegacyLink implements Link, Carrier {
     return this.connection.request(new PendingCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
   }
 
-  /** Calls a tool as a task. The task is cancelled by its id, which is known from the answer only (B142). */
+  /** Calls a tool as a task, which can be cancelled only by the id in the answer (B142). */
   async #asTask(call: Call): Promise<Outcome> {
     const { idleMs, totalMs } = this.#timeouts
     const carried = new PendingCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
@@ -188,18 +183,18 @@ export class LegacyLink implements Link, Carrier {
 
   read({ method, target, params }: Call, result: Payload): Outcome {
     if (method === 'logging/setLevel') this.#hasLevel(params.text('level'))
-    if (isOfTask(method)) this.#tasks.seen(target, method === 'tasks/result' ? 'completed' : result.text('status'))
+    if (isOfTask(method)) this.#tasks.observe(target, method === 'tasks/result' ? 'completed' : result.text('status'))
     return complete(result)
   }
 
-  /** The server made a task of the call. The task is cancelled if the call was cancelled meanwhile. */
+  /** The server turned the call into a task. The task is cancelled if the call was cancelled meanwhile. */
   async #created(task: Payload, call: Call, keepProgress: () => () => void): Promise<Outcome> {
     const id = task.text('taskId') ?? ''
     if (call.signal.aborted) {
       await this.fetch('tasks/cancel', { taskId: id }).catch(() => undefined)
       throw new Failure('cancelled', 'cancelled by the host')
     }
-    // The extension has no progress notifications; it reports the status.
+    // The tasks extension has no progress notifications; it reports the status.
     const hasProgress = call.progressToken !== undefined && !declaresTasks(call.caller.capabilities)
     this.#tasks.created(id, task, call, hasProgress ? keepProgress() : () => undefined)
     return { kind: 'task', result: task }
@@ -209,12 +204,12 @@ export class LegacyLink implements Link, Carrier {
     return this.#request(method, params)
   }
 
-  /** A legacy gateway says it in its answer to a ping that asks. */
+  /** A legacy gateway lists the gateways behind it in its answer to a ping with a hop count. */
   async survey(): Promise<void> {
     this.#gateways = gatewaysIn(await this.#request('ping', { _meta: { [META.hops]: 1 } }))
   }
 
-  /** Sent for any declared capabilities: low-level servers accept subscriptions that they do not declare (B287). */
+  /** Sent whatever the server declares: low-level servers accept subscriptions without declaring them (B287). */
   async subscribe(uri: string): Promise<boolean> {
     await this.#request('resources/subscribe', { uri })
     return true
@@ -225,21 +220,21 @@ export class LegacyLink implements Link, Carrier {
   }
 
   async followTask(): Promise<void> {
-    // Told unasked, if at all.
+    // Legacy servers send status notifications without a subscription.
   }
 
   async unfollowTask(): Promise<void> {
-    // As above.
+    // There is no subscription.
   }
 
   async setLevel(name: LogLevel): Promise<void> {
     if (this.capabilities['logging'] === undefined || this.#refusedLevels.has(name)) return
-    if (this.#level?.name !== name) this.#level = { name, done: this.#askForLevel(name) }
+    if (this.#level?.name !== name) this.#level = { name, done: this.#requestLevel(name) }
     await this.#level.done
   }
 
-  /** Older SDKs declare logging without this method (B286). */
-  async #askForLevel(level: LogLevel): Promise<void> {
+  /** Never rejects: older SDKs declare logging without this method (B286). */
+  async #requestLevel(level: LogLevel): Promise<void> {
     try {
       await this.#request('logging/setLevel', { level })
     } catch (error) {
@@ -253,7 +248,7 @@ export class LegacyLink implements Link, Carrier {
     this.connection.notify(method, params?.parts())
   }
 
-  /** A host has set it by itself. */
+  /** Stores a level that a host has set by a request of its own. */
   #hasLevel(level: string | undefined): void {
     if (isLogLevel(level)) this.#level = { name: level, done: Promise.resolve() }
   }
@@ -271,11 +266,11 @@ export class LegacyLink implements Link, Carrier {
     await this.close()
   }
 
-  /** A host's params for a server of this era: without per-request keys and rounds, with our own progress token. */
+  /** A host's params for a server of this era: without per-request keys and rounds, with the progress token of this link. */
   #params(call: Call, id: number): Parts {
     const { params } = call
     if (this.#isGateway || call.trace !== undefined || params.has('_meta')) this.#meta.write(call, id)
-    // Between legacy peers they are members like others: some have rounds of their own (go-sdk).
+    // Between legacy peers these members have no meaning of the protocol: some SDKs (go-sdk) have rounds of their own.
     if (call.caller.session === undefined) {
       params.delete('requestState')
       params.delete('inputResponses')
@@ -327,13 +322,13 @@ export class LegacyLink implements Link, Carrier {
       this.#events.elicitationComplete(params.text('elicitationId') ?? '', params)
     else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
     else if (message.method === 'notifications/tasks/status') {
-      this.#tasks.seen(params.text('taskId'), params.text('status'))
+      this.#tasks.observe(params.text('taskId'), params.text('status'))
       this.#events.taskChanged(params)
     } else if (message.method === 'notifications/resources/updated') this.#events.updated(params.text('uri') ?? '', params)
   }
 }
 
-/** The first revision whose completions have a `context`; of an earlier host it is an unknown member, which passes. */
+/** The first revision whose completions have a `context`. An earlier host's `context` is an unknown member, which is relayed. */
 const CONTEXT: LegacyRevision = '2025-06-18'
 
 const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'

@@ -1,6 +1,6 @@
 /**
- * The tasks that one legacy server runs on one link: the creator of each, and the methods of the extension on top of those of
- * 2025-11-25, for modern hosts (BRIDGING 3.17, the T25 → T26 bridge).
+ * The tasks that one legacy server runs on one link: their creators, and the methods of the tasks extension translated to those of
+ * 2025-11-25 for modern hosts (BRIDGING 3.17, the T25 → T26 bridge).
  *
  *     host    tasks/get ──►            ──► input_required{sure}     tasks/update{sure} ──►
  *     server      tasks/get ──► input_required; tasks/result ──► elicitation/create … ◄── its answer
@@ -9,79 +9,79 @@ import { complete, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
-import { isAnswerTo, noAnswer } from '../questions.ts'
+import { answerIn, inputRequests, noAnswer } from '../questions.ts'
+import type { PendingQuestion } from '../questions.ts'
 import { modernTask, relateTo, unrelate } from '../task-shapes.ts'
 
 /** How long the first `tasks/get` of a task that needs input waits for the server's question. */
 const FIRST_QUESTION_MS = 500
-/** Unlimited tasks are forgotten after this. */
-const MAX_KEPT_MS = 24 * 3_600_000
+/** Longest time that a task is stored. */
+const MAX_STORED_MS = 24 * 3_600_000
 
-interface Asked {
-  readonly question: Question
-  readonly answer: (answer: Answer) => void
-}
-
-interface Kept {
+interface Task {
   /** The creating call; `undefined`: created before a restart. */
   readonly creator: Call | undefined
-  /** Forgets it when its time is over. */
+  /** Removes the task after its lifetime. */
   readonly timer: NodeJS.Timeout
-  /** Runs when the task has ended. */
+  /** Called when the task has ended. */
   readonly onEnd: () => void
-  /** Unanswered questions, under keys that are never used again. */
-  readonly asked: Map<string, Asked>
+  /** Unanswered questions by key; a key is used once. */
+  readonly asked: Map<string, PendingQuestion>
   keys: number
+  /** Response to `tasks/result`. */
   result: Promise<Answer> | undefined
+  /** Ends the wait for the first question. */
   wake: () => void
 }
 
-/** Requests of our own on the link; `tasks/result` may take as long as the task. */
-export type Fetch = (method: string, params: Readonly<Record<string, unknown>>) => Promise<Payload>
+/** Sends a request of the gateway on the link; `tasks/result` may take as long as the task. */
+type Fetch = (method: string, params: Readonly<Record<string, unknown>>) => Promise<Payload>
 
 export class LinkTasks {
   readonly #fetch: Fetch
-  readonly #kept = new Map<string, Kept>()
+  readonly #tasks = new Map<string, Task>()
 
   constructor(fetch: Fetch) {
     this.#fetch = fetch
   }
 
-  /** A call became this task; `task` in the modern form. */
+  /** Stores the task that a call has created; `task` in the modern form. */
   created(id: string, task: Payload, creator: Call, onEnd: () => void): void {
-    this.#forget(id)
-    this.#keep(id, task.value('ttlMs'), creator, onEnd)
+    this.#remove(id)
+    this.#add(id, task.value('ttlMs'), creator, onEnd)
   }
 
-  /** A task was seen in this status. An ended task is kept only for followers that use the tasks extension. */
-  seen(id: string | undefined, status: string | undefined): void {
-    const kept = id === undefined ? undefined : this.#kept.get(id)
-    if (id === undefined || kept === undefined || !isTerminal(status)) return
-    kept.onEnd()
-    if (!isFollowed(kept)) this.#forget(id)
+  /** Handles a received status. Ended tasks are removed, except those with a follower that uses the tasks extension. */
+  observe(id: string | undefined, status: string | undefined): void {
+    const task = id === undefined ? undefined : this.#tasks.get(id)
+    if (id === undefined || task === undefined || !isTerminal(status)) return
+    task.onEnd()
+    if (!isFollowed(task)) this.#remove(id)
   }
 
-  /** Whose call this task is. */
+  /** The call that created the task. */
   creatorOf(id: string): Call | undefined {
-    return this.#kept.get(id)?.creator
+    return this.#tasks.get(id)?.creator
   }
 
-  /** Asks the follower that uses the tasks extension; `undefined`: there is none. */
+  /** Asks the follower that uses the tasks extension; `undefined`: there is no such follower. */
   ask(id: string, question: Question): Promise<Answer> | undefined {
-    const kept = this.#kept.get(id)
-    if (kept === undefined || !isFollowed(kept)) return undefined
+    const task = this.#tasks.get(id)
+    if (task === undefined || !isFollowed(task)) return undefined
     return new Promise((answer) => {
-      const key = `input-${++kept.keys}`
-      kept.asked.set(key, { question, answer })
+      const key = `input-${++task.keys}`
+      const params = question.params?.fresh()
+      if (params !== undefined) unrelate(params)
+      task.asked.set(key, { question: { ...question, params }, answer })
       question.onWithdrawn?.(() => {
-        kept.asked.delete(key)
+        task.asked.delete(key)
         answer(noAnswer(question))
       })
-      kept.wake()
+      task.wake()
     })
   }
 
-  /** `tasks/get`, `tasks/update` and `tasks/cancel` of the extension. */
+  /** Handles `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension. */
   async handle(call: Call): Promise<Outcome> {
     const id = call.target ?? ''
     if (call.method === 'tasks/get') return complete(await this.#get(id))
@@ -90,29 +90,29 @@ export class LinkTasks {
     return complete(new Draft())
   }
 
-  /** The link is closed: all tasks are dropped. */
+  /** Removes all tasks. */
   close(): void {
-    for (const id of this.#kept.keys()) this.#forget(id)
+    for (const id of this.#tasks.keys()) this.#remove(id)
   }
 
   async #get(id: string): Promise<Payload> {
-    const task = await this.#fetch('tasks/get', { taskId: id })
-    const kept = this.#kept.get(id) ?? this.#keep(id, task.value('ttl'))
-    const status = task.text('status')
-    const draft = modernTask(task)
+    const reply = await this.#fetch('tasks/get', { taskId: id })
+    const task = this.#tasks.get(id) ?? this.#add(id, reply.value('ttl'))
+    const status = reply.text('status')
+    const draft = modernTask(reply)
     if (isTerminal(status)) {
-      if (status !== 'cancelled') await this.#addOutcome(draft, id, kept)
-      this.seen(id, status)
+      if (status !== 'cancelled') await this.#addOutcome(draft, id, task)
+      this.observe(id, status)
     } else {
-      if (status === 'input_required' && kept.asked.size === 0) await this.#invite(id, kept)
-      addQuestions(draft, kept)
+      if (status === 'input_required' && task.asked.size === 0) await this.#firstQuestion(id, task)
+      addQuestions(draft, task)
     }
     return Payload.at(join(draft.parts()))
   }
 
   /** Adds the outcome of the call. Any result completes a task, also one with `isError`; only a JSON-RPC error fails it (B180). */
-  async #addOutcome(draft: Draft, id: string, kept: Kept): Promise<void> {
-    const outcome = await this.#resultOf(id, kept)
+  async #addOutcome(draft: Draft, id: string, task: Task): Promise<void> {
+    const outcome = await this.#resultOf(id, task)
     if ('error' in outcome) {
       draft.set('status', '"failed"')
       draft.set('error', outcome.error.parts())
@@ -124,112 +124,101 @@ export class LinkTasks {
     draft.set('result', result.parts())
   }
 
-  /** Opens `tasks/result`, on which servers ask; the questions come by `ask`. */
-  async #invite(id: string, kept: Kept): Promise<void> {
-    void this.#resultOf(id, kept).catch(() => undefined)
+  /** Requests `tasks/result`, during which servers ask, and waits a moment for the first question, which arrives at `ask`. */
+  async #firstQuestion(id: string, task: Task): Promise<void> {
+    void this.#resultOf(id, task).catch(() => undefined)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, FIRST_QUESTION_MS)
-      kept.wake = () => {
+      task.wake = () => {
         clearTimeout(timer)
         resolve()
       }
     })
   }
 
-  /** Requested once; again after a failure of the link. */
-  #resultOf(id: string, kept: Kept): Promise<Answer> {
-    kept.result ??= this.#fetch('tasks/result', { taskId: id }).then(
+  /** The result is requested once; again after a failure of the link. */
+  #resultOf(id: string, task: Task): Promise<Answer> {
+    task.result ??= this.#fetch('tasks/result', { taskId: id }).then(
       (result): Answer => ({ result }),
       (error: unknown): Answer => {
         if (error instanceof ServerError) return { error: error.error }
-        kept.result = undefined
+        task.result = undefined
         throw error
       },
     )
-    return kept.result
+    return task.result
   }
 
-  /** Unknown and answered keys are ignored; a malformed answer refuses them all. */
+  /** Ignores unknown and answered keys. Throws `Refusal` for a malformed answer, before any answer is delivered. */
   async #update(id: string, responses: Payload | undefined): Promise<void> {
     if (responses === undefined) throw new Refusal(-32602, 'params.inputResponses must be an object')
-    const task = this.#kept.has(id) ? undefined : await this.#fetch('tasks/get', { taskId: id })
-    const kept = this.#kept.get(id) ?? this.#keep(id, task?.value('ttl'))
+    const reply = this.#tasks.has(id) ? undefined : await this.#fetch('tasks/get', { taskId: id })
+    const task = this.#tasks.get(id) ?? this.#add(id, reply?.value('ttl'))
     const answers: (() => void)[] = []
     for (const { key } of responses.members) {
-      const asked = kept.asked.get(key)
+      const asked = task.asked.get(key)
       if (asked === undefined) continue
-      const response = responses.object(key)?.fresh()
-      if (response === undefined || !isAnswerTo(asked.question, response))
-        throw new Refusal(-32602, `inputResponses["${key}"] is no answer to ${asked.question.method}`)
-      relateTo(response, id)
+      const result = answerIn(responses, key, asked.question)
+      relateTo(result, id)
       answers.push(() => {
-        kept.asked.delete(key)
-        asked.answer({ result: response })
+        task.asked.delete(key)
+        asked.answer({ result })
       })
     }
     for (const answer of answers) answer()
   }
 
-  /** Cooperative: cancelling an ended task is no error. */
+  /** Cancelling an ended task is not an error. */
   async #cancel(id: string): Promise<void> {
     try {
       await this.#fetch('tasks/cancel', { taskId: id })
     } catch (error) {
       if (!(error instanceof ServerError) || error.code !== -32602) throw error
-      const task = await this.#fetch('tasks/get', { taskId: id })
-      if (!isTerminal(task.text('status'))) throw error
+      const reply = await this.#fetch('tasks/get', { taskId: id })
+      if (!isTerminal(reply.text('status'))) throw error
     }
-    const kept = this.#kept.get(id)
-    if (kept !== undefined) decline(kept)
+    const task = this.#tasks.get(id)
+    if (task !== undefined) end(task)
   }
 
-  #keep(id: string, ttlMs: unknown, creator?: Call, onEnd = (): void => undefined): Kept {
-    const keptMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_KEPT_MS) : MAX_KEPT_MS
-    const kept: Kept = {
+  #add(id: string, ttlMs: unknown, creator?: Call, onEnd = (): void => undefined): Task {
+    const storedMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_STORED_MS) : MAX_STORED_MS
+    const task: Task = {
       creator,
-      timer: setTimeout(() => this.#forget(id), keptMs).unref(),
+      timer: setTimeout(() => this.#remove(id), storedMs).unref(),
       onEnd,
       asked: new Map(),
       keys: 0,
       result: undefined,
       wake: () => undefined,
     }
-    this.#kept.set(id, kept)
-    return kept
+    this.#tasks.set(id, task)
+    return task
   }
 
-  #forget(id: string): void {
-    const kept = this.#kept.get(id)
-    if (kept === undefined) return
-    this.#kept.delete(id)
-    clearTimeout(kept.timer)
-    decline(kept)
+  #remove(id: string): void {
+    const task = this.#tasks.get(id)
+    if (task === undefined) return
+    this.#tasks.delete(id)
+    clearTimeout(task.timer)
+    end(task)
   }
 }
 
 /** Whether a caller follows the task by the tasks extension: its creator, or a caller that knew its id before a restart. */
-const isFollowed = ({ creator }: Kept): boolean =>
+const isFollowed = ({ creator }: Task): boolean =>
   creator === undefined || (creator.caller.session === undefined && declaresTasks(creator.caller.capabilities))
 
-const decline = (kept: Kept): void => {
-  for (const { question, answer } of kept.asked.values()) answer(noAnswer(question))
-  kept.asked.clear()
-  kept.wake()
-  kept.onEnd()
+/** Declines the questions and calls `onEnd`. */
+const end = (task: Task): void => {
+  for (const { question, answer } of task.asked.values()) answer(noAnswer(question))
+  task.asked.clear()
+  task.wake()
+  task.onEnd()
 }
 
-/** A task needs input exactly as long as it has open questions. */
-const addQuestions = (draft: Draft, { asked }: Kept): void => {
+/** Sets the status, which is `input_required` exactly while the task has open questions, and adds these. */
+const addQuestions = (draft: Draft, { asked }: Task): void => {
   draft.set('status', asked.size > 0 ? '"input_required"' : '"working"')
-  if (asked.size === 0) return
-  const requests = new Draft()
-  for (const [key, { question }] of asked) {
-    const params = question.params?.fresh()
-    if (params !== undefined) unrelate(params)
-    const request = new Draft()
-    request.set('method', JSON.stringify(question.method))
-    if (params !== undefined) request.set('params', params.parts())
-    requests.set(key, request.parts())
-  }
-  draft.set('inputRequests', requests.parts())
+  if (asked.size > 0) draft.set('inputRequests', inputRequests(asked))
 }

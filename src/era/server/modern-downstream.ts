@@ -1,6 +1,6 @@
 /**
- * A modern server: every request carries its description, results may ask for input, changes arrive on a `subscriptions/listen` stream
- * ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
+ * Link to a modern server: each request describes its client, results may ask for input, changes arrive on `subscriptions/listen`
+ * streams ([2026-07-28 basic/index, basic/patterns/mrtr, basic/patterns/subscriptions]).
  */
 import { isBridge, NO_HEADERS } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
@@ -22,20 +22,14 @@ import { Attribution } from './attribution.ts'
 import { PendingCall } from './pending-call.ts'
 import type { Carrier } from './pending-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from '../gateways.ts'
-import { offeredLists } from './link.ts'
-import type { ChangedList, Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
-import { Listening, subscriptionOf } from './listening.ts'
+import { LIST_CHANGED, offeredLists } from './link.ts'
+import type { Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
+import { ListenStreams, subscriptionOf } from './listen-streams.ts'
 import { MirrorHeaders } from './mirror-headers.ts'
 import type { MirrorRecord } from './mirror-headers.ts'
 import { withClientCredentials } from './client-credentials.ts'
 import { RequestMeta } from './request-meta.ts'
 import { resultOf } from './result-of.ts'
-
-const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
-  'notifications/tools/list_changed': 'tools',
-  'notifications/prompts/list_changed': 'prompts',
-  'notifications/resources/list_changed': 'resources',
-}
 
 const MODERN_JSON = Buffer.from(JSON.stringify(MODERN))
 
@@ -60,19 +54,19 @@ export class ModernLink implements Link, Carrier {
   readonly #identity: Identity
   readonly #meta: RequestMeta
   readonly #mirrors = new MirrorHeaders()
-  /** What the gateway's own requests declare. */
+  /** Capabilities in the gateway's own requests. */
   readonly #declared: Declared
   /** See `Dialing`. */
-  readonly #hasAccount: boolean
-  readonly #listening: Listening
-  /** Servers of this era must not send requests; SDKs do, and wait for the response (B072). */
+  readonly #usesClientCredentials: boolean
+  readonly #streams: ListenStreams
+  /** Servers of this era must not send requests, but SDKs do and wait for the response (B072). */
   readonly #questions: Attribution
   #gateways: readonly string[]
 
   constructor(
     connection: Connection,
     server: ModernServer,
-    own: { identity: Identity; declared: Declared; hasAccount: boolean },
+    { identity, declared, usesClientCredentials }: { identity: Identity; declared: Declared; usesClientCredentials: boolean },
     events: LinkEvents,
     timeouts: LinkTimeouts,
   ) {
@@ -82,26 +76,27 @@ export class ModernLink implements Link, Carrier {
     this.serverInfo = server.serverInfo
     this.#gateways = server.gateways
     const isGateway = server.gateways.length > 0
-    this.#identity = own.identity
-    this.#hasAccount = own.hasAccount
-    const identityJson = Buffer.from(JSON.stringify(own.identity))
+    this.#identity = identity
+    this.#usesClientCredentials = usesClientCredentials
+    const identityJson = Buffer.from(JSON.stringify(identity))
     this.#meta = new RequestMeta((meta, call) => {
       const { caller } = call
       const logLevel = levelOf(call)
       meta.set(META.version, MODERN_JSON)
       if (!isBridge(caller.scope)) meta.set(META.clientInfo, identityJson)
       else {
-        // Requests of a modern host already have it.
-        if (caller.session !== undefined) meta.set(META.clientInfo, JSON.stringify(caller.clientInfo ?? own.identity))
+        // Requests of a modern host already have `clientInfo`.
+        if (caller.session !== undefined) meta.set(META.clientInfo, JSON.stringify(caller.clientInfo ?? identity))
         meta.set(META.via, identityJson)
       }
-      meta.set(META.capabilities, JSON.stringify(withClientCredentials(modernCapabilities(caller.capabilities), own.hasAccount)))
+      const capabilities = withClientCredentials(modernCapabilities(caller.capabilities), usesClientCredentials)
+      meta.set(META.capabilities, JSON.stringify(capabilities))
       if (isGateway) meta.set(META.hops, String(nextHop(hopsIn(meta))))
       else meta.delete(META.hops)
       if (logLevel === undefined) meta.delete(META.logLevel)
       else meta.set(META.logLevel, JSON.stringify(logLevel))
     })
-    this.#declared = withTasks(own.declared)
+    this.#declared = withTasks(declared)
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
@@ -115,14 +110,14 @@ export class ModernLink implements Link, Carrier {
       ...(events.isHostStalled && { isHostStalled: (on) => events.isHostStalled?.(on) === true }),
       violation: (reason, sample, error) => events.violation(reason, sample, error),
     })
-    this.#listening = new Listening(connection, {
+    this.#streams = new ListenStreams(connection, {
       params: (filter) => this.#ownParams({ notifications: filter }),
       headers: (params) => this.#headers('subscriptions/listen', params),
       missedLists: () => {
         for (const list of Object.values(LIST_CHANGED)) events.listChanged(list)
       },
       missedResource: (uri) => events.updated(uri, Payload.of({ uri })),
-      missedTask: (id) => this.#lookAt(id),
+      missedTask: (id) => this.#readTask(id),
       refused: (error) => events.refused?.(error, this.era),
     })
   }
@@ -135,7 +130,7 @@ export class ModernLink implements Link, Carrier {
   }
   /** A server may acknowledge fewer lists than it declares. */
   get tellsChanges(): boolean {
-    return offeredLists(this.capabilities).all.every((list) => this.#listening.accepted[`${list}ListChanged`] === true)
+    return offeredLists(this.capabilities).all.every((list) => this.#streams.accepted[`${list}ListChanged`] === true)
   }
   get inFlight(): number {
     return this.connection.inFlight
@@ -179,23 +174,23 @@ export class ModernLink implements Link, Carrier {
   /** Subscribes to list changes that the server announces. */
   listen(): void {
     const { announced } = offeredLists(this.capabilities)
-    this.#listening.lists(Object.fromEntries(announced.map((list) => [`${list}ListChanged`, true])))
+    this.#streams.lists(Object.fromEntries(announced.map((list) => [`${list}ListChanged`, true])))
   }
 
   async subscribe(uri: string): Promise<boolean> {
-    return memberOf(this.capabilities['resources'], 'subscribe') === true && this.#listening.resources.add(uri)
+    return memberOf(this.capabilities['resources'], 'subscribe') === true && this.#streams.resources.add(uri)
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    this.#listening.resources.remove(uri)
+    this.#streams.resources.remove(uri)
   }
 
   async followTask(id: string): Promise<void> {
-    if (declaresTasks(this.capabilities)) await this.#listening.tasks.add(id)
+    if (declaresTasks(this.capabilities)) await this.#streams.tasks.add(id)
   }
 
   async unfollowTask(id: string): Promise<void> {
-    this.#listening.tasks.remove(id)
+    this.#streams.tasks.remove(id)
   }
 
   async setLevel(): Promise<void> {
@@ -211,17 +206,17 @@ export class ModernLink implements Link, Carrier {
   }
 
   async close(): Promise<void> {
-    this.#listening.close()
+    this.#streams.close()
     await this.connection.channel.close()
   }
 
   async retire(): Promise<void> {
-    this.#listening.close()
+    this.#streams.close()
     await this.connection.drained()
     await this.close()
   }
 
-  /** Writes this exchange's own `_meta` and round into the params (B013, B037, B066). */
+  /** Writes the `_meta` and the round of this request into the params (B013, B037, B066). */
   #describe(call: Call, id: number): void {
     const { params, resume } = call
     this.#meta.write(call, id)
@@ -233,19 +228,19 @@ export class ModernLink implements Link, Carrier {
   }
 
   #ownParams(params: Readonly<Record<string, unknown>>, declared = this.#declared): Payload {
-    const capabilities = withClientCredentials(declared, this.#hasAccount)
+    const capabilities = withClientCredentials(declared, this.#usesClientCredentials)
     const meta = { [META.version]: MODERN, [META.clientInfo]: this.#identity, [META.capabilities]: capabilities }
     return Payload.of({ ...params, _meta: meta })
   }
 
-  /** Headers that mirror the final body (B219), names in lower case; a pipe needs none. */
+  /** Headers that mirror the final body (B219), names in lower case; none on a pipe. */
   #headers(method: string, params: Payload, call?: Call): MirrorRecord {
     if (this.transport === 'pipe') return NO_HEADERS
     const row = METHODS[method]
     const name = row?.named === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
-    const usual = this.#mirrors.of(method, name)
-    if (call === undefined || (call.unknownHeaders === NO_HEADERS && call.paramHeaders.length === 0)) return usual
-    const headers = { ...call.unknownHeaders, ...usual }
+    const mirrors = this.#mirrors.of(method, name)
+    if (call === undefined || (call.unknownHeaders === NO_HEADERS && call.paramHeaders.length === 0)) return mirrors
+    const headers = { ...call.unknownHeaders, ...mirrors }
     const args = call.paramHeaders.length === 0 ? undefined : params.final('arguments')
     return args === undefined ? headers : { ...headers, ...headersFor(call.paramHeaders, args) }
   }
@@ -258,9 +253,9 @@ export class ModernLink implements Link, Carrier {
   #onNotification(message: Envelope, during: Call | undefined): void {
     const params = message.params
     const list = LIST_CHANGED[message.method]
-    if (message.method === 'notifications/subscriptions/acknowledged') this.#listening.acknowledged(params)
+    if (message.method === 'notifications/subscriptions/acknowledged') this.#streams.acknowledged(params)
     else if (message.method === 'notifications/cancelled') {
-      this.#listening.ended(params)
+      this.#streams.ended(params)
       this.#questions.withdraw(params)
     } else if (list !== undefined) this.#events.listChanged(list)
     else if (isVendorNotification(message.method))
@@ -272,11 +267,11 @@ export class ModernLink implements Link, Carrier {
   }
 
   #onUpdate(uri: string, params: Payload): void {
-    if (this.#listening.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, params)
+    if (this.#streams.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, params)
   }
 
   /** Reads a task that may have changed while no stream was open. */
-  #lookAt(taskId: string): void {
+  #readTask(taskId: string): void {
     this.fetch('tasks/get', { taskId }).then(
       (task) => {
         task.delete('resultType')
@@ -286,7 +281,10 @@ export class ModernLink implements Link, Carrier {
     )
   }
 
-  /** A server of this era logs only for requests that carry a level ([2026-07-28 server/utilities/logging]); at a bridge all that it sends passes. */
+  /**
+   * Relays log messages of requests that carry a level: a server of this era must not log for others ([2026-07-28
+   * server/utilities/logging]). At a bridge all log messages for a modern host are relayed.
+   */
   #onLog(params: Payload, call: Call | undefined): void {
     if (call === undefined) return
     const isOfPeer = isBridge(call.caller.scope) && call.caller.session === undefined
@@ -294,17 +292,17 @@ export class ModernLink implements Link, Carrier {
   }
 }
 
-/** Asks the host of the call, by its declared capabilities; without a call there is no host to ask. */
+/** Asks the host of the call; an error without a call, or for a call that cannot carry input. */
 const askWithin: LinkEvents['ask'] = async (question, call) =>
   call?.ask?.(question) ?? {
     error: Payload.of({ code: -32601, message: `Method not found: ${question.method} outside of a call that can carry it` }),
   }
 
-/** The log level of a call; legacy hosts without a level get the default (BRIDGING 3.11). */
+/** The log level of a call; for legacy hosts without a level the default (BRIDGING 3.11). */
 const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
   logLevel ?? (caller.session === undefined ? undefined : 'info')
 
-/** B009, B010, B057, B173, B290: converts a modern result to an outcome. */
+/** Converts a modern result to an outcome; throws `Failure` for an invalid one (B009, B010, B057, B173, B290). */
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = result.text('resultType') ?? 'complete'
   if (type === 'complete') return { kind: 'complete', result, era: 'modern' }
@@ -313,7 +311,7 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
     return { kind: 'task', result }
   }
   if (type !== 'input_required') {
-    // A task is of an extension that this host did not declare (B173).
+    // A task here belongs to an extension that the host did not declare (B173).
     const isDeclared = type !== 'task' && declaresExtensions(caller.capabilities)
     if (caller.session === undefined && isDeclared) return { kind: 'complete', result, type }
     throw new Failure('protocol', `unknown resultType "${type}"`)
@@ -328,7 +326,7 @@ const declaresExtensions = ({ extensions }: Declared): boolean =>
   typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0
 
 /** Client capabilities in the form of this era: `elicitation: {}` means forms (B039). */
-export const modernCapabilities = (capabilities: Declared): Declared => {
+const modernCapabilities = (capabilities: Declared): Declared => {
   const elicitation = capabilities['elicitation']
   if (typeof elicitation !== 'object' || elicitation === null || Object.keys(elicitation).length > 0) return capabilities
   return { ...capabilities, elicitation: { form: {} } }

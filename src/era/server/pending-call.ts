@@ -1,6 +1,6 @@
 /**
- * A host's call as a request to a server: builds the message, reads the response, relays progress. One object per call saves several
- * closures per call.
+ * A host's call as a request to a server: builds the message, reads the response, relays progress. One object replaces several closures
+ * per call.
  */
 import type { Call, Outcome } from '../../rpc/call.ts'
 import type { CancelRequest, Request } from '../../rpc/connection.ts'
@@ -10,13 +10,13 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { resultOf } from './result-of.ts'
 
-/** The operations on calls of a link, for both eras. */
+/** Operations of a link on its calls, for both eras. */
 export interface Carrier extends Hop {
   /** Builds the message. */
   write(call: Call, id: number): Outgoing
   /** Converts the server's result to an outcome; throws `Failure` for an invalid result. */
   read(call: Call, result: Payload): Outcome
-  /** Sends the cancellation to the server, where the transport needs a message. */
+  /** Sends the cancellation to the server, if the transport needs a message. */
   readonly cancel: CancelRequest
 }
 

@@ -1,4 +1,4 @@
-/** `_meta` of the requests to one server, cached per caller while its inputs stay the same. */
+/** `_meta` of the requests to one server, cached by the caller's capabilities while its inputs stay the same. */
 import type { Call, Capabilities, Scope } from '../../rpc/call.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
@@ -17,12 +17,12 @@ export class RequestMeta {
   readonly #edit: (meta: JsonObject, call: Call) => void
   readonly #made = new WeakMap<Capabilities, Made>()
 
-  /** `edit` converts the host's `_meta` for the server. It may depend on capabilities, scope and log level of the call only. */
+  /** `edit` converts the host's `_meta` for the server; it may depend only on capabilities, scope and log level of the call. */
   constructor(edit: (meta: JsonObject, call: Call) => void) {
     this.#edit = edit
   }
 
-  /** Writes it into the params of a call that leaves as `id`. */
+  /** Writes the `_meta` of a call, sent under `id`, into its params. */
   write(call: Call, id: number): void {
     const { params, caller, logLevel, progressToken, trace, withheld } = call
     const raw = params.raw('_meta')

@@ -1,8 +1,8 @@
 /**
- * One member of a `listen` filter that is a set, and the streams that hold it open. Each id is on exactly one stream: a filter cannot
- * change on an open stream, and go-sdk ends an id on a newer stream together with the older one. New ids open a further stream; a stream
- * is closed once none of its ids is wanted; one that the server refuses is split until only the refused id fails (BRIDGING 3.7, 3.22;
- * B284).
+ * A set of watched ids, which is one member of a `listen` filter, and the streams that carry it. Each id is on exactly one stream: the
+ * filter of an open stream cannot change, and go-sdk ends an id on a newer stream together with the older one. New ids open a further
+ * stream. A stream closes once none of its ids is wanted. A refused stream is split until only the refused id fails (BRIDGING 3.7,
+ * 3.22; B284).
  */
 import { backoffMs } from '../../time/backoff.ts'
 import type { BackoffRange } from '../../time/backoff.ts'
@@ -11,22 +11,22 @@ import { Failure } from '../../wire/message/failure.ts'
 
 export type Filter = Readonly<Record<string, unknown>>
 
-/** A `listen` stream under way. */
+/** A requested or open `listen` stream. */
 export interface ListenStream {
   /** Its subscription id, as JSON text. */
   readonly key: string
-  /** What the server agreed to; `undefined`: the stream ended without that. */
+  /** The filter that the server acknowledged; `undefined`: the stream ended before. */
   readonly acknowledged: Promise<Filter | undefined>
   readonly ended: Promise<void>
-  /** The server's error, where it ended with one. */
+  /** The error with which the server ended the stream, if any. */
   readonly refusal: () => unknown
   close(): void
 }
 
-/** When a stream that broke or was refused is opened again. */
+/** Delay before a broken or refused stream is opened again. */
 export const RETRY: BackoffRange = { firstMs: 1_000, maxMs: 30_000 }
 
-/** The answer for one id; `lost`: the server did not answer; an object: the error it answered with. */
+/** The answer for one id. `lost`: the server did not answer. An object: its error. */
 type Answer = 'accepted' | 'refused' | 'lost' | { readonly refusal: unknown }
 
 interface Standing {
@@ -64,8 +64,8 @@ export class Resubscriber {
   }
 
   /**
-   * Adds one URI or id; false if the server leaves it out of its acknowledgement. Rejects with the error with which the server refuses it;
-   * with `Failure` if the server acknowledges nothing now: it is asked again until it does, or until the id is removed.
+   * Adds one URI or id; false if the server's acknowledgement does not contain it. Rejects with the server's error if it refuses the id.
+   * Rejects with `Failure('lost')` if the server does not answer now; the request is repeated until it does or the id is removed.
    */
   async add(id: string): Promise<boolean> {
     this.#ids.add(id)
@@ -85,7 +85,7 @@ export class Resubscriber {
     this.#closeUnwanted()
   }
 
-  /** Whether an update must be relayed: of a wanted URI, on the stream that holds it. `key`: the stream of the update. */
+  /** Whether an update must be relayed: the URI is wanted, and the update arrived on its stream. `key`: the stream of the update. */
   isNews(uri: string, key: string | undefined): boolean {
     const holder = this.#holderOf(uri)
     if (holder === undefined) return true
@@ -131,7 +131,7 @@ export class Resubscriber {
     return answers.get(id) ?? 'lost'
   }
 
-  /** Opens a stream for these; where the server refuses several, one for each half of them. */
+  /** Opens a stream for these ids; if the server refuses several, one stream for each half. */
   async #listen(all: readonly string[]): Promise<ReadonlyMap<string, Answer>> {
     const ids = all.filter((id) => this.#ids.has(id))
     if (this.#isClosed || ids.length === 0) return new Map()
@@ -172,7 +172,7 @@ export class Resubscriber {
     }
   }
 
-  /** The server, or the connection, ended a stream. */
+  /** A stream ended that this class did not close. */
   #ended(standing: Standing): void {
     if (this.#standing.delete(standing)) this.#lose([...standing.ids])
   }

@@ -1,11 +1,11 @@
-/** The answer to a request of ours, of either era: its result, or the server's own error thrown. */
+/** Reads the response to a request of the gateway, of either era. */
 import { ServerError } from '../../rpc/call.ts'
 import { isInteger } from '../../values/json-object.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 
-/** The result of a response; throws the server's own error as `ServerError`, and `Failure` for an invalid response. */
+/** The result of a response. Throws the server's error as `ServerError`, and `Failure` for an invalid response. */
 export const resultOf = (message: Envelope): Payload => {
   if (message.result !== undefined) return message.result
   const error = message.error

@@ -1,7 +1,7 @@
 /** The four lists: served from the catalog, a page at a time, never later than the list budget (BRIDGING 3.1, 3.18, 3.19). */
 import { firstValueFrom, filter, from, race, tap, timer } from 'rxjs'
 import type { Seal } from '../../auth/seal.ts'
-import { correctReadHints, listHints } from '../../catalog/view/caching.ts'
+import { correctReadHints, listHints } from '../../catalog/view/cache-hints.ts'
 import { servesApps } from '../../catalog/catalog.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { pageOf } from '../../catalog/view/pages.ts'

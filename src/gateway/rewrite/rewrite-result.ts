@@ -4,7 +4,7 @@
  */
 import { isPerUser } from '../../auth/oauth/options.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
-import { correctReadHints } from '../../catalog/view/caching.ts'
+import { correctReadHints } from '../../catalog/view/cache-hints.ts'
 import { exposeResult } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'

@@ -20,7 +20,7 @@ export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
 export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session' | 'scope'>): Asker => ({
   key: downstream.options.key,
   revision: downstream.eras.revisionFor(caller),
-  isBare: isBridge(caller.scope),
+  isBridge: isBridge(caller.scope),
   label: view.catalog.sources.length > 1 ? downstream.options.displayName : undefined,
 })
 

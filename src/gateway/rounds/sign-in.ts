@@ -12,7 +12,6 @@ import { complete, ServerError } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
 import { memberOf } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import { noteSignIn } from '../../rpc/record.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { URL_REQUIRED } from './url-required.ts'
@@ -91,7 +90,7 @@ export class SignInRounds {
     const { caller } = call
     if (interactive === undefined || interactive.principal !== caller.principal) throw failure.at(options)
     const { signIn, url } = await this.#signIns.ask(interactive, options.displayName)
-    noteSignIn(call)
+    if (call.record !== undefined) call.record.needsSignIn = true
     const message = `Sign in to ${options.displayName} is needed.`
     if (!takesUrls(caller)) {
       if (call.method !== 'tools/call') throw failure.at(options)

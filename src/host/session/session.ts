@@ -360,10 +360,13 @@ export class Session implements HostSession, Subscriber {
     this.startedMs += ms
   }
 
-  onEnd(callback: () => void): void {
+  onEnd(callback: () => void): () => void {
     if (this.#isEnded) callback()
     else if (this.#endCallbacks === undefined) this.#endCallbacks = [callback]
     else this.#endCallbacks.push(callback)
+    return () => {
+      this.#endCallbacks = this.#endCallbacks?.filter((each) => each !== callback)
+    }
   }
 
   /** `why`: what its requests under way are answered with; nothing where the host itself ends it. */

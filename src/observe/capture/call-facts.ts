@@ -3,8 +3,7 @@
  * monotonic milliseconds; `NaN`: it did not come to that.
  */
 import type { Scope } from '../../rpc/call.ts'
-import type { Deviation } from '../../rpc/deviation.ts'
-import type { Hop } from '../../rpc/record.ts'
+import type { Deviation, Hop } from '../../rpc/record.ts'
 import type { HostTransport, Lane } from './captured.ts'
 import type { CallEnd } from '../ends.ts'
 import type { CapturedMessage } from './message-memory.ts'

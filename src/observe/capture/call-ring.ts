@@ -5,8 +5,7 @@
  * objects that live for minutes cost the garbage collector, which moves them twice, more than all that is recorded of a call.
  */
 import type { Scope } from '../../rpc/call.ts'
-import type { Deviation } from '../../rpc/deviation.ts'
-import type { Hop } from '../../rpc/record.ts'
+import type { Deviation, Hop } from '../../rpc/record.ts'
 import { messagesOf, NEVER } from './call-facts.ts'
 import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'

@@ -1,5 +1,5 @@
 /** One call as it was captured: the row that lists show, and what is behind it. Plain data; docs/admin-api.md describes it. */
-import type { Deviation } from '../../rpc/deviation.ts'
+import type { Deviation } from '../../rpc/record.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 import type { KeptBody } from './body.ts'
 import type { Change } from './diff.ts'

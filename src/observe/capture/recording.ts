@@ -3,8 +3,7 @@
  * themselves; then what is to be kept of them is copied, and the rest is released.
  */
 import type { Call, HostSession, Outcome, Question, Scope } from '../../rpc/call.ts'
-import type { Deviation } from '../../rpc/deviation.ts'
-import type { CallRecord, Hop } from '../../rpc/record.ts'
+import type { CallRecord, Deviation, Hop } from '../../rpc/record.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'

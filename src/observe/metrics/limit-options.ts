@@ -25,6 +25,7 @@ export const LIMIT_OPTIONS: readonly string[] = [
   'limits.stderr',
   'limits.subscriptions',
   'limits.tools',
+  'limits.write_queue',
   'listen.limits.connections',
   'listen.limits.connections_per_address',
   'listen.limits.event_age',

@@ -25,6 +25,8 @@ export interface Outgoing {
   readonly parts: Parts
   /** The id of a request, as in `lost` and `abandon`. */
   readonly id?: number
+  /** An answer to a request of the server. Sent a second time if its connection breaks: a server ignores an answer that it has. */
+  readonly isAnswer?: boolean
   /** HTTP headers that mirror the final body (`mcp-method` …), names in lower case; pipes ignore them. */
   readonly headers?: Readonly<Record<string, string>>
   /** A host's call: its response is sent to that host and not kept. */

@@ -258,8 +258,11 @@ export class StreamableChannel implements Channel, ExchangePorts {
     }
   }
 
-  /** A notification or a response: the server may answer it with a status only. */
-  #notify(message: Outgoing): void {
+  /**
+   * A notification or a response: the server may answer it with a status only. Without the response to its question, the server's call would
+   * wait until its time-out, so a response whose connection breaks is sent a second time.
+   */
+  #notify(message: Outgoing, isSecond = false): void {
     const done = (): void => {
       this.#loose.delete(stop)
       this.#gate.open()
@@ -278,7 +281,12 @@ export class StreamableChannel implements Channel, ExchangePorts {
       onEnd: (head, body) => {
         if (head.status >= 300) refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body))
       },
-      onError: (failure) => refused(failure, ''),
+      onError: (failure) => {
+        if (message.isAnswer !== true || isSecond || failure.kind !== 'lost' || this.#closing !== undefined)
+          return refused(failure, '')
+        this.#loose.delete(stop)
+        this.#notify(message, true)
+      },
     })
     const stop = (): void => reply.abort()
     this.#loose.add(stop)

@@ -17,6 +17,8 @@ export interface LineWriterOptions {
   /** How long nothing may be taken off the queue. */
   readonly stallMs: number
   readonly onStall: () => void
+  /** The peer has taken something off the queue. */
+  readonly onTaken?: () => void
   /** Where big messages lie until they are written. */
   readonly bodies?: BodyPool
 }
@@ -85,10 +87,11 @@ export class LineWriter {
     (pieces: readonly Uint8Array[]): OnTaken =>
     (error) => {
       if (!error) this.#options.bodies?.release(pieces)
-      this.#taken()
+      this.#taken(error)
     }
 
-  readonly #taken = (): void => {
+  readonly #taken: OnTaken = (error) => {
+    if (!error) this.#options.onTaken?.()
     if (this.#stream.writableLength > 0) {
       this.#stall?.refresh()
     } else {

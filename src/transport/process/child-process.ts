@@ -17,8 +17,10 @@ export interface ChildProcessOptions extends PipeReaderOptions {
   readonly launcher: Launcher
   /** Where long lines are. */
   readonly bodies: BodyPool
-  /** What waits to be read by the process; a message beyond is refused as `overloaded`. */
+  /** Bytes of messages that the process has not read yet. A request beyond waits. */
   readonly maxQueuedBytes: number
+  /** How long such a request waits; then it is lost as `overloaded`. */
+  readonly queueWaitMs: number
   /** What may wait before `send` says that the process is slow. */
   readonly slowBytes: number
   /** A process that reads nothing for so long is given up. */
@@ -41,10 +43,17 @@ export const DEFAULT_CHILD_PROCESS: Omit<ChildProcessOptions, 'launch' | 'launch
   maxMessageBytes: 16 * MIB,
   unclaimedMs: 5000,
   maxQueuedBytes: 4 * MIB,
+  queueWaitMs: 10_000,
   slowBytes: MIB,
   stallMs: 30_000,
   drainMs: 200,
   exitMs: 1000,
+}
+
+/** A request that does not fit into the write queue yet. */
+interface WaitingRequest {
+  readonly message: Outgoing
+  readonly timer: NodeJS.Timeout
 }
 
 export class ChildProcessChannel implements Channel {
@@ -55,6 +64,9 @@ export class ChildProcessChannel implements Channel {
   #tree: ProcessTree | undefined
   #reader: PipeReader | undefined
   #writer: LineWriter | undefined
+  #events: ChannelEvents | undefined
+  /** By id, oldest first. */
+  readonly #waiting = new Map<number, WaitingRequest>()
   #halfClosed: NodeJS.Timeout | undefined
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
@@ -78,21 +90,23 @@ export class ChildProcessChannel implements Channel {
     return (this.#opening ??= this.#open(events))
   }
 
-  /** Throws `Failure('overloaded')` when the queue is full and `Failure('exited')` when there is no process. */
+  /**
+   * A request that does not fit into the write queue waits for the process to read; it is lost as `overloaded` after `queueWaitMs`. Throws
+   * `Failure('overloaded')` for any other message that does not fit, and `Failure('exited')` when there is no process.
+   */
   send(message: Outgoing): boolean {
     if (this.#writer === undefined || this.#hasEnded || this.#closing !== undefined)
       throw new Failure('exited', `${this.#options.launch.command} is not running`, { executed: 'no' })
-    const taken = this.#writer.write(message.parts)
-    if (taken === 'full') {
-      const why = `the server does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`
-      throw new Failure('overloaded', why, { executed: 'no', retryable: true })
-    }
-    if (message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
-    return taken === 'ok'
+    const { id } = message
+    const taken = id !== undefined && this.#waiting.size > 0 ? 'full' : this.#write(this.#writer, message)
+    if (taken !== 'full') return taken === 'ok'
+    if (id === undefined) throw this.#queueFull()
+    this.#waiting.set(id, { message, timer: setTimeout(() => this.#lose(id, this.#queueFull()), this.#options.queueWaitMs) })
+    return false
   }
 
   abandon(id: number): void {
-    this.#reader?.forget(id)
+    if (!this.#remove(id)) this.#reader?.forget(id)
   }
 
   pause(id: number | undefined): (() => void) | undefined {
@@ -119,7 +133,43 @@ export class ChildProcessChannel implements Channel {
     }
   }
 
+  #write(writer: LineWriter, message: Outgoing): 'ok' | 'slow' | 'full' {
+    const taken = writer.write(message.parts)
+    if (taken !== 'full' && message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
+    return taken
+  }
+
+  /** The process has read: writes the requests that fit now, oldest first. */
+  readonly #writeWaiting = (): void => {
+    for (const [id, { message }] of this.#waiting) {
+      if (this.#writer === undefined || this.#write(this.#writer, message) === 'full') return
+      this.#remove(id)
+    }
+  }
+
+  /** Removes a waiting request; false: none of this id waits. */
+  #remove(id: number): boolean {
+    clearTimeout(this.#waiting.get(id)?.timer)
+    return this.#waiting.delete(id)
+  }
+
+  #lose(id: number, failure: Failure): void {
+    this.#remove(id)
+    this.#events?.lost(id, failure)
+  }
+
+  #queueFull(): Failure {
+    const why = `limits.write_queue (${this.#options.maxQueuedBytes} bytes) reached: the server has not read what was sent before`
+    return new Failure('overloaded', why, {
+      executed: 'no',
+      retryable: true,
+      retryAfterMs: 1_000,
+      limit: 'limits.write_queue',
+    })
+  }
+
   #connect(tree: ProcessTree, events: ChannelEvents): void {
+    this.#events = events
     const { maxQueuedBytes, slowBytes, stallMs } = this.#options
     const unparsable = (reason: string, sample: string): void => {
       events.unparsable(reason, sample)
@@ -138,7 +188,7 @@ export class ChildProcessChannel implements Channel {
     )
     const onStall = (): void => this.#giveUp(tree, `read nothing for ${stallMs / 1000} s`)
     this.#reader = reader
-    this.#writer = new LineWriter(tree.stdin, { maxQueuedBytes, slowBytes, stallMs, onStall })
+    this.#writer = new LineWriter(tree.stdin, { maxQueuedBytes, slowBytes, stallMs, onStall, onTaken: this.#writeWaiting })
     if (readInPlace(tree.stdout, this.#options.bodies.reads, (bytes) => reader.push(bytes, true)) === undefined)
       tree.stdout.on('data', (chunk: Buffer) => reader.push(chunk))
     tree.stdout.once('end', () => {
@@ -186,6 +236,9 @@ export class ChildProcessChannel implements Channel {
     clearTimeout(this.#halfClosed)
     this.#writer?.dispose()
     this.#reader?.[Symbol.dispose]()
+    const unsent = failure ?? new Failure('shutting_down', 'the channel was closed')
+    for (const id of this.#waiting.keys())
+      this.#lose(id, new Failure(unsent.kind, unsent.message, { ...unsent.facts, executed: 'no' }))
     this.#settle(failure)
   }
 

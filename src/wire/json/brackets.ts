@@ -1,6 +1,6 @@
-/** The brackets that are open, one bit each, so that JSON of any depth costs less memory than its own bytes. */
+/** A stack of open brackets, one bit each, so that deeply nested JSON costs less memory than its own bytes. */
 export class Brackets {
-  /** A set bit is an object. */
+  /** A set bit stands for an object. */
   #bits = new Uint8Array(64)
   #size = 0
 
@@ -16,13 +16,13 @@ export class Brackets {
       this.#bits = more
     }
     const bit = 1 << (this.#size & 7)
-    // Cast: there is a byte for each eight brackets.
+    // Cast: there is a byte for every eight brackets.
     if (isObject) this.#bits[at]! |= bit
     else this.#bits[at]! &= ~bit
     this.#size++
   }
 
-  /** Whether the innermost one is an object; false without any. Cast: `last` is of a bracket that is open. */
+  /** Whether the innermost open bracket is that of an object; false if none is open. Cast: `last` is below the size. */
   get isObject(): boolean {
     const last = this.#size - 1
     return last >= 0 && (this.#bits[last >> 3]! & (1 << (last & 7))) !== 0

@@ -1,20 +1,13 @@
 /**
- * Walks JSON of any depth in a loop, so that deep messages cannot overflow the call stack (T-24). The scanner recurses up to a depth,
- * because that is faster, and continues here.
+ * Walks JSON of any depth in a loop, so that deep messages cannot overflow the call stack (T-24). The scanner recurses down to a limit,
+ * which is faster, and continues here.
  */
 import { Brackets } from './brackets.ts'
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './characters.ts'
 import type { Span } from './scan.ts'
 import { afterSpace, scalarEnd, stringEnd, syntax } from './tokens.ts'
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-
-/** Returns the offset behind the object or array that begins at `from`. Throws `ScanError` if it is no JSON. */
+/** Returns the offset behind the object or array that begins at `from`. Throws `ScanError` for invalid JSON. */
 export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean, isPlain = false): number => {
   const open = new Brackets()
   let at = from
@@ -28,7 +21,7 @@ export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean, isPla
         continue
       }
     } else at = afterSpace(bytes, scalarEnd(bytes, at, strict, isPlain))
-    // Behind a value, or at the end of what is empty.
+    // Behind a value, or in an empty object or array.
     while (bytes[at] === closing(open.isObject)) {
       open.pop()
       if (open.size === 0) return at + 1
@@ -40,7 +33,7 @@ export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean, isPla
   }
 }
 
-/** Whether the JSON value at `span` has more than `levels` levels of objects and arrays. Stops at the first that is too deep. */
+/** Whether the JSON value at `span` has more than `levels` levels of objects and arrays. Stops at the first one beyond. */
 export const isDeeperThan = (bytes: Buffer, { start, end }: Span, levels: number): boolean => {
   if (end - start <= 2 * levels) return false
   let depth = 0
@@ -60,7 +53,7 @@ export const isDeeperThan = (bytes: Buffer, { start, end }: Span, levels: number
 
 const closing = (isObject: boolean): number => (isObject ? CLOSE_BRACE : CLOSE_BRACKET)
 
-/** Takes a key and its colon. */
+/** Reads a key and its colon; returns the offset of the value. */
 const valueStart = (bytes: Buffer, at: number, strict: boolean, isPlain: boolean): number => {
   if (bytes[at] !== QUOTE) throw syntax('expected a key', at)
   const colon = afterSpace(bytes, stringEnd(bytes, at, strict, isPlain))

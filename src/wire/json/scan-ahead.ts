@@ -1,67 +1,67 @@
 /**
- * What is known of a large message before all of it has been received, so that no single turn of the event loop has to read it whole:
- * where its large values end, how far its list of content blocks is read, and the state of the scan kernel in the value that is
- * incomplete.
+ * Scans a large message while it is being received, so that no single turn of the event loop reads all of it. Stores where its large
+ * values end, how far its list of content blocks is read, and the state of the scan kernel in the incomplete value.
  *
- * The surprise: there is no second scanner. The scan of the message is begun again each time, finds at once what is known here, and is
- * broken off at the end of the received bytes. Only for messages of servers, which are read without limits.
+ * The surprise: there is no second scanner. The scan of the message starts again at each step, skips at once what is stored here, and
+ * is aborted at the end of the received bytes. Only for messages of servers, which are read without limits.
  *
  * Gain: the longest turn of a line of 15 MB takes 7 ms of CPU in place of 34 (bench/notes.md).
  */
 import { CHECK_BEGINNING, DOUBT, Kernel, MORE, ValueSkip } from '../kernel/kernel.ts'
 import type { Member } from './scan.ts'
 import { ScanError } from './scan-error.ts'
+import { BACKSLASH } from './characters.ts'
 import { restOfString, stringEnd } from './tokens.ts'
 
 /** How far a list is read. */
 export class ListProgress {
-  /** Offset of the next element; 0: nothing is read. */
+  /** Offset of the next element; 0: none is read. */
   at = 0
-  /** What was found in the elements before it, and perhaps of one that is read again. */
+  /** The members found in the elements before `at`, and possibly in one that is read again. */
   readonly found: Member[] = []
   #count = 0
 
-  /** The elements before `at` are read. */
+  /** All elements before `at` are read. */
   reached(at: number): void {
     this.at = at
     this.#count = this.found.length
   }
 
-  /** Forgets what was found behind `at`. */
+  /** Removes what was found behind `at`. */
   resume(): void {
     this.found.length = this.#count
   }
 }
 
-/** Thrown to break off a scan; shared, since creating an error costs more than a step. */
-const NOT_YET = new Error('the rest of the message is to come')
+/** Thrown to abort a scan. Shared, since creating an error costs more than a step. */
+const NOT_YET = new Error('the message is incomplete')
 
-/** Smaller messages are read at once: 2 MiB take 4 ms at most. */
+/** Smaller messages are read in one go: 2 MiB take at most 4 ms. */
 export const AHEAD_FROM_BYTES = 2 * 1024 * 1024
-/** Bytes that are read at a time after that. */
+/** Bytes of each later step. */
 const STEP_BYTES = 1024 * 1024
-/** Smaller values are skipped again faster than they are looked up. */
+/** Skipping a smaller value again is faster than a lookup. */
 const MIN_KNOWN_BYTES = 4 * 1024
 
 export interface AheadOptions {
   readonly firstBytes?: number
   readonly stepBytes?: number
-  /** Values of fewer bytes are read again; more than the beginning of a string that is checked byte by byte. */
+  /** Ends of smaller values are not stored. Must exceed the part of a string that is checked byte by byte. */
   readonly minKnownBytes?: number
 }
 
 export class ScanAhead {
   readonly #stepBytes: number
   readonly #minKnownBytes: number
-  /** Ends of large objects, arrays and strings by their beginning. */
+  /** Ends of large objects, arrays and strings, by their start. */
   readonly #ends = new Map<number, number>()
   readonly #lists = new Map<number, ListProgress>()
-  /** The value that is incomplete: where it begins, and up to where it is read. */
+  /** The incomplete object or array: its start, and the offset up to which it is read. */
   #open: { readonly start: number; to: number; readonly skip: ValueSkip } | undefined
-  /** The string that is incomplete: where it begins, and where the search for its end goes on. */
+  /** The incomplete string: its start, and the offset at which the search for its end continues. */
   #string: { readonly start: number; readonly to: number } | undefined
   #nextBytes: number
-  /** The kernel is missing, or could not decide: the rest is read at once. */
+  /** The kernel is missing or could not decide: the rest of the message is read in one go. */
   #isOff = Kernel.shared === undefined
   #isComplete = false
 
@@ -71,7 +71,7 @@ export class ScanAhead {
     this.#stepBytes = stepBytes
   }
 
-  /** Calls `scan` on what has been received, if that is enough for a step. `scan` may throw what a beginning of a message causes. */
+  /** Calls `scan` if enough bytes for a step have been received. Ignores the `ScanError` of an incomplete message. */
   step(receivedBytes: number, scan: () => void): void {
     if (receivedBytes < this.#nextBytes || this.#isOff) return
     const before = this.#progress()
@@ -80,16 +80,16 @@ export class ScanAhead {
     } catch (error) {
       if (error !== NOT_YET && !(error instanceof ScanError)) throw error
     }
-    // Where a scan learned nothing, such as in a run of backslashes, the next one waits until there is twice as much.
+    // After a step without progress (a run of backslashes), the next one waits until twice as much is received.
     this.#nextBytes = this.#progress() > before ? receivedBytes + this.#stepBytes : 2 * receivedBytes
   }
 
-  /** All bytes are there: from here on nothing is broken off. */
+  /** All bytes are received: no later scan is aborted. */
   complete(): void {
     this.#isComplete = true
   }
 
-  /** The offset behind the object or array at `at`; `undefined`: it is not known. Breaks the scan off where the bytes end within it. */
+  /** Returns the offset behind the object or array at `at`, or `undefined` if the scanner must read it. Aborts the scan if it is incomplete. */
   valueEnd(bytes: Buffer, at: number): number | undefined {
     const known = this.#ends.get(at)
     if (known !== undefined || this.#isOff) return known
@@ -109,7 +109,7 @@ export class ScanAhead {
     throw NOT_YET
   }
 
-  /** The offset behind the string at `at`. Throws `ScanError` where the bytes end within it; the next search goes on there. */
+  /** Returns the offset behind the string at `at`. Throws `ScanError` if it is incomplete; the next search continues there. */
   stringEnd(bytes: Buffer, at: number): number {
     const known = this.#ends.get(at)
     if (known !== undefined) return known
@@ -125,7 +125,7 @@ export class ScanAhead {
     }
   }
 
-  /** How far the list at `at` is read. */
+  /** The progress of the list that begins at `at`. */
   list(at: number): ListProgress {
     let progress = this.#lists.get(at)
     if (progress === undefined) this.#lists.set(at, (progress = new ListProgress()))
@@ -139,7 +139,7 @@ export class ScanAhead {
     return (this.#open = { start, to: start, skip: new ValueSkip(kernel, CHECK_BEGINNING) })
   }
 
-  /** Grows with each byte that need not be read again. */
+  /** Grows with every byte that will not be read again. */
   #progress(): number {
     let furthest = Math.max(this.#open?.to ?? 0, this.#string?.to ?? 0)
     for (const { at } of this.#lists.values()) furthest = Math.max(furthest, at)
@@ -148,9 +148,7 @@ export class ScanAhead {
   }
 }
 
-const BACKSLASH = 0x5c
-
-/** Where the backslashes begin with which the bytes end, so that the next byte is not taken for what it is not. */
+/** Returns the offset of the backslashes at the end of the bytes: whether they escape the next byte is decided once it is there. */
 const beforeBackslashes = (bytes: Buffer, first: number): number => {
   let at = bytes.length
   while (at > first && bytes[at - 1] === BACKSLASH) at--

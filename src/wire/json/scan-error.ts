@@ -1,10 +1,9 @@
-/** How a scan of JSON text fails. */
-
-/** The error and its place: `syntax`: not JSON; `key`: a deciding key that is repeated or in another case; `limit`: an exceeded limit. */
+/** The error of a scan of JSON text, with its place. */
 export class ScanError extends Error {
+  /** `syntax`: not JSON; `key`: a deciding key that is repeated or in another case; `limit`: an exceeded limit. */
   readonly kind: 'syntax' | 'key' | 'limit'
   readonly offset: number
-  /** The option of that limit. */
+  /** The option of the exceeded limit. */
   readonly limit: string | undefined
   constructor(
     kind: 'syntax' | 'key' | 'limit',

@@ -2,13 +2,14 @@
  * A JSON scanner that finds positions instead of building values.
  *
  * It walks one value, checks that it is JSON, counts depth, values and keys against limits, and can list the members of an object as
- * spans. Only listed keys are decoded. The surprise: on `lenient` input (configured servers) only the beginning of a string is
- * checked, so a later control character is not found. The scan kernel skips values where enough bytes follow. Where it cannot
- * decide, or is missing, this scanner reads every byte.
+ * spans. Only listed keys are decoded. The surprise: on lenient input (`strict: false`, messages of configured servers) only the
+ * beginning of a string is checked for control characters. The scan kernel skips values if enough bytes follow. Where it is missing or
+ * cannot decide, this scanner reads every byte.
  *
- * Cast: `!` behind a byte that stands below the length of its buffer.
+ * Cast: `!` at a byte whose offset is below the length of its buffer.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, END, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './characters.ts'
 import { deepValueEnd } from './deep-value.ts'
 import { CHECK_ALL, CHECK_BEGINNING, Kernel } from '../kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
@@ -23,19 +24,19 @@ export interface Span {
   readonly end: number
 }
 
-/** One member of an object; the span is its value's. */
+/** One member of an object, with the span of its value. */
 export interface Member extends Span {
-  /** Decoded. */
+  /** The decoded key. */
   readonly key: string
   /** Offset of the key's opening quote. */
   readonly keyStart: number
-  /** The members of its value, where the scan has listed them. */
+  /** The members of its value, if the scan has listed them. */
   readonly members: readonly Member[] | undefined
 }
 
 /**
- * Called at each object or array: walks it and lists its members, or returns without walking, so that it is skipped. `keyStart`:
- * offset of the opening quote of its key.
+ * Called at each member that is an object or array. Either walks the value and returns its members, or returns `undefined` without
+ * walking, so that the scanner skips it. `keyStart`: offset of the opening quote of its key.
  */
 export type Into = (key: string, scanner: Scanner, keyStart: number) => readonly Member[] | undefined
 
@@ -46,35 +47,24 @@ export interface ScanLimits {
 }
 
 export const NO_LIMITS: ScanLimits = { maxDepth: Infinity, maxValues: Infinity, maxKeysPerObject: Infinity }
-/** Depth of recursion without a depth limit; deeper values are walked in a loop. */
+/** Depth of recursion if no depth limit is set; deeper values are walked in a loop. */
 const MAX_RECURSION = 512
 
-/** With fewer bytes left an object or array is walked here, since a call of the kernel costs as much. */
+/** With fewer bytes left, an object or array is walked here, since a call of the kernel costs as much. */
 const MIN_KERNEL_BYTES = 512
 
-/** The option of each limit, for errors. Messages of servers are read without limits. */
+/** The option of each limit, for errors. Only messages of hosts have limits. */
 const LIMIT_NAMES: Readonly<Record<keyof ScanLimits, string>> = {
   maxDepth: 'listen.limits.max_depth',
   maxValues: 'listen.limits.max_values',
   maxKeysPerObject: 'listen.limits.max_keys',
 }
 
-/** Characters of a string that is taken at a glance. */
+/** Longest string that `takeShort` takes. */
 const MAX_SHORT = 128
-/** The result of a message, of which the lists of blocks are members. */
+/** Depth of the lists of content blocks: members of the result, which is a member of the message. */
 const LIST_DEPTH = 2
-
-const QUOTE = 0x22
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const COMMA = 0x2c
-const COLON = 0x3a
-const BACKSLASH = 0x5c
 const SPACE = 0x20
-/** No byte: the end. */
-const END = -1
 
 export class Scanner {
   readonly bytes: Buffer
@@ -87,7 +77,7 @@ export class Scanner {
   #depth = 0
   #values = 0
 
-  /** `isPlain`: without the kernel, with the same outcome. `ahead`: what is known of these bytes; they are lenient, without limits. */
+  /** `isPlain`: reads without the kernel, with the same result. `ahead`: an earlier scan of these bytes, lenient and without limits. */
   constructor(
     bytes: Buffer,
     options: { start?: number; limits?: ScanLimits; strict?: boolean; isPlain?: boolean; ahead?: ScanAhead | undefined } = {},
@@ -101,7 +91,7 @@ export class Scanner {
     this.#maxRecursion = this.#limits.maxDepth === Infinity ? MAX_RECURSION : Infinity
   }
 
-  /** The next byte that is not white space, not taken. */
+  /** Returns the next byte that is not white space, and moves to it. */
   peek(): number {
     this.position = afterSpace(this.bytes, this.position)
     return byteAt(this.bytes, this.position)
@@ -112,7 +102,7 @@ export class Scanner {
     if (this.peek() !== END) throw syntax('unexpected text after the value', this.position)
   }
 
-  /** Skips one value and returns where it stood. */
+  /** Skips one value and returns its span. */
   skip(): Span {
     const start = afterSpace(this.bytes, this.position)
     this.position = this.#value(start)
@@ -120,8 +110,8 @@ export class Scanner {
   }
 
   /**
-   * Walks the object at the position and lists its members, repeated ones too. A key of `deciding` that is repeated, also in another
-   * case, is refused, since parsers that use different ones could bypass a policy. `into` is called for each object and array.
+   * Walks the object at the position and lists its members, repeated ones included. `deciding`: keys that are refused if they are
+   * repeated or in another case, since parsers that use different members could bypass a policy.
    */
   members(into?: Into, deciding?: DecidingKeys): Member[] {
     const { bytes } = this
@@ -142,7 +132,7 @@ export class Scanner {
       if (deciding !== undefined) checkKey(key, keyStart, found, deciding)
       if (found.length >= maxKeysPerObject) throw this.#limit('maxKeysPerObject', at)
       const start = this.#colon(at)
-      const members = into === undefined ? undefined : this.#look(into, key, start, keyStart)
+      const members = into === undefined ? undefined : this.#listed(into, key, start, keyStart)
       const end = members === undefined ? this.#value(start) : this.position
       found.push({ key, keyStart, start, end, members })
       at = afterSpace(bytes, end)
@@ -156,45 +146,27 @@ export class Scanner {
     }
   }
 
-  /** The members of the object at the position, as `members`; `undefined` if none stands there. */
+  /** As `members`; `undefined` if the value at the position is no object. */
   object(into?: Into, deciding?: DecidingKeys): Member[] | undefined {
     return this.peek() === OPEN_BRACE ? this.members(into, deciding) : undefined
   }
 
-  /** Walks the array at the position and returns the span of each element. */
+  /** Walks the array at the position and returns the spans of its elements. */
   elements(): Span[] {
-    const { bytes } = this
-    let at = afterSpace(bytes, this.position)
-    if (byteAt(bytes, at) !== OPEN_BRACKET) throw syntax('expected an array', at)
+    if (this.peek() !== OPEN_BRACKET) throw syntax('expected an array', this.position)
     const found: Span[] = []
-    at = this.#enter(at)
-    if (byteAt(bytes, at) === CLOSE_BRACKET) {
-      this.position = this.#leave(at)
-      return found
-    }
-    for (;;) {
-      const start = at
-      const end = this.#value(start)
-      found.push({ start, end })
-      at = afterSpace(bytes, end)
-      const next = byteAt(bytes, at)
-      if (next === CLOSE_BRACKET) {
-        this.position = this.#leave(at)
-        return found
-      }
-      if (next !== COMMA) throw syntax('expected "," or "]"', at)
-      at = afterSpace(bytes, at + 1)
-    }
+    this.position = this.#array(this.position, found)
+    return found
   }
 
-  /** How far the array at the position is read, if it is a member of the result of a large message. */
+  /** The progress of the array at the position, if it is a list of blocks in a large message. */
   listProgress(): ListProgress | undefined {
     return this.#depth === LIST_DEPTH ? this.#ahead?.list(this.position) : undefined
   }
 
   /**
-   * Walks the array at the position. `take` is called where an element is an object, and must walk it; others are skipped. `progress`: where
-   * it goes on, and what is told how far it got.
+   * Walks the array at the position. Calls `take` at each element that is an object, which `take` must walk; skips other elements.
+   * `progress`: where the walk starts; it is updated after each element.
    */
   each(take: () => void, progress?: ListProgress): void {
     const { bytes } = this
@@ -225,8 +197,8 @@ export class Scanner {
   }
 
   /**
-   * Takes an object that begins with `beginning`, which ends within a string, if few plain characters and its closing brace follow;
-   * false: nothing is taken. Five times as fast as listing its members.
+   * Walks an object of one form: `beginning`, which ends within a string, then a few plain characters, a quote and the closing brace.
+   * False: the object has another form and was not walked. Five times as fast as listing its members.
    */
   takeShort(beginning: Buffer): boolean {
     const { bytes, position } = this
@@ -246,21 +218,21 @@ export class Scanner {
     return false
   }
 
-  // The methods below take the offset of a token and return the offset after it: a local variable is faster than a field.
+  // The methods below take the offset of a token and return the offset behind it: a local variable is faster than a field.
 
-  /** Takes the opening bracket and what white space follows it. */
+  /** Reads the opening bracket and the white space behind it. */
   #enter(at: number): number {
     if (++this.#depth > this.#limits.maxDepth) throw this.#limit('maxDepth', at)
     return afterSpace(this.bytes, at + 1)
   }
 
-  /** Takes the closing bracket. */
+  /** Reads the closing bracket. */
   #leave(at: number): number {
     this.#depth--
     return at + 1
   }
 
-  /** Takes the colon and the white space around it. */
+  /** Reads the colon and the white space around it. */
   #colon(from: number): number {
     const { bytes } = this
     const at = afterSpace(bytes, from)
@@ -268,7 +240,8 @@ export class Scanner {
     return afterSpace(bytes, at + 1)
   }
 
-  #look(into: Into, key: string, at: number, keyStart: number): readonly Member[] | undefined {
+  /** The members of an object or array, if `into` lists them. */
+  #listed(into: Into, key: string, at: number, keyStart: number): readonly Member[] | undefined {
     const byte = byteAt(this.bytes, at)
     if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return undefined
     this.position = at
@@ -279,7 +252,7 @@ export class Scanner {
     if (++this.#values > this.#limits.maxValues) throw this.#limit('maxValues', at)
   }
 
-  /** No white space stands before it. */
+  /** Reads the value at `at`, where no white space stands. */
   #value(at: number): number {
     this.#count(at)
     const { bytes } = this
@@ -294,7 +267,7 @@ export class Scanner {
     return byte === OPEN_BRACE ? this.#object(at) : this.#array(at)
   }
 
-  /** The object or array at `at`, by the kernel; negative: it is to be read here, and so is all that follows. */
+  /** Skips the object or array at `at` with the kernel. Negative: this scanner must read it, and everything after it. */
   #skipped(at: number): number {
     const known = this.#ahead?.valueEnd(this.bytes, at)
     if (known !== undefined) return known
@@ -323,12 +296,15 @@ export class Scanner {
     }
   }
 
-  #array(from: number): number {
+  /** `found`: gets the span of each element. */
+  #array(from: number, found?: Span[]): number {
     const { bytes } = this
     let at = this.#enter(from)
     if (byteAt(bytes, at) === CLOSE_BRACKET) return this.#leave(at)
     for (;;) {
-      at = afterSpace(bytes, this.#value(at))
+      const end = this.#value(at)
+      found?.push({ start: at, end })
+      at = afterSpace(bytes, end)
       const next = byteAt(bytes, at)
       if (next === CLOSE_BRACKET) return this.#leave(at)
       if (next !== COMMA) throw syntax('expected "," or "]"', at)
@@ -336,10 +312,9 @@ export class Scanner {
     }
   }
 
-  /** The key between its quotes, decoded. */
+  /** The decoded key between its quotes. */
   #key(start: number, end: number): string {
-    const word = wordAt(this.bytes, start, end)
-    return word ?? decodeString(this.bytes, start, end)
+    return wordAt(this.bytes, start, end) ?? decodeString(this.bytes, start, end)
   }
 
   #limit(name: keyof ScanLimits, at: number): ScanError {

@@ -1,29 +1,26 @@
 /**
- * Tokens of JSON text: the ends of strings, numbers, words and white space. Each function takes the offset of a token and returns the
- * offset after it. Throws `ScanError` for an invalid token.
+ * Tokens of JSON text: strings, numbers, words and white space. Each function takes the offset of a token and returns the offset
+ * behind it. Throws `ScanError` for an invalid token.
  *
- * Cast: `!` behind a byte that stands below the length of its buffer.
+ * Cast: `!` at a byte whose offset is below the length of its buffer.
  */
 import { DOUBT, Kernel, MORE } from '../kernel/kernel.ts'
+import { BACKSLASH, END, QUOTE } from './characters.ts'
 import { ScanError } from './scan-error.ts'
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-/** No byte: the end. */
-const END = -1
-/** Bytes of a string, with its quote, that are read one by one before a search takes over on lenient input. */
+/** Lenient input: this many bytes of a string, its quote included, are read one by one; the rest is searched for its end. */
 const SHORT_STRING = 50
-/** The same on strict input, before the kernel takes over, and the minimum left then: a call of it costs as much as some 50 bytes. */
+/** Strict input: this many bytes are read one by one before the kernel is called, if `MIN_KERNEL_BYTES` follow. A call costs as much as 50. */
 const CHECKED_STRING = 64
 const MIN_KERNEL_BYTES = 128
-/** Distance between quotes from which a native search is faster than the kernel. */
+/** From this distance between quotes on, a native search is faster than the kernel. */
 const SPARSE_BYTES = 512
-/** From here on a native search is faster than a loop. */
+/** From this length on, a native search is faster than a loop. */
 const LONG_STRING = 64
-/** What follows a backslash, but for `u`. */
+/** The bytes that may follow a backslash, except `u`. */
 const ESCAPES: readonly (number | undefined)[] = Array.from('"\\/bfnrt', (character) => character.charCodeAt(0))
 
-/** Where no white space stands, from `at` on. */
+/** Returns the offset of the first byte from `at` on that is not white space. */
 export const afterSpace = (bytes: Buffer, at: number): number => {
   let next = at
   while (next < bytes.length && isSpace(bytes[next]!)) next++
@@ -31,8 +28,8 @@ export const afterSpace = (bytes: Buffer, at: number): number => {
 }
 
 /**
- * `strict`: a control character is refused wherever it stands, else where the string is short. `isPlain`: without the kernel, with the
- * same outcome.
+ * The end of the string whose quote is at `from`. `strict`: control characters are refused anywhere, else only in the first bytes.
+ * `isPlain`: reads without the kernel, with the same result.
  */
 export const stringEnd = (bytes: Buffer, from: number, strict: boolean, isPlain = false): number => {
   let at = from + 1
@@ -54,18 +51,18 @@ export const stringEnd = (bytes: Buffer, from: number, strict: boolean, isPlain 
   }
 }
 
-/** The offset behind the string that contains `from`, a byte that is not escaped. */
+/** The end of the string that contains `from`, whose byte is not escaped. */
 export const restOfString = (bytes: Buffer, from: number, isPlain = false): number => {
   const quote = closingQuote(bytes, from, isPlain)
   if (quote === -1) throw syntax('unterminated string', bytes.length)
   return quote + 1
 }
 
-/** The text between two quotes, which may be invalid where the scan was lenient. Decodes only where there is a backslash. */
+/** The text between two quotes. Throws `ScanError` for an invalid escape, which a lenient scan does not find. */
 export const decodeString = (bytes: Buffer, start: number, end: number): string => {
   if (!hasEscape(bytes, start, end)) return bytes.toString('utf8', start, end)
   try {
-    // Cast: the offsets stand inside two quotes, so it is a string or does not parse.
+    // Cast: JSON text in quotes is a string, or `parse` throws.
     return JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string
   } catch (cause) {
     throw new ScanError('syntax', `bad escape in the string at byte ${start - 1}`, start - 1, { cause })
@@ -79,9 +76,9 @@ const hasEscape = (bytes: Buffer, start: number, end: number): boolean => {
 }
 
 /**
- * The closing quote of the string that contains `from`: a quote after an even number of backslashes; -1: none. A native search reads
- * 0.01 ns a byte and costs some 50 ns for each quote it finds. The kernel reads 0.15 ns a byte for any text. The distance of the
- * quotes decides which of them is used.
+ * The offset of the closing quote of the string that contains `from`, or -1. It is the first quote after an even number of backslashes.
+ * A native search takes 0.01 ns a byte and 50 ns for each quote that it finds; the kernel takes 0.15 ns a byte. The distance between the
+ * quotes decides which one is used.
  */
 export const closingQuote = (bytes: Buffer, from: number, isPlain = false): number => {
   let start = from
@@ -115,7 +112,7 @@ const escapeEnd = (bytes: Buffer, at: number): number => {
     if (!ESCAPES.includes(bytes[at + 1])) throw syntax('bad escape', at)
     return at + 2
   }
-  // Cast: what stands behind the end is no number, and no comparison with it holds.
+  // Cast: a byte behind the end is `undefined`, for which every comparison is false.
   for (let digit = at + 2; digit < at + 6; digit++) if (!isHex(bytes[digit]!)) throw syntax('bad \\u escape', digit)
   return at + 6
 }
@@ -142,7 +139,7 @@ const wordEnd = (bytes: Buffer, at: number, word: 'true' | 'false' | 'null'): nu
   return at + word.length
 }
 
-/** A string, a number or a word. */
+/** The end of a string, a number or a word. */
 export const scalarEnd = (bytes: Buffer, at: number, strict: boolean, isPlain = false): number => {
   const byte = at < bytes.length ? bytes[at]! : END
   if (byte === QUOTE) return stringEnd(bytes, at, strict, isPlain)

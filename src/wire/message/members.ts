@@ -1,48 +1,33 @@
 /**
- * Members and elements inside a payload, with escaped and repeated keys. Nothing is refused. Every occurrence of a key is listed, so
- * that an edit reaches the one that a parser uses.
+ * Members and elements of any value inside a payload. Every occurrence of a repeated key is listed, so that an edit reaches the one that
+ * a parser uses.
  */
-import { stringAt } from './payload.ts'
+import { OPEN_BRACKET } from '../json/characters.ts'
 import { Scanner } from '../json/scan.ts'
 import type { Member, Span } from '../json/scan.ts'
 
-/** A replacement of a span; an empty span inserts, an empty text cuts. */
+/** A replacement of a span. An empty span inserts, an empty text removes. */
 export interface Edit extends Span {
   readonly text: string
 }
 
-/** The members of the object at `start`, in order; none if no object stands there. Throws `ScanError` if it is no JSON. */
-export const membersAt = (bytes: Buffer, start: number): Member[] => {
-  const scanner = new Scanner(bytes, { start, strict: false })
-  const found: Member[] = []
-  if (scanner.peek() !== 0x7b) return found
-  scanner.position++
-  while (scanner.peek() !== 0x7d) {
-    if (found.length > 0) scanner.position++
-    scanner.peek()
-    const key = scanner.skip()
-    scanner.peek()
-    scanner.position++
-    const value = scanner.skip()
-    found.push({ key: stringAt(bytes, key) ?? '', keyStart: key.start, start: value.start, end: value.end, members: undefined })
-  }
-  return found
-}
+/** The members of the object at `start`, in order; empty for any other value. Throws `ScanError` for invalid JSON. */
+export const membersAt = (bytes: Buffer, start: number): Member[] => new Scanner(bytes, { start, strict: false }).object() ?? []
 
-/** The elements of the array at `start`; none if no array stands there. */
+/** The elements of the array at `start`; empty for any other value. Throws `ScanError` for invalid JSON. */
 export const elementsAt = (bytes: Buffer, start: number): Span[] => {
   const scanner = new Scanner(bytes, { start, strict: false })
-  return scanner.peek() === 0x5b ? scanner.elements() : []
+  return scanner.peek() === OPEN_BRACKET ? scanner.elements() : []
 }
 
-/** The member that a JSON parser uses for `key`: the last one of a repeated key. */
+/** The member that a JSON parser uses for `key`: of a repeated key the last one. */
 export const lastMember = (members: readonly Member[], key: string): Member | undefined =>
   members.findLast((member) => member.key === key)
 
-/** The edits that leave out some members of one object, with the commas that belonged to them. */
+/** Returns the edits that remove some members of one object, with their commas. `members`: all members of the object. */
 export const cutMembers = (members: readonly Member[], isCut: (member: Member) => boolean): Edit[] => {
   const edits: Edit[] = []
-  // Cast: `from` and `to` are of members.
+  // Cast: `from` and `to` are indexes of members.
   for (let from = 0; from < members.length; from++) {
     const first = members[from]!
     if (!isCut(first)) continue
@@ -57,7 +42,7 @@ export const cutMembers = (members: readonly Member[], isCut: (member: Member) =
   return edits
 }
 
-/** The bytes with all edits made; the same buffer if there are none. Edits must not overlap. */
+/** Returns the bytes with all edits applied; the same buffer if there are none. Edits must not overlap. */
 export const edited = (bytes: Buffer, edits: readonly Edit[]): Buffer => {
   if (edits.length === 0) return bytes
   const parts: Uint8Array[] = []

@@ -2,7 +2,15 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { commandLine } from '../../support/cli.ts'
+import { commandLine as withCache } from '../../support/cli.ts'
+import type { Cli } from '../../support/cli.ts'
+
+/** Without the cache that all other tests share. */
+const commandLine = async (...args: Parameters<typeof withCache>): Promise<Cli> => {
+  const cli = await withCache(...args)
+  delete cli.env['NODE_COMPILE_CACHE']
+  return cli
+}
 
 test('the first command keeps compiled code in a folder of this user alone', async () => {
   await using cli = await commandLine()

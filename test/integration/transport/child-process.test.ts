@@ -346,21 +346,47 @@ describe('floods and stalls', () => {
   })
 
   test('F-12 a stopped child: slow, then overloaded, then given up', async () => {
-    const { channel, seen, pid } = await start({ stallMs: 300 })
+    const { channel, seen, pid } = await start({ queueWaitMs: 50, stallMs: 1_000 })
     await seen.call('echo')
     process.kill(pid, 'SIGSTOP')
     const verdicts: boolean[] = []
     const text = 'x'.repeat(MIB / 2)
-    const send = (): void => {
-      for (let id = 100; id < 120; id++) verdicts.push(channel.send({ parts: request(id, 'echo', { text }), id }))
-    }
-    expect(send).toThrow(expect.objectContaining({ kind: 'overloaded', executed: 'no' }) as Error)
+    for (let id = 100; id < 120; id++) verdicts.push(channel.send({ parts: request(id, 'echo', { text }), id }))
     expect(verdicts[0]).toBe(true)
     expect(verdicts.at(-1)).toBe(false)
-    expect(verdicts.length).toBeLessThan(9)
-    expect(await channel.closed).toMatchObject({ kind: 'lost', message: /read nothing for 0.3 s/ })
+    await seen.until(() => seen.lost.at(-1)?.id === 119)
+    const firstLost = seen.lost[0]?.id ?? 0
+    expect(firstLost).toBeGreaterThanOrEqual(107)
+    expect(firstLost).toBeLessThan(109)
+    expect(seen.lost.map(({ id }) => id)).toEqual(Array.from({ length: 120 - firstLost }, (_, at) => firstLost + at))
+    for (const { failure } of seen.lost)
+      expect(failure).toMatchObject({ kind: 'overloaded', executed: 'no', facts: { limit: 'limits.write_queue' } })
+    expect(await channel.closed).toMatchObject({ kind: 'lost', message: /read nothing for 1 s/ })
     await channel.close()
     expect(isAlive(pid)).toBe(false)
+  })
+
+  test('F-12 requests beyond the write queue wait in order, and none is lost', async () => {
+    const { channel, seen } = await start()
+    const text = 'x'.repeat(600_000)
+    const ids = Array.from({ length: 40 }, (_, at) => 100 + at)
+    for (const id of ids) channel.send({ parts: request(id, 'echo', { text }), id })
+    channel.abandon(120)
+    await seen.until(() => seen.settled.length === 39)
+    expect(seen.settled).toEqual(ids.filter((id) => id !== 120))
+    expect(seen.lost).toEqual([])
+  })
+
+  test('F-12 requests that still wait when the child exits were not executed', async () => {
+    const { channel, seen, pid } = await start()
+    await seen.call('echo')
+    process.kill(pid, 'SIGSTOP')
+    const text = 'x'.repeat(MIB)
+    for (let id = 100; id < 110; id++) channel.send({ parts: request(id, 'echo', { text }), id })
+    process.kill(pid, 'SIGKILL')
+    await channel.closed
+    expect(seen.lost.map(({ id }) => id)).toEqual([103, 104, 105, 106, 107, 108, 109])
+    for (const { failure } of seen.lost) expect(failure).toMatchObject({ kind: 'exited', executed: 'no' })
   })
 })
 

@@ -131,6 +131,23 @@ describe('requests', () => {
     expect(server.seen.map(({ message }) => message.id)).toEqual([undefined, 1])
   })
 
+  test('an answer to a question of the server is sent again when its connection breaks, and once only; a notification is not', async () => {
+    let posts = 0
+    await using server = await scripted((seen, response) => {
+      if (seen.message.method === 'notifications/x') return response.destroy()
+      if (seen.message.id === 7 && ++posts === 2) response.writeHead(202).end()
+      else response.destroy()
+    })
+    await using link = await connect(server.url)
+    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`)], isAnswer: true })
+    link.channel.send(answer(7))
+    link.channel.send(answer(8))
+    link.channel.send(notification('notifications/x'))
+    await link.events.until(() => link.events.refused.length === 2 || undefined)
+    const texts = server.seen.map(({ message }) => message.id ?? message.method)
+    expect(texts.toSorted()).toEqual([7, 7, 8, 8, 'notifications/x'])
+  })
+
   test('a notification that is refused is told, with what the server said', async () => {
     await using server = await scripted((_seen, response) => json(response, 400, error(null, -32600)))
     await using link = await connect(server.url)

@@ -27,7 +27,7 @@ export const listAll = async ({ host }: Pair, method: keyof typeof LISTS): Promi
 
 const lists: Feature = {
   name: 'lists and pagination',
-  what: 'The host follows the cursors of all four lists to the end and finds what the server listed on several pages, unknown members included.',
+  what: 'The host follows the cursors of all four lists to the end and finds the entries of all pages of the server, with unknown members.',
   expected: () => 'full',
   probe: async (pair) => {
     let pages = 0
@@ -45,7 +45,7 @@ const lists: Feature = {
 
 const calls: Feature = {
   name: 'calls',
-  what: 'Unknown arguments, members and `_meta` reach the server, and those of its result reach the host.',
+  what: 'Unknown arguments, members and `_meta` reach the server; those of its result reach the host.',
   expected: () => 'full',
   probe: async (pair) => {
     const args = { deep: { list: [1, null, 'ü'] } }
@@ -65,7 +65,7 @@ const block = (name: string, tool: 'audio' | 'link', first: '2025-03-26' | '2025
       : since(host, first)
         ? 'full'
         : projected(
-            'A revision that does not know the block refuses the whole result: a text block describes it instead.',
+            'The host’s revision does not have this kind of block and would refuse the whole result: a text block describes it instead.',
             'B107',
           ),
   probe: async (pair) => {
@@ -87,7 +87,10 @@ const promptBlock: Feature = {
   },
 }
 
-const OLDER = projected('Structured content is unknown before 2025-06-18: it stays, and a text block repeats it.', 'B107')
+const OLDER = projected(
+  'Revisions before 2025-06-18 have no structured content: it is kept, and a text block repeats it.',
+  'B107',
+)
 
 const objects: Feature = {
   name: 'structured content',
@@ -102,14 +105,14 @@ const objects: Feature = {
 }
 
 const values: Feature = {
-  name: 'structured content that is no object',
-  what: 'A tool declares an array as its output, and returns one (possible since 2026-07-28).',
+  name: 'structured content that is not an object',
+  what: 'A tool declares an array as its output and returns one (since 2026-07-28).',
   expected: (host, server) => {
     if (!isModern(server)) return 'none'
     if (isModern(host)) return 'full'
     return since(host, '2025-06-18')
       ? projected(
-          'Until 2025-11-25 outputs are objects: schema and value are wrapped as `result`, and a text block repeats the value.',
+          'Up to 2025-11-25 outputs must be objects: schema and value are wrapped as `result`, and a text block repeats the value.',
           'B108',
         )
       : OLDER
@@ -148,7 +151,7 @@ const missing: Feature = {
 
 const hints: Feature = {
   name: 'caching hints',
-  what: 'The server says how long a result is valid, and for which callers (possible since 2026-07-28).',
+  what: 'The server states how long a result is valid, and for which callers (since 2026-07-28).',
   expected: (host, server) =>
     !isModern(server)
       ? 'none'
@@ -185,7 +188,7 @@ const completion: Feature = {
 
 const context: Feature = {
   name: 'completion context',
-  what: 'The host adds the arguments chosen so far (possible since 2025-06-18).',
+  what: 'The host adds the arguments chosen so far (since 2025-06-18).',
   expected: (host, server) =>
     !since(host, '2025-06-18')
       ? 'none'

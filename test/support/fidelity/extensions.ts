@@ -11,7 +11,7 @@ const DONE = 'done by a task'
 
 const tasks: Feature = {
   name: 'tasks',
-  what: 'A tool runs only as a task; the host follows it to its result, where it can.',
+  what: 'A tool runs only as a task. The host follows the task to its result, if it can.',
   expected: (host, server): Expected => {
     if (!since(server, '2025-11-25')) return 'none'
     if (host.revision === server.revision) return 'full'
@@ -21,11 +21,7 @@ const tasks: Feature = {
           '3.17',
           'B180',
         )
-      : projected(
-          'The host knows no such tasks: Trunkline follows the task and answers the call with its result.',
-          '3.17',
-          'B173',
-        )
+      : projected('The host has no such tasks: Trunkline follows the task and answers the call with its result.', '3.17', 'B173')
   },
   probe: async (pair) => {
     const asks = pair.host.revision === '2025-11-25' && !isModern(pair.server)

@@ -77,13 +77,13 @@ const NO_FORM = impossible(
   'B037',
   'B038',
 )
-const NO_URL = impossible('The host’s revision knows no URL mode, so it is not declared to the server.', 'B037', 'B093')
+const NO_URL = impossible('The host’s revision has no URL mode, so it is not declared to the server.', 'B037', 'B093')
 const NO_SEVERAL = impossible(
   'A 2025-06-18 form has no multiple choice: the host is not asked, and the server gets a refusal or `cancel`.',
   'B094',
 )
 const NO_SAMPLING_TOOLS = impossible(
-  'The host’s revision knows no tools in sampling, so they are not declared to the server.',
+  'The host’s revision has no tools in sampling, so they are not declared to the server.',
   'B037',
   'B097',
 )
@@ -117,13 +117,14 @@ const verdictOf = (pair: Pair, tool: string, said: string, form: Asked['form'], 
 
 const visits: Feature = {
   name: 'URLs to visit first (-32042)',
-  what: 'The server fails a call until a person has visited a URL (an error of 2025-11-25 alone).',
+  what: 'The server fails a call until a person has visited a URL (only in 2025-11-25).',
   expected: (host, server) => {
     if (server.revision !== '2025-11-25') return 'none'
-    if (isModern(host)) return projected('2026-07-28 has no such error: the host is asked to visit by `input_required`.', 'B089')
+    if (isModern(host))
+      return projected('2026-07-28 has no such error: the host is asked by `input_required` to open the URL.', 'B089')
     return since(host, '2025-11-25')
       ? 'full'
-      : impossible('The host’s revision knows neither error nor URL mode: its model gets a text, without the URL.', '3.13')
+      : impossible('The host’s revision has neither this error nor URL mode: its model gets a text without the URL.', '3.13')
   },
   probe: async (pair) => {
     const { response } = pair.host.host.begin('tools/call', { name: exposed(pair, 'visit') })
@@ -139,7 +140,7 @@ const visits: Feature = {
 }
 
 const rootsNews: Feature = {
-  name: 'news of roots',
+  name: 'changed roots',
   what: 'The host announces that its roots have changed.',
   expected: (host, server) =>
     isModern(host)

@@ -25,7 +25,7 @@ import { messagesOf, send } from '../fakes/raw-http.ts'
 
 const progress: Feature = {
   name: 'progress',
-  what: 'The server reports progress; it precedes the answer, under the token of the host.',
+  what: 'The server reports progress. It arrives before the answer, under the token of the host.',
   expected: () => 'full',
   probe: async (pair) => {
     const progressToken = `of ${pair.server.key}`
@@ -42,7 +42,7 @@ const way = (cell: Cell): 'close' | 'notification' => (isModern(cell) && cell.tr
 
 const cancellation: Feature = {
   name: 'cancellation',
-  what: 'The host cancels a call that is under way, and the server stops it.',
+  what: 'The host cancels a call in flight, and the server stops it.',
   expected: (host, server) =>
     way(host) === way(server)
       ? 'full'
@@ -237,7 +237,7 @@ const serverResumption: Feature = {
 
 const batches: Feature = {
   name: 'batches of the host',
-  what: 'The host sends two calls in one array (a form of 2025-03-26 alone).',
+  what: 'The host sends two calls in one array (only in 2025-03-26).',
   expected: ({ revision }) =>
     revision === '2025-03-26'
       ? projected('Servers of every other revision get single messages, one after the other.', 'B206')
@@ -276,7 +276,7 @@ const answersTo = async ({ host, gateway }: Pair, body: string, ids: readonly st
 
 const serverBatches: Feature = {
   name: 'batches of the server',
-  what: 'The server answers in an array (a form of 2025-03-26 alone).',
+  what: 'The server answers in an array (only in 2025-03-26).',
   expected: (_, { revision }) =>
     revision === '2025-03-26'
       ? projected('Hosts of every other revision get single messages, one after the other.', '5.4')

@@ -39,7 +39,7 @@ servers:
     tags: [one, two, one]
     roots: [., /data, "file:///srv"]
     timeouts: { start: 1s, probe: 2s, wait: 3s, idle: 4s, total: 5s, grace: 6s, ping: 7s }
-    limits: { concurrency: 1, queue: 0, rate: 20/s, log_messages: 7/s, links: 3, restarts: 4, stderr: 1KiB, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB, max_schema_depth: 8 }
+    limits: { concurrency: 1, queue: 0, rate: 20/s, log_messages: 7/s, links: 3, restarts: 4, write_queue: 2KiB, stderr: 1KiB, max_message: 4KiB, tools: 5, entries: 6, pages: 7, max_text: 8B, max_schema: 9kB, max_schema_depth: 8 }
     lifecycle: { start: lazy, sharing: call, spare: 0, idle_stop: never }
     alias: { one: uno }
     resources: { rewrite: identity }
@@ -89,6 +89,7 @@ servers:
         maxLogMessages: { amount: 7, periodMs: 1_000, text: '7/s' },
         rate: { amount: 20, periodMs: 1_000, text: '20/s' },
         maxLinks: 3,
+        maxWriteQueueBytes: 2048,
         maxRestarts: 4,
         maxStderrBytes: 1024,
         maxMessageBytes: 4096,

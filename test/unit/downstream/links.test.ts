@@ -47,8 +47,12 @@ const makeLinks = (sharing: Sharing) => {
 }
 
 const makeSession = (id: string) => {
-  const callbacks: (() => void)[] = []
-  const session = { id, onEnd: (callback: () => void) => void callbacks.push(callback) } as unknown as HostSession
+  const callbacks = new Set<() => void>()
+  const onEnd = (callback: () => void): (() => void) => {
+    callbacks.add(callback)
+    return () => void callbacks.delete(callback)
+  }
+  const session = { id, onEnd } as unknown as HostSession
   return { session, callbacks, end: () => callbacks.forEach((callback) => callback()) }
 }
 
@@ -127,6 +131,15 @@ test('B051 B052 where principals mix, nobody is told or asked what belongs to no
   expect(listeners(world.opened[0]!.owner)).toEqual([])
 })
 
+test('links that are closed leave nothing behind at a session that lives on', async () => {
+  const world = makeLinks('session')
+  const { session, callbacks } = makeSession('1')
+  await run(world, call('P', session))
+  expect(callbacks.size).toBe(1)
+  await world.links.close()
+  expect(callbacks.size).toBe(0)
+})
+
 test('once they are closed no link is opened, and no session uses the server: a call that had waited is refused unexecuted', async () => {
   const world = makeLinks('session')
   const { links, opened, sessionSeen } = world
@@ -156,7 +169,7 @@ test('a session is asked once to say when it ends, however many links it comes t
   const world = makeLinks('call')
   const { session, callbacks } = makeSession('1')
   for (let at = 0; at < 5; at++) await run(world, call('P', session))
-  expect(callbacks).toHaveLength(1)
+  expect(callbacks.size).toBe(1)
   expect(world.links.size).toBe(0)
   expect(world.links.ofSession(session)).toEqual([])
 })

@@ -41,7 +41,7 @@ const play = (
     ask: () => Promise.reject(new Error('asked off the request')),
     updated: () => undefined,
     logLevel: undefined,
-    onEnd: () => undefined,
+    onEnd: () => () => undefined,
   }
   const accept = async (): Promise<Answer> => ({ result: Payload.of({ action: 'accept' }) })
   const call = callOf({

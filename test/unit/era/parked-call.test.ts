@@ -7,7 +7,7 @@ import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 const TTL_MS = 1_000
-const OPTIONS = { ttlMs: TTL_MS, maxParked: 9, maxPerPrincipal: 9, siblingsMs: 10 }
+const OPTIONS = { ttlMs: TTL_MS, maxParked: 9, maxPerPrincipal: 9, coalesceMs: 10 }
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -13,7 +13,7 @@ const session: HostSession = {
   ask: () => Promise.reject(new Error('not asked here')),
   updated: () => undefined,
   logLevel: undefined,
-  onEnd: () => undefined,
+  onEnd: () => () => undefined,
 }
 const ASKER = { key: 'a', label: undefined, revision: undefined }
 const textOf = (payload: Payload | undefined): string => Buffer.concat(payload?.parts() ?? []).toString()

@@ -34,7 +34,7 @@ describe('B062 a state of one principal', () => {
     const question: Question = { method: 'elicitation/create', params: Payload.of({ message: '?' }) }
     const handle = new Parking(
       seal,
-      () => ({ ...DEFAULT_PARKING, siblingsMs: 0 }),
+      () => ({ ...DEFAULT_PARKING, coalesceMs: 0 }),
       () => undefined,
     ).layer(async (call) => {
       const answer = await call.ask?.(question)
@@ -50,7 +50,7 @@ describe('B062 a state of one principal', () => {
   test('limits.parked_per_principal (1): the second question of one principal is refused, that of another is not', async () => {
     const handle = new Parking(
       seal,
-      () => ({ ...DEFAULT_PARKING, siblingsMs: 0, maxPerPrincipal: 1 }),
+      () => ({ ...DEFAULT_PARKING, coalesceMs: 0, maxPerPrincipal: 1 }),
       () => undefined,
     ).layer(async (call) => {
       const answer = await call.ask?.({ method: 'elicitation/create', params: Payload.of({ message: '?' }) })

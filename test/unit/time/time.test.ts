@@ -25,7 +25,11 @@ describe('a pause', () => {
     try {
       const { signal } = new AbortController()
       const whole = pause(1_000, signal)
-      await vi.advanceTimersByTimeAsync(1_000)
+      let isOver = false
+      void whole.then(() => (isOver = true))
+      await vi.advanceTimersByTimeAsync(999)
+      expect(isOver).toBe(false)
+      await vi.advanceTimersByTimeAsync(1)
       expect(await whole).toBe(true)
       expect(getEventListeners(signal, 'abort')).toEqual([])
 
@@ -33,6 +37,7 @@ describe('a pause', () => {
       const cut = pause(1_000, abort.signal)
       abort.abort()
       expect(await cut).toBe(false)
+      expect(getEventListeners(abort.signal, 'abort')).toEqual([])
       expect(vi.getTimerCount()).toBe(0)
       expect(await pause(1_000, abort.signal)).toBe(false)
     } finally {

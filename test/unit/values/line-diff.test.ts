@@ -33,6 +33,29 @@ describe('compared lines', () => {
   ])('of %j and %j keep the longest common sequence', (old, now, expected) => {
     expect(compareLines(old, now)).toEqual(expected)
   })
+  test('have as many lines in common as there can be', () => {
+    /** The length of the longest common subsequence, by its definition. */
+    const longest = ([first, ...old]: readonly string[], now: readonly string[]): number => {
+      if (first === undefined) return 0
+      const at = now.indexOf(first)
+      return Math.max(longest(old, now), at === -1 ? 0 : 1 + longest(old, now.slice(at + 1)))
+    }
+    assert(
+      property(lines, lines, (old, now) => {
+        expect(compareLines(old, now).filter((line) => line.startsWith('  '))).toHaveLength(longest(old, now))
+      }),
+    )
+  })
+  test('show what was removed before what was added', () => {
+    expect(compareLines(['a', 'x', 'b'], ['a', 'y', 'b'])).toEqual(['  a', '- x', '+ y', '  b'])
+  })
+  test.each([
+    [2_000, true],
+    [2_001, false],
+  ])('of %i differing lines keep what they share between them: %j', (count, isKept) => {
+    const text = (word: string): string[] => Array.from({ length: count }, (_, at) => (at === 1_000 ? 'same' : `${word}${at}`))
+    expect(compareLines(text('a'), text('b').slice(0, 2_000)).includes('  same')).toBe(isKept)
+  })
   test('of texts that are too long to compare are all old ones, then all new ones, between what they share', () => {
     const long = (word: string): string[] => ['first', ...Array.from({ length: 2_001 }, (_, at) => `${word}${at}`), 'last']
     const compared = compareLines(long('a'), long('b'))
@@ -59,6 +82,17 @@ test('folded lines keep what is near a change, and one line for each gap', () =>
     '  0',
     '…',
   ])
+})
+
+test.each([
+  [['  a', '+ b', '  c'], 0, ['…', '+ b', '…']],
+  [['  a', '+ b', '  c'], 1, ['  a', '+ b', '  c']],
+  [['  a', '  b', '+ c', '  d', '  e', '- f'], 1, ['…', '  b', '+ c', '  d', '  e', '- f']],
+  [['+ a', '  b', '  c', '  d', '- e'], 1, ['+ a', '  b', '…', '  d', '- e']],
+  [['  a', '  b'], 1, ['…']],
+  [[], 1, []],
+])('%j folded with %i lines around', (lines, around, expected) => {
+  expect(foldLines(lines, around, '…')).toEqual(expected)
 })
 
 describe('the change of a file', () => {

@@ -34,6 +34,7 @@ const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof Serv
   queue: 'maxQueued',
   log_messages: 'maxLogMessages',
   rate: 'rate',
+  write_queue: 'maxWriteQueueBytes',
   links: 'maxLinks',
   restarts: 'maxRestarts',
   stderr: 'maxStderrBytes',

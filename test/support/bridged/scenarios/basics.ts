@@ -44,7 +44,7 @@ const BLOCKS: Readonly<Record<string, readonly JsonMap[]>> = {
 
 export const basics: readonly Scenario[] = [
   {
-    name: 'the server introduces itself: name, version, title, website, icons, instructions, capabilities, experimental ones',
+    name: 'the client sees the server: name, version, title, website, icons, instructions, capabilities, experimental capabilities',
     server: {
       info: { name: 'intro', version: '9.9', title: 'The Intro', websiteUrl: 'https://example.com', icons: ICONS },
       capabilities: {
@@ -60,12 +60,12 @@ export const basics: readonly Scenario[] = [
     play: async ({ client }) => client.server(),
   },
   {
-    name: 'a server without instructions and with next to no capabilities stays so',
+    name: 'a server without instructions and with few capabilities is shown unchanged',
     server: { capabilities: { tools: {} }, serve: tools({ only: () => text('done') }) },
     play: async (scene) => [scene.client.server(), await call(scene, 'only')],
   },
   {
-    name: 'the server sees the client: name, version, title, capabilities, experimental ones and extensions',
+    name: 'the server sees the client: name, version, title, capabilities, experimental capabilities and extensions',
     server: {
       capabilities: { tools: {} },
       serve: (server) => tools({ who: () => shown(server.client()) })(server),
@@ -84,7 +84,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => call(scene, 'who'),
   },
   {
-    name: 'each request tells the server of 2026-07-28 who asks and what it can',
+    name: 'each request to a server of 2026-07-28 names the client and its capabilities',
     server: {
       capabilities: { tools: {} },
       serve: tools({ who: ({ envelope }) => shown(envelope) }),
@@ -102,7 +102,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => call(scene, 'who'),
   },
   {
-    name: 'lists keep every member of every definition, and the order',
+    name: 'lists keep their order and every member of every definition',
     server: {
       capabilities: { tools: {}, resources: {}, prompts: {} },
       serve: (server) => {
@@ -154,7 +154,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => each(scene, ['tools/list'], ['resources/list'], ['resources/templates/list'], ['prompts/list']),
   },
   {
-    name: 'pages and cursors are the server’s own, and an unknown cursor is refused in its words',
+    name: 'pages and cursors are the server’s own, and the server refuses an unknown cursor',
     server: {
       capabilities: { tools: {}, resources: {}, prompts: {} },
       serve: (server) => {
@@ -193,7 +193,7 @@ export const basics: readonly Scenario[] = [
     },
   },
   {
-    name: 'a method that the server does not have is refused in its words',
+    name: 'the server refuses a method that it does not have',
     server: { capabilities: { tools: {} }, serve: tools({ only: () => text('done') }) },
     play: (scene) =>
       each(
@@ -213,7 +213,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => call(scene, 'make'),
   })),
   {
-    name: 'structured output comes as the server wrote it, with and without text, with and without an output schema',
+    name: 'structured output arrives as the server wrote it, with and without text, with and without an output schema',
     server: {
       capabilities: { tools: {} },
       serve: tools(
@@ -239,7 +239,7 @@ export const basics: readonly Scenario[] = [
     ],
   },
   {
-    name: 'a failed tool is a result with isError, its text and its _meta',
+    name: 'a failed tool gives a result with isError, its text and its _meta',
     server: {
       capabilities: { tools: {} },
       serve: tools({ fail: () => ({ ...text('no disk'), isError: true, _meta: { 'com.example/why': { code: 5 } } }) }),
@@ -247,7 +247,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => call(scene, 'fail'),
   },
   {
-    name: 'arguments reach the tool as the client gave them',
+    name: 'arguments reach the tool unchanged',
     server: { capabilities: { tools: {} }, serve: tools({ echo: ({ params }) => shown(params) }) },
     play: async (scene) => [
       await call(scene, 'echo'),
@@ -263,7 +263,7 @@ export const basics: readonly Scenario[] = [
     ],
   },
   {
-    name: '_meta of requests, results and notifications passes',
+    name: '_meta of requests, results and notifications is relayed',
     server: {
       capabilities: { tools: {} },
       serve: tools({
@@ -287,7 +287,7 @@ export const basics: readonly Scenario[] = [
     },
   },
   {
-    name: 'errors of handlers keep code, message and data, whatever they are about',
+    name: 'errors of handlers keep code, message and data',
     server: {
       capabilities: { tools: {}, resources: {}, prompts: {} },
       serve: (server) => {
@@ -320,7 +320,7 @@ export const basics: readonly Scenario[] = [
     },
   },
   {
-    name: 'tools, prompts and resources that no list shows are the server’s to serve or to refuse',
+    name: 'the server serves or refuses tools, prompts and resources that no list shows',
     server: {
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       serve: (server) => {
@@ -352,7 +352,7 @@ export const basics: readonly Scenario[] = [
     ],
   },
   {
-    name: 'resources are read as text and blob, several at once, none, with _meta, and links can be followed',
+    name: 'resources are read as text and blob, several at once, none, with _meta; links can be followed',
     server: {
       capabilities: { tools: {}, resources: {} },
       serve: (server) => {
@@ -385,7 +385,7 @@ export const basics: readonly Scenario[] = [
     ],
   },
   {
-    name: 'prompts come with every kind of message, and arguments reach them',
+    name: 'prompts contain every kind of message, and arguments reach them',
     server: {
       capabilities: { prompts: {} },
       serve: (server) => {
@@ -406,7 +406,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => each(scene, ['prompts/get', { name: 'all', arguments: { x: 'y' } }], ['prompts/get', { name: 'all' }]),
   },
   {
-    name: 'completions come whole, with context, total and hasMore, also more than a hundred',
+    name: 'completions arrive complete, with context, total and hasMore, also more than a hundred',
     server: {
       capabilities: { prompts: {}, resources: {}, completions: {} },
       serve: (server) => {
@@ -428,7 +428,7 @@ export const basics: readonly Scenario[] = [
       ),
   },
   {
-    name: 'many calls at a time each get their own answer, in any order',
+    name: 'concurrent calls get their own answers, in any order',
     server: {
       capabilities: { tools: {} },
       serve: (server, { notes }) =>
@@ -445,7 +445,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => Promise.all(Array.from({ length: 20 }, (_, n) => call(scene, 'late', { n }))),
   },
   {
-    name: 'methods of a vendor and their errors pass',
+    name: 'vendor methods and their errors are relayed',
     server: {
       capabilities: {},
       serve: (server) => {
@@ -473,7 +473,7 @@ export const basics: readonly Scenario[] = [
     play: async (scene) => [await each(scene, ['ping']), await call(scene, 'ping')],
   },
   {
-    name: 'unknown members of params and results pass',
+    name: 'unknown members of params and results are relayed',
     server: {
       capabilities: { tools: {}, prompts: {} },
       serve: (server) => {
@@ -485,7 +485,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => each(scene, ['com.example/raw', { 'x-param': [1] }], ['tools/list', { 'x-param': 2 }], ['prompts/list']),
   },
   {
-    name: 'the client’s own methods see what the server offers: listTools, callTool with its validation, readResource, getPrompt, complete',
+    name: 'the methods of the client work: listTools, callTool with its validation, readResource, getPrompt, complete',
     server: {
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       serve: (server) => {
@@ -530,7 +530,7 @@ export const basics: readonly Scenario[] = [
     },
   },
   {
-    name: 'the answer to discover is the server’s own',
+    name: 'the answer to server/discover is the server’s own',
     server: {
       info: { name: 'discovered', version: '1', title: 'D', icons: ICONS },
       capabilities: {
@@ -548,7 +548,7 @@ export const basics: readonly Scenario[] = [
     },
   },
   {
-    name: 'how long lists and resources may be kept is what the server says',
+    name: 'the server decides how long lists and resources may be cached',
     server: {
       capabilities: { tools: {}, resources: {} },
       serve: (server) => {
@@ -564,7 +564,7 @@ export const basics: readonly Scenario[] = [
     play: (scene) => each(scene, ['tools/list'], ['resources/read', { uri: 'a://b' }]),
   },
   {
-    name: 'execution and other members that a revision gives a tool are kept',
+    name: 'execution and other members that a revision defines for a tool are kept',
     server: {
       capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } }, list: {}, cancel: {} } },
       serve: (server) =>
@@ -576,7 +576,7 @@ export const basics: readonly Scenario[] = [
     play: async (scene) => [scene.client.server().capabilities, await each(scene, ['tools/list'])],
   },
   {
-    name: 'a big result comes whole',
+    name: 'a big result arrives complete',
     server: { capabilities: { tools: {} }, serve: tools({ big: () => text('x'.repeat(3_000_000)) }) },
     play: async (scene) => JSON.stringify(await call(scene, 'big')).length,
   },

@@ -174,7 +174,7 @@ export const questions: readonly Scenario[] = [
     isLegacy,
   ),
   {
-    name: 'what the client did not declare, the server refuses to ask, in its own words',
+    name: 'a server does not ask for what the client did not declare, and fails with its own error',
     server: {
       capabilities: { tools: {} },
       serve: (server) =>
@@ -194,7 +194,7 @@ export const questions: readonly Scenario[] = [
     ],
   },
   {
-    name: 'a modern client that did not declare something is refused as the server refuses',
+    name: 'a modern client gets the server’s refusal for a capability that it did not declare',
     server: {
       capabilities: { tools: {} },
       serve: (server) => tools({ ask: asking(server, 'elicitation/create', { mode: 'form', ...FORM }, shown) })(server),
@@ -203,7 +203,7 @@ export const questions: readonly Scenario[] = [
     play: (scene) => call(scene, 'ask'),
   },
   {
-    name: 'several questions one after the other feed each other',
+    name: 'several questions in one call depend on each other',
     server: {
       capabilities: { tools: {} },
       serve: (server) =>
@@ -234,7 +234,7 @@ export const questions: readonly Scenario[] = [
     play: (scene) => call(scene, 'steps'),
   },
   {
-    name: 'rounds of a modern call carry the server’s state, several questions and several rounds',
+    name: 'a modern call has several rounds with several questions and the server’s state',
     server: {
       capabilities: { tools: {} },
       serve: tools({
@@ -265,7 +265,7 @@ export const questions: readonly Scenario[] = [
     play: (scene) => call(scene, 'rounds'),
   },
   {
-    name: 'the server’s state and questions reach a client that does the rounds itself',
+    name: 'the server’s state and questions reach a client that handles the rounds itself',
     server: {
       capabilities: { tools: {}, prompts: {}, resources: {} },
       serve: (server) => {
@@ -298,7 +298,7 @@ export const questions: readonly Scenario[] = [
     ],
   },
   {
-    name: 'a URL that must be visited first is an error with its elicitations, and the visit is told of under its id',
+    name: 'a required visit of a URL gives an error with its elicitations, and the visit is notified under its id',
     server: {
       capabilities: { tools: {} },
       serve: (server) =>
@@ -336,7 +336,7 @@ export const questions: readonly Scenario[] = [
     },
   },
   {
-    name: 'a server asks outside of any call, and is answered',
+    name: 'a server asks outside of any call and gets an answer',
     server: { capabilities: { tools: {} }, serve: tools({ only: () => text('x') }) },
     client: {
       capabilities: { roots: {}, sampling: {}, elicitation: {} },
@@ -363,7 +363,7 @@ export const questions: readonly Scenario[] = [
     },
   },
   {
-    name: 'a client reports progress on a question, and the server takes a question back',
+    name: 'a client reports progress on a question, and the server withdraws a question',
     server: {
       capabilities: { tools: {} },
       serve: (server, { notes }) =>

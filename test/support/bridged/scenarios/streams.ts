@@ -37,7 +37,7 @@ const offering = (server: Parameters<ReturnType<typeof tools>>[0]): void => {
 
 export const streams: readonly Scenario[] = [
   {
-    name: 'progress comes in order with total, message and fractions, under the client’s token',
+    name: 'progress arrives in order with total, message and fractions, under the client’s token',
     server: {
       capabilities: { tools: {} },
       serve: tools({
@@ -60,7 +60,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'two calls at a time each get their own progress',
+    name: 'two concurrent calls get their own progress',
     server: {
       capabilities: { tools: {} },
       serve: tools({
@@ -114,7 +114,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'a cancellation of a request that is unknown is ignored',
+    name: 'a cancellation of an unknown request is ignored',
     server: { capabilities: { tools: {} }, serve: tools({ after: () => text('fine') }) },
     on: isLegacy,
     play: async (scene) => {
@@ -123,7 +123,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'log messages of a call come before its answer, at every level, with logger and any data',
+    name: 'log messages of a call arrive before its answer, at every level, with logger and any data',
     server: {
       capabilities: { tools: {}, logging: {} },
       serve: tools({
@@ -139,7 +139,7 @@ export const streams: readonly Scenario[] = [
     play: async (scene) => [await call(scene, 'log'), plain(scene.client.notices)],
   },
   {
-    name: 'log messages of a modern call come at the level that the request asks for',
+    name: 'log messages of a modern call have the level that the request asks for',
     server: {
       capabilities: { tools: {}, logging: {} },
       serve: tools({
@@ -161,7 +161,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'log messages outside of any call come, too',
+    name: 'log messages outside of any call arrive, too',
     server: { capabilities: { tools: {}, logging: {} }, serve: tools({ only: () => text('x') }) },
     on: isLegacy,
     play: async (scene) => {
@@ -173,7 +173,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'the log level is the server’s to take, to refuse, and to obey',
+    name: 'the server accepts, refuses and applies the log level',
     server: {
       capabilities: { tools: {}, logging: {} },
       serve: (server, { notes }) => {
@@ -198,7 +198,7 @@ export const streams: readonly Scenario[] = [
     play: (scene) => each(scene, ['logging/setLevel', { level: 'loud' }]),
   },
   {
-    name: 'notifications of a vendor reach the server, and its own the client, within a call and outside',
+    name: 'vendor notifications reach the server and the client, within a call and outside',
     server: {
       capabilities: { tools: {} },
       serve: (server, { notes }) => {
@@ -226,7 +226,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'notifications of a vendor within a modern call reach the client',
+    name: 'vendor notifications within a modern call reach the client',
     server: {
       capabilities: { tools: {} },
       serve: tools({
@@ -240,7 +240,7 @@ export const streams: readonly Scenario[] = [
     play: async (scene) => [await call(scene, 'tell'), plain(scene.client.notices)],
   },
   {
-    name: 'progress of the client on nothing, and its own notifications, do no harm',
+    name: 'progress of the client without a request, and its own notifications, have no effect',
     server: {
       capabilities: { tools: {} },
       serve: (server, { notes }) => {
@@ -257,7 +257,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   ...LISTS.map((list): Scenario => ({
-    name: `a change of ${list} is announced once, whether the list differs or not, and then another`,
+    name: `a change of ${list} is announced once, whether the list differs or not; the next change again`,
     server: { capabilities: ALL, serve: offering },
     play: async ({ client, announce }) => {
       await client.follow({ lists: [list] })
@@ -273,7 +273,7 @@ export const streams: readonly Scenario[] = [
     },
   })),
   {
-    name: 'a list that changed is the new one when the client asks after the announcement',
+    name: 'a client that asks after the announcement gets the new list',
     server: {
       capabilities: ALL,
       serve: (server, { notes }) =>
@@ -289,7 +289,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'a change that a call makes is announced to its client',
+    name: 'a change made by a call is announced to its client',
     server: {
       capabilities: ALL,
       serve: (server, stage) => {
@@ -309,7 +309,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'a resource that is followed is told of, listed or not, and not once it is unsubscribed',
+    name: 'updates of a subscribed resource arrive, listed or not, and stop after unsubscribing',
     server: {
       capabilities: ALL,
       serve: (server, { notes }) => {
@@ -351,7 +351,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'a resource that a modern client listens for is told of, listed or not',
+    name: 'updates of a resource that a modern client listens for arrive, listed or not',
     server: { capabilities: ALL, serve: offering },
     on: isModern,
     play: async ({ client, update }) => {
@@ -364,7 +364,7 @@ export const streams: readonly Scenario[] = [
     },
   },
   {
-    name: 'a server without subscriptions refuses them in its own words',
+    name: 'a server without subscriptions refuses them with its own error',
     server: { capabilities: { resources: {} }, serve: (server) => server.handle('resources/list', () => ({ resources: [] })) },
     on: isLegacy,
     play: (scene) => each(scene, ['resources/subscribe', { uri: 'a://b' }], ['resources/unsubscribe', { uri: 'a://b' }]),

@@ -62,7 +62,7 @@ const serve = (server: ServerPeer, { notes }: Stage): void => {
 
 export const taskScenarios: readonly Scenario[] = [
   {
-    name: 'tasks are made, looked at, listed, cancelled and answered under the server’s own ids',
+    name: 'tasks are created, read, listed, cancelled and answered under the server’s own ids',
     server: { capabilities: { tools: {}, tasks: TASKS }, serve },
     client: {
       capabilities: { elicitation: {}, tasks: { requests: { elicitation: { create: {} } } } },
@@ -100,7 +100,7 @@ export const taskScenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'the status of a task is told outside of any call',
+    name: 'the status of a task is notified outside of any call',
     server: { capabilities: { tools: {}, tasks: TASKS }, serve },
     on: knowsTasks,
     play: async (scene) => {

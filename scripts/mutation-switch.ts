@@ -1,0 +1,51 @@
+/**
+ * Tells the processes of a copy of the program that `npm run mutate` made which mutation is on: each test file has one of its own, so that
+ * one run tries many. While `on` is empty, writes down which tests come to which mutation. A process that a test started, or that such a
+ * process started, finds its test by the worker that it descends from.
+ */
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+
+/** `npm run mutate` writes its folder here. In it: `on` (key by test file, or by `*` for all), `running` (test file by process), `reached`. */
+const FOLDER = '/FOLDER/'
+
+declare global {
+  /** Is set in the workers, by `mutation-setup.ts`. */
+  var runningTest: string | undefined
+}
+
+/** So often a test comes to a mutation only in a loop that the mutation made endless. */
+const ENDLESS = 100_000_000
+
+const seen = new Set<string>()
+let on: Readonly<Record<string, number>> | undefined
+let ofParent: string | undefined
+let mutated = { test: '', times: 0 }
+
+const testOfParent = (): string => {
+  let pid = process.ppid
+  while (pid > 1) {
+    if (existsSync(`${FOLDER}/running/${pid}`)) return readFileSync(`${FOLDER}/running/${pid}`, 'utf8')
+    const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    pid = Number(parent)
+  }
+  return ''
+}
+
+const reach = (key: number, test: string): void => {
+  const pair = `${key} ${test}\n`
+  if (seen.has(pair)) return
+  seen.add(pair)
+  appendFileSync(`${FOLDER}/reached/${process.pid}`, pair)
+}
+
+/** Whether the mutation of this key is on. In a browser none is. */
+export const isMutant = (key: number): boolean => {
+  if (typeof process === 'undefined') return false
+  on ??= JSON.parse(readFileSync(`${FOLDER}/on`, 'utf8')) as Readonly<Record<string, number>>
+  const test = globalThis.runningTest ?? (ofParent ??= testOfParent())
+  if (on['none'] === 1) reach(key, test)
+  if ((on[test] ?? on['*']) !== key) return false
+  if (mutated.test !== test) mutated = { test, times: 0 }
+  if (++mutated.times > ENDLESS) throw new Error('a mutation made a loop endless')
+  return true
+}

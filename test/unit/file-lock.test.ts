@@ -1,0 +1,64 @@
+/** A lock between processes: one holder at a time, none for ever, and none where the disk supports none. */
+import { existsSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { acquireFileLock, releaseFileLock } from '../../src/file-lock.ts'
+
+let folder: string
+let lock: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'trunkline-lock-'))
+  lock = join(folder, 'below', 'a.lock')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Long enough for several looks at a lock that others hold. */
+const aWhile = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 120))
+
+test('is held by one at a time, in a folder that is made for it, for its owner alone', async () => {
+  expect(await acquireFileLock(lock, 60_000)).toBe(true)
+  expect(statSync(lock).mode & 0o777).toBe(0o600)
+  let isHeld = false
+  const second = acquireFileLock(lock, 60_000).finally(() => (isHeld = true))
+  await aWhile()
+  expect(isHeld).toBe(false)
+  releaseFileLock(lock)
+  expect(await second).toBe(true)
+  releaseFileLock(lock)
+  expect(existsSync(lock)).toBe(false)
+  // Releasing what is not held changes nothing.
+  releaseFileLock(lock)
+})
+
+test('is taken over where its holder has ended, not before', async () => {
+  expect(await acquireFileLock(lock, 60_000)).toBe(true)
+  const agoS = Date.now() / 1e3 - 30
+  utimesSync(lock, agoS, agoS)
+  let isHeld = false
+  const second = acquireFileLock(lock, 60_000).finally(() => (isHeld = true))
+  await aWhile()
+  expect(isHeld).toBe(false)
+  expect(await acquireFileLock(lock, 20_000)).toBe(true)
+  releaseFileLock(lock)
+  expect(await second).toBe(true)
+})
+
+test('a lock that cannot be looked at is not taken over', async () => {
+  expect(await acquireFileLock(lock, 60_000)).toBe(true)
+  releaseFileLock(lock)
+  symlinkSync(join(folder, 'nowhere'), lock)
+  let isHeld = false
+  const waiting = acquireFileLock(lock, 0).finally(() => (isHeld = true))
+  await aWhile()
+  expect(isHeld).toBe(false)
+  rmSync(lock)
+  expect(await waiting).toBe(true)
+})
+
+test('false where the disk supports none: its folder cannot be made, or the file cannot', async () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  expect(await acquireFileLock(join(file, 'a.lock'), 60_000)).toBe(false)
+  expect(await acquireFileLock(join(folder, 'x'.repeat(300)), 60_000)).toBe(false)
+})
