@@ -118,7 +118,8 @@ const rows = (row: HostRow): string[] => {
 
 const limits = (host: string): string[] => {
   const known = HOST_LIMITS[host]
-  if (known === undefined) return ['No limit is known. `trunkline check --host all` checks the tools against the limits of other hosts.']
+  if (known === undefined)
+    return ['No limit is known. `trunkline check --host all` checks the tools against the limits of other hosts.']
   const lines = [
     ...(known.name === undefined
       ? []
