@@ -1,4 +1,4 @@
-/** The pages of docs/hosts, one per host, from the tables that the program itself uses and from what `npm run hosts` saw. */
+/** The pages of docs/hosts, one per host, from the tables of the program and from the results of `npm run hosts`. */
 import { HOST_LIMITS } from '../src/catalog/lint/host-limits.ts'
 import { entryFor, HOSTS } from '../src/host-files/hosts.ts'
 import type { Around, HostRow } from '../src/host-files/hosts.ts'

@@ -14,12 +14,15 @@ declare global {
 }
 
 /** So often a test comes to a mutation only in a loop that the mutation made endless. */
-const ENDLESS = 100_000_000
+const ENDLESS = 20_000_000
+/** No mutation is on. */
+const PROBE = -2
 
-const seen = new Set<string>()
 let on: Readonly<Record<string, number>> | undefined
 let ofParent: string | undefined
-let mutated = { test: '', times: 0 }
+/** By key, the test that came there last. */
+const reached: (string | undefined)[] = []
+let [now, active, times] = ['', -1, 0]
 
 const testOfParent = (): string => {
   let pid = process.ppid
@@ -31,21 +34,23 @@ const testOfParent = (): string => {
   return ''
 }
 
-const reach = (key: number, test: string): void => {
-  const pair = `${key} ${test}\n`
-  if (seen.has(pair)) return
-  seen.add(pair)
-  appendFileSync(`${FOLDER}/reached/${process.pid}`, pair)
+const begin = (test: string): void => {
+  on ??= JSON.parse(readFileSync(`${FOLDER}/on`, 'utf8')) as Readonly<Record<string, number>>
+  now = test
+  active = on['none'] === 1 ? PROBE : (on[test] ?? on['*'] ?? -1)
+  times = 0
 }
 
 /** Whether the mutation of this key is on. In a browser none is. */
 export const isMutant = (key: number): boolean => {
   if (typeof process === 'undefined') return false
-  on ??= JSON.parse(readFileSync(`${FOLDER}/on`, 'utf8')) as Readonly<Record<string, number>>
   const test = globalThis.runningTest ?? (ofParent ??= testOfParent())
-  if (on['none'] === 1) reach(key, test)
-  if ((on[test] ?? on['*']) !== key) return false
-  if (mutated.test !== test) mutated = { test, times: 0 }
-  if (++mutated.times > ENDLESS) throw new Error('a mutation made a loop endless')
+  if (on === undefined || test !== now) begin(test)
+  if (active === PROBE && reached[key] !== test) {
+    reached[key] = test
+    appendFileSync(`${FOLDER}/reached/${process.pid}`, `${key} ${test}\n`)
+  }
+  if (active !== key) return false
+  if (++times > ENDLESS) throw new Error('a mutation made a loop endless')
   return true
 }

@@ -1,4 +1,14 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -66,3 +76,59 @@ test('a configured key seals, and what the key of the state folder sealed still 
   expect(sealKeys([configured], folder, quiet).map((key) => key.toString('hex'))).toEqual([configured, own?.toString('hex')])
   rmSync(folder, { recursive: true, force: true })
 })
+
+test('a folder in its place is no key: this process has one of its own, and says so', () => {
+  mkdirSync(file)
+  expect(sealKey(folder, log)).toHaveLength(32)
+  expect(warned).toEqual(['the key of sealed tokens cannot be kept (state.dir): they end with this process'])
+  expect(readdirSync(folder)).toEqual(['seal.key'])
+})
+
+test('what an earlier start left half done is no hindrance', () => {
+  writeFileSync(`${file}.new`, 'half')
+  const key = sealKey(folder, log)
+  expect([readFileSync(file), readdirSync(folder), warned]).toEqual([key, ['seal.key'], []])
+})
+
+test('a configured key is the only one where the state folder has none, or there is none', () => {
+  const configured = 'ab'.repeat(31) + 'cd'
+  expect(sealKeys([configured], folder, log)).toHaveLength(1)
+  expect(sealKeys([configured], undefined, log)).toHaveLength(1)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test.runIf(process.platform === 'linux')('no file stays open', () => {
+  const open = () => readdirSync('/proc/self/fd').length
+  writeFileSync(file, GOOD, { mode: 0o600 })
+  const before = open()
+  for (let times = 0; times < 5; times++) sealKey(folder, log)
+  chmodSync(file, 0o644)
+  for (let times = 0; times < 5; times++) expect(() => sealKey(folder, log)).toThrow(ConfigError)
+  expect(open() - before).toBeLessThan(5)
+})
+
+/** Only root can become another for a moment; another one is refused anyway. */
+const asAnother = <T>(act: () => T): T => {
+  const own = process.geteuid?.()
+  if (own === 0) process.seteuid?.(65_534)
+  try {
+    return act()
+  } finally {
+    if (own === 0) process.seteuid?.(0)
+  }
+}
+
+test.runIf(process.platform === 'linux')('T-06 a key that the system does not let be read ends the start', () => {
+  writeFileSync(file, GOOD, { mode: 0o000 })
+  chmodSync(folder, 0o755)
+  expect(() => asAnother(() => sealKey(folder, log))).toThrow(/seal\.key: cannot be read; make it yours with chown/)
+})
+
+test.runIf(process.platform === 'linux')(
+  'a folder that takes no files: the key lasts as long as the process, which is said',
+  () => {
+    chmodSync(folder, 0o555)
+    expect(asAnother(() => sealKey(folder, log))).toHaveLength(32)
+    expect(warned).toEqual(['the key of sealed tokens cannot be kept (state.dir): they end with this process'])
+  },
+)

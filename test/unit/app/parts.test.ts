@@ -1,0 +1,115 @@
+/** Parts of the composition root: who watches calls, how long open calls are waited for, and where the state is kept. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { watchedBy } from '../../../src/app/call-watchers.ts'
+import { CHILDREN_STOP_MS, untilAnswered } from '../../../src/app/drain.ts'
+import { makeStateDir, openJournal, openSightings } from '../../../src/app/state-folder.ts'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import type { Observer } from '../../../src/observe/observer.ts'
+
+describe('calls are captured while at least one watches', () => {
+  test('and no longer, however often one says that it is done', () => {
+    // Casts: they are passed on.
+    const observer = {} as Observer
+    const context: { observer: Observer | undefined } = { observer: undefined }
+    const observe = vi.fn<(by: Observer | undefined) => void>()
+    const watch = watchedBy(observer, context, { observe } as unknown as Gateway)
+    const [first, second] = [watch(), watch()]
+    expect(context.observer).toBe(observer)
+    first()
+    first()
+    expect(context.observer).toBe(observer)
+    expect(observe.mock.lastCall).toEqual([observer])
+    second()
+    expect(context.observer).toBeUndefined()
+    expect(observe.mock.lastCall).toEqual([undefined])
+    const third = watch()
+    expect([context.observer, observe.mock.lastCall]).toEqual([observer, [observer]])
+    third()
+    expect(observe.mock.lastCall).toEqual([undefined])
+  })
+})
+
+describe('open calls are waited for', () => {
+  beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }))
+  afterEach(() => vi.useRealTimers())
+  const waited = async (inFlight: () => number, drainMs: number): Promise<{ isOver: boolean }> => {
+    const state = { isOver: false }
+    void untilAnswered(inFlight, drainMs).then(() => (state.isOver = true))
+    await vi.advanceTimersByTimeAsync(0)
+    return state
+  }
+
+  test('until there are none', async () => {
+    let open = 1
+    const state = await waited(() => open, CHILDREN_STOP_MS + 10_000)
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(state.isOver).toBe(false)
+    open = 0
+    await vi.advanceTimersByTimeAsync(20)
+    expect(state.isOver).toBe(true)
+    expect((await waited(() => 0, CHILDREN_STOP_MS + 10_000)).isOver).toBe(true)
+  })
+
+  test('as long as the drain time leaves the servers enough', async () => {
+    const state = await waited(() => 1, CHILDREN_STOP_MS + 1_000)
+    await vi.advanceTimersByTimeAsync(990)
+    expect(state.isOver).toBe(false)
+    await vi.advanceTimersByTimeAsync(30)
+    expect(state.isOver).toBe(true)
+    expect((await waited(() => 1, CHILDREN_STOP_MS - 1)).isOver).toBe(true)
+  })
+})
+
+describe('the state folder', () => {
+  let folder: string
+  const warned: (readonly [object, string])[] = []
+  const silent = { debug: () => undefined, info: () => undefined, error: () => undefined }
+  const log = { ...silent, warn: (facts: object, text: string) => void warned.push([facts, text]) }
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'trunkline-state-'))
+    warned.length = 0
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('is made, for its owner alone, also where it was not', () => {
+    const path = join(folder, 'a')
+    expect(makeStateDir(path, log)).toBe(path)
+    chmodSync(path, 0o755)
+    expect(makeStateDir(path, log)).toBe(path)
+    expect([statSync(path).mode & 0o777, warned]).toEqual([0o700, []])
+  })
+
+  test('that is none, or is not configured: all stays in memory, and the first is told', async () => {
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    expect(makeStateDir(file, log)).toBeUndefined()
+    expect(warned).toMatchObject([[{ folder: file }, 'the state folder cannot be used (state.dir); going on in memory']])
+    warned.length = 0
+    expect([makeStateDir(undefined, log), await openJournal(undefined, log), openSightings(undefined, log)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(warned).toEqual([])
+  })
+
+  test('of which the disk takes no journal: started processes are not written down, which is told', async () => {
+    const path = join(folder, 'file')
+    writeFileSync(path, '')
+    expect(await openJournal(path, log)).toBeUndefined()
+    expect(warned).toMatchObject([
+      [{ folder: path }, 'processes cannot be written down (state.dir): none is swept after a crash'],
+    ])
+  })
+
+  test('has a journal, and what hosts are seen', async () => {
+    mkdirSync(join(folder, 'b'))
+    using journal = await openJournal(join(folder, 'b'), log)
+    await using sightings = openSightings(join(folder, 'b'), log)
+    expect([journal, sightings]).toEqual([expect.anything(), expect.anything()])
+    expect(warned).toEqual([])
+  })
+})
