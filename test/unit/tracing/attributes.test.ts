@@ -17,9 +17,10 @@ test.each([
   ['resources/read', undefined, 'resources/read', {}],
   ['tools/list', 'x', 'tools/list', {}],
 ])('of %s %s', (method, target, name, more) => {
-  expect(spanName({ method, target } as Call)).toBe(name)
+  const request = call({ method, target })
+  expect(spanName(request)).toBe(name)
   const ofServer = { 'mcp.protocol.version': '2026-07-28', 'network.transport': 'pipe', 'trunkline.server': 'a' }
-  const sent = serverAttributes({ method, target } as Call, { key: 'a', url: undefined, revision: '2026-07-28' })
+  const sent = serverAttributes(request, { key: 'a', url: undefined, revision: '2026-07-28' })
   expect(sent).toEqual({ 'mcp.method.name': method, ...more, ...ofServer })
 })
 
