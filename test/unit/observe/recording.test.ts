@@ -91,6 +91,19 @@ test('the time in which a host takes its answer is the host’s', () => {
   })
 })
 
+test('a call that its listener has begun to record is recorded once, with its start and its target', async () => {
+  const { observer, clock } = observing()
+  const { caller, params } = callOf()
+  const begun = { ...caller, ref: 7, method: 'tools/call', clientInfo: undefined, transport: 'http', message: undefined } as const
+  const recording = observer.begin(begun)
+  clock.ms += 3
+  const outcome = complete(Payload.of({}))
+  expect(await observer.layer(async () => outcome)(callOf({ record: recording }))).toBe(outcome)
+  recording.answered(undefined)
+  expect(observer.page(OPERATOR, () => true, 10).calls.map(({ id }) => id)).toEqual([7])
+  expect(observer.find(7, OPERATOR)).toMatchObject({ name: 'a__t', times: { started: 3 }, bytesIn: params.end - params.start })
+})
+
 describe('lanes', () => {
   test('a request that is sent again is a retry, one with answers of a person a round', async () => {
     const { observer } = observing()
