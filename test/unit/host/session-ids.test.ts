@@ -81,7 +81,7 @@ test('B276 a session that watches more than is written down is told of in the lo
 
 test('B276 an id is continued only at its endpoint; a bridge to the only server is the merged endpoint', () => {
   const { ids } = open()
-  const scopes = {
+  const scopes: Readonly<Record<string, Scope>> = {
     merged: SCOPE,
     only: { server: 'a', isMerged: true },
     server: { server: 'a' },
