@@ -52,7 +52,7 @@ const readSchema = (schema: unknown, depth: number, texts: string[]): void => {
   if (depth > MAX_DEPTH) return
   if (items !== undefined) readSchema(items, depth + 1, texts)
   for (const [name, value] of Object.entries(readObject(properties))) {
-    if (texts.length > MAX_ARGUMENTS) return
+    if (texts.length >= MAX_ARGUMENTS) return
     const { description, enum: values } = readObject(value)
     const choices = Array.isArray(values) ? values.filter((choice) => typeof choice === 'string') : []
     texts.push([name, textOf(description), ...choices].join(' '))

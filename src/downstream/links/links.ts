@@ -135,8 +135,7 @@ export class Links implements Sweepable {
 
   /** The link that calls of this caller go over. Rejects if it cannot be opened. */
   async opened(caller: Caller): Promise<Link> {
-    const { opened, link } = this.#pooledFor(caller)
-    return opened ?? link
+    return this.#pooledFor(caller).link
   }
 
   /** A server says that a task has ended; `owner`: of the link that it said it on. */

@@ -3,7 +3,7 @@ import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import type { CatalogServer } from '../../../src/catalog/catalog.ts'
 import type { Entry } from '../../../src/catalog/inventory.ts'
 import { ToolSearch } from '../../../src/catalog/search/search.ts'
-import { summaryOf } from '../../../src/catalog/search/tool-text.ts'
+import { summaryOf, toolText } from '../../../src/catalog/search/tool-text.ts'
 import { Views } from '../../../src/catalog/view/view.ts'
 import type { ReadyList } from '../../../src/catalog/view/view.ts'
 import { ALWAYS, entryOf, serverOf, sourceOf } from './fixtures.ts'
@@ -126,4 +126,13 @@ test.each([
   ['', ''],
 ])('the summary of %j is %j', (description, summary) => {
   expect(summaryOf(description)).toBe(summary)
+})
+
+test('of more arguments than 200 the first are found, nested ones included', () => {
+  const many = (prefix: string): object => Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`${prefix}${at}`, {}]))
+  const entry = tool('t', '', { whole: { properties: many('inner') }, ...many('outer') })
+  const [row] = listOf({ a: [entry] }).rows
+  const found = toolText(row!, entry.raw).details.match(/(?:whole|(?:inner|outer)\d+)/g)
+  expect(found?.length).toBe(200)
+  expect([found?.[0], found?.at(-1)]).toEqual(['whole', 'outer48'])
 })

@@ -154,3 +154,17 @@ describe.each(REVISIONS)('B107 B108 B283 structured content for a host of %s', (
     expect(projected(result, 'prompts/get', revision)).toBe(isOld ? words : result)
   })
 })
+
+test('B107 each replaced block is recorded once; a block that the host knows is not', () => {
+  const fidelity = new Fidelity('a', SILENT)
+  const caller = {
+    principal: 'local',
+    revision: '2024-11-05',
+    capabilities: {},
+    scope: { server: undefined },
+    session: undefined,
+  } as const
+  const content = Payload.at(Buffer.from(`{"content":[${OTHERS},${AUDIO},${LINK}]}`))
+  project(content, { ref: 1, method: 'tools/call', caller }, fidelity, () => 'plain')
+  expect(fidelity.counts).toMatchObject([{ rule: 'B107', count: 2 }])
+})

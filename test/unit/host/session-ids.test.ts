@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Seal } from '../../../src/auth/seal.ts'
 import { SessionIds } from '../../../src/host/session/session-ids.ts'
 import type { SessionSettings } from '../../../src/host/session/session-settings.ts'
+import type { Scope } from '../../../src/rpc/call.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 
@@ -76,4 +77,20 @@ test('B276 a session that watches more than is written down is told of in the lo
   expect(warnings).toHaveLength(1)
   ids.close()
   expect(settingsOf(open({ folder }).ids, id)?.watched).toEqual(watched.slice(1, 128))
+})
+
+test('B276 an id is continued only at its endpoint; a bridge to the only server is the merged endpoint', () => {
+  const { ids } = open()
+  const scopes: Readonly<Record<string, Scope>> = {
+    merged: SCOPE,
+    only: { server: 'a', isMerged: true },
+    server: { server: 'a' },
+    toolset: { server: undefined, toolset: 't' },
+    both: { server: 'a', toolset: 't' },
+  }
+  const foundAt = (from: Scope): readonly string[] => {
+    const id = ids.mint(introduction, 'p', from)
+    return Object.entries(scopes).flatMap(([name, scope]) => (ids.reopen(id, 'p', scope) === undefined ? [] : [name]))
+  }
+  expect(Object.values(scopes).map(foundAt)).toEqual([['merged', 'only'], ['merged', 'only'], ['server'], ['toolset'], ['both']])
 })

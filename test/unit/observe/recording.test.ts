@@ -10,6 +10,7 @@ import { DEFAULT_OBSERVE } from '../../../src/observe/options.ts'
 import type { CapturedBodies } from '../../../src/observe/options.ts'
 import { complete, Refusal } from '../../../src/rpc/call.ts'
 import type { Call } from '../../../src/rpc/call.ts'
+import type { Hop } from '../../../src/rpc/record.ts'
 import { readServerMessage } from '../../../src/wire/message/envelope.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf as sharedCall } from '../../support/calls.ts'
@@ -88,6 +89,19 @@ test('the time in which a host takes its answer is the host’s', () => {
     ms: { total: 5_010, host: 5_000, gateway: 10, downstream: 0 },
     times: { answered: 10, written: 5_010 },
   })
+})
+
+test('a call that its listener has begun to record is recorded once, with its start and its target', async () => {
+  const { observer, clock } = observing()
+  const { caller, params } = callOf()
+  const begun = { ...caller, ref: 7, method: 'tools/call', clientInfo: undefined, transport: 'http', message: undefined } as const
+  const recording = observer.begin(begun)
+  clock.ms += 3
+  const outcome = complete(Payload.of({}))
+  expect(await observer.layer(async () => outcome)(callOf({ record: recording }))).toBe(outcome)
+  recording.answered(undefined)
+  expect(observer.page(OPERATOR, () => true, 10).calls.map(({ id }) => id)).toEqual([7])
+  expect(observer.find(7, OPERATOR)).toMatchObject({ name: 'a__t', times: { started: 3 }, bytesIn: params.end - params.start })
 })
 
 describe('lanes', () => {
@@ -293,6 +307,23 @@ describe('the ring', () => {
     expect(calls.every(({ id, name, lanes }) => name === `t${id}` && lanes.length === (id % 3 === 0 ? 1 : 0))).toBe(true)
     expect(ring.find(4_800)).toMatchObject({ id: 4_800, lanes: [{ id: 4_800, kind: 'call', hop: PIPE }] })
     expect(ring.find(1)).toBeUndefined()
+  })
+
+  test('holds one object for equal hops, and the hop of each call where they differ', () => {
+    const ring = new CallRing(() => ({ maxBytes: 1e6, maxAgeMs: 1e9 }))
+    const hops: readonly Hop[] = [
+      PIPE,
+      { ...PIPE, era: 'modern' },
+      { ...PIPE, revision: '2025-06-18' },
+      { ...PIPE, transport: 'http' },
+    ]
+    const read = hops.concat(hops.map((hop) => ({ ...hop }))).map((hop, id) => {
+      const recording = ended(id)
+      recording.sent([], id, hop)
+      return ring.at(ring.add(recording, 1)).lanes[0]?.hop
+    })
+    expect(read).toEqual([...hops, ...hops])
+    expect(new Set(read).size).toBe(hops.length)
   })
 })
 

@@ -1,0 +1,65 @@
+/** Which server a subscription goes to: of its listed resource, or of the bridge (BRIDGING 3.8, 3.20). */
+import { expect, test, vi } from 'vitest'
+import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
+import { Views } from '../../../src/catalog/view/view.ts'
+import type { Downstream } from '../../../src/downstream/downstream.ts'
+import type { Fleet } from '../../../src/downstream/fleet.ts'
+import type { Access } from '../../../src/gateway/access.ts'
+import { ResourceSubscriptions } from '../../../src/gateway/resource-subscriptions.ts'
+import type { Subscriber } from '../../../src/gateway/subscriptions.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
+import { callOf } from '../../support/calls.ts'
+import { ALWAYS, resourceOf, serverOf, sourceOf } from '../catalog/fixtures.ts'
+
+interface Case {
+  readonly uri: string
+  /** The server of a bridge. */
+  readonly at?: string
+  readonly isListed?: boolean
+  readonly onChange?: 'allow' | 'hold'
+  readonly leftOut?: readonly object[]
+}
+
+/** The route that the policy is asked about, before it denies the subscription; `undefined`: it is not asked. */
+const routeOf = async ({ uri, at, isListed = true, onChange = 'allow', leftOut = [] }: Case) => {
+  const server = serverOf('a')
+  const downstream = { options: { ...server, onChange }, inventory$: { value: { leftOut } } } as unknown as Downstream
+  const catalog = buildCatalog(isListed ? [sourceOf(server, { resources: [resourceOf('x:1')] })] : [], ALWAYS)
+  const check = vi.fn(async (_placed: Parameters<Access['check']>[0]) => {
+    throw new Failure('forbidden', 'no')
+  })
+  const view = new Views().of(catalog, { revision: '2026-07-28', ...(at !== undefined && { only: at }) })
+  const subscriptions = new ResourceSubscriptions({
+    feed: { viewOf: () => view },
+    fleet: { for: (key: string) => (key === 'a' ? downstream : undefined) } as unknown as Fleet,
+    access: { check } as unknown as Access,
+    relay: () => Promise.reject(new Error('not relayed')),
+    max: () => 10,
+  })
+  const { caller } = callOf({ caller: { scope: { server: at } } })
+  expect(await subscriptions.add({} as Subscriber, caller, uri)).toBe(false)
+  const [placed] = check.mock.calls.flat()
+  expect(placed?.downstream).toBe(placed && downstream)
+  return placed && { server: placed.route.serverKey, original: placed.route.original, isListed: placed.route.entry !== undefined }
+}
+
+const listed = { server: 'a', original: 'x:1', isListed: true }
+const unlisted = { server: 'a', original: 'x:9', isListed: false }
+const BRIDGE: Case = { uri: 'x:9', at: 'a', isListed: false }
+
+test.each<[string, Case, object]>([
+  ['a listed resource', { uri: 'a+x:1' }, listed],
+  ['a listed resource of a bridge', { uri: 'x:1', at: 'a' }, listed],
+  ['any resource of a bridge that has no lists yet', BRIDGE, unlisted],
+])('B278 a subscription to %s goes to its server', async (_, made, route) => {
+  expect(await routeOf(made)).toEqual(route)
+})
+
+test.each<[string, Case]>([
+  ['a resource that no server has', { uri: 'x:9' }],
+  ['a resource of a bridge to a missing server', { ...BRIDGE, at: 'b' }],
+  ['an unlisted resource of a bridge with rules', { ...BRIDGE, onChange: 'hold' }],
+  ['a resource of a bridge that was refused', { ...BRIDGE, leftOut: [{ name: 'x:9', isRefused: true }] }],
+])('B278 a subscription to %s goes to no server', async (_, made) => {
+  expect(await routeOf(made)).toBeUndefined()
+})

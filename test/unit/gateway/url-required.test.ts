@@ -1,0 +1,30 @@
+/** How error -32042 reaches a legacy host that accepts URLs (BRIDGING 3.13). */
+import { expect, test, vi } from 'vitest'
+import { elicitationIdFor } from '../../../src/era/questions.ts'
+import { URL_REQUIRED, urlRequired } from '../../../src/gateway/rounds/url-required.ts'
+import { ServerError } from '../../../src/rpc/call.ts'
+import type { HostSession } from '../../../src/rpc/call.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
+import { callOf } from '../../support/calls.ts'
+
+const ASKER = { key: 'a', revision: '2025-11-25', label: undefined } as const
+
+test('B089 each elicitation gets the id of the session; only the ids of the server are reported as sent', () => {
+  const session = { id: 's' } as unknown as HostSession
+  const call = callOf({ caller: { session, revision: '2025-11-25', capabilities: { elicitation: { url: {} } } } })
+  const errorWith = (elicitations: readonly string[]): string =>
+    `{"code":-32042, "message":"visit","data":{"elicitations":[${elicitations.join(', ')}],"n":1.0}}`
+  const own = (id: string): string => `"elicitationId":"${elicitationIdFor('s', 'a', id)}"`
+  const error = new ServerError(
+    URL_REQUIRED,
+    'visit',
+    Payload.at(Buffer.from(errorWith(['{"url":"u:1","elicitationId":"e-1"}', '{"url":"u:2"}', '7', '{}']))),
+  )
+  const [note, sentAway] = [vi.fn(), vi.fn()]
+  expect(() => urlRequired(error, call, undefined, ASKER, note, sentAway)).toThrow(error)
+  expect(join(error.error.parts()).toString()).toBe(
+    errorWith([`{"url":"u:1",${own('e-1')}}`, `{${own('u:2')},"url":"u:2"}`, '7', `{${own('')}}`]),
+  )
+  expect(sentAway.mock.calls).toEqual([['e-1']])
+  expect(note).not.toHaveBeenCalled()
+})

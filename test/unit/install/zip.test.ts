@@ -1,0 +1,97 @@
+/** Which ZIP archives are read, and which are refused: those that are cut, altered, too large, or unsafe to unpack. */
+import { deflateRawSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { readZip } from '../../../src/install/zip.ts'
+
+interface Member {
+  readonly path: string
+  readonly text: string
+  readonly isDeflated?: boolean
+  readonly mode?: number
+  readonly flags?: number
+  readonly method?: number
+}
+
+/** Writes the members, their directory and its end, with `comment` after it. */
+const zipOf = (members: readonly Member[], comment = ''): Buffer => {
+  const locals: Buffer[] = []
+  const directory: Buffer[] = []
+  let at = 0
+  for (const { path, text, isDeflated = false, mode = 0, flags = 0, method = isDeflated ? 8 : 0 } of members) {
+    const name = Buffer.from(path)
+    const data = isDeflated ? deflateRawSync(text) : Buffer.from(text)
+    const local = Buffer.alloc(30)
+    local.writeUInt32LE(0x04034b50, 0)
+    local.writeUInt16LE(name.length, 26)
+    const entry = Buffer.alloc(46)
+    entry.writeUInt32LE(0x02014b50, 0)
+    entry.writeUInt16LE(flags, 8)
+    entry.writeUInt16LE(method, 10)
+    entry.writeUInt32LE(data.length, 20)
+    entry.writeUInt32LE(Buffer.byteLength(text), 24)
+    entry.writeUInt16LE(name.length, 28)
+    entry.writeUInt32LE(mode * 0x10000, 38)
+    entry.writeUInt32LE(at, 42)
+    locals.push(local, name, data)
+    directory.push(entry, name)
+    at += local.length + name.length + data.length
+  }
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  end.writeUInt16LE(members.length, 10)
+  end.writeUInt32LE(at, 16)
+  end.writeUInt16LE(comment.length, 20)
+  return Buffer.concat([...locals, ...directory, end, Buffer.from(comment)])
+}
+
+const BROKEN = 'it is not a ZIP archive that can be read'
+const TWO: readonly Member[] = [
+  { path: 'a.txt', text: 'stored' },
+  { path: 'bin/b', text: 'deflated '.repeat(50), isDeflated: true, mode: 0o100755 },
+]
+
+test.each([0, 9, 0xffff])('members are read, with a comment of %i bytes after them', (length) => {
+  const members = readZip(zipOf([{ path: 'bin/', text: '' }, ...TWO], 'c'.repeat(length)))
+  expect(members.map(({ path, isExecutable, read }) => [path, isExecutable, read().toString()])).toEqual([
+    ['a.txt', false, 'stored'],
+    ['bin/b', true, 'deflated '.repeat(50)],
+  ])
+})
+
+describe('refuses an archive', () => {
+  const whole = zipOf(TWO)
+  const directory = whole.readUInt32LE(whole.length - 6)
+
+  test.each<[string, Buffer]>([
+    ['that is empty', Buffer.alloc(0)],
+    ['without an end', whole.subarray(0, -1)],
+    ['with another mark in its directory', Buffer.from(whole.with(directory, 0x51))],
+    ['whose directory is said to be longer', Buffer.from(whole.with(whole.length - 12, 3))],
+  ])('%s', (_, bytes) => {
+    expect(() => readZip(bytes)).toThrow(BROKEN)
+  })
+
+  test.each<[string, Member, string]>([
+    ['with a path out of its folder', { path: '../a', text: '' }, 'outside of its folder'],
+    ['with a symbolic link', { path: 'a', text: '/etc', mode: 0o120777 }, 'a symbolic link'],
+    ['with an encrypted member', { path: 'a', text: '', flags: 1 }, 'it is encrypted or compressed'],
+    ['compressed in another way', { path: 'a', text: '', method: 12 }, 'it is encrypted or compressed'],
+  ])('%s', (_, member, reason) => {
+    expect(() => readZip(zipOf([member]))).toThrow(reason)
+  })
+
+  test('with more members or bytes than allowed', () => {
+    const total = 6 + 450
+    expect(readZip(whole, { maxMembers: 2, maxBytes: total })).toHaveLength(2)
+    expect(() => readZip(whole, { maxMembers: 1, maxBytes: total })).toThrow('it holds more than 1 files')
+    expect(() => readZip(whole, { maxMembers: 2, maxBytes: total - 1 })).toThrow(`it unpacks to more than ${total - 1} bytes`)
+  })
+
+  test('once a member with another mark, or of another length, is read', () => {
+    const marked = Buffer.from(whole)
+    marked[0] = 0x51
+    const longer = Buffer.from(whole)
+    longer.writeUInt32LE(7, directory + 24)
+    for (const bytes of [marked, longer]) expect(readZip(bytes)[0]?.read).toThrow(BROKEN)
+  })
+})
