@@ -414,7 +414,6 @@ export class Replicas {
     if (request.query === STORE_QUERY)
       request.reply(200, { 'Trunkline-Store': this.#lease?.reachesStore === true ? 'yes' : 'no' })
     else if (this.#isEnding) request.reply(410, {})
-    else if (this.isLeased) request.reply(200, {})
     else void this.mayServe().then((isServing) => request.reply(isServing ? 200 : UNLEASED, {}))
   }
 

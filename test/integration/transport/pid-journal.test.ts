@@ -11,6 +11,7 @@ import { createLauncher } from '../../../src/transport/process/launcher.ts'
 import { PidJournal } from '../../../src/transport/process/pid-journal.ts'
 import { sweep } from '../../../src/transport/process/pid-sweep.ts'
 import { startTimeOf } from '../../../src/transport/process/process-table.ts'
+import { startGateway } from '../../support/gateway.ts'
 import { isAlive } from '../../support/pids.ts'
 import { describeWith } from '../../support/programs.ts'
 
@@ -57,6 +58,13 @@ describe('F-23 after SIGKILL of the gateway', () => {
     await expect.poll(() => isAlive(pid)).toBe(false)
     expect(await readdir(folder)).toEqual([])
     expect(await sweep(folder)).toBe(0)
+  })
+
+  test('F-23 a gateway that starts with the same state folder kills the child that was left', async () => {
+    const pid = await killedGateway()
+    await using gateway = await startGateway({ servers: {}, stateDir: folder })
+    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false)
+    expect(gateway.running.configuration.stateDir).toBe(folder)
   })
 })
 

@@ -2,12 +2,18 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { watchedBy } from '../../../src/app/call-watchers.ts'
 import { CHILDREN_STOP_MS, untilAnswered } from '../../../src/app/drain.ts'
+import { callNumbers, MEMBER_STRIDE } from '../../../src/app/member.ts'
+import { holdAtMost, learnSecrets } from '../../../src/app/reload.ts'
 import { makeStateDir, openJournal, openSightings } from '../../../src/app/state-folder.ts'
+import type { Configuration } from '../../../src/config/options.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
+import type { HostOptions } from '../../../src/host/options.ts'
 import type { Observer } from '../../../src/observe/observer.ts'
+import { HeldBytes } from '../../../src/transport/held-bytes.ts'
 
 describe('calls are captured while at least one watches', () => {
   test('and no longer, however often one says that it is done', () => {
@@ -30,6 +36,50 @@ describe('calls are captured while at least one watches', () => {
     third()
     expect(observe.mock.lastCall).toEqual([undefined])
   })
+})
+
+describe('numbers of calls', () => {
+  afterEach(() => vi.useRealTimers())
+
+  test('count from one in a single process', () => {
+    const next = callNumbers(undefined)
+    expect([next(), next(), next()]).toEqual([1, 2, 3])
+  })
+
+  test('increase with the time since the start of the supervisor, and within one millisecond, in each of several members', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 })
+    const [first, third] = [0, 2].map((index) => callNumbers({ index, keys: [], sinceMs: 999_990 }))
+    expect([first!(), first!()]).toEqual([1_000 * MEMBER_STRIDE, 1_001 * MEMBER_STRIDE])
+    vi.setSystemTime(1_000_001)
+    expect(third!()).toBe(1_100 * MEMBER_STRIDE + 2)
+    expect(first!()).toBe(1_100 * MEMBER_STRIDE)
+    // The clock was set back.
+    vi.setSystemTime(1_000_000)
+    expect(first!()).toBe(1_101 * MEMBER_STRIDE)
+  })
+})
+
+test('messages take the memory that the limit names, and at most a quarter of the heap', () => {
+  const quarter = Math.floor(getHeapStatistics().heap_size_limit / 4)
+  const held = new HeldBytes()
+  // Cast: the one limit that is read.
+  const optionsOf = (maxInFlightBytes: number): HostOptions => ({ limits: { maxInFlightBytes } }) as HostOptions
+  holdAtMost(held, optionsOf(1_000))
+  expect(held.max).toBe(1_000)
+  holdAtMost(held, optionsOf(quarter + 1))
+  expect(held.max).toBe(quarter)
+})
+
+test('secrets of a configuration are learned, and hidden for as long as calls are kept', () => {
+  const redactor = { learn: vi.fn<(secrets: unknown) => void>(), retainMs: 0 }
+  const credentials = { learn: vi.fn<(secrets: unknown) => void>() }
+  const configuration = { secrets: ['a'], credentials: ['b'], observe: { capture: { maxAgeMs: 7_000 } } }
+  // Casts: what is read of each.
+  learnSecrets(
+    { redactor, credentials } as unknown as Parameters<typeof learnSecrets>[0],
+    configuration as unknown as Configuration,
+  )
+  expect([redactor.learn.mock.calls, credentials.learn.mock.calls, redactor.retainMs]).toEqual([[[['a']]], [[['b']]], 7_000])
 })
 
 describe('open calls are waited for', () => {

@@ -1,10 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { HostConnection } from '../../../src/host-files/connection.ts'
 import { lookIn, readText } from '../../../src/host-files/edit/editor.ts'
-import { findServers } from '../../../src/host-files/found.ts'
+import { findServers, readPlace } from '../../../src/host-files/found.ts'
 import { entryFor, HOSTS } from '../../../src/host-files/hosts.ts'
+import type { Scope } from '../../../src/host-files/hosts.ts'
 import { keysOf } from '../../../src/values/typed-keys.ts'
 import { CORPUS, hostsHome } from './hosts-home.ts'
 
@@ -135,6 +137,19 @@ test('parts of a host are neither servers nor mistakes, and an entry without a c
   expect(found.flatMap(({ problems }) => problems)).toEqual([
     '~/.cursor/mcp.json:1:19 mcpServers.half: has neither a command nor a URL; add one, or remove the entry',
   ])
+})
+
+test('the workspace of a file for all projects is the open project, and that of a file of a project is this one', async () => {
+  await using files = await hostsHome()
+  const servers = '{"mcpServers":{"a":{"command":"x","args":["${workspaceFolder}","${workspaceFolderBasename}"]}}}'
+  const at = ['mcpServers']
+  const argsIn = async (scope: Scope, path: string): Promise<unknown> => {
+    const found = await readPlace('cursor', { scope, path: await files.write(path, servers), at }, files.around)
+    return found?.servers.map(({ draft }) => draft['args'])
+  }
+  expect(await argsIn('user', 'home/.cursor/mcp.json')).toEqual([[files.project, 'project']])
+  expect(await argsIn('local', 'home/local.json')).toEqual([[files.project, 'project']])
+  expect(await argsIn('project', 'other/.cursor/mcp.json')).toEqual([[join(dirname(files.project), 'other'), 'other']])
 })
 
 describe.each(keysOf(HOSTS))('%s', (host) => {

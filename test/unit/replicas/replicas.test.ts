@@ -7,6 +7,7 @@ import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Seal } from '../../../src/auth/seal.ts'
 import { formatHome } from '../../../src/replicas/home.ts'
 import type { Home } from '../../../src/replicas/home.ts'
+import type { ReplicaTimes } from '../../../src/replicas/lease.ts'
 import { ReplicaAway, Replicas } from '../../../src/replicas/replicas.ts'
 import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
@@ -23,12 +24,13 @@ afterEach(() => open.splice(0).forEach((replicas) => replicas.close()))
 const lostHome = async (instance: string): Promise<Home> => ({ instance, url: `http://127.0.0.1:${await freePort()}` })
 
 /** A replica with a lease, in a store that is no longer young. */
-const startReplica = async (store: MemoryStore): Promise<Replicas> => {
+const startReplica = async (store: MemoryStore, times?: ReplicaTimes): Promise<Replicas> => {
   const replicas = new Replicas({
     self: await lostHome('self'),
     seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
     store,
     log: quiet,
+    ...(times !== undefined && { times }),
   })
   open.push(replicas)
   await replicas.start(async () => undefined)
@@ -121,4 +123,65 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
   expect(await passed).toBe('refused')
   vi.advanceTimersByTime(10)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+/** A replica behind a real listener, and the number of probes that have come to it. */
+const startPeer = async (isMarked: boolean) => {
+  const server = createServer((request, response) => {
+    peer.probes++
+    const headers: Record<string, string> = {}
+    const [path, query = ''] = request.url!.split('?')
+    const given = {
+      path,
+      query,
+      header: (name: string) => request.headers[name],
+      addHeaders: (more: Record<string, string>) => void Object.assign(headers, more),
+      reply: (status: number) => void response.writeHead(status, isMarked ? headers : {}).end(),
+    }
+    // Cast: what a probe needs of a request.
+    if (!peer.replicas.receives(given as unknown as HttpRequest)) response.writeHead(404).end()
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const self = { instance: 'peer', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const peer = {
+    self,
+    replicas: new Replicas({ self, seal: new Seal({ keys: [Buffer.alloc(32, 7)] }), store: undefined, log: quiet }),
+    probes: 0,
+  }
+  open.push(peer.replicas)
+  return peer
+}
+
+test('F-28 a replica that is alive is believed for a while; one that has ended is asked again each time, once at a time', async () => {
+  const replicas = new Replicas({
+    self: await lostHome('self'),
+    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+    store: undefined,
+    log: quiet,
+    times: { believedMs: 60_000, leaseMs: 100, renewMs: 50, lookMs: 10 },
+  })
+  open.push(replicas)
+  const [alive, other] = [await startPeer(true), await startPeer(false)]
+  const aliveHome = formatHome(alive.self)
+  for (let i = 0; i < 3; i++) expect(await replicas.locate(aliveHome, undefined)).toEqual(alive.self)
+  expect(alive.probes).toBe(1)
+  const otherHome = formatHome({ ...other.self, instance: 'other' })
+  for (let i = 0; i < 2; i++)
+    expect(await Promise.all([replicas.locate(otherHome, undefined), replicas.locate(otherHome, undefined)])).toEqual([
+      undefined,
+      undefined,
+    ])
+  expect(other.probes).toBe(2)
+})
+
+test('F-28 a replica that may not serve now answers a probe as one that cannot be reached, not as one that has ended', async () => {
+  const replicas = await startReplica(new MemoryStore(), { believedMs: 10, leaseMs: 10_000, renewMs: 5_000, lookMs: 10 })
+  const peer = await startPeer(true)
+  const mayServe = vi.spyOn(peer.replicas, 'mayServe').mockResolvedValue(false)
+  // It is waited for until its lease has ended.
+  const located = replicas.locate(formatHome(peer.self), undefined)
+  await vi.waitFor(() => expect(peer.probes).toBeGreaterThan(2), { timeout: 5_000 })
+  mayServe.mockResolvedValue(true)
+  expect(await located).toEqual(peer.self)
 })
