@@ -1,4 +1,4 @@
-/** How every process of the bench says that it is up: one line on stderr with its MCP URL, as the gateway does. */
+/** Announces that a process of the benchmark is up: one line on stderr with its MCP URL, as the gateway writes it. */
 import type { AddressInfo, Server } from 'node:net'
 
 export const announce = (server: Server): void => {

@@ -1,4 +1,4 @@
-/** What the bench's fake servers answer, over any transport: a handshake of their era, three tools, and texts that carry the caller's nonce. */
+/** Answers of the benchmark's fake servers over any transport: a handshake of their era, three tools, and texts with the caller's nonce. */
 import {
   BIG_PIECE_BYTES,
   BIG_PIECES,

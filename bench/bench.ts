@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: CPU per call of the gateway beside a raw pass-through, raw with JSON, the SDK wired as a proxy, no proxy at all, nginx
- * and what npm has. `--full`: every transport and payload, cold start, memory, lists, streams, growth, profiles and the goals. Ends with 1 when a reply was
- * bad or a subject did not start, with 2 when it was asked for what there is not. Speed never decides the exit code.
+ * `npm run bench`: CPU per call of the gateway, compared with a raw pass-through, raw with JSON, the SDK wired as a proxy, no proxy, nginx
+ * and programs from npm. `--full`: every transport and payload, cold start, memory, lists, streams, growth, profiles and the goals. Exits with 1 if a reply
+ * was bad or a subject did not start, with 2 for wrong arguments. Speed never changes the exit code.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { loadavg, cpus } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * A host on a thread of its own, so that what it reads does not hold up the host whose calls are timed: it has big results passed to it, one
- * after the other, and keeps none of them. Says once that bytes arrive; told that it is enough, it says what each result took.
+ * A host on its own thread, so that its reads do not delay the host whose calls are timed. It receives big results one
+ * after the other and keeps none of them. It reports once that bytes arrive; when it is stopped, it reports the duration of each result.
  */
 import { connect } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-/** The time a run may take: each part ends its rounds when its share is used up, though never before there are enough for a median. */
+/** The time that a run may take. Each part ends its rounds when its share is used up, but never before there are enough rounds for a median. */
 
 /** A point in time, of `performance.now()`; undefined: as long as it takes. */
 export type Deadline = number | undefined

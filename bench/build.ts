@@ -1,4 +1,4 @@
-/** The gateway as users run it: compiled and bundled into a folder of the run's own. */
+/** The gateway as users run it, compiled and bundled into a folder of the run. */
 import { execFile } from 'node:child_process'
 import { copyFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'

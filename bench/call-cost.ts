@@ -1,4 +1,4 @@
-/** What a call costs a process that is measured by itself, in the sections that compare one process with itself. */
+/** The cost of a call in a process that is measured alone, for the sections that compare one process with itself. */
 import { cpuMicros, processTree } from './cpu.ts'
 import type { Host } from './load.ts'
 import { TOOLS, type ToolName } from './payload.ts'

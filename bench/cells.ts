@@ -1,4 +1,4 @@
-/** What is asked of whom: the columns of the tables, and which of them each contestant is measured in. */
+/** The columns of the tables, and which of them each subject is measured in. */
 import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
 import { TOOLS, type ToolName } from './payload.ts'
 import type { Between } from './subjects.ts'

@@ -1,7 +1,7 @@
 /**
- * What a list that changes costs: a gateway before 1 and before many servers of 50 tools, and before one of 5,000; one server changes its
- * list ten times a second, beside the same with nothing changing. All are watched in the same stretch of time; each has a host that is told
- * of changes.
+ * The cost of a list that changes: a gateway before 1 server and before many servers of 50 tools, and before one of 5,000. One server changes its
+ * list ten times a second; the baseline is the same gateway without changes. All run in the same interval, each with a host that is notified of
+ * changes.
  */
 import { type Deadline, isOver } from './budget.ts'
 import { cpuMicros, processTree } from './cpu.ts'

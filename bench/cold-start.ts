@@ -1,4 +1,4 @@
-/** Cold start: from the spawn of a process to its first answer, which is that of a handshake, and its memory then. */
+/** Cold start: the time from the spawn of a process to its first answer (that of a handshake), and its memory then. */
 import type { Deadline } from './budget.ts'
 import { processTree, residentMiB } from './cpu.ts'
 import { type Effort, figure, type Figure, rotate } from './figures.ts'

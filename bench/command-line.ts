@@ -1,4 +1,4 @@
-/** What is typed wrong is told in one sentence that names the way out, before anything is started; the exit code is then 2. */
+/** Reads the command line. A wrong argument gives one sentence with the remedy before anything is started, and exit code 2. */
 import { access, constants } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'

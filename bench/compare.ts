@@ -1,4 +1,4 @@
-/** The figures of a run in short, to be committed, and two such runs beside each other. For a person to read: nothing fails here. */
+/** The figures of a run in short, to be committed, and the comparison of two runs. It is for a reader: no difference fails. */
 import type { Figure } from './figures.ts'
 import { cellName } from './cells.ts'
 import type { Row } from './rounds.ts'

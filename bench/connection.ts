@@ -1,4 +1,4 @@
-/** A host's side of HTTP/1.1 on a bare socket: one connection, one exchange at a time, and the reading of a reply as JSON-RPC. */
+/** The host side of HTTP/1.1 on a bare socket: one connection, one exchange at a time, and the reading of a reply as JSON-RPC. */
 import { connect, type Socket } from 'node:net'
 import { header, messageReader, type OnMessage } from './http.ts'
 

@@ -1,4 +1,4 @@
-/** CPU and memory of a process tree by the kernel's own accounting: exact to the nanosecond, for all threads. Linux only. */
+/** CPU and memory of a process tree from the kernel's accounting: exact to the nanosecond, for all threads. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 const read = (path: string): string => {

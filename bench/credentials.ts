@@ -1,6 +1,6 @@
 /**
- * How hosts say who they are: every request over HTTP carries a token, to whatever it goes; the gateway refuses requests without one. The key that
- * signs JWTs is made from a word, so that hosts and servers of the bench know the same one without having met.
+ * Credentials of hosts. Every request over HTTP carries a token for every subject; the gateway refuses requests without one. The key that
+ * signs JWTs is derived from a constant, so that hosts and servers of the benchmark use the same key without an exchange.
  */
 import { createPrivateKey, createPublicKey, hash, sign } from 'node:crypto'
 

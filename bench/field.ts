@@ -1,4 +1,4 @@
-/** What is up at once: a fake server of each kind, and each subject before each kind of server that is wanted. */
+/** The running processes of a group: a fake server of each kind, and each subject before each requested kind of server. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

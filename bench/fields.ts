@@ -1,6 +1,6 @@
 /**
- * Which subjects are up at the same time: few, before one kind of server, and beside them what they are set against. With fifty processes alive each
- * was cold whenever it had its turn, and that was what was measured.
+ * Which subjects run at the same time: few, before one kind of server, together with their baselines. With fifty processes, each
+ * was cold whenever it was measured.
  */
 import type { ServerKind } from './payload.ts'
 import type { Between, Subject } from './subjects.ts'

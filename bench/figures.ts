@@ -1,4 +1,4 @@
-/** One number that a section of the benchmark found, less being better: what the page prints, what the goals and `--compare` read. */
+/** One number of a section of the benchmark; lower is better. The page prints it; the goals and `--compare` read it. */
 import { type Deadline, isOver } from './budget.ts'
 import { spread, type Spread } from './stats.ts'
 

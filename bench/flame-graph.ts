@@ -1,4 +1,4 @@
-/** Draws folded stacks as a flame graph: one SVG without scripts; every frame says its name and share when pointed at. */
+/** Draws folded stacks as a flame graph: one SVG without scripts. Every frame shows its name and share as a tooltip. */
 
 interface Frame {
   readonly name: string

@@ -1,6 +1,6 @@
 /**
- * The goals of speed: what was promised, what this run measured, and whether it holds. A goal over the set of payloads is judged by the worst of
- * them; what the run did not measure is said to be so, and what is timed has no verdict where others used the machine.
+ * The performance goals: target, measured value and verdict. A goal over the set of payloads is judged by the worst of
+ * them. A value that the run did not measure is marked as such. Times have no verdict if other processes used the machine.
  */
 import type { Figure } from './figures.ts'
 import { type ToolName } from './payload.ts'

@@ -1,6 +1,6 @@
 /**
- * What growth costs, before and after in one process: calls and heap beside more sessions, servers and tools, and calls of more sessions at
- * once. A second process that does not grow has a burst beside each of the first, so that what the machine does meanwhile cancels out.
+ * The cost of growth, before and after in one process: calls and heap with more sessions, servers and tools, and calls of more sessions at
+ * once. A second process that does not grow has a burst beside each burst of the first, so that the load of the machine cancels out.
  */
 import type { Deadline } from './budget.ts'
 import { callMicros, IN_FLIGHT } from './call-cost.ts'

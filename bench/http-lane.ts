@@ -1,4 +1,4 @@
-/** Streamable HTTP as a host speaks it: the session of the legacy era, the repeated envelope of the modern one. */
+/** Streamable HTTP of a host: the session of the legacy era, the repeated envelope of the modern era. */
 import { openConnection } from './connection.ts'
 import { header, type OnMessage } from './http.ts'
 import type { Lane } from './lane.ts'

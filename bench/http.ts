@@ -1,6 +1,6 @@
 /**
- * Cuts a byte stream into HTTP/1.1 messages: all the HTTP that the bench's own hosts and servers need, so that neither is the
- * bottleneck. One growing store per connection; chunked bodies are joined in place.
+ * Cuts a byte stream into HTTP/1.1 messages, with only the HTTP that the benchmark's own hosts and servers need, so that neither is the
+ * bottleneck. One growing buffer per connection; chunked bodies are joined in place.
  */
 
 /** First line and headers as latin1, without the empty line; the body is valid until the callback returns. */

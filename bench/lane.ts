@@ -1,4 +1,4 @@
-/** What a host's messages travel on: one interface for the ways in, so that a burst is the same over each. */
+/** The transport of a host's messages: one interface for all transports, so that a burst is the same over each. */
 import type { OnMessage } from './http.ts'
 
 /** Room for one call at a time. `lost` rejects when it ends before `close`. */

@@ -1,6 +1,6 @@
 /**
- * The reference between two pipes: reads lines, parses each one as JSON and passes it on as it came, both ways. The least that anything which
- * looks at messages can do. `node bench/line-relay.ts COMMAND ARGS…`.
+ * The baseline between two pipes: reads lines, parses each one as JSON and relays it unchanged, in both directions. It is the minimum for a
+ * program that inspects messages. `node bench/line-relay.ts COMMAND ARGS…`.
  */
 import { spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'

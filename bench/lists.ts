@@ -1,6 +1,6 @@
 /**
- * `tools/list` before 1, 10 and 100 servers of 50 tools each, and the memory of so many servers. Raw and no proxy stand before one server that
- * answers as long a list by itself.
+ * `tools/list` before 1, 10 and 100 servers of 50 tools each, and the memory of these servers. Raw and no proxy are before one server
+ * with a list of the same length.
  */
 import type { Deadline } from './budget.ts'
 import { cpuMicros, processTree, residentMiB } from './cpu.ts'

@@ -1,5 +1,5 @@
 /**
- * A raw MCP host, over any way in and of either era, that makes calls as fast as they are answered and looks at every reply.
+ * A raw MCP host, over any transport and of either era, that calls as fast as it gets answers and checks every reply.
  * Requests are joined from prepared strings and replies are checked at their ends, so a call costs the host a few µs.
  */
 import { parseReply, type Reply } from './connection.ts'

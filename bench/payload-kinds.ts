@@ -1,6 +1,6 @@
 /**
- * What the text of a result looks like: the kinds of payload over which the goals hold. Each is made of whole units of JSON text, so that
- * no escape and no character is cut; what a unit does not fill is filled with dots. `objects` is structured content beside a short text.
+ * The kinds of payload over which the goals apply. Each consists of complete units of JSON text, so that
+ * no escape and no character is cut; the rest is filled with dots. `objects` is structured content beside a short text.
  */
 
 export const PAYLOAD_KINDS = ['prose', 'dense', 'nested', 'k8s', 'base64', 'cjk', 'objects', 'mixed'] as const

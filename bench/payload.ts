@@ -1,5 +1,5 @@
 /**
- * What the bench's servers answer and what its hosts expect, said once. The text of a result is `<nonce><payload><nonce>`, in one of the
+ * The answers of the benchmark's servers, which its hosts expect, defined once. The text of a result is `<nonce><payload><nonce>`, in one of the
  * kinds of `payload-kinds.ts`. Sizes are bytes on the wire.
  */
 import { PAYLOAD_KINDS, type Payload, type PayloadKind, payloadOf } from './payload-kinds.ts'

@@ -1,6 +1,6 @@
 /**
- * Subjects that are not of this project: nginx where it is on the path, agentgateway there or in the folder of `--peers`, and what npm has, out of
- * that folder, in which `npm install mcp-hub mcp-proxy supergateway` was run.
+ * Subjects that are not part of this project: nginx if it is in the path, agentgateway in the path or in the folder of `--peers`, and npm packages
+ * of that folder, in which `npm install mcp-hub mcp-proxy supergateway` was run.
  */
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** The baseline on pipes: bytes of stdin to a child, its bytes to stdout, nothing read. `node bench/pipe.ts COMMAND ARGS…`. */
+/** The baseline on pipes: passes bytes of stdin to a child and its bytes to stdout, without parsing. `node bench/pipe.ts COMMAND ARGS…`. */
 import { spawn } from 'node:child_process'
 
 const [file = '', ...args] = process.argv.slice(2)

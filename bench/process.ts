@@ -1,6 +1,6 @@
 /**
- * Starts processes of the bench and waits until they can be asked: until they say their MCP URL on stderr, until a port accepts, or not at
- * all where they have a pipe. Ends them, and awaits their end, when disposed.
+ * Starts processes of the benchmark and waits until they are ready: until they print their MCP URL on stderr, until a port accepts, or not at
+ * all if they have a pipe. Ends them, and awaits their end, when disposed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

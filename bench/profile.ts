@@ -1,4 +1,4 @@
-/** A CPU profile of the gateway under load: where its time goes, by room and by function. */
+/** A CPU profile of the gateway under load: the time per module and per function. */
 import type { CpuProfile, ProfileNode } from './inspector.ts'
 
 /** Share of the time in which the process did something, 0..1. */

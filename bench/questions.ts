@@ -1,4 +1,4 @@
-/** What somebody who runs a gateway wants to know of it, each question with one answer out of the run. */
+/** The questions of an operator, each with one answer from the run. */
 import type { Figure } from './figures.ts'
 import type { ToolName } from './payload.ts'
 import type { Report } from './report.ts'

@@ -1,6 +1,6 @@
 /**
- * The baseline: a reverse proxy that passes bytes, node:http in front and undici `Pool.dispatch` behind, as plain Node can do it.
- * `node bench/raw.ts http://…/mcp [json]`; with `json` it parses and prints every body, both ways, as a naive gateway does.
+ * The baseline: a reverse proxy that passes bytes, node:http in front and undici `Pool.dispatch` behind.
+ * `node bench/raw.ts http://…/mcp [json]`; with `json` it parses and serializes every body in both directions, as a simple gateway does.
  */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { Pool, type Dispatcher } from 'undici'

@@ -1,4 +1,4 @@
-/** What a run found, as JSON and as the page `docs/benchmarks.md`: losses included, no cell left out. */
+/** The results of a run, as JSON and as the page `docs/benchmarks.md`, with losses and all cells. */
 import { readFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
 import { join } from 'node:path'

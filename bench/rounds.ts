@@ -1,7 +1,7 @@
 /**
- * Interleaved bursts. One cell comes after the other; in every round of a cell each contestant has one burst, next to the others' and in an order
- * that rotates, and its CPU per call is set against that of raw in the same round: what else the machine does then weighs on both. Before the
- * first round each process makes calls of the cell for a while: what a process did before changes what is compiled, and for what.
+ * Interleaved bursts. The cells are measured one after the other. In every round of a cell each subject has one burst, in rotating order,
+ * and its CPU per call is divided by that of raw in the same round, so that other load of the machine affects both. Before the
+ * first round each process makes calls of the cell, because earlier calls change what is compiled.
  */
 import { type Deadline, isOver } from './budget.ts'
 import { cpuMicros, processTree } from './cpu.ts'

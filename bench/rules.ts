@@ -1,6 +1,6 @@
 /**
- * What a policy of ten rules costs a call. One process has it and has it not, in turns, by reloading its configuration: two processes of the same
- * code differ by more than the rules do.
+ * The cost of a policy of ten rules per call. One process alternately has the policy and has none, by reloading its configuration: two processes of the same
+ * code differ by more than the rules cost.
  */
 import type { Deadline } from './budget.ts'
 import { callMicros } from './call-cost.ts'

@@ -1,6 +1,6 @@
 /**
- * `node bench/scan.ts`: what reading a message costs, in ns a byte: a result of a server with its URIs exposed (lenient), the same as the
- * arguments of a host's call (strict), with the kernel and without, beside `JSON.parse`. CPU time, the least of several rounds.
+ * `node bench/scan.ts`: the cost of reading a message, in ns per byte: a result of a server with its URIs exposed (lenient), and the same text as
+ * arguments of a host's call (strict), with and without the kernel, compared with `JSON.parse`. CPU time, the least of several rounds.
  */
 import { exposeResult } from '../src/catalog/view/expose-result.ts'
 import { readHostMessage, readServerMessage } from '../src/wire/message/envelope.ts'

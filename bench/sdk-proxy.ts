@@ -1,6 +1,6 @@
 /**
- * The official SDK 1.x wired as a proxy, the way its documentation suggests: a server with one transport per session in front, a client
- * per server and session behind, every list and call handed on. `node bench/sdk-proxy.ts http://…/mcp …`: with more than one URL the
+ * The official SDK 1.x wired as a proxy, as its documentation suggests: a server with one transport per session in front, a client
+ * per server and session behind, every list and call relayed. `node bench/sdk-proxy.ts http://…/mcp …`: with more than one URL the
  * names get a prefix. `node bench/sdk-proxy.ts stdio COMMAND ARGS…`: a pipe on both sides.
  */
 import { randomUUID } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * A raw MCP server over HTTP, one kind per process: `node bench/server.ts legacy|modern|sse-reply|http-sse [TOOLS]`. It is strict about
- * what a gateway must get right: an unknown session, a missing or contradicting header ends in 400 or 404.
+ * A raw MCP server over HTTP, one kind per process: `node bench/server.ts legacy|modern|sse-reply|http-sse [TOOLS]`. It is strict:
+ * an unknown session, or a missing or contradicting header, gives 400 or 404.
  */
 import { createServer, type Socket } from 'node:net'
 import { announce } from './announce.ts'

@@ -1,4 +1,4 @@
-/** What sessions cost: memory per thousand. What calls cost beside them is in `growth.ts`. */
+/** The memory of sessions, per thousand. `growth.ts` measures the cost of calls beside them. */
 import { processTree, residentMiB } from './cpu.ts'
 import { openHostOf, type Stage } from './field.ts'
 import { type Effort, figure, type Figure } from './figures.ts'

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:sick`: 50 servers of which 10 hang, 10 die at start and 5 flap. Prints how long a fresh gateway takes to its first
- * answers, and what a call to a healthy server costs beside the sick ones as a ratio to a gateway that has only the 25 healthy ones.
- * Both are up at once and take turns. Ends with 1 when a reply was bad.
+ * `npm run bench:sick`: 50 servers of which 10 hang, 10 end at start and 5 flap. Prints how long a new gateway takes to its first
+ * answers, and the cost of a call to a healthy server as a ratio to a gateway with only the 25 healthy servers.
+ * Both run at the same time and take turns. Exits with 1 if a reply was bad.
  */
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'

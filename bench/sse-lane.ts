@@ -1,4 +1,4 @@
-/** HTTP+SSE as a host speaks it: one stream that is the session and carries every answer, and posts that are only accepted. */
+/** HTTP+SSE of a host: one stream that is the session and carries every answer, and posts that are only accepted. */
 import { connect } from 'node:net'
 import { type Connection, openConnection } from './connection.ts'
 import type { OnMessage } from './http.ts'

@@ -1,4 +1,4 @@
-/** Order statistics of a few rounds: medians, never means, because a busy machine only ever adds. */
+/** Order statistics of a few rounds: medians, not means, because other load only increases values. */
 
 /** The value below which a share `q` (0..1) lies, interpolated. NaN of an empty list. */
 export const quantile = (values: ArrayLike<number>, q: number): number => {

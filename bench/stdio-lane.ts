@@ -1,4 +1,4 @@
-/** A pipe as a host has it: a message is a line, both ways. The process behind it belongs to whoever started it. */
+/** A pipe of a host: a message is a line, in both directions. The caller owns the process. */
 import { type Lane, Pending, type Pipe } from './lane.ts'
 import { splitter } from './streams.ts'
 

@@ -1,6 +1,6 @@
 /**
  * A raw MCP server on stdin and stdout, legacy era: `node bench/stdio-server.ts healthy|hang|exit|flap|change [TOOLS]`. `hang` reads and
- * never answers, `exit` ends at once, `flap` ends soon after each handshake, the list of `change` changes ten times a second and says how
+ * never answers, `exit` ends at once, `flap` ends soon after each handshake, and the list of `change` changes ten times a second and reports how
  * often it was read.
  */
 import { createAnswers, errorPieces, type Request } from './answers.ts'

@@ -1,6 +1,6 @@
 /**
- * Big and slow answers: how soon the first and the last byte of a result that is still being written reach the host, and how much memory
- * 32 answers of 1 MB at once take.
+ * Big and slow answers: the time until the first and the last byte of a result that is still being written reach the host, and the memory
+ * of 32 answers of 1 MB at once.
  */
 import { connect } from 'node:net'
 import { peakMiB, processTree } from './cpu.ts'

@@ -1,4 +1,4 @@
-/** Cuts byte streams that never end: the chunked body of an event stream, and messages with something between them. */
+/** Cuts endless byte streams: the chunked body of an event stream, and messages with a separator. */
 import { header } from './http.ts'
 
 const CARRIAGE_RETURN = 13

@@ -1,4 +1,4 @@
-/** What is compared: how each subject is started before one server, and which kinds of hosts and servers it is measured between. */
+/** The compared subjects: how each is started before one server, and the kinds of hosts and servers it is measured between. */
 import { writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -147,7 +147,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     name: 'lines',
-    what: 'a process between two pipes that reads lines, parses each as JSON and passes it on as it came',
+    what: 'a process between two pipes that reads lines, parses each as JSON and relays it unchanged',
     between: [['stdio', 'stdio']],
     prefix: '',
     command: ({ servers: [place] }) => ({ args: ['bench/line-relay.ts', ...place!.command], isPiped: true }),

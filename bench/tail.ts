@@ -1,6 +1,6 @@
 /**
- * The worst neighbour: small calls, one after another, while another host has big results passed to it from the same gateway, one after
- * the other; and how far its memory grows by 100 MB.
+ * The worst neighbour: small calls, one after another, while another host receives big results from the same gateway; and the
+ * memory growth by 100 MB.
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'

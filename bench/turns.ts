@@ -1,6 +1,6 @@
 /**
- * How long one message holds the event loop: lines and events of 15 MB come in pieces, as many in a turn as Node reads from a pipe at once, and
- * the longest turn is what counts. In this process, in CPU time of the thread, so that a busy machine does not weigh on it.
+ * The time that one message blocks the event loop: lines and events of 15 MB arrive in pieces, as many per turn as Node reads from a pipe, and
+ * the longest turn counts. It runs in this process and measures CPU time of the thread, so that other load has no effect.
  */
 import { SseDecoder, type SseEvent } from '../src/wire/framing/sse.ts'
 import { readIncoming } from '../src/transport/channel/incoming.ts'

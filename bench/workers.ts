@@ -1,8 +1,8 @@
 /**
- * What a second worker brings: calls with `listen.workers: 2` beside calls with one, whose CPU is in the gateway. Hosts and servers share the
- * machine's cores with it, so the call is one of which they do next to nothing: it carries some two hundred records, seventy rules of a policy
- * look at each of them. Hosts are of the modern era: calls of a legacy session pass through the worker where it lives. Beside them two gateways of
- * one worker each, which share nothing: what the cores of the machine give.
+ * The gain of a second worker: calls with `listen.workers: 2` compared with one. Hosts and servers share the
+ * cores of the machine, so the CPU of the call must be in the gateway: it carries about two hundred records, and seventy rules of a policy
+ * read each of them. Hosts are modern, because calls of a legacy session pass through the worker of the session. For comparison, two gateways of
+ * one worker each, which share nothing, show what the cores can give.
  */
 import type { Deadline } from './budget.ts'
 import { cpuMicros, processTree, residentMiB } from './cpu.ts'

@@ -1,4 +1,4 @@
-/** Renders docs/direct-and-through.md from what the scenarios of the bridge page showed. */
+/** Renders docs/direct-and-through.md from the results of the bridge scenarios. */
 import { ROWS } from '../test/support/bridged/rows.ts'
 import type { Row } from '../test/support/bridged/rows.ts'
 import { SCENARIOS } from '../test/support/bridged/scenarios.ts'

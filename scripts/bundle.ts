@@ -1,8 +1,8 @@
 /**
- * `node scripts/bundle.ts [FOLDER]`: bundles the compiled `FOLDER/main.js` and `FOLDER/index.js` (`dist` without it) with what they
- * import, so that a start opens a few files instead of several hundred (bundle-chunks.ts). Other commands stay chunks of their own, loaded
- * when they are run; undici stays outside, since only some servers need it. Compiled files that are in the bundle are removed, and so are
- * declarations that `index.d.ts` does not reach. The dashboard is built beside it. The licences of what went in are written there, too.
+ * `node scripts/bundle.ts [FOLDER]`: bundles the compiled `FOLDER/main.js` and `FOLDER/index.js` (default `dist`) with their
+ * imports, so that a start opens a few files instead of several hundred (bundle-chunks.ts). Other commands are separate chunks, loaded
+ * when they run. undici is not bundled, since only some servers need it. Compiled files that are in the bundle are removed, and so are
+ * declarations that `index.d.ts` does not reach. The dashboard and the licences of the bundled packages are written to the same folder.
  */
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

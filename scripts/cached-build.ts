@@ -1,5 +1,5 @@
 /**
- * The program of this checkout as one bundle, which starts in a quarter of the CPU that `src/main.ts` needs. Made from `src` as it stands,
+ * The program of this checkout as one bundle, which starts with a quarter of the CPU of `src/main.ts`. It is built from the current `src`,
  * kept in `node_modules/.cache/trunkline/<digest of src>` and used until a source changes. `npm start` and the tests run it.
  */
 import { createHash } from 'node:crypto'

@@ -1,8 +1,8 @@
 /**
  * `npm run chaos:replicas -- --seconds N [--hosts N] [--think MS] [--verbose]`: three replicas behind a balancer without stickiness and a real
- * redis-server. One replica is killed every 20 s, the store is paused five times for 10 s, a replica is cut off from the store and the others
- * five times for 15 s. Ends with 1 where an answer was crossed, a call ran twice, one took longer than 35 s, one ended with an error that is not
- * on the closed list, or 1 % of the calls failed.
+ * redis-server. One replica is killed every 20 s, the store is paused five times for 10 s, and a replica is cut off from the store and the others
+ * five times for 15 s. Exits with 1 if an answer was crossed, a call ran twice, a call took longer than 35 s, a call ended with an error that is not
+ * in the closed list, or 1 % of the calls failed.
  */
 import { parseArgs } from 'node:util'
 import { cachedProgram } from './cached-build.ts'

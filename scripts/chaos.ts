@@ -1,7 +1,7 @@
 /**
- * `npm run chaos -- --faults N [--seed S] [--hosts N]`: one random fault after the other, for real, between a crowd of hosts that all
- * use the id 1 and servers of every transport and era. Prints what was done and what the referee saw. Ends with 1 when a call was
- * lost, crossed, doubled or lied about, a server stayed unwell, or a process was left.
+ * `npm run chaos -- --faults N [--seed S] [--hosts N]`: one random fault after the other, in real time, between hosts that all
+ * use the id 1 and servers of every transport and era. Prints the faults and the findings of the referee. Exits with 1 if a call was
+ * lost, crossed, doubled or reported wrongly, a server stayed unhealthy, or a process was left.
  */
 import { parseArgs } from 'node:util'
 import { runChaos } from '../test/support/arena/chaos.ts'

@@ -1,4 +1,4 @@
-/** docs/commands.md: an introduction, and every command with its options as `--help` lists them. */
+/** docs/commands.md: an introduction, and every command with its options as in `--help`. */
 import { readFile } from 'node:fs/promises'
 import { commandTable } from '../src/cli.ts'
 

@@ -1,6 +1,6 @@
 /**
  * `npm run conformance:replicas [-- --replicas N --requirements REVISION]`: the official conformance suite through several replicas behind a
- * balancer that sends each request to the next one, with a real redis-server. Ends with 1 where anything is worse than at the server itself.
+ * balancer that sends each request to the next one, with a real redis-server. Exits with 1 if any result is worse than at the server itself.
  */
 import { parseArgs } from 'node:util'
 import { compare, runConformance } from '../test/support/conformance.ts'

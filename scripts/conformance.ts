@@ -1,8 +1,8 @@
 /**
- * Runs the official conformance suite against a URL and prints what did not succeed; with `--against` also what is
- * worse there than at the other URL:
+ * Runs the official conformance suite against a URL and prints failed scenarios; with `--against` also results that are
+ * worse than at the other URL:
  * `conformance.ts --url URL [--requirements REVISION]... [--against DIRECT_URL] [--allow SCENARIO]...`.
- * Exits with 1 when a scenario that is not allowed to be lost fails, or with `--against` when anything is worse.
+ * Exits with 1 if a scenario outside of `--allow` fails, or with `--against` if any result is worse.
  */
 import { parseArgs } from 'node:util'
 import { compare, runConformance } from '../test/support/conformance.ts'

@@ -1,6 +1,6 @@
 /**
- * `npm run crowd -- [--minutes N] [--hosts N] [--servers N] [--seed S]`: a crowd of hosts of mixed eras elicits, samples and
- * subscribes at once. Prints the figures; ends with 1 when a word reached the wrong host, a turn failed, or anything is left.
+ * `npm run crowd -- [--minutes N] [--hosts N] [--servers N] [--seed S]`: hosts of both eras elicit, sample and
+ * subscribe at the same time. Prints the figures. Exits with 1 if a message reached the wrong host, a turn failed, or anything is left.
  */
 import { parseArgs } from 'node:util'
 import { seeded } from '../test/support/arena/crowd.ts'

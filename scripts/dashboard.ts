@@ -1,6 +1,6 @@
 /**
- * `node scripts/dashboard.ts [FOLDER]`: builds the dashboard (`src/dashboard`) with Vite into `FOLDER` (`dist/dashboard` without it): one
- * page, one script, one style sheet and an icon, whose names change with their content.
+ * `node scripts/dashboard.ts [FOLDER]`: builds the dashboard (`src/dashboard`) with Vite into `FOLDER` (default `dist/dashboard`): one
+ * page, one script, one style sheet and an icon, with content hashes in their names.
  */
 import { join, resolve } from 'node:path'
 

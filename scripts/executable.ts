@@ -1,8 +1,8 @@
 /**
  * `node scripts/executable.ts [FOLDER]`: the program as one file that needs no Node, for this platform: the Node that runs this script
- * with the whole program in it (single executable application). The files of the dashboard lie beside it.
+ * with the complete program in it (single executable application). The files of the dashboard are beside it.
  *
- * The surprise: Node takes one CommonJS script, so that all chunks are one and modules that find files by their own URL are replaced.
+ * Not obvious: Node accepts one CommonJS script, so all chunks are one, and modules that find files by their own URL are replaced.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

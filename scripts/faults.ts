@@ -1,7 +1,7 @@
 /**
  * `node scripts/faults.ts [--crashes N] [--exits N] [--kills N] [--dribbles N] [--seed S]`: the rows of the fault table that need
- * numbers: a server killed with a hundred calls pending (F-01), one that exits after each third answer (F-09, in calls), the gateway
- * killed at random moments (F-23), sockets that dribble (T-23). Without any: 1000, 10000, 200 and 2000. Ends with 1 for anything odd.
+ * many repetitions: a server killed with a hundred pending calls (F-01), one that exits after each third answer (F-09, in calls), the gateway
+ * killed at random moments (F-23), slow sockets (T-23). Defaults: 1000, 10000, 200 and 2000. Exits with 1 for any finding.
  */
 import { parseArgs } from 'node:util'
 import { dribble } from '../test/support/faults/dribble.ts'

@@ -1,6 +1,6 @@
 /**
- * `node scripts/floods.ts [--main FILE]`: what calls of other servers cost while one floods (B256). `--main`: the program of another
- * tree, to compare with.
+ * `node scripts/floods.ts [--main FILE]`: the cost of calls to other servers while one server floods (B256). `--main`: the program of another
+ * tree, for a comparison.
  */
 import { parseArgs } from 'node:util'
 import { flood, FLOODS } from '../test/support/floods/floods.ts'

@@ -1,7 +1,7 @@
 /**
- * `node scripts/frames.ts`: the frames of the dashboard while a feed of 500 events a second comes into a list of 10,000 calls that is
- * scrolled, and its first paint. The page is real, the rows are made here. Figures for a person; no test asserts them, as they are those
- * of this machine and of a browser that draws without a graphics card.
+ * `node scripts/frames.ts`: the frames of the dashboard while 500 events per second are added to a list of 10,000 calls that is
+ * scrolled, and its first paint. The page is real, the rows are generated. No test checks the figures, because they depend on the
+ * machine and on a browser without a graphics card.
  */
 import { startScene } from '../test/support/dashboard-scene.ts'
 import { launchBrowser } from '../test/support/real-browser.ts'

@@ -1,8 +1,8 @@
 /**
- * Random input for every parser of what strangers write: `npm run fuzz -- --minutes N` shares the time out among the 18 parsers;
- * `--runs N` gives each so many inputs instead, `--parser WORD` takes those whose name holds the word, `--seed S` repeats a run. The
- * corpus comes first. What breaks a promise, or takes longer than 50 ms per 64 KiB, is shrunk, printed and added to
- * `test/corpus/bytes.json`, where the tests find it from then on. Exits with 1 if there was any.
+ * Random input for every parser of untrusted input: `npm run fuzz -- --minutes N` divides the time among the 18 parsers;
+ * `--runs N` gives each that many inputs instead, `--parser WORD` selects those whose name contains the word, `--seed S` repeats a run. The
+ * corpus is run first. An input that breaks a promise, or takes longer than 50 ms per 64 KiB, is minimized, printed and added to
+ * `test/corpus/bytes.json`, which the tests run from then on. Exits with 1 if there was any.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

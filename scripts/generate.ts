@@ -1,4 +1,4 @@
-/** Writes what is made from the schema and from tables: schema/v1.json, docs/configuration.md, docs/commands.md, docs/hosts. A test fails when they are stale. */
+/** Writes the files generated from the schema and from tables: schema/v1.json, docs/configuration.md, docs/commands.md, docs/hosts. A test fails when they are stale. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { configurationJsonSchema } from '../src/config/schema/json-schema.ts'
 import { renderCommands } from './command-reference.ts'

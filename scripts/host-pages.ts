@@ -1,4 +1,4 @@
-/** The pages of docs/hosts, one per host, from the tables that the program itself uses and from what `npm run hosts` saw. */
+/** The pages of docs/hosts, one per host, from the tables of the program and from the results of `npm run hosts`. */
 import { HOST_LIMITS } from '../src/catalog/lint/host-limits.ts'
 import { entryFor, HOSTS } from '../src/host-files/hosts.ts'
 import type { Around, HostRow } from '../src/host-files/hosts.ts'
@@ -118,7 +118,8 @@ const rows = (row: HostRow): string[] => {
 
 const limits = (host: string): string[] => {
   const known = HOST_LIMITS[host]
-  if (known === undefined) return ['No limit is known. `trunkline check --host all` checks the tools against the limits of other hosts.']
+  if (known === undefined)
+    return ['No limit is known. `trunkline check --host all` checks the tools against the limits of other hosts.']
   const lines = [
     ...(known.name === undefined
       ? []

@@ -1,7 +1,7 @@
 /**
- * `npm run hosts [-- HOST…] [--packages FOLDER] [--page]`: runs real hosts from npm against this checkout (see hosts/run.ts) and prints what
- * was seen. Hosts are large and come from the network, so this is no part of `npm test`; what is missing below FOLDER (by default in the
- * cache of this user) is installed there. `--page` writes docs/hosts/runs.json, from which the pages of the hosts are made.
+ * `npm run hosts [-- HOST…] [--packages FOLDER] [--page]`: runs real hosts from npm against this checkout (see hosts/run.ts) and prints the
+ * results. Hosts are large and are downloaded, so this is not part of `npm test`. Missing hosts are installed in FOLDER (by default in the
+ * cache of this user). `--page` writes docs/hosts/runs.json, the source of the pages of the hosts.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * `npm run kernel`: compiles the scan kernel, `src/wire/kernel/assembly/scan.ts`, and writes it to `binary.ts` beside it as base64, so that
- * sources, package and bundle find it in the same way. A test compares what is committed with a fresh build.
+ * sources, package and bundle load it in the same way. A test compares the committed file with a new build.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

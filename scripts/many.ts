@@ -1,7 +1,7 @@
 /**
- * `node scripts/many.ts [--sessions N] [--calls N] [--servers N] [--hold SECONDS]`: as much at once as a gateway of one process is to
- * bear: idle sessions, each with its stream open, then calls in flight over servers on pipes, each of which must bring its own answer
- * back. Ends with 1 when a session or a call was lost, or an answer was another's.
+ * `node scripts/many.ts [--sessions N] [--calls N] [--servers N] [--hold SECONDS]`: the maximum load of one process:
+ * idle sessions, each with an open stream, then calls in flight over servers on pipes, each of which must return its own
+ * answer. Exits with 1 if a session or a call was lost, or an answer was crossed.
  */
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'

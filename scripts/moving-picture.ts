@@ -1,6 +1,6 @@
 /**
- * `node scripts/moving-picture.ts`: docs/images/terminal.svg, the moving picture of README. Runs the commands that it shows in a real
- * terminal (tmux) of this checkout and writes down what that draws; only waiting is shortened. Needs tmux and port 7420.
+ * `node scripts/moving-picture.ts`: docs/images/terminal.svg, the animation in README. Runs the commands that it shows in a real
+ * terminal (tmux) of this checkout and records the output; only waits are shortened. Needs tmux and port 7420.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

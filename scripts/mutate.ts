@@ -1,9 +1,7 @@
 /**
- * `npm run mutate [-- --count 60 --seed 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that come
- * through the broken place, the nearest first and not more than some dozens. A mutation that no test notices is printed with its place: either
- * a test is missing, or the code is needless. Works in a copy of the checkout that has all mutations behind switches. The tests run once with
- * none of them, to learn which come where; then in rounds, in which each test file runs once for each mutation. Ends with 1 where less than 95 % are
- * caught.
+ * `npm run mutate [-- --count 60 --seed 1 --from 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
+ * reach the broken file, the nearest first and at most some dozens. A mutation that no test detects is printed with its place: either a test is missing, or the
+ * code is not needed. Works in a copy of the checkout. Exits with 1 if less than 95 % are detected.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

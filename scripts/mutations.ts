@@ -1,7 +1,4 @@
-/**
- * The places of a source file that can be broken in one small way each, as a person might by mistake; and the file with switches at such
- * places, so that one copy of the program holds all mutations and runs with one of them.
- */
+/** The places of a source file that can be broken by one small change each, as in a typical mistake. */
 import { parseAst } from 'rolldown/parseAst'
 
 /** Means `text` instead of the characters `start` to `end` of `file`. */

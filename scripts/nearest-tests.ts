@@ -1,4 +1,4 @@
-/** Which tests reach a file of `src`, those first that most likely notice when it breaks. */
+/** The tests that reach a file of `src`, ordered by how likely they detect a defect in it. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Writes docs/peers.md from what a run of all peers gave. */
+/** Writes docs/peers.md from the results of all peers. */
 import { EXPLANATIONS } from '../test/peers/explained.ts'
 import type { Judged } from '../test/peers/explained.ts'
 import { cellName } from '../test/peers/run.ts'

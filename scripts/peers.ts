@@ -1,9 +1,9 @@
 /**
  * `npm run peers [-- --few] [LANGUAGE…] [programs]`: runs every pair of the named languages, and the real programs (all, unless one is
- * named), or with `--few` each transport and side of a language once, and prints what was lost. Without names, or with `--page`, it also
+ * named), or with `--few` each transport and side of a language once, and prints the losses. Without names, or with `--page`, it also
  * writes docs/peers.md.
  * `npm run peers idp [keycloak] [dex]` runs real identity providers with a real browser instead.
- * Exits with 1 when something was lost, and with 2 when something could not be run.
+ * Exits with 1 if something was lost, and with 2 if something could not be run.
  */
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'

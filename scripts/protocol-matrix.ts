@@ -1,7 +1,7 @@
 /**
- * Probes every cell of the fidelity matrix through Trunkline, in this process, and writes docs/protocol.md from what was observed; then
- * plays every scenario of the bridges directly and through, and writes docs/direct-and-through.md.
- * Exits with 1 when a cell or scenario is not what it should be; the page then says which.
+ * Probes every cell of the fidelity matrix through Trunkline, in this process, and writes docs/protocol.md from the results. Then it
+ * plays every bridge scenario directly and through Trunkline, and writes docs/direct-and-through.md.
+ * Exits with 1 if a cell or scenario differs from the expectation; the page shows which.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Renders docs/protocol.md from what the fidelity probes observed: rows and columns that are equal are one. */
+/** Renders docs/protocol.md from the results of the fidelity probes. Equal rows and columns are merged. */
 import { CELLS, REVISIONS } from '../test/support/fidelity/cells.ts'
 import type { Cell, Revision, Transport } from '../test/support/fidelity/cells.ts'
 import type { Deviation, Expected, Feature } from '../test/support/fidelity/probing.ts'

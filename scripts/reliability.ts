@@ -1,8 +1,8 @@
 /**
- * Which threat and which fault is met by which test: `npm run reliability` runs all tests and writes `docs/reliability.md`;
- * `npm run reliability -- FILE` reads the JSON that an earlier run wrote (`vitest run --reporter=json --outputFile=FILE`). Exits
- * with 1, and says why, for a row that no test of the run names or whose tests do not all pass; a row that none of them names keeps
- * its line. Rows of later versions say so and do not count.
+ * Which test covers which threat and fault: `npm run reliability` runs all tests and writes `docs/reliability.md`;
+ * `npm run reliability -- FILE` reads the JSON of an earlier run (`vitest run --reporter=json --outputFile=FILE`). Exits
+ * with 1, and prints the reason, for a row without a test in the run or with a failed test. A row without a test keeps
+ * its line. Rows of later versions are marked and do not count.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tableLines } from './reliability-page.ts'

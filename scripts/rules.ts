@@ -1,7 +1,7 @@
 /**
- * Which rule is proven by which test: `npm run rules` runs all tests and prints id → tests → result; `npm run rules -- FILE` reads
- * the JSON that an earlier run wrote (`vitest run --reporter=json --outputFile=FILE`). Exits with 1 for a rule that no test of the run
- * names or whose tests do not all pass.
+ * Which test proves which rule: `npm run rules` runs all tests and prints id → tests → result; `npm run rules -- FILE` reads
+ * the JSON of an earlier run (`vitest run --reporter=json --outputFile=FILE`). Exits with 1 for a rule without a test in the run
+ * or with a failed test.
  */
 import { naming, reportOf } from './test-report.ts'
 

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots [SCREEN…]`: pictures of the dashboard in `docs/images`, each screen light and dark, of a Trunkline with real servers
- * (test/support/dashboard-scene.ts). A person looks at them; no test compares them.
+ * `npm run screenshots [SCREEN…]`: pictures of the dashboard in `docs/images`, each screen light and dark, from a Trunkline with real servers
+ * (test/support/dashboard-scene.ts). No test compares them.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * How well the search of `discovery` finds tools (docs/discovery.md): `node scripts/search-quality.ts` asks the questions of
- * test/corpus/tool-queries.json of the definitions in test/corpus/tools and prints recall, rank and what was missed.
+ * The quality of the search of `discovery` (docs/discovery.md): `node scripts/search-quality.ts` runs the questions of
+ * test/corpus/tool-queries.json on the definitions in test/corpus/tools and prints recall, rank and misses.
  */
 import { listCorpus, measure, qualityRows, readCorpus, readQuestions } from '../test/support/tool-corpus.ts'
 

@@ -1,8 +1,8 @@
 /**
- * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs whole gateways over simulated time, network, processes and disk, each with what a seed
- * says, and judges them (docs/simulator.md). `--replicas 5`: up to so many behind a balancer, with a store. What failed before is run first. A seed
- * that fails is shrunk and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` ends the run.
- * Ends with 1 where something was found.
+ * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs complete gateways over simulated time, network, processes and disk, each with the plan of a
+ * seed, and judges them (docs/simulator.md). `--replicas 5`: up to that many behind a balancer, with a store. Plans that failed before run first. A seed
+ * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` limits the run.
+ * Exits with 1 if something was found.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * `node scripts/site.ts [FOLDER]`: the documentation as a site of plain files, from docs/ alone and without network: navigation, search in
- * the browser, links to headings. It works from a disk (`file:`), too; only the search needs a server or the index beside it.
+ * `node scripts/site.ts [FOLDER]`: builds the documentation as static files, from docs/ without network: navigation, search in
+ * the browser, links to headings. It also works from a disk (`file:`); only the search needs a server.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, posix, resolve } from 'node:path'

@@ -1,7 +1,7 @@
 /**
  * `npm run soak -- --minutes N [--seed S] [--hosts N] [--calls N]`: a gateway between fifteen servers of every transport and era and
- * a crowd of hosts that come, call with the id 1 (`--calls`: at most so often) and vanish. Prints how the gateway does and what the
- * referee saw. Ends with 1 when a call was lost, crossed, doubled or lied about, or a process was left.
+ * hosts that connect, call with the id 1 (`--calls`: at most that often) and disconnect. Prints the state of the gateway and the findings of the
+ * referee. Exits with 1 if a call was lost, crossed, doubled or reported wrongly, or a process was left.
  */
 import { parseArgs } from 'node:util'
 import { openArena } from '../test/support/arena/arena.ts'

@@ -1,4 +1,4 @@
-/** `node scripts/start.ts COMMAND…`: the command line of this checkout, from a cached build where one can be made, else from the sources. */
+/** `node scripts/start.ts COMMAND…`: the command line of this checkout, from a cached build if one can be made, else from the sources. */
 import { pathToFileURL } from 'node:url'
 import { cachedProgram } from './cached-build.ts'
 

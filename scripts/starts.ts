@@ -1,7 +1,7 @@
 /**
- * `node scripts/starts.ts [--main FILE] [--rounds 3]`: what sick and idle servers cost at a start (F-07). `--main`: the program of
- * another tree, to compare with. Prints, as medians of the rounds: how long the first list takes at the second start where 3 of 30
- * servers are broken; how long three healthy servers behind eight that hang take; processes and memory of 24 idle stdio servers.
+ * `node scripts/starts.ts [--main FILE] [--rounds 3]`: the cost of broken and idle servers at a start (F-07). `--main`: the program of
+ * another tree, for a comparison. Prints medians of the rounds: the time of the first list at the second start with 3 of 30
+ * broken servers; the time of three healthy servers beside eight that hang; processes and memory of 24 idle stdio servers.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'

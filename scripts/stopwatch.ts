@@ -1,12 +1,12 @@
 /**
  * `npm run stopwatch [-- --from REPOSITORY] [--runs N] [--record]`: the time from a clean clone to the first call of a tool of
- * one's own server in one's own host, step by step, with the commands that README gives under "In five minutes".
+ * the user's own server in the user's own host, step by step, with the commands of README under "In five minutes".
  *
- * The person has a host with one server in its file (`.mcp.json` of a project). The host is the command line of the MCP
+ * The user has a host with one server in its file (`.mcp.json` of a project). The host is the command line of the MCP
  * Inspector, which reads that file and needs no model. `--record` writes the figures of all runs into docs/stopwatch.md.
  *
- * The surprise: the home folder of the person is empty, so npm would lose the settings of this machine; they are passed on by the
- * variables that npm itself reads.
+ * Not obvious: the home folder of the user is empty, so npm would lose the settings of this machine; they are passed on in the
+ * variables that npm reads.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -111,7 +111,7 @@ const page = (runs: readonly Run[]): string => {
 
 <!-- Written by \`npm run stopwatch -- --record\`. -->
 
-From a clean clone to the first call of a tool of one's own server in one's own host: the host has one server in its file (\`.mcp.json\` of a
+From a clean clone to the first call of a tool of your own server in your own host. The host has one server in its file (\`.mcp.json\` of a
 project), and is the command line of the MCP Inspector. Each run has an empty home folder and a clone of its own; npm's cache is warm. Node
 ${process.versions.node}, ${availableParallelism()} cores.
 

@@ -1,4 +1,4 @@
-/** What a run of the tests says of them: the JSON of `vitest run --reporter=json --outputFile=FILE`, of a run of now or an earlier one. */
+/** The results of a run of the tests: the JSON of `vitest run --reporter=json --outputFile=FILE`, of this run or an earlier one. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

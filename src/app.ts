@@ -1,15 +1,15 @@
 /**
- * The composition root: the one place where modules meet. `startGateway` builds everything from a configuration, in the order of this
- * list, and returns what can be done with it; disposing it ends everything in the reverse order. The parts are in `app/`:
+ * The composition root: the only place where modules meet. `startGateway` builds everything from a configuration, in the order of this
+ * list, and returns the running gateway; disposing it ends everything in reverse order. The parts are in `app/`:
  *
- *     secrets, limits, keys   what all others use
- *     store, replicas         what other processes share with this one
+ *     secrets, limits, keys   used by all others
+ *     store, replicas         shared with other processes
  *     sign-ins, credentials   ours at servers
  *     fleet                   every server
  *     gateway                 one call to one server
- *     context                 what listeners need
- *     audit, policy, traces   what a reload replaces
- *     front, pipes            where hosts connect
+ *     context                 for listeners
+ *     audit, policy, traces   replaced by a reload
+ *     front, pipes            connections of hosts
  */
 import { randomBytes } from 'node:crypto'
 import { AuditLog } from './app/audit-log.ts'
@@ -30,7 +30,7 @@ import { credentialFor } from './auth/oauth/credential-for.ts'
 import type { OAuthEnvironment } from './auth/oauth/environment.ts'
 import { SafeFetch } from './auth/oauth/safe-fetch.ts'
 import { SIGN_IN_TTL_MS, SignIns } from './auth/oauth/sign-ins.ts'
-import { TokenStore } from './auth/oauth/store.ts'
+import { TokenStore } from './auth/oauth/token-store.ts'
 import { Seal } from './auth/seal.ts'
 import { SubjectTokens } from './auth/subject-tokens.ts'
 import type { Configuration } from './config/options.ts'
@@ -51,7 +51,7 @@ import { warnOfToolsets } from './gateway/lists/toolset-warnings.ts'
 import { Front } from './host/http/front.ts'
 import { openInner } from './host/http/inner-listener.ts'
 import { TOKEN_VARIABLE } from './host/http/pages/status-page.ts'
-import { Identities } from './host/identities.ts'
+import { EndpointInfos } from './host/endpoint-info.ts'
 import { Admission } from './host/limits/admission.ts'
 import type { ListenerContext } from './host/listener-context.ts'
 import { SessionIds } from './host/session/session-ids.ts'
@@ -124,12 +124,12 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     secrets: redactor.hold,
   }
   const signIns = new SignIns(
-    () => front.origin(),
+    () => front.addresses.origin(),
     undefined,
     (name) => replicas?.keepHome(name, SIGN_IN_TTL_MS) ?? Promise.resolve(),
   )
 
-  // Spawning waits for the sweep of what an earlier run left behind; answering does not (DECISIONS 1).
+  // Processes start after the sweep of those that an earlier run left behind; listeners do not wait for it (DECISIONS 1).
   const swept = stateDir === undefined ? Promise.resolve(0) : sweep(stateDir)
   const journal = await openJournal(stateDir, log)
   const launch = createLauncher({
@@ -206,7 +206,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
       return admission
     },
     core: gateway,
-    identities: new Identities(IDENTITY),
+    endpointInfos: new EndpointInfos(IDENTITY),
     capabilityCache: new CapabilityCache(),
     options: hostOptions,
     log,
@@ -222,7 +222,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
     denied: undefined,
     sessionOpened: undefined,
     sighted:
-      sightings && ((host, listing) => sightings.see(host, listing && gateway.feed.viewOf(listing).list('tools').rows.length)),
+      sightings && ((host, listing) => sightings.record(host, listing && gateway.feed.viewOf(listing).list('tools').rows.length)),
     observer: undefined,
     guides: async (address, takesToken) => {
       const { connectGuides } = await import('./host-files/guides.ts')
@@ -235,7 +235,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
   const admission = new Admission(context)
   const observer = new Observer({
     options: () => inForce.configuration.observe,
-    // A secret can be spelled with escapes only where there are some; that takes parsing.
+    // Only texts with escapes need parsing to find escaped secrets.
     hide: (text) => (/\\[u/]/.test(text) ? redactor.hideJson(text) : redactor.hide(text)),
     toolsetOf: (scope) => gateway.toolsetOf(scope),
     passed: limits.passed,
@@ -269,9 +269,9 @@ export const startGateway = async (configuration: Configuration, environment: Ru
       throw error
     })
   subjects.want(exchangesTokens(configuration))
-  // Requests may come from here on: the servers are known before anything else is waited for.
+  // Requests may arrive from here on, so the servers are known before anything else is awaited.
   fleet.apply(configuration.servers)
-  await replicas?.start(() => front.yieldTaken())
+  await replicas?.start(() => front.releaseTakenOver())
 
   const close = async (): Promise<void> => {
     sessionIds.close()

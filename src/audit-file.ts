@@ -1,6 +1,6 @@
 /**
- * The file of the audit log. Lines wait in memory for at most one write that is under way; a line that cannot be written is tried
- * again until there is no more room, and whatever is lost then is counted and said in the next line (`dropped`).
+ * The file of the audit log. At most one write is in progress, and further lines wait in memory. A line that cannot be written is tried
+ * again until the memory limit; lost lines are counted, and the next line contains their number (`dropped`).
  */
 import { open as openFile } from 'node:fs/promises'
 import { asError } from './values/as-error.ts'
@@ -10,17 +10,17 @@ import type { AuditSink } from './gateway/audit.ts'
 export interface AuditFileOptions {
   /** Absolute path. */
   readonly file: string
-  /** `refuse`: no call is made while it could not be written down. `drop`: calls go on, and lines are lost. */
+  /** `refuse`: calls are refused while the file cannot be written. `drop`: calls continue, and lines are lost. */
   readonly onFailure: 'refuse' | 'drop'
 }
 
-/** What of a file is needed; appends. */
+/** The operations on a file that are needed; `write` appends. */
 export interface AppendHandle {
   write(bytes: Uint8Array, offset: number): Promise<{ readonly bytesWritten: number }>
   close(): Promise<void>
 }
 
-/** How `ps` tells of it. */
+/** The state for `ps`. */
 export interface AuditState {
   readonly file: string
   /** Since the start. */
@@ -37,7 +37,7 @@ interface Log {
   error(facts: object, message: string): void
 }
 
-/** From here on calls are refused (`refuse`); up to twice as much waits, so that calls under way can end. */
+/** Above this, calls are refused (`refuse`); twice as much may wait, so that open calls can end. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024
 const RETRY_MS = 1_000
 /** How long the end of the process waits for the last lines. */
@@ -51,7 +51,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
   #handle: AppendHandle
   #lines: string[] = []
   #waitingBytes = 0
-  /** What is being written, and how much of it has been. */
+  /** The batch that is being written; `#offset` bytes of it are. */
   #batch: Buffer | undefined
   #batchBytes = 0
   #batchLines = 0
@@ -94,6 +94,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
     this.#waitingBytes += said.length
     if (this.#isScheduled) return
     this.#isScheduled = true
+    // All lines of one turn of the event loop are written together.
     // All lines of one turn of the loop leave together.
     setImmediate(() => {
       this.#isScheduled = false
@@ -107,7 +108,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
     await this.#writing
     const old = this.#handle
     this.#handle = handle
-    // The line of which half is in the other file is written whole.
+    // A line of which the other file has only a part is written again as a whole.
     if (this.#batch !== undefined) this.#offset = this.#batch.lastIndexOf(LINE_END, this.#offset - 1) + 1
     await old.close().catch(() => undefined)
     this.#flush()
@@ -179,15 +180,15 @@ export class AuditFile implements AuditSink, AsyncDisposable {
   }
 }
 
-/** For us alone, and at the beginning of a line. */
+/** Opens the file for this user only, and completes an unfinished last line. */
 const openForAppending = async (file: string): Promise<AppendHandle> => {
   const handle = await openFile(file, 'a+', 0o600)
   try {
     const status = await handle.stat()
-    if (!status.isFile()) throw Object.assign(new Error('it is no regular file'), { code: 'it is no regular file' })
+    if (!status.isFile()) throw Object.assign(new Error('it is not a regular file'), { code: 'it is not a regular file' })
     if ((status.mode & 0o077) !== 0) await handle.chmod(0o600)
     const last = Buffer.alloc(1)
-    // A process that was killed may have left half a line.
+    // A killed process may have left an unfinished line.
     if (status.size > 0 && (await handle.read(last, 0, 1, status.size - 1)).bytesRead === 1 && last[0] !== LINE_END)
       await handle.write('\n')
     return { write: (bytes, offset) => handle.write(bytes, offset), close: () => handle.close() }

@@ -1,4 +1,4 @@
-/** The command line: reads the words, runs one command, and turns errors into words and an exit code. */
+/** The command line: parses the arguments, runs one command, and turns errors into texts and an exit code. */
 import { PassThrough } from 'node:stream'
 import { Command } from 'commander'
 import { addCommands } from './cli/command-table.ts'
@@ -13,16 +13,16 @@ import { operatorCommand } from './operator-command.ts'
 import { Redactor } from './redactor.ts'
 import { VERSION } from './version.ts'
 
-/** Runs one command and returns its exit code. `around`: what is known of the process. */
+/** Runs one command and returns its exit code. `readEnvironment`: reads the environment of the process. */
 export const run = async (
   args: readonly string[],
   io: Io,
-  around: typeof readRuntimeEnvironment = readRuntimeEnvironment,
+  readEnvironment: typeof readRuntimeEnvironment = readRuntimeEnvironment,
 ): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
   const json = words.includes('--json')
-  const program = makeProgram(io, json, words.includes('up'), around, (code) => (exitCode = code))
+  const program = makeProgram(io, json, words.includes('up'), readEnvironment, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
@@ -35,7 +35,7 @@ const makeProgram = (
   io: Io,
   json: boolean,
   isNamed: boolean,
-  around: typeof readRuntimeEnvironment,
+  readEnvironment: typeof readRuntimeEnvironment,
   end: (exitCode: number) => void,
 ): Command => {
   const program = new Command('trunkline')
@@ -47,11 +47,11 @@ const makeProgram = (
     .configureOutput({ writeOut: (text) => void printText(io, text), writeErr: (text) => remark(io, text) })
     .showHelpAfterError(`(${operatorCommand([], '--help')} shows every command and option)`)
   withCommon(program)
-  addCommands(program, { io, json, isNamed, end, ...makeInvocations(program, io, json, around) })
+  addCommands(program, { io, json, isNamed, end, ...makeInvocations(program, io, json, readEnvironment) })
   return program
 }
 
-/** One command as its help describes it. */
+/** One command, as in its help. */
 export interface CommandRow {
   /** `token new`, `check`. */
   readonly name: string

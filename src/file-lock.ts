@@ -1,4 +1,4 @@
-/** A lock between processes: a file that only one of them can create. Its age tells that the process behind it ended. */
+/** A lock between processes: a file that only one of them can create. An old lock belongs to a process that has ended. */
 import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { asError } from './values/as-error.ts'
@@ -6,7 +6,7 @@ import { makeFolder } from './make-folder.ts'
 
 const LOCK_POLL_MS = 25
 
-/** Whether the lock is held; false: the disk supports none. A lock older than `staleMs` was left behind by a process that ended. */
+/** Waits for the lock; false: the disk does not support it. A lock older than `staleMs` was left behind by a process that ended. */
 export const acquireFileLock = async (lock: string, staleMs: number): Promise<boolean> => {
   try {
     makeFolder(dirname(lock))

@@ -1,4 +1,4 @@
-/** Trunkline inside another program: the same gateway, without a command line, signals or an admin socket. */
+/** The gateway inside another program, without a command line, signals or an admin socket. */
 import { callTool } from './admin/calls/call-tool.ts'
 import { serverStatuses, urlsOf } from './admin/state/status.ts'
 import type { ServerStatus } from './admin/state/status.ts'
@@ -21,28 +21,28 @@ import { Redactor } from './redactor.ts'
 export { complete, ConfigError, Payload, Refusal }
 export type { Call, Caller, Configuration, Handler, Layer, Log, Outcome, Problem, ServerStatus, ToolRow }
 
-/** A configuration as it would stand in `trunkline.yaml`: the same keys, units and variables (docs/configuration.md). */
+/** A configuration as in `trunkline.yaml`: the same keys, units and variables (docs/configuration.md). */
 export type ConfigurationInput = Readonly<Record<string, unknown>>
 
 export interface CreateGatewayOptions {
   /**
-   * What to serve: an object as it would stand in the file, or the paths of files as with `-c`. Relative paths in an object count
-   * from the working directory. An object keeps nothing on disk unless it names `state.dir`.
+   * An object as in the file, or the paths of files as with `-c`. Relative paths in an object start at the working directory. An object
+   * keeps nothing on disk unless it names `state.dir`.
    */
   readonly configuration: ConfigurationInput | { readonly files: readonly string[] }
-  /** False: bind no address; the gateway is used through `tools` and `call` only. Default: true. */
+  /** False: bind no address, and use the gateway through `tools` and `call` only. Default: true. */
   readonly listen?: boolean
   /**
-   * Policies of your own, outermost first: each is a `Layer`, a function that gets the next handler and returns one. Every request of a
-   * host passes them once, after authentication and rate limits, under the names that hosts see; retries of a call that waits for input
-   * pass them again. A layer may refuse (throw a `Refusal`), answer by itself (`complete`), or pass on, and change what comes back.
+   * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host passes
+   * them once, after authentication and rate limits, under exposed names; retries of a call that waits for input pass them again. A layer
+   * may refuse (throw a `Refusal`), answer itself (`complete`), or pass the call on and change its result.
    */
   readonly layers?: readonly Layer[]
-  /** Hears what happens. Default: warnings and errors as JSON lines on stderr. */
+  /** Receives log lines. Default: warnings and errors as JSON lines on stderr. */
   readonly log?: Log
 }
 
-/** What a tool answered. `isError`: the tool says that it failed. */
+/** The result of a tool. `isError`: the tool reports a failure. */
 export interface ToolResult {
   readonly isError: boolean
   /** The result as JSON, byte for byte what the server sent, with exposed URIs. */
@@ -51,29 +51,29 @@ export interface ToolResult {
 
 /** A gateway that runs until it is closed. */
 export interface EmbeddedGateway extends AsyncDisposable {
-  /** The MCP endpoints, with the ports the system gave. */
+  /** The MCP endpoints, with the ports that the system chose. */
   readonly urls: readonly string[]
-  /** How each server is doing now. */
+  /** The status of each server. */
   servers(): readonly ServerStatus[]
   /** The tools known now, under their exposed names. */
   tools(): readonly ToolRow[]
   /**
-   * Calls a tool by its exposed name; waits for servers that are starting. `args` are plain data. Rejects with an `Error` whose
-   * `kind` says why there is no result (`refused`, `error`, or a failure such as `unreachable`).
+   * Calls a tool by its exposed name; waits for servers that are starting. `args` are plain data. Rejects with an `Error` whose `kind` is
+   * the reason (`refused`, `error`, or a failure such as `unreachable`).
    */
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
   /**
-   * Puts another configuration in force; servers whose launch or address did not change keep running. Rejects with `ConfigError`,
-   * or the system's error where an address cannot be bound, and then changes nothing.
+   * Applies another configuration; servers with the same launch and address keep running. Rejects with `ConfigError`, or with the system's
+   * error if an address cannot be bound, and then changes nothing.
    */
   reload(configuration: CreateGatewayOptions['configuration']): Promise<void>
-  /** Ends within `reload.drain`: open calls first, then the servers and their processes. */
+  /** Stops within `reload.drain`: open calls first, then the servers and their processes. */
   close(): Promise<void>
 }
 
 /**
- * Starts a gateway; resolves when its addresses are bound, which waits for no server. Rejects with `ConfigError` (all problems at
- * once), or with the system's error where an address cannot be bound.
+ * Starts a gateway; resolves when its addresses are bound, without waiting for servers. Rejects with `ConfigError` (all problems at once),
+ * or with the system's error if an address cannot be bound.
  */
 export const createGateway = async (options: CreateGatewayOptions): Promise<EmbeddedGateway> => {
   const context = readRuntimeEnvironment()
@@ -84,7 +84,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
   const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
-  if (configuration.workers > 1) log.warn({}, 'listen.workers is for the command line: this gateway is one process')
+  if (configuration.workers > 1) log.warn({}, 'listen.workers works only on the command line: this gateway is one process')
   const running = await startGateway(configuration, {
     log,
     redactor,

@@ -1,4 +1,4 @@
-/** The process's own log: pino to stderr, JSON lines, or a human form on a terminal. stdout belongs to data and the protocol. */
+/** The log of the process: pino to stderr, as JSON lines or, on a terminal, in a readable form. stdout belongs to data and the protocol. */
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import { parseOwnJson } from './values/own-json.ts'
@@ -8,10 +8,10 @@ export interface LogOptions {
   readonly format: 'auto' | 'json' | 'pretty'
 }
 
-/** With more unread bytes than this, lines are dropped instead of kept (F-26). */
+/** Above this number of unread bytes, lines are dropped (F-26). */
 const MAX_WAITING_BYTES = 1024 * 1024
 
-/** `hideJson`: what every line passes before it is written (`Redactor`). A log that is not read costs lines, which are counted, and nothing else. */
+/** `hideJson`: removes secrets from every line (`Redactor`). If the log is not read, lines are dropped and counted. */
 export const createLog = (
   options: LogOptions,
   stream: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly writableLength?: number },
@@ -48,18 +48,18 @@ const humanForm = (line: string): string => {
   const { level, time, msg, server, ...facts } = parseOwnJson<LogLine>(line)
   const at = new Date(time).toISOString().slice(11, 19)
   const rest = Object.entries(facts).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  const who = server === undefined ? '' : `${server}: `
-  return `${at} ${LEVELS[level] ?? 'info'} ${printable(`${who}${msg} ${rest.join(' ')}`.trimEnd())}\n`
+  const source = server === undefined ? '' : `${server}: `
+  return `${at} ${LEVELS[level] ?? 'info'} ${printable(`${source}${msg} ${rest.join(' ')}`.trimEnd())}\n`
 }
 
-/** No escape sequence, line break, direction mark or hidden character of a stranger reaches a terminal (T-15). */
+/** Escapes control characters, line breaks, direction marks and hidden characters of foreign texts for a terminal (T-15). */
 export const printable = (text: string): string =>
   text.replace(UNPRINTABLE, (character) => {
     const code = (character.codePointAt(0) ?? 0).toString(16)
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
   })
 
-/** The same for JSON text, on one line: what a string holds is escaped as JSON does it, and line breaks between tokens become spaces. */
+/** The same for JSON text, on one line: characters in strings are escaped as in JSON, and line breaks between tokens become spaces. */
 export const escapeJson = (json: string): string =>
   json
     .replaceAll(/[\n\r\t]/g, ' ')

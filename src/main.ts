@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * The entry: says in one sentence where Node is too old, and else loads the program. It imports nothing before it has looked, and is
- * written so that every Node since 14 can parse it.
+ * The entry point: prints one sentence if Node is too old, else loads the program. It imports nothing before this check, and every Node
+ * since 14 can parse it.
  */
 
-/** As `engines` of package.json says. */
+/** As in `engines` of package.json. */
 const REQUIRED = [22, 19] as const
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -14,7 +14,7 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
   )
   process.exitCode = 1
 } else {
-  // Before anything is loaded that is worth keeping.
+  // Before the modules are loaded that the cache should contain.
   const { useCompileCache } = await import('./config/compile-cache.ts')
   useCompileCache()
   await import('./program.ts')

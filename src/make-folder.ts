@@ -1,12 +1,12 @@
 /**
- * Makes a folder and those above it. Node's own `mkdir` with `recursive` never returns where a folder that exists reports its children as
- * not found: below `/proc`, on a mount that was taken away, behind a link to nothing (nodejs/node, `MKDirpSync`).
+ * Makes a folder and those above it. Node's own `mkdir` with `recursive` never returns if an existing folder reports its children as not
+ * found: below `/proc`, on a detached mount, behind a dangling link (nodejs/node, `MKDirpSync`).
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { asError } from './values/as-error.ts'
 
-/** Folders made here are for their owner alone unless `mode` says otherwise. Throws the system's error, with a message that names the place. */
+/** New folders are private unless `mode` differs. Throws the system's error, with a message that names the path. */
 export const makeFolder = (folder: string, mode = 0o700): void => {
   const missing: string[] = []
   for (let at = resolve(folder); !isFolder(at) && at !== missing.at(-1); at = dirname(at)) missing.push(at)
@@ -14,7 +14,7 @@ export const makeFolder = (folder: string, mode = 0o700): void => {
     try {
       mkdirSync(path, { mode })
     } catch (error) {
-      // Another process may have made it meanwhile.
+      // Another process may have created it meanwhile.
       if (!isFolder(path)) throw explain(asError(error), folder, path)
     }
 }
@@ -30,9 +30,9 @@ const isFolder = (path: string): boolean => {
 const explain = (error: NodeJS.ErrnoException, folder: string, path: string): Error => {
   const reason =
     error.code === 'EEXIST'
-      ? `${path} is no folder, or a link to nothing`
+      ? `${path} is not a folder, or is a dangling link`
       : error.code === 'ENOENT'
-        ? `${dirname(path)} takes no new folders`
+        ? `${dirname(path)} accepts no new folders`
         : `${path} is refused by the system`
   return Object.assign(new Error(`the folder ${folder} cannot be made: ${reason} (${error.code})`, { cause: error }), {
     code: error.code,

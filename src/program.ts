@@ -14,14 +14,14 @@ const crash = new AbortController()
 const redactor = new Redactor()
 const hadTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
 
-/** The first signal asks to end, the second to end now (F-22). */
+/** The first signal ends in order, the second at once (F-22). */
 const onSignal = (): void => {
   if (interrupt.signal.aborted) hurry.abort()
   interrupt.abort()
 }
-/** Uncaught errors leave the process in an unknown state: the error is logged, and the process ends in order (F-31). */
+/** After an uncaught error the state of the process is unknown: the error is logged, and the process ends in order (F-31). */
 const onUnknown = (error: unknown): void => {
-  // A process that serves has a log.
+  // A serving process logs the error itself.
   if (getEventListeners(crash.signal, 'abort').length === 0)
     remark(
       { stdout: process.stdout, stderr: process.stderr, redactor },
@@ -32,7 +32,7 @@ const onUnknown = (error: unknown): void => {
   setTimeout(() => process.exit(EXIT.internal), CRASH_MS).unref()
   interrupt.abort()
 }
-/** Whether the process was started in a terminal that is closed now: then SIGHUP means that. */
+/** Whether the terminal in which the process was started is closed: then that is the meaning of SIGHUP. */
 const isTerminalGone = (): boolean => {
   if (!hadTerminal) return false
   try {
@@ -43,7 +43,7 @@ const isTerminalGone = (): boolean => {
   }
 }
 const job: JobSignals = {
-  // Windows knows no jobs, and `kill` would end the process at once.
+  // On Windows there are no jobs, and `kill` would end the process at once.
   raise: (signal) => void (process.platform === 'win32' ? process.emit(signal) : process.kill(0, signal)),
   onContinue: (callback) => {
     process.on('SIGCONT', callback)
@@ -56,10 +56,10 @@ process.on('SIGTERM', onSignal)
 process.on('SIGINT', onSignal)
 hurry.signal.addEventListener('abort', () => process.exit(130))
 
-// Who reads us may leave early (`trunkline tools | head -1`); what happens then is decided where it is written.
+// The reader may close early (`trunkline tools | head -1`); the code that writes handles that.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-// No await at the top: the single executable is bundled as one script, which cannot have any.
+// No top-level await: the single executable is bundled as one script, which does not allow it.
 void run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,

@@ -1,28 +1,29 @@
 /**
- * Keeps the secrets of the configuration, and tokens that come while we run, out of every text that leaves by log, status, audit or error: by value, at one boundary (T-14). A secret is found as
- * it is, one line of it, in JSON, in URLs and forms, and inside base64 at any offset, such as the `Basic` header it is part of.
+ * Hides the secrets of the configuration, and tokens that are received at run time, in every text that leaves by log, status, audit or
+ * error (T-14). It finds a secret as it is, one line of it, in JSON, in URLs and forms, and in base64 at any offset, such as in a `Basic`
+ * header.
  */
 import { isList } from './values/json-object.ts'
 
 const HIDDEN = '***'
-/** Lines of a secret, and pieces of base64, that are shorter are found by chance. */
+/** Shorter lines of a secret, and shorter pieces of base64, would match by chance. */
 const SHORTEST_LINE = 8
 const SHORTEST_CORE = 6
-/** A piece of a live token: shorter ones give nothing away, and are found in ordinary texts. */
+/** A piece of a live token: shorter pieces reveal nothing, and occur in ordinary texts. */
 const WORD = /[\w~-]{12,}/g
 
 export class Redactor {
   readonly #texts = new Set<string>()
   readonly #cores = new Set<string>()
   readonly #beginnings = new Beginnings()
-  /** Pieces of live tokens, and by how many namings. */
+  /** Pieces of live tokens, and by how many calls of `hold` each is held. */
   readonly #live = new Map<string, number>()
-  /** By holder: what it named last, and before. */
+  /** By holder: the pieces of its latest tokens, and of the ones before. */
   readonly #held = new WeakMap<object, readonly [readonly string[], readonly string[]]>()
-  /** Words that were replaced twice, and when: the oldest first. */
+  /** Pieces that were replaced twice, and when: the oldest first. */
   readonly #replaced: { readonly words: readonly string[]; readonly atMs: number }[] = []
   readonly #nowMs: () => number
-  /** Made when they are next needed: secrets come many at a time. */
+  /** Built when next needed: many secrets are learned at a time. */
   #patterns: { readonly texts: RegExp; readonly cores: RegExp } | undefined
 
   constructor(secrets: readonly string[] = [], nowMs: () => number = () => performance.now()) {
@@ -30,10 +31,10 @@ export class Redactor {
     this.learn(secrets)
   }
 
-  /** Tokens stay hidden for as long after they were replaced twice: captured messages may contain them until then. */
+  /** How long tokens stay hidden after they were replaced twice: captured messages may contain them until then. */
   retainMs = 0
 
-  /** Further secrets, from a reload; those known before stay secret. */
+  /** Adds secrets, such as those of a reload; earlier ones stay secret. */
   learn(secrets: readonly string[]): void {
     for (const secret of secrets) {
       if (secret === '') continue
@@ -46,7 +47,7 @@ export class Redactor {
     this.#patterns = undefined
   }
 
-  /** The text with every secret replaced. JSON may be none any more afterwards: see `hideJson`. */
+  /** The text with every secret replaced. JSON may become invalid: see `hideJson`. */
   readonly hide = (text: string): string => {
     const hidden = this.#hideKnown(text)
     return this.#live.size === 0 ? hidden : hidden.replace(WORD, (word) => (this.#live.has(word) ? HIDDEN : word))
@@ -59,8 +60,8 @@ export class Redactor {
   }
 
   /**
-   * Replaces the tokens of one holder. The tokens of the call before stay hidden, too, because texts under way may still contain them.
-   * Tokens are looked up word by word, so that their number does not matter.
+   * Replaces the tokens of one holder. Its previous tokens stay hidden, too, because texts in flight may contain them. Tokens are looked up
+   * word by word, so their number does not matter.
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
     const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
@@ -85,7 +86,7 @@ export class Redactor {
     }
   }
 
-  /** The same for JSON text, which stays JSON, and stays byte for byte what it is where it holds no secret. */
+  /** The same for JSON text, which stays valid, and byte for byte the same if it contains no secret. */
   readonly hideJson = (json: string): string => {
     if (this.#isIdle || (!json.includes('\\') && this.hide(json) === json)) return json
     try {
@@ -97,9 +98,9 @@ export class Redactor {
     }
   }
 
-  /** The same for every text of plain data; what holds no secret is returned as it is. */
+  /** The same for every text in plain data; returns the same value if it contains no secret. */
   hideIn<T>(value: T): T {
-    // Cast: texts become texts, all else stays what it is.
+    // Cast: texts become texts, other values stay the same.
     return this.#isIdle ? value : (this.#hideIn(value) as T)
   }
 
@@ -121,13 +122,13 @@ export class Redactor {
     return isSame ? value : Object.fromEntries(after)
   }
 
-  /** Keys that are plain words are not hidden: they may be member names, even where a secret has the same text. */
+  /** Keys that are plain words are not hidden: they may be member names, even if a secret has the same text. */
   #hideKey(key: string): string {
     return /^\w*$/.test(key) && !/\d/.test(key) ? key : this.hide(key)
   }
 }
 
-/** Four characters of every text looked for, so that most texts are told apart at the cost of looking at them once. */
+/** A filter of the first four characters of every secret, which most texts pass after one scan. */
 class Beginnings {
   readonly #bits = new Uint32Array(1 << 15)
   #hasShort = false
@@ -141,7 +142,7 @@ class Beginnings {
     this.#bits[slot >>> 5]! |= 1 << (slot & 31)
   }
 
-  /** False only where none of them is in it. Cast: there is a bit for each slot. */
+  /** False only if the text contains none of them. Cast: there is a bit for each slot. */
   mayBeIn(text: string): boolean {
     if (this.#hasShort) return true
     let key = 0
@@ -160,7 +161,7 @@ const slotOf = (key: number): number => Math.imul(key, 0x9e3779b1) >>> 12
 const linesOf = (secret: string): readonly string[] =>
   secret.includes('\n') ? secret.split(/\r?\n/).filter((line) => line.length >= SHORTEST_LINE) : []
 
-/** How a text may be written in another. */
+/** The forms in which a text may occur in another one. */
 const formsOf = (text: string): readonly string[] => {
   const formed = text.toWellFormed()
   const json = JSON.stringify(text).slice(1, -1)
@@ -170,7 +171,7 @@ const formsOf = (text: string): readonly string[] => {
 
 const lowerEscapes = (text: string): string => text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
 
-/** What of base64 is the same whatever stands before and after the secret, for each of the three ways it may be aligned. */
+/** The part of base64 that is independent of the bytes before and after the secret, for each of the three alignments. */
 const coresOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret)
   const cores = [0, 1, 2].map((before) => {
@@ -182,7 +183,7 @@ const coresOf = (secret: string): readonly string[] => {
   return [...long, ...long.map((core) => core.replaceAll('-', '+').replaceAll('_', '/'))]
 }
 
-/** The longest first, so that a secret that begins with another is hidden whole. */
+/** Longest first, so that a secret that begins with another is hidden as a whole. */
 const anyOf = (texts: ReadonlySet<string>): RegExp =>
   new RegExp(
     [...texts]
@@ -196,7 +197,7 @@ const literal = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g
 
 const IN_BASE64 = /[A-Za-z0-9+/_-]/
 
-/** Replaces every run of base64 characters that holds a core: the rest of it holds the edges of the secret. Looks at each character once. */
+/** Replaces every run of base64 characters with a core: the rest of the run contains the edges of the secret. Scans each character once. */
 const withoutRuns = (text: string, cores: RegExp): string => {
   let shown = ''
   let at = 0

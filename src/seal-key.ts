@@ -1,8 +1,8 @@
 /**
- * The key of everything that is sealed, in `state.dir`: made where there is none, refused where others may know it.
+ * The key that seals tokens, in `state.dir`: created if there is none, refused if others may know it.
  *
- * The surprise: a refused key ends the start. With a new key in its place, what people have signed in to would be lost for good
- * because of one wrong file mode; with the refused one, others could forge sessions.
+ * A refused key ends the start. With a new key, all sign-ins of users would be lost because of one wrong file mode; with the refused one,
+ * others could forge sessions.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,8 +15,8 @@ const KEY_BYTES = 32
 const OTHERS = 0o077
 
 /**
- * The keys of a process: the first seals, all open. Configured ones (`state.key`, 64 hex digits each) come first; that of the state
- * folder is then read, not made, so that what was sealed before opens.
+ * The keys of a process: the first seals, all open. Configured ones (`state.key`, 64 hex digits each) come first; the one of the state
+ * folder is then read but not created, so that earlier tokens can be opened.
  */
 export const sealKeys = (
   configured: readonly string[],
@@ -28,23 +28,23 @@ export const sealKeys = (
   return [...configured.map((key) => Buffer.from(key, 'hex')), ...(before === undefined ? [] : [before])]
 }
 
-/** 32 bytes. `folder`: of state; `undefined`: the key lasts as long as the process. Throws `ConfigError` for a key that must not be used. */
+/** 32 bytes. `folder`: of state; `undefined`: the key lasts as long as the process. Throws `ConfigError` for an unsafe key. */
 const sealKey = (folder: string | undefined, log: Pick<Log, 'warn'>): Buffer => {
   if (folder === undefined) return randomBytes(KEY_BYTES)
   const file = join(folder, 'seal.key')
   return readKey(file) ?? makeKey(file, log)
 }
 
-/** `undefined`: there is no key, or the file is none. */
+/** `undefined`: there is no key, or the file is invalid. */
 const readKey = (file: string): Buffer | undefined => {
   let descriptor: number
   try {
-    // A link is not followed, so that what is looked at is what is read. Windows has no such flag, nor modes.
+    // Links are not followed, so that the checked file is the one that is read. Windows has no such flag, nor modes.
     descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0))
   } catch (error) {
     const { code } = asError(error)
     if (code === 'ELOOP' || code === 'EMLINK')
-      throw refused(file, 'is a symbolic link', 'put the key itself there, or remove the link to have a new one made')
+      throw refused(file, 'is a symbolic link', 'put the key itself there, or remove the link so that a new one is made')
     if (code === 'EACCES' || code === 'EPERM') throw refused(file, 'cannot be read', 'make it yours with chown')
     return undefined
   }
@@ -56,20 +56,20 @@ const readKey = (file: string): Buffer | undefined => {
       throw refused(
         file,
         `is open to others (mode ${mode})`,
-        `chmod 600 it, or remove it if others may have read it: a new one is made, hosts begin again and people sign in again`,
+        `chmod 600 it, or remove it if others may have read it: a new one is made, hosts start new sessions and people sign in again`,
       )
     }
     const key = readFileSync(descriptor)
     if (key.length !== KEY_BYTES) return undefined
     if (key.every((byte) => byte === key[0]))
-      throw refused(file, 'is one byte repeated, which anybody can guess', 'remove it: a new one is made')
+      throw refused(file, 'is one byte repeated, which is easy to guess', 'remove it: a new one is made')
     return key
   } finally {
     closeSync(descriptor)
   }
 }
 
-/** Written beside its place and moved there: a link or a file of others at that place is replaced, never written into. */
+/** Writes a temporary file and renames it, so that a link or a foreign file at that path is replaced and not written into. */
 const makeKey = (file: string, log: Pick<Log, 'warn'>): Buffer => {
   const key = randomBytes(KEY_BYTES)
   const temporary = `${file}.new`

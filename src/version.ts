@@ -1,4 +1,4 @@
-/** Our own version, from the package that this file belongs to; the single executable has another file in its place (scripts/executable.ts). */
+/** Our version, from the package of this file; the single executable replaces this file (scripts/executable.ts). */
 import { readFileSync } from 'node:fs'
 import { parseOwnJson } from './values/own-json.ts'
 

@@ -1,4 +1,4 @@
-/** Everything the command line can ask of a gateway, whether it runs in this process or behind the admin socket. */
+/** All requests of operators to a gateway, in this process or behind the admin socket. */
 import type { Running } from '../app/running.ts'
 import { LOCAL } from '../auth/identity.ts'
 import { authMode, takesTokenByHand } from '../auth/inbound/inbound-options.ts'
@@ -34,7 +34,7 @@ import { lintCatalog } from './catalog/lint.ts'
 import type { CatalogHistory } from './catalog/history.ts'
 import type { Lint } from './catalog/lint.ts'
 import { readChanges, readOffered } from './catalog/offered.ts'
-import type { Deviating, OfferedServer } from './catalog/offered.ts'
+import type { UnapprovedChange, OfferedServer } from './catalog/offered.ts'
 import { metricsText } from './state/metrics.ts'
 import { replay } from './calls/replay.ts'
 import type { ReplayEnd, ReplayRequest } from './calls/replay.ts'
@@ -60,7 +60,7 @@ export interface Control {
   calls(viewer: Viewer, query: URLSearchParams): Promise<CallPage>
   /** All that is kept of one call. Rejects with `AdminRefusal`. */
   callDetail(viewer: Viewer, id: number): Promise<CallDetail>
-  /** Sends rows as calls begin and end, and sees to it that calls are captured, until `signal` fires. Rejects with `AdminRefusal`. */
+  /** Sends rows as calls begin and end, and captures calls, until `signal` fires. Rejects with `AdminRefusal`. */
   follow(options: FeedOptions, sink: FeedSink, signal: AbortSignal): Promise<void>
   /** Sends a captured request again. Rejects with `AdminRefusal`. */
   replay(viewer: Viewer, request: ReplayRequest, signal: AbortSignal): Promise<ReplayEnd>
@@ -68,87 +68,87 @@ export interface Control {
   stats(windowMs: number): Promise<Stats>
   /** The last lines that a server printed on stderr, oldest first; `undefined`: there is no such server. */
   stderr(server: string, lines: number): Promise<readonly string[] | undefined>
-  /** What servers wrote, oldest first; waits for a line where there is none yet and `isWaiting`. Rejects with `AdminRefusal`. */
+  /** Lines that servers wrote, oldest first; with `isWaiting` it waits for the first line. Rejects with `AdminRefusal`. */
   logs(query: LogQuery & { readonly isWaiting: boolean }, signal: AbortSignal): Promise<LogPage>
-  /** Everything that is measured, as a Prometheus reads it. */
+  /** All metrics, in the Prometheus format. */
   metrics(isOpenMetrics: boolean): Promise<string>
-  /** A link to the dashboard, for whose sake the admin listener is opened. Rejects where no address can be bound. */
+  /** A link to the dashboard; opens the admin listener. Rejects where no address can be bound. */
   open(): Promise<OpenEnd>
   /** What hosts see at `/mcp`, or at a toolset; `undefined`: there is no such toolset. */
   tools(query: string, toolset: string | undefined): Promise<readonly ToolRow[] | undefined>
-  /** Tools that servers offer and the configuration keeps from hosts. */
+  /** Tools that servers offer and the configuration hides. */
   hiddenTools(): Promise<readonly HiddenTool[]>
-  /** `signal` gives the call up. A toolset that does not exist refuses it. */
+  /** `signal` cancels the call. Refused for a toolset that does not exist. */
   call(request: CallRequest, signal: AbortSignal): Promise<CallEnd>
-  /** What these servers, or all, say of themselves now, before any policy; `apps`: to hosts that run MCP Apps, too. */
+  /** The definitions that these servers, or all, offer now, before any policy; `apps`: also those for hosts with MCP Apps. */
   offered(servers: readonly string[], apps: boolean): Promise<readonly OfferedServer[]>
-  /** What is not as it was approved. */
-  changes(): Promise<readonly Deviating[]>
-  /** Reads the files again. Never rejects: a configuration that is refused is an answer. */
+  /** Definitions that differ from the approved ones. */
+  changes(): Promise<readonly UnapprovedChange[]>
+  /** Reads the files again. Never rejects: a refused configuration is a result. */
   reload(): Promise<ReloadEnd>
-  /** What these hosts (words of `HOST_LIMITS`) would not take as it is. */
+  /** Findings for these hosts (keys of `HOST_LIMITS`). */
   lint(hosts: readonly string[]): Promise<Lint>
-  /** What toolsets cost and may cost, and how hosts come to them. */
+  /** Toolsets with costs, budgets and endpoints. */
   toolsets(): Promise<Toolsets>
-  /** Tools as `discovery: search` finds them, the best first; `undefined`: there is no such toolset. */
+  /** Tools as `discovery: search` finds them, best first; `undefined`: there is no such toolset. */
   search(query: string, toolset: string | undefined): Promise<readonly FoundTool[] | undefined>
-  /** How hosts are connected by hand, to everything or to a toolset; `undefined`: there is no such toolset, or no address. */
+  /** How to connect hosts by hand, to `/mcp` or to a toolset; `undefined`: there is no such toolset, or no address. */
   guides(toolset: string | undefined): Promise<readonly ConnectGuide[] | undefined>
-  /** What changed in the catalog while the admin listener is open, and what was reloaded. */
+  /** Changes of the catalog while the admin listener is open, and past reloads. */
   history(): Promise<History>
-  /** Every rule that shows, hides or renames what is called so, in every toolset or in one. */
+  /** Every rule that shows, hides or renames an entry of this name, in every toolset or in one. */
   why(name: string, toolset: string | undefined): Promise<WhyEnd>
   /** Whether a caller may make a call; `question`: JSON, see `readQuestion`. Rejects with `AdminRefusal`. */
   can(question: string): Promise<CanEnd>
-  /** The configuration as its files say it, each value with its place. */
+  /** The configuration as in its files, each value with its place. */
   settings(): Promise<Settings>
-  /** What a reload would change; nothing is applied. */
+  /** The changes that a reload would make; applies nothing. */
   plan(): Promise<PlanEnd>
   /** Plans an edit of the configuration, or writes it and reloads; `body`: JSON, see `readEdit`. Rejects with `AdminRefusal`. */
   edit(body: string): Promise<EditEnd>
-  /** What a plan of other files is made from; `undefined`: the process is not of this version, whose digests alone compare. */
+  /** The snapshot for a plan of other files; `undefined`: the process has another version, whose digests cannot be compared. */
   basis(): Promise<Basis | undefined>
   /** False: there is no such server. */
   restart(server: string): Promise<boolean>
-  /** The link to sign in at a server, as the operator. `undefined`: there is no such server, or it has no sign-in. */
+  /** The link with which the operator signs in to a server. `undefined`: there is no such server, or it has no sign-in. */
   login(server: string): Promise<Login | undefined>
-  /** How that ends; `signal` stops waiting. */
+  /** Waits for the end of that sign-in; `signal` stops waiting. */
   loginEnd(server: string, signal: AbortSignal): Promise<SignInEnd>
-  /** Takes changed definitions as they are now, of one tool (original name) or all. `undefined`: there is no such server. */
+  /** Approves changed definitions, of one tool (original name) or all. `undefined`: there is no such server. */
   approve(server: string, tool: string | undefined): Promise<readonly string[] | undefined>
 }
 
-/** What changed so far. */
+/** Changes of the catalog, and reloads. */
 export interface History extends CatalogHistory {
   /** Since the process started, oldest first. */
   readonly reloads: readonly PastReload[]
 }
 
-/** How the admin listener is reached; `undefined`: `ui.enabled` is off, and nothing is bound. */
+/** The address of the admin listener; `undefined`: `ui.enabled` is off, and nothing is bound. */
 export type OpenEnd =
   | {
-      /** With a one-time key in its fragment, good for ten minutes. */
+      /** With a one-time key in its fragment, valid for ten minutes. */
       readonly url: string
       readonly origin: string
-      /** Holds a token for programs, such as a Prometheus. */
+      /** File with a token for programs, such as a Prometheus. */
       readonly tokenFile: string | undefined
     }
   | undefined
 
-/** Where to sign in; `code`: what the page asks for, where hosts are authenticated. */
+/** URL of the sign-in page; `code`: the code that it asks for, where hosts are authenticated. */
 export interface Login {
   readonly url: string
   readonly code?: string
 }
 
-/** Reloads, and what became of them. */
+/** Reloads the configuration, and keeps the results. */
 export interface Reloader {
-  /** Of the last one. */
+  /** Of the last reload. */
   readonly problems: readonly Problem[]
-  /** Oldest first; so many as are worth a look. */
+  /** Oldest first, limited. */
   readonly past: readonly PastReload[]
   reload(): Promise<ReloadEnd>
-  /** `edited`: as if files held other texts. */
+  /** `edited`: texts that replace those of files. */
   plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
 }
 
@@ -244,15 +244,15 @@ export const localControl = (
     changes: async () => redactor.hideIn(readChanges(running)),
     reload: async () => redactor.hideIn(await reloader.reload()),
     login: async (server) => {
-      const asked = await askedAt(running, server)
-      const isAsked = running.configuration.host.auth !== undefined
-      return asked && { url: asked.url, ...(isAsked && { code: asked.signIn.code }) }
+      const pending = await pendingSignIn(running, server)
+      const needsCode = running.configuration.host.auth !== undefined
+      return pending && { url: pending.url, ...(needsCode && { code: pending.signIn.code }) }
     },
     loginEnd: async (server, signal) => {
-      const asked = await askedAt(running, server)
+      const pending = await pendingSignIn(running, server)
       return new Promise((resolve) => {
-        if (asked === undefined) return resolve('expired')
-        asked.signIn.onEnd(resolve)
+        if (pending === undefined) return resolve('expired')
+        pending.signIn.onEnd(resolve)
         signal.addEventListener('abort', () => resolve('expired'), { once: true })
       })
     },
@@ -266,24 +266,24 @@ export const localControl = (
     approve: async (server, tool) => running.fleet.get(server)?.offers.approve(tool),
     restart: async (server) => {
       const isKnown = running.fleet.restart(server, running.configuration.host.drainMs)
-      // A lazy server, too, is wanted now.
+      // A restart also starts a lazy server.
       running.fleet.get(server)?.retryNow()
       return isKnown
     },
   }
 }
 
-/** What is said of names that meet: `duplicate` takes something from hosts, `case` is only odd. */
+/** Messages about equal names: `duplicate` entries are left out, `case` differences are warnings. */
 const messagesOf = ({ problems }: Catalog, wanted: Catalog['problems'][number]['kind']): string[] =>
   problems.flatMap(({ kind, message }) => (kind === wanted ? [message] : []))
 
-const askedAt = async ({ fleet, context }: Running, server: string) => {
+const pendingSignIn = async ({ fleet, context }: Running, server: string) => {
   const downstream = fleet.for(server, SHARED_PRINCIPAL)
   const interactive = downstream?.credential?.interactive
   return downstream && interactive && context.signIns.ask(interactive, downstream.options.displayName)
 }
 
-/** Why a configuration was refused, as problems: by its own words, or because an address it names cannot be bound. */
+/** Why a configuration was refused, as problems: its own, or an address that cannot be bound. */
 export const problemsOf = (error: unknown): readonly Problem[] => {
   if (error instanceof ConfigError) return error.problems
   // Cast: Node adds the address to the errors of a listener.

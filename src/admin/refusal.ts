@@ -1,4 +1,4 @@
-/** A request to the admin socket or listener that is refused in words: a status, a code for programs, a sentence for people. */
+/** A refused request of the admin socket or listener: a status, a code for programs, a sentence for people. */
 export class AdminRefusal extends Error {
   readonly status: number
   readonly code: string

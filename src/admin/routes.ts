@@ -1,6 +1,5 @@
 /**
- * What can be asked of a running process, as requests: one table for the admin socket and for the API of the admin listener, so that
- * neither knows anything that the other does not. What a request does is in `control.ts`.
+ * The requests to a running process: one table for the admin socket and for the API of the admin listener. `control.ts` implements them.
  */
 import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
 import { parseDuration } from '../config/schema/units.ts'
@@ -13,28 +12,28 @@ import { readReplay } from './calls/replay.ts'
 import { logQueryOf } from './state/logs.ts'
 import { DEFAULT_WINDOW_MS } from './calls/stats.ts'
 
-/** One request, whichever way it came. */
-export interface Asked {
+/** One request, from the socket or the listener. */
+export interface AdminRequest {
   readonly query: URLSearchParams
   readonly body: string
   readonly control: Control
-  /** The caller has left. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
   readonly viewer: Viewer
-  /** The number in the path, where it has one. */
+  /** The number in the path, if there is one. */
   readonly id: number
 }
 
 /**
- * For whom a route is. `everyone`: every caller with a good credential, who gets what is its own; `read` and `write`: operators, the
- * latter where `ui.write` allows it; `socket`: the command line alone.
+ * Who may use a route. `everyone`: every authenticated caller, for its own data; `read` and `write`: operators, `write` only if
+ * `ui.write` allows it; `socket`: the command line only.
  */
 export type Access = 'everyone' | 'read' | 'write' | 'socket'
 
 export interface Route {
   readonly access: Access
-  /** JSON as bytes, or what becomes JSON. */
-  readonly answer: (asked: Asked) => Promise<Buffer | object>
+  /** JSON as bytes, or a value to be encoded. */
+  readonly answer: (request: AdminRequest) => Promise<Buffer | object>
 }
 
 const read = (answer: Route['answer']): Route => ({ access: 'read', answer })
@@ -125,7 +124,7 @@ const found = <T>(answer: T | undefined, toolset: string | undefined): T => {
 
 const MAX_LINES = 1_000
 
-/** The result as it came, in an object of ours. */
+/** The result, byte for byte, in an object of ours. */
 const resultOf = (more: string, { isError, result }: { readonly isError: boolean; readonly result: Buffer }): Buffer =>
   Buffer.concat([Buffer.from(`{"kind":"result",${more}"isError":${isError},"result":`), result, Buffer.from('}')])
 

@@ -1,4 +1,4 @@
-/** The audit log in force: its file, and what writes to it. A reload may replace both. */
+/** The audit log of a running gateway: its file, and the recording of calls to it. A reload may replace both. */
 import { AuditFile } from '../audit-file.ts'
 import type { AuditState } from '../audit-file.ts'
 import type { AuditSettings } from '../config/options.ts'
@@ -7,18 +7,18 @@ import { Audit } from '../gateway/audit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ListenerContext } from '../host/listener-context.ts'
 
-/** What is recorded: calls of the gateway, and requests that its listeners refuse. */
+/** The sources of records: calls of the gateway, and requests that its listeners refuse. */
 export interface Recorded {
   readonly gateway: Gateway
   readonly context: { denied: ListenerContext['denied'] }
   readonly hideJson: (json: string) => string
 }
 
-/** A file that was opened and is not written to yet. */
+/** A file that was opened and has no records yet. */
 export interface NextAuditFile {
-  /** Closes it again. */
+  /** Closes it. */
   discard(): Promise<void>
-  /** Records there from now on; the file before is closed. */
+  /** Makes it the audit log, and closes the previous file. */
   use(): Promise<void>
 }
 
@@ -39,18 +39,18 @@ export class AuditLog implements AsyncDisposable {
     return new AuditLog(log, settings, settings && (await AuditFile.open(settings, log)))
   }
 
-  /** `undefined`: no audit log is kept. */
+  /** `undefined`: there is no audit log. */
   get state(): AuditState | undefined {
     return this.#file?.state
   }
 
-  /** Records from now on. */
+  /** Starts recording. */
   record(recorded: Recorded): void {
     this.#recorded = recorded
     this.#attach()
   }
 
-  /** Rejects with `ConfigError`, and changes nothing, where the file cannot be opened. */
+  /** Opens a file. Rejects with `ConfigError`, and changes nothing, if it cannot be opened. */
   async prepare(settings: AuditSettings | undefined): Promise<NextAuditFile> {
     const file = settings && (await AuditFile.open(settings, this.#log))
     return {
@@ -78,7 +78,7 @@ export class AuditLog implements AsyncDisposable {
     context.denied = audit?.denied
   }
 
-  /** Reopens the file, which rotation may have renamed. Rejects with `ConfigError` and keeps the old one. */
+  /** Reopens the file by its name, after rotation. Rejects with `ConfigError` and keeps the old one. */
   async reopen(): Promise<void> {
     await this.#file?.reopen()
   }

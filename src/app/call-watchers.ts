@@ -1,9 +1,9 @@
-/** Whether calls are captured and counted: while at least one asks for it (`trunkline tail`, the dashboard, metrics). */
+/** Switches the capture and counting of calls: on while at least one watcher needs it (`trunkline tail`, the dashboard, metrics). */
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ListenerContext } from '../host/listener-context.ts'
 import type { Observer } from '../observe/observer.ts'
 
-/** Returns what starts to watch, which returns what stops it again. */
+/** Returns a function that starts watching; its result stops watching again. */
 export const watchedBy = (
   observer: Observer,
   context: { observer: ListenerContext['observer'] },

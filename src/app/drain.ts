@@ -1,10 +1,10 @@
-/** How long open calls may go on while a gateway ends (`reload.drain`). */
+/** Time for open calls while a gateway ends (`reload.drain`). */
 
-/** The last of the drain time belongs to the servers' processes. */
+/** The end of the drain time, which is left for stopping the servers' processes. */
 export const CHILDREN_STOP_MS = 6_000
 const POLL_MS = 20
 
-/** Resolves once nothing is in flight, or when the rest of the drain time is left to the servers' processes. */
+/** Resolves once nothing is in flight, at the latest when `CHILDREN_STOP_MS` of the drain time are left. */
 export const untilAnswered = async (inFlight: () => number, drainMs: number): Promise<void> => {
   const deadlineMs = performance.now() + Math.max(0, drainMs - CHILDREN_STOP_MS)
   while (inFlight() > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, POLL_MS))

@@ -1,4 +1,4 @@
-/** What the process around a gateway gives it: passed in by the program, or by tests. */
+/** The environment of a gateway: passed in by the program, or by tests. */
 import type { Readable, Writable } from 'node:stream'
 import type { Log } from '../downstream/environment.ts'
 import type { BackoffOptions } from '../downstream/pacing/backoff.ts'
@@ -9,23 +9,23 @@ import type { EndpointPath, Layer } from '../rpc/call.ts'
 import type { Store } from '../store/store.ts'
 import type { Member } from './member.ts'
 
-/** What of the process around it a gateway uses. */
+/** What a gateway gets besides its configuration. */
 export interface RuntimeEnvironment {
   readonly log: Log
-  /** Learns the secrets of every configuration that is applied; one of its own by default. */
+  /** Learns the secrets of every configuration that is applied; default: a new one. */
   readonly redactor?: Redactor
-  /** Where helper programs are looked for. */
+  /** `PATH` for helper programs. */
   readonly path: string | undefined
-  /** Serve one host on these streams instead of listening (`trunkline stdio`). */
+  /** Serves one host on these streams, without listening (`trunkline stdio`). */
   readonly pipe?: HostStreams & { readonly path?: EndpointPath }
   readonly backoff?: BackoffOptions
   readonly spare?: SpareOptions
   /** Policies of the embedding program: each call passes them once, after authentication and rate limits, under its exposed name. */
   readonly policies?: readonly Layer[]
   readonly replicaTimes?: ReplicaTimes
-  /** In place of what `store` names, and closed by its owner: shared by several gateways of one process. */
+  /** Replaces the configured `store`; shared by several gateways of one process, and closed by its owner. */
   readonly store?: Store
-  /** This process is one of several of this machine that serve one configuration (`listen.workers`). */
+  /** Set if this process is one of several that serve one configuration on this machine (`listen.workers`). */
   readonly member?: Member
 }
 

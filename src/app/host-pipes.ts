@@ -10,7 +10,7 @@ import { untilAnswered } from './drain.ts'
 import type { HostStreams } from './environment.ts'
 import { NoEndpoint } from './running.ts'
 
-/** How long relays may take to say that they send no more requests. */
+/** How long relays may take to confirm that they send no more requests. */
 const RELAY_MS = 1_000
 
 export interface ServedPipe {
@@ -28,12 +28,12 @@ export class HostPipes {
     this.#context = context
   }
 
-  /** Requests that have not been answered. */
+  /** Number of requests without an answer. */
   get inFlight(): number {
     return [...this.#served].reduce((sum, { listener }) => sum + listener.inFlight, 0)
   }
 
-  /** Throws `NoEndpoint` where the path names nothing. */
+  /** Throws `NoEndpoint` if the path names no endpoint. */
   serve(streams: HostStreams, path: EndpointPath, options: Pick<StdioOptions, 'introduced' | 'isRelay'>): ServedPipe {
     const context = this.#context
     const scope = context.core.scopeFor(LOCAL, path)
@@ -56,7 +56,7 @@ export class HostPipes {
     return served
   }
 
-  /** Serves one more host; resolves when it has left and what it asked is answered, or given up. Rejects with `NoEndpoint`. */
+  /** Serves one more host; resolves when it has disconnected and its requests are answered or given up. Rejects with `NoEndpoint`. */
   async attach(streams: HostStreams, path: EndpointPath, isRelay: boolean): Promise<void> {
     const served = this.serve(streams, path, { introduced: () => undefined, isRelay })
     await served.hostLeft
@@ -64,7 +64,7 @@ export class HostPipes {
     await this.#release(served)
   }
 
-  /** What relays have sent by then has come, and they send no more requests; after `RELAY_MS` at the latest. */
+  /** Resolves when all relays have confirmed that they send no more requests, at the latest after `RELAY_MS`. */
   async drain(): Promise<void> {
     const late = new Promise<void>((resolve) => setTimeout(resolve, RELAY_MS).unref())
     await Promise.race([Promise.all([...this.#served].map(({ listener }) => listener.drain())), late])

@@ -1,13 +1,13 @@
-/** The store that replicas share, opened (`store`). One that is away ends no start and no call. */
+/** Opens the store that replicas share (`store`). A store that is not reachable ends no start and no call. */
 import type { Log } from '../downstream/environment.ts'
 import { GuardedStore } from '../store/guarded-store.ts'
 import type { StoreOptions } from '../store/store-options.ts'
 import type { Store } from '../store/store.ts'
 
-/** How long a start waits for the store: after that it goes on without, until the store is there. */
+/** How long a start waits for the store; after that it continues without. */
 const STORE_START_MS = 1_000
 
-/** `undefined`: none is configured. `given`: in place of what the options name. */
+/** `undefined`: none is configured. `given`: replaces the configured one. */
 export const openStore = async (
   options: StoreOptions | undefined,
   given: Store | undefined,
@@ -16,8 +16,8 @@ export const openStore = async (
   const guarded = (store: Store): GuardedStore =>
     new GuardedStore(store, {
       changed: (isDown, reason) => {
-        if (isDown) log.warn({ reason }, 'the shared store is away: sessions stay at their replicas (store)')
-        else log.info({}, 'the shared store is back')
+        if (isDown) log.warn({ reason }, 'the shared store is not reachable: sessions stay at their replicas (store)')
+        else log.info({}, 'the shared store is reachable again')
       },
     })
   if (given !== undefined) return guarded(given)

@@ -1,4 +1,4 @@
-/** The policy in force (`policy`), and the connection to its decision service. A reload may replace both. */
+/** The policy of a running gateway (`policy`), and the connection to its decision service. A reload may replace both. */
 import type { Log } from '../downstream/environment.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { PolicyOptions } from '../policy/options.ts'
@@ -6,7 +6,7 @@ import { Throttle } from '../time/throttle.ts'
 import { JsonPoster } from '../transport/http1/client/json-poster.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
 
-/** Minimum time between warnings that the policy service does not answer. */
+/** Minimum time between warnings about the policy service. */
 const SERVICE_WARNING_MS = 60_000
 
 export interface Judged {
@@ -24,7 +24,7 @@ export class PolicyInForce implements AsyncDisposable {
     this.#judged = judged
   }
 
-  /** Calls and lists from now on follow this policy. */
+  /** Makes this the policy for calls and lists. */
   async apply(options: PolicyOptions | undefined): Promise<void> {
     const { gateway, proxies } = this.#judged
     const before = this.#poster
@@ -50,7 +50,7 @@ export class PolicyInForce implements AsyncDisposable {
   }
 }
 
-/** The library of its expressions is read where there is one. */
+/** Loads the CEL library only where there is a policy. */
 const openPolicy = async (options: PolicyOptions) => {
   const [{ Policy }, { DecisionService }] = await Promise.all([
     import('../policy/policy.ts'),

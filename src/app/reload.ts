@@ -1,4 +1,4 @@
-/** What another configuration changes of a running gateway. The file is read, validated and compared in `config/`, before this. */
+/** Applies another configuration to a running gateway. `config/` has read, validated and compared it before. */
 import { isDeepStrictEqual } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
@@ -17,7 +17,7 @@ import type { AuditLog } from './audit-log.ts'
 import type { PolicyInForce } from './policy-in-force.ts'
 import type { TraceExport } from './trace-export.ts'
 
-/** The configuration in force, for what reads an option at each use. */
+/** The current configuration, for code that reads an option at each use. */
 export interface InForce {
   configuration: Configuration
 }
@@ -25,13 +25,13 @@ export interface InForce {
 export interface Reloadable {
   readonly inForce: InForce
   readonly redactor: Redactor
-  /** Knows credentials alone. */
+  /** Contains credentials only. */
   readonly credentials: Redactor
   readonly memory: Memory
   readonly audit: AuditLog
   readonly policy: PolicyInForce
   readonly traces: TraceExport
-  /** Its addresses are not bound where the gateway serves one host on a pipe. */
+  /** Its addresses are not bound if the gateway serves one host on a pipe. */
   readonly front: Front
   readonly isBound: boolean
   readonly context: { options: HostOptions } & Pick<ListenerContext, 'bodies'>
@@ -42,7 +42,7 @@ export interface Reloadable {
   readonly gateway: Gateway
 }
 
-/** Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened. */
+/** Rejects with the system's error, or with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened. */
 export const applyConfiguration = async (parts: Reloadable, next: Configuration, restart: ReadonlySet<string>): Promise<void> => {
   const { inForce, context, fleet, gateway } = parts
   learnSecrets(parts, next)
@@ -55,7 +55,7 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
       throw error
     })
   await auditFile?.use()
-  // Before anything of the next configuration is seen: what it forbids is not open for a moment.
+  // Before any other option of the next configuration, so that nothing is allowed meanwhile that it forbids.
   if (!isDeepStrictEqual(before.policy, next.policy)) await parts.policy.apply(next.policy)
   if (!isDeepStrictEqual(before.tracing, next.tracing)) await parts.traces.apply(next.tracing)
   context.options = next.host
@@ -68,7 +68,7 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
   gateway.apply(next.gateway)
 }
 
-/** Texts that leave the process are free of these secrets from now on. */
+/** Hides these secrets in all texts that leave the process from now on. */
 export const learnSecrets = (
   { redactor, credentials }: Pick<Reloadable, 'redactor' | 'credentials'>,
   configuration: Configuration,
@@ -78,11 +78,11 @@ export const learnSecrets = (
   credentials.learn(configuration.credentials)
 }
 
-/** Memory for messages stays within a quarter of the heap, whatever is configured. */
+/** Limits the memory for messages to a quarter of the heap. */
 export const holdAtMost = (held: HeldBytes, { limits }: HostOptions): void => {
   held.max = Math.min(limits.maxInFlightBytes, Math.floor(getHeapStatistics().heap_size_limit / 4))
 }
 
-/** Whether a server is given tokens that were exchanged for those of callers. */
+/** Whether a server gets tokens that are exchanged for those of callers. */
 export const exchangesTokens = ({ servers }: Configuration): boolean =>
   servers.some(({ credential }) => credential?.mode === 'exchange')

@@ -1,4 +1,4 @@
-/** A gateway that runs, as the command line, the admin interface and embedding programs see it. */
+/** A running gateway, for the command line, the admin interface and embedding programs. */
 import type { AuditState } from '../audit-file.ts'
 import type { Configuration } from '../config/options.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -14,53 +14,52 @@ import type { LimitCounts } from '../rpc/limit-counts.ts'
 import type { StoreState } from '../store/guarded-store.ts'
 import type { HostStreams } from './environment.ts'
 
-/** A gateway that runs. */
 export interface Running extends AsyncDisposable {
   readonly gateway: Gateway
   readonly fleet: Fleet
   readonly front: Front
   readonly context: ListenerContext
-  /** What was passed on to other replicas; `undefined`: there are none. */
+  /** The other replicas; `undefined`: there are none. */
   readonly replicas: Replicas | undefined
-  /** How the store is; `undefined`: none is configured. */
+  /** The state of the store; `undefined`: none is configured. */
   readonly store: StoreState | undefined
   /** How often each limit was reached. */
   readonly limits: LimitCounts
-  /** What servers wrote. */
+  /** Lines that servers wrote. */
   readonly logs: ServerLogs
-  /** The one in force. */
+  /** The current one. */
   readonly configuration: Configuration
-  /** What is injected into calls on purpose, and how often it was. */
+  /** Injected faults, and how often each was injected. */
   readonly faults: readonly FaultCount[]
-  /** What was captured and counted of calls while it was switched on. */
+  /** Captured and counted calls. */
   readonly observer: Observer
-  /** Calls are captured and counted until the returned function is called; several may ask for it. */
+  /** Captures and counts calls until the returned function is called; several watchers are allowed. */
   watchCalls(): () => void
-  /** How the audit log is doing; `undefined`: none is kept. */
+  /** The state of the audit log; `undefined`: there is none. */
   readonly audit: AuditState | undefined
   /**
-   * Serves one more host, on a pipe; resolves when it has left and what it asked is answered, or given up. Rejects with
-   * `NoEndpoint` where the path names nothing. `isRelay`: the words of `wire/protocol/relay` are understood there.
+   * Serves one more host, on a pipe; resolves when it has disconnected and its requests are answered or given up. Rejects with
+   * `NoEndpoint` if the path names no endpoint. `isRelay`: the pipe also carries the messages of `wire/protocol/relay`.
    */
   attach(streams: HostStreams, path: EndpointPath, isRelay?: boolean): Promise<void>
   /** `stop` was called. */
   readonly isStopping: boolean
-  /** Settles when the host of a stdio listener has disconnected. */
+  /** Settles when the host of a pipe has disconnected. */
   readonly hostLeft: Promise<void>
-  /** Resolves, with the reason, once the process cannot recover: its owner calls `stop` and starts it again (F-30). */
+  /** Resolves, with the reason, once the process cannot recover: its owner calls `stop` and restarts it (F-30). */
   readonly exhausted: Promise<string>
   /**
-   * Makes another configuration the one in force: what it does not change goes on as it is. `restart`: keys of changed servers.
-   * Rejects with the system's error, or with `ConfigError`, and changes nothing, when an address cannot be bound or a file opened.
+   * Applies another configuration; unchanged parts keep running. `restart`: keys of changed servers. Rejects with the system's error, or
+   * with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened.
    */
   apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
-  /** Reopens the files this process writes, which rotation may have renamed. Rejects with `ConfigError` and keeps the old files. */
+  /** Reopens the files that this process writes, after rotation. Rejects with `ConfigError` and keeps the old files. */
   reopen(): Promise<void>
   /** Ends within the drain time, or within `withinMs` if that is shorter: open calls first, then the servers. */
   stop(withinMs?: number): Promise<void>
 }
 
-/** The path of a pipe names no server or toolset, or a server of which toolsets leave nothing. */
+/** The path of a pipe names no server or toolset, or a server without entries in any toolset. */
 export class NoEndpoint extends Error {
   constructor(path: EndpointPath) {
     super(`there is no endpoint ${JSON.stringify(path)}`)

@@ -1,4 +1,4 @@
-/** How a gateway ends: new connections first, then new calls, open calls, servers, and what all of them share. */
+/** How a gateway ends: first no new connections, then no new calls, then open calls, servers and shared parts. */
 import type { Fleet } from '../downstream/fleet.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Front } from '../host/http/front.ts'
@@ -14,30 +14,30 @@ export interface Ending {
   readonly replicas: Replicas | undefined
   readonly gateway: Gateway
   readonly fleet: Fleet
-  /** Servers wait no longer for what the one host of a pipe can. */
+  /** Servers no longer wait for the capabilities of the only host of a pipe. */
   readonly giveUpSoleHost: () => void
-  /** Closes what is shared, once hosts and servers are gone. */
+  /** Closes shared parts, after hosts and servers. */
   readonly close: () => Promise<void>
 }
 
-/** `withinMs`: the process ends because of its own fault. */
+/** `withinMs`: set if the process ends because of an internal error. */
 export const shutDown = async (ending: Ending, withinMs: number | undefined): Promise<void> => {
   const { context, front, pipes, replicas, gateway, fleet } = ending
   const startMs = performance.now()
-  // With a fault it does not wait until proxies notice it.
+  // After an internal error it does not wait until proxies notice.
   await front.announceEnd(withinMs === undefined ? Math.max(0, context.options.drainMs - CHILDREN_STOP_MS) : 0)
   await replicas?.handOver()
-  // Nothing is parked any more: the answer could not come back.
+  // No call is parked any more: its answer could not arrive.
   gateway.parking.close()
-  await Promise.all([front.stopAccepting(), pipes.drain()])
+  await Promise.all([front.addresses.stopAccepting(), pipes.drain()])
   front.drain()
   gateway.stop()
   const spentMs = performance.now() - startMs
   await untilAnswered(() => front.inFlight + pipes.inFlight, Math.min(context.options.drainMs - spentMs, withinMs ?? Infinity))
   const servers = fleet.stop()
-  // A host that left without a word leaves servers waiting for what it can do.
+  // Servers may still wait for the capabilities of a host that disconnected before its handshake.
   ending.giveUpSoleHost()
-  // What is still under way ends with its link, and its host is told so before the connection goes (F-22).
+  // Calls in flight end with their link, and their hosts get an error before the connection closes (F-22).
   await servers
   await new Promise(setImmediate)
   await Promise.all([front.close(), pipes.close()])

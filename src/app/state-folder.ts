@@ -1,4 +1,4 @@
-/** The folder of what outlives a process (`state.dir`). Where it cannot be used, a safety net is missing, never the service (F-26). */
+/** The folder of state that outlives a process (`state.dir`). Without it the gateway works without these features (F-26). */
 import { chmodSync } from 'node:fs'
 import type { Log } from '../downstream/environment.ts'
 import { HostSightings } from '../host/host-sightings.ts'
@@ -13,26 +13,26 @@ export const makeStateDir = (folder: string | undefined, log: Log): string | und
     chmodSync(folder, 0o700)
     return folder
   } catch (error) {
-    log.warn({ folder, error: String(error) }, 'the state folder cannot be used (state.dir); going on in memory')
+    log.warn({ folder, error: String(error) }, 'the state folder cannot be used (state.dir); state is kept in memory')
     return undefined
   }
 }
 
-/** Where started processes are written down. `undefined`: there is no folder, or its disk is full or not ours to write. */
+/** The journal of started processes. `undefined`: there is no folder, or it cannot be written. */
 export const openJournal = async (folder: string | undefined, log: Log): Promise<PidJournal | undefined> => {
   if (folder === undefined) return undefined
   try {
     return await PidJournal.open(folder)
   } catch (error) {
-    log.warn({ folder, error: String(error) }, 'processes cannot be written down (state.dir): none is swept after a crash')
+    log.warn({ folder, error: String(error) }, 'processes cannot be recorded (state.dir): none is ended after a crash')
     return undefined
   }
 }
 
-/** Where hosts that connect are written down; `undefined`: there is no folder. */
+/** The record of hosts that connect; `undefined`: there is no folder. */
 export const openSightings = (folder: string | undefined, log: Log): HostSightings | undefined =>
   folder === undefined
     ? undefined
     : new HostSightings(folder, (error) =>
-        log.warn({ error: String(error) }, 'hosts that connect cannot be written down (state.dir): connect will not see them'),
+        log.warn({ error: String(error) }, 'hosts cannot be recorded (state.dir): connect will not see them'),
       )

@@ -1,4 +1,4 @@
-/** The traces in force (`telemetry.otlp`). OpenTelemetry is loaded where they are configured; a reload may replace them. */
+/** The export of traces (`telemetry.otlp`). OpenTelemetry is loaded only where it is configured; a reload may replace the export. */
 import type { Log } from '../downstream/environment.ts'
 import type { ServerOptions } from '../downstream/options.ts'
 import type { Link } from '../era/server/link.ts'
@@ -9,7 +9,7 @@ import type { TracingOptions } from '../tracing/options.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { VERSION } from '../version.ts'
 
-/** What is traced, and in whose name. */
+/** The sources of traces. */
 export interface Traced {
   readonly gateway: Gateway
   readonly context: { sessionOpened: ListenerContext['sessionOpened'] }
@@ -30,7 +30,7 @@ export class TraceExport implements AsyncDisposable {
     this.#tracing?.linkOpened(link, options)
   }
 
-  /** Traces from now on as these options say, or not any more; what is left of the ones before is sent first. */
+  /** Replaces or ends the export; remaining spans of the previous one are sent first. */
   async apply(options: TracingOptions | undefined): Promise<void> {
     const { gateway, context } = this.#traced
     const before = this.#tracing
@@ -45,7 +45,7 @@ export class TraceExport implements AsyncDisposable {
   }
 }
 
-/** Traces are never worth the service: where they cannot be kept, that is told, and calls go on without. */
+/** If OpenTelemetry cannot be loaded, that is logged, and calls continue without traces. */
 const openTracing = async (options: TracingOptions, traced: Traced): Promise<Tracing | undefined> => {
   const { gateway, log, instance } = traced
   try {

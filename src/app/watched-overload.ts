@@ -1,15 +1,15 @@
-/** The overload of this process, measured and logged; and the few file descriptors that lead to one. */
+/** Measures and logs the overload of this process; warns of few file descriptors, which lead to one. */
 import type { Log } from '../downstream/environment.ts'
 import { connectionsWithin, openGauges } from '../host/limits/gauges.ts'
 import { Overload } from '../host/limits/overload.ts'
 import type { HostOptions } from '../host/options.ts'
 
-/** Below this a gateway of many sessions may run out of them (F-29). */
+/** With fewer, a gateway with many sessions may run out of descriptors (F-29). */
 const FEW_DESCRIPTORS = 4_096
 
 export interface WatchedOverload {
   readonly overload: Overload
-  /** `undefined`: not known. */
+  /** `undefined`: unknown. */
   readonly maxDescriptors: number | undefined
   /** Resolves, with the reason, once the process cannot recover (F-30). */
   readonly exhausted: Promise<string>
@@ -21,7 +21,7 @@ export const watchOverload = (limits: () => HostOptions['limits'], log: Log): Wa
   if ((maxDescriptors ?? Infinity) < FEW_DESCRIPTORS)
     log.warn(
       { limit: maxDescriptors, connections: connectionsWithin(maxDescriptors) },
-      `few file descriptors (ulimit -n): ${FEW_DESCRIPTORS} and more are of use`,
+      `few file descriptors (ulimit -n): at least ${FEW_DESCRIPTORS} are recommended`,
     )
   const exhaustion = Promise.withResolvers<string>()
   const overload = new Overload(limits, gauges, {

@@ -1,8 +1,8 @@
 /**
- * Why a token is refused, for the operator: the claim, what was expected, what it holds, and what to change. The host gets none of it.
+ * Why a token is refused, for the operator: the claim, the expected and the actual value, and the remedy. The host gets none of it.
  *
- * A refusal never holds the token, its signature or the name of its caller. What it does hold may come from an unverified token, so it
- * is shortened and quoted.
+ * A refusal never contains the token, its signature or the name of its caller. Its other values may be of an unverified token, so they are
+ * shortened and quoted.
  */
 
 /** One check of a token. The table in `docs/authentication.md` has a row for each. */
@@ -24,7 +24,7 @@ export type Cause =
 
 export interface Refusal {
   readonly cause: Cause
-  /** A claim or a header parameter; `token` for the whole. */
+  /** A claim or a header parameter; `token`: the whole token. */
   readonly claim: string
   readonly expected: string
   readonly got: string
@@ -35,26 +35,26 @@ export interface Refusal {
 /** One check and its result. */
 export interface Check {
   readonly cause: Cause
-  /** What was found, where the check succeeded. */
+  /** The accepted value; empty if the check failed. */
   readonly found: string
   /** `undefined`: the check succeeded. */
   readonly refusal: Refusal | undefined
 }
 
-/** `aud is "account", expected https://…; …`. */
+/** Returns a text such as `aud is "account", expected https://…; …`. */
 export const sentenceOf = ({ claim, expected, got, remedy }: Refusal): string =>
   `${claim} is ${got}, expected ${expected}; ${remedy}`
 
 const LONGEST = 200
 
-/** A value of a claim as JSON, shortened: tokens are written by strangers. */
+/** Returns the value of a claim as JSON, shortened, since it may be of any size. */
 export const shownValue = (value: unknown): string => {
   if (value === undefined) return 'missing'
   const text = JSON.stringify(value) ?? 'nothing'
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`
 }
 
-/** What kind of value it is, for claims whose value is not shown. */
+/** Returns the kind of a value, for claims whose value is not shown. */
 export const kindOf = (value: unknown): string => {
   if (value === undefined) return 'missing'
   if (value === null) return 'null'

@@ -1,18 +1,18 @@
 /**
- * Sealed tokens: what the gateway hands a host and gets back unread and unaltered (`requestState`, cursors). AES-256-GCM; the
- * purpose and the group of instances are associated data, so a token opens only for what it was made for.
+ * Sealed tokens: values that a host stores and returns without being able to read or alter them (`requestState`, cursors). AES-256-GCM;
+ * purpose and group are associated data, so a token opens only for the purpose it was made for.
  *
  *     token = base64url( version 1 B | key id 4 B | nonce 12 B | ciphertext | tag 16 B )
  *
- * Where what is handed out may be read by all and only must not be forged, a mark beside it is enough.
+ * A mark (a truncated HMAC) protects a text that may be read but must not be forged.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { parseOwnJson } from '../values/own-json.ts'
 
 export interface SealOptions {
-  /** 32 random bytes each. The first seals, all open: that is how a key is rotated. */
+  /** 32 random bytes each. The first seals, all open, so that keys can be rotated. */
   readonly keys: readonly Buffer[]
-  /** Instances that may open each other's tokens share it. */
+  /** The same for all instances that may open each other's tokens. */
   readonly group?: string
   /** Wall clock in milliseconds, because tokens outlive the process. */
   readonly now?: () => number
@@ -22,8 +22,8 @@ export interface SealOptions {
 declare const HOLDS: unique symbol
 
 /**
- * What a token is for. A token opens only for the purpose it was sealed for, so what opens is a `T`: declare the purpose as
- * `Purpose<T>`, and both sides agree.
+ * What a token is for. A token opens only for the purpose it was sealed for, so a token that opens contains a `T`: declare the purpose as
+ * `Purpose<T>`.
  */
 export type Purpose<T extends object> = string & { readonly [HOLDS]?: T }
 
@@ -39,7 +39,7 @@ interface Key {
 }
 
 export class Seal {
-  /** The one that seals. */
+  /** The key that seals. */
   readonly #current: Key
   readonly #keys: readonly Key[]
   readonly #group: string
@@ -66,7 +66,7 @@ export class Seal {
     this.#now = options.now ?? Date.now
   }
 
-  /** A token that holds `value` as JSON; with `ttlMs` it opens only that long. */
+  /** Returns a token that contains `value` as JSON. `ttlMs`: how long it opens; absent: without expiry. */
   seal<T extends object>(purpose: Purpose<T>, value: NoInfer<T>, ttlMs?: number): string {
     const { id, key } = this.#current
     const header = Buffer.concat([Buffer.of(VERSION), id])
@@ -77,10 +77,10 @@ export class Seal {
     return Buffer.concat([header, nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
   }
 
-  /** What was sealed, or `undefined`: altered, expired, of another purpose or group, or under a key we no longer hold. */
+  /** Returns the sealed value; `undefined`: altered, expired, of another purpose or group, or sealed with an unknown key. */
   open<T extends object>(purpose: Purpose<T>, token: string): T | undefined {
     const bytes = Buffer.from(token, 'base64url')
-    // One spelling only: base64url decoding overlooks stray characters and spare bits.
+    // Accepts one spelling only: base64url decoding ignores stray characters and spare bits.
     if (bytes.length < HEADER + NONCE + TAG || bytes.toString('base64url') !== token) return undefined
     const header = bytes.subarray(0, HEADER)
     const entry = header[0] === VERSION ? this.#keys.find(({ id }) => id.equals(header.subarray(1))) : undefined
@@ -97,12 +97,12 @@ export class Seal {
     }
   }
 
-  /** 22 characters that only a holder of the key can make for this text and purpose. */
+  /** Returns the mark of a text: 22 characters that only a holder of the key can compute. */
   mark(purpose: string, text: string): string {
     return this.#marked(this.#current.key, purpose, text).toString('base64url')
   }
 
-  /** Whether `mark` was made by one of our keys. */
+  /** Whether `mark` was computed with one of the keys. */
   isMark(purpose: string, text: string, mark: string): boolean {
     const given = Buffer.from(mark, 'base64url')
     if (given.length !== MARK || given.toString('base64url') !== mark) return false

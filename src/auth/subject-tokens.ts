@@ -1,12 +1,13 @@
 /**
- * The token that each caller came with last, in memory only: kept where some server's credential is made of it (RFC 8693), and sent
- * to the authorization server it is from and nowhere else.
+ * The latest access token of each caller, in memory only, for token exchange (RFC 8693). A token is sent only to the authorization server
+ * that issued it.
  */
+import { setBounded } from '../values/bounded-map.ts'
 
-/** Callers that are remembered; the one that was first seen is forgotten first, and brings the token again. */
+/** Callers with a token. The oldest token is removed first; the next request of its caller brings it again. */
 const MOST = 10_000
 
-/** Within it a second token of a caller that is refused, too, is no matter of the token: its host is not sent to sign in again. */
+/** If a second token of a caller is refused within this time, the token is not the cause: its host is not asked to sign in again. */
 const REFUSAL_MS = 600_000
 
 interface RefusedToken {
@@ -19,20 +20,19 @@ export class SubjectTokens {
   /** By principal: the token that its issuer refused to exchange. */
   readonly #refused = new Map<string, RefusedToken>()
   readonly #changed: (principal: string) => void
+  readonly #now: () => number
   #isWanted = false
 
-  readonly #now: () => number
-
   /**
-   * `changed`: called when a caller came with another token than before: what the old one was refused for may be mended. `now`:
-   * monotonic, in milliseconds.
+   * `changed` is called when a caller uses another token than before, which may succeed where the old one was refused. `now`: monotonic, in
+   * milliseconds.
    */
   constructor(changed: (principal: string) => void, now: () => number = () => performance.now()) {
     this.#changed = changed
     this.#now = now
   }
 
-  /** Whether any server needs them; if not, none is kept. */
+  /** Whether a server needs tokens; if not, none are kept. */
   get isWanted(): boolean {
     return this.#isWanted
   }
@@ -44,17 +44,14 @@ export class SubjectTokens {
     this.#refused.clear()
   }
 
-  /** The issuer of this token refused to exchange it. Of several tokens of a caller within ten minutes the first counts. */
+  /** Records that the issuer refused to exchange a token. Further tokens of the caller within ten minutes are not recorded. */
   refuse(principal: string, token: string): void {
     const before = this.#refused.get(principal)
     if (before !== undefined && this.#now() - before.atMs < REFUSAL_MS) return
-    this.#refused.delete(principal)
-    const [oldest] = this.#refused.keys()
-    if (oldest !== undefined && this.#refused.size >= MOST) this.#refused.delete(oldest)
-    this.#refused.set(principal, { token, atMs: this.#now() })
+    setBounded(this.#refused, principal, { token, atMs: this.#now() }, MOST)
   }
 
-  /** Whether this token is good for nothing at its issuer: its host must get another one. */
+  /** Whether the issuer refused to exchange this token, so that the host must get another one. */
   isRefused(principal: string, token: string): boolean {
     return this.#refused.get(principal)?.token === token
   }
@@ -63,17 +60,11 @@ export class SubjectTokens {
     if (!this.#isWanted) return
     const before = this.#tokens.get(principal)
     if (before === token) return
-    if (before === undefined && this.#tokens.size >= MOST) this.#forgetOldest()
-    this.#tokens.set(principal, token)
+    setBounded(this.#tokens, principal, token, MOST)
     if (before !== undefined) this.#changed(principal)
   }
 
   of(principal: string): string | undefined {
     return this.#tokens.get(principal)
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#tokens.keys()
-    if (oldest !== undefined) this.#tokens.delete(oldest)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Task ids as hosts see them: which server, which task, and a mark that binds both to the principal who made it (BRIDGING 3.17;
- * B177). Nothing is stored, so an id works after a restart and on every replica that shares the key.
+ * Exposed task ids: server key, original id, and a mark that binds both to the principal of the task (BRIDGING 3.17; B177). Nothing is
+ * stored, so an id is valid after a restart and on every replica with the same key.
  *
  *     t1.<server key>.<base64url(original)>.<mark>
  */
@@ -12,7 +12,7 @@ const VERSION = 't1'
 export interface OpenedTask {
   /** Server key. */
   readonly server: string
-  /** The id the server knows. */
+  /** The server's id. */
   readonly original: string
 }
 
@@ -28,7 +28,7 @@ export class TaskIds {
     return [VERSION, server, Buffer.from(original).toString('base64url'), mark].join('.')
   }
 
-  /** What `expose` was given; `undefined` for every other text, and for the id of another principal. */
+  /** Returns the arguments of `expose`; `undefined`: any other text, or an id of another principal. */
   open(principal: string, exposed: string): OpenedTask | undefined {
     const [version, server, encoded, mark, ...more] = exposed.split('.')
     if (version !== VERSION || server === undefined || encoded === undefined || mark === undefined || more.length > 0)

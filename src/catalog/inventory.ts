@@ -7,6 +7,27 @@ import type { Hints } from './hints.ts'
 export type ListKind = 'tools' | 'resources' | 'templates' | 'prompts'
 export const LIST_KINDS: readonly ListKind[] = ['tools', 'resources', 'templates', 'prompts']
 
+/** The four lists in the protocol. */
+export const LISTS: Readonly<
+  Record<
+    ListKind,
+    {
+      readonly method: string
+      /** Member of the result that contains the entries. */
+      readonly member: string
+      /** Member of an entry with its name, URI or template. */
+      readonly field: string
+      /** Capability that declares the list. */
+      readonly capability: string
+    }
+  >
+> = {
+  tools: { method: 'tools/list', member: 'tools', field: 'name', capability: 'tools' },
+  resources: { method: 'resources/list', member: 'resources', field: 'uri', capability: 'resources' },
+  templates: { method: 'resources/templates/list', member: 'resourceTemplates', field: 'uriTemplate', capability: 'resources' },
+  prompts: { method: 'prompts/list', member: 'prompts', field: 'name', capability: 'prompts' },
+}
+
 /** `of(kind)` for each kind, called in the order of `LIST_KINDS`. */
 export const perKind = <T>(of: (kind: ListKind) => T): Record<ListKind, T> => ({
   tools: of('tools'),

@@ -1,4 +1,4 @@
-/** Every command with its arguments and options, in the order of the help. What a command does is loaded when it is called. */
+/** Every command with its arguments and options, in the order of the help. The code of a command is loaded when it is called. */
 import type { Command } from 'commander'
 import type { DoctorOptions } from '../commands/doctor/doctor.ts'
 import type { CanOptions } from '../commands/inspect/can.ts'
@@ -11,7 +11,7 @@ import type { WhyOptions } from '../commands/inspect/why.ts'
 import type { CallOptions } from '../commands/running/call.ts'
 import type { UpOptions } from '../commands/serve/up.ts'
 import type { AdaptOptions } from '../commands/setup/adapt.ts'
-import type { PsOptions } from '../commands/running/control.ts'
+import type { PsOptions } from '../commands/running/servers.ts'
 import type { LogsOptions } from '../commands/running/logs.ts'
 import type { ReplayOptions } from '../commands/running/replay.ts'
 import type { TailOptions } from '../commands/running/tail.ts'
@@ -27,32 +27,32 @@ import type { CommonOptions } from './common-options.ts'
 import { unknownCommand } from './errors.ts'
 import type { Invocations } from './invocation.ts'
 
-const ALLOW_FAULTS = 'inject what the configuration says under faults'
+const ALLOW_FAULTS = 'inject the faults of the configuration'
 
-/** What the commands of one run share. */
+/** The input of all commands of one run. */
 export interface Commands extends Invocations {
   readonly io: Io
-  /** Answers are for machines. */
+  /** `--json`. */
   readonly json: boolean
-  /** `up` was written, so a word without a command was meant for it. */
+  /** `up` was typed, so that a word without a command is its argument. */
   readonly isNamed: boolean
-  /** Is given the exit code. */
+  /** Receives the exit code. */
   readonly end: (exitCode: number) => void
 }
 
 export const addCommands = (program: Command, { io, json, isNamed, end, invoked, writing, connecting }: Commands): void => {
   const command = (words: string, description: string, isDefault = false): Command =>
     withCommon(program.command(words, { isDefault }).description(description))
-  command('up', 'serve the configuration (what happens without a command)', true)
-    .option('--listen <address>', 'HOST:PORT instead of what the configuration says')
-    .option('--stdio', 'and one host on stdin and stdout; ends when it has left')
+  command('up', 'serve the configuration (the default command)', true)
+    .option('--listen <address>', 'HOST:PORT in place of the addresses of the configuration')
+    .option('--stdio', 'also serve one host on stdin and stdout; ends when it disconnects')
     .option(
       '--from <host>',
-      'what this host or file of a host has, read-only, in place of the configuration (repeatable)',
+      'serve the servers of this host or file of a host, read-only, in place of the configuration (repeatable)',
       collect,
     )
-    .option('--watch', 'reload when a file changes, whatever reload.watch says; files of hosts, too, where they are served')
-    .option('--no-watch', 'reload on request alone')
+    .option('--watch', 'reload when a file changes, overrides reload.watch; also watches files of hosts that are served')
+    .option('--no-watch', 'reload on request only')
     .option('--open', 'open the dashboard in a browser')
     .option('--allow-unauthenticated-network', 'listen beyond this machine without authentication')
     .option('--allow-faults', ALLOW_FAULTS)
@@ -63,10 +63,10 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       end(await up(await invoked(options, { looksAround: options.stdio !== true }), options))
     })
   command('stdio', 'serve one host on stdin and stdout')
-    .option('--inline', 'start the servers here, even where a process of this configuration runs')
-    .option('--server <key>', 'this server alone, under its own names')
-    .option('--toolset <name>', 'this toolset')
-    .option('--url <url>', 'the server at this URL alone, without a configuration')
+    .option('--inline', 'start the servers here, even if a process of this configuration runs')
+    .option('--server <key>', 'this server only, under its own names')
+    .option('--toolset <name>', 'this toolset only')
+    .option('--url <url>', 'the server at this URL only, without a configuration')
     .option('-H, --header <header>', 'with --url: a header, as "Name: value" (repeatable)', collect)
     .option('--allow-faults', ALLOW_FAULTS)
     .action(async (options: CommonOptions & StdioOptions) => {
@@ -74,27 +74,27 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       const invocation = await invoked(options, { looksAround: false })
       end(await (options.url === undefined ? stdio(invocation, options) : bridge(invocation, options)))
     })
-  command('check', 'is the configuration right? (also: validate)')
+  command('check', 'check the configuration (also: validate)')
     .alias('validate')
-    .option('--live', 'start its servers and see whether they work')
+    .option('--live', 'start its servers and check whether they work')
     .option('--strict', 'warnings count as errors')
-    .option('--host <list>', 'would these hosts take the tools as they are? claude-desktop,cursor,… or all')
+    .option('--host <list>', 'check the tools against the limits of these hosts: claude-desktop,cursor,… or all')
     .option('--allow-faults', ALLOW_FAULTS)
-    .option('--locked', 'do its servers offer what the lock file says? Starts them unless a process runs')
+    .option('--locked', 'check whether its servers match the lock file; starts them unless a process runs')
     .action(async (options: CommonOptions & CheckOptions) => {
       const { check } = await import('../commands/inspect/check.ts')
       end(await check(await invoked(options), options))
     })
-  command('lock', 'write the lock file: definitions as they are now, approved (lock.file)')
-    .argument('[servers...]', 'keys; all if left out')
-    .option('--apps', 'also what servers list to hosts that run MCP Apps')
+  command('lock', 'write the current definitions to the lock file, as approved (lock.file)')
+    .argument('[servers...]', 'keys; default: all')
+    .option('--apps', 'also the lists for hosts with MCP Apps')
     .action(async (servers: readonly string[], options: CommonOptions & { readonly apps?: boolean }) => {
       const { lock } = await import('../commands/inspect/lock.ts')
       const { read } = await invoked(options)
       end(await lock(await invoked(options, { withoutLock: true }), { servers, apps: options.apps === true }, read))
     })
-  command('diff', 'how definitions differ from what was approved')
-    .argument('[name]', 'exposed or original name, or key of a server; everything if left out')
+  command('diff', 'how definitions differ from the approved ones')
+    .argument('[name]', 'exposed or original name, or key of a server; default: all')
     .action(async (name: string | undefined, options: CommonOptions) => {
       const { diff } = await import('../commands/inspect/lock.ts')
       end(await diff(await invoked(options), name))
@@ -103,11 +103,11 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
     command(
       word,
       word === 'init'
-        ? 'keep the servers that hosts have as trunkline.yaml here'
+        ? 'write the servers of hosts to trunkline.yaml in this folder'
         : 'add the servers of hosts to the configuration',
     )
-      .argument('[hosts...]', 'claude-code, cursor, …; all that are found if left out')
-      .option('--user', 'for all projects: write into the configuration folder of the user')
+      .argument('[hosts...]', 'claude-code, cursor, …; default: all that are found')
+      .option('--user', 'for all projects: write to the configuration folder of the user')
       .option('--dry-run', 'show what would be written')
       .option('-y, --yes', 'do not ask')
       .action(async (hosts: readonly string[], options: CommonOptions & ImportOptions & { readonly user?: boolean }) => {
@@ -115,15 +115,15 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
         end(await importServers(await writing(options, word === 'init'), hosts, options))
       })
   command('add', 'add one server: NAME URL, NAME -- COMMAND, a name in the registry, ./server.json, ./x.mcpb')
-    .argument('<source...>', 'name, then URL or command; or one of the others alone')
+    .argument('<source...>', 'name, then URL or command; or one of the other forms')
     .option('-e, --env <name=value>', 'a variable of its environment (repeatable)', collect)
     .option('-H, --header <header>', 'a header, as "Name: value" (repeatable)', collect)
     .option('-t, --transport <kind>', 'stdio, http or sse')
-    .option('--prefix <prefix>', 'what its exposed names begin with')
-    .option('--as <name>', 'its key, in place of one made from its name')
+    .option('--prefix <prefix>', 'prefix of its exposed names')
+    .option('--as <name>', 'its key; default: made from its name')
     .option('--use <kind>', 'of a server.json: remote, npm, pypi, nuget or oci')
-    .option('--user', 'into the configuration of the user')
-    .option('--force', 'in place of a server of this name, or beside the same one')
+    .option('--user', 'to the configuration of the user')
+    .option('--force', 'replace a server of this name, or add the same server twice')
     .option('-y, --yes', 'do not ask')
     .action(async (words: readonly string[], options: CommonOptions & AddOptions & { readonly user?: boolean }) => {
       const { add } = await import('../commands/setup/add.ts')
@@ -136,36 +136,36 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       const { remove } = await import('../commands/setup/remove.ts')
       end(await remove(await writing(options), server))
     })
-  command('connect', 'enter Trunkline in the file of a host: shows the difference, keeps a backup')
+  command('connect', 'add Trunkline to the file of a host: shows the difference, makes a backup')
     .argument('[hosts...]', 'claude-code, claude-desktop, vscode, cursor, …')
-    .option('--all', 'every host that is installed')
+    .option('--all', 'every installed host')
     .option('--scope <scope>', 'user, local or project: which of its files')
     .option('--toolset <name>', 'this toolset')
     .option('--http', 'by the URL of the running process; else the host starts trunkline itself')
-    .option('--stdio', 'the host starts trunkline itself (what happens without --http)')
-    .option('--token-env <name>', 'with --http: the variable that holds a token, for a host that does not sign in by itself')
-    .option('--move', 'take its own servers behind Trunkline: import them, and remove them there')
-    .option('--no-move', 'leave its own servers alone, and do not ask')
-    .option('--print', 'print what would be entered, and write nothing')
+    .option('--stdio', 'the host starts trunkline itself (default)')
+    .option('--token-env <name>', 'with --http: the variable with a token, for a host without sign-in')
+    .option('--move', 'move its own servers behind Trunkline: import them, and remove them there')
+    .option('--no-move', 'leave its own servers unchanged, and do not ask')
+    .option('--print', 'print the new entry, and write nothing')
     .option('--link', 'print an install link (VS Code, Cursor)')
-    .option('--wait <duration>', 'wait so long for its first request and say what it sees (on a terminal: 2m)')
+    .option('--wait <duration>', 'how long to wait for its first request, which is then shown (on a terminal: 2m)')
     .option('--no-wait', 'do not wait')
     .option('-y, --yes', 'do not ask')
     .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
       const { connect } = await import('../commands/setup/connect.ts')
       end(await connect(await connecting(options), hosts, options))
     })
-  command('disconnect', 'take Trunkline out of the file of a host, which then is as it was')
+  command('disconnect', 'remove Trunkline from the file of a host, which is then as before')
     .argument('[hosts...]', 'as for connect')
     .option('--all', 'every host')
-    .option('--scope <scope>', 'user, local or project: which of its files; all if left out')
+    .option('--scope <scope>', 'user, local or project: which of its files; default: all')
     .option('-y, --yes', 'do not ask')
     .action(async (hosts: readonly string[], options: CommonOptions & ConnectOptions) => {
       const { disconnect } = await import('../commands/setup/connect.ts')
       end(await disconnect(await connecting(options), hosts, options))
     })
-  command('fmt', 'print the configuration in its usual form, with its comments')
-    .option('--check', 'only see whether it has that form')
+  command('fmt', 'print the configuration formatted, with its comments')
+    .option('--check', 'only check whether it is formatted')
     .option('--write', 'write it into the file')
     .action(async (options: CommonOptions & FmtOptions) => {
       const { fmt } = await import('../commands/inspect/fmt.ts')
@@ -173,24 +173,24 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
     })
   command('adapt', "print the servers of a host's file as a configuration")
     .argument('<file>', '.mcp.json, mcp.json, config.toml, …')
-    .option('--write', 'write them into the configuration, and their secrets to .env, as import does')
+    .option('--write', 'write them to the configuration, and their secrets to .env, as import does')
     .option('--dry-run', 'with --write: show what would be written')
     .option('-y, --yes', 'do not ask')
     .action(async (file: string, options: CommonOptions & AdaptOptions) => {
       const { adapt } = await import('../commands/setup/adapt.ts')
       end(await adapt(await writing(options), file, options))
     })
-  command('doctor', 'what of the environment keeps servers from working, with remedies')
-    .option('--fix', 'repair what is safe to repair')
+  command('doctor', 'find problems of the environment that keep servers from working, with remedies')
+    .option('--fix', 'repair what can be repaired safely')
     .action(async (options: CommonOptions & DoctorOptions) => {
       const { doctor } = await import('../commands/doctor/doctor.ts')
       end(await doctor(await invoked(options, { takesNone: true }), options))
     })
-  command('logs', 'what servers printed on stderr and logged')
-    .argument('[servers...]', 'keys; all if left out')
-    .option('-f, --follow', 'and what they print from now on')
-    .option('-n, --lines <count>', 'at most so many of those kept', '200')
-    .option('--since <time>', 'those of the last 10m, or since a time such as 2026-11-22T20:15')
+  command('logs', 'stderr and log messages of servers')
+    .argument('[servers...]', 'keys; default: all')
+    .option('-f, --follow', 'also print new lines')
+    .option('-n, --lines <count>', 'at most this many of the kept lines', '200')
+    .option('--since <time>', 'lines of the last 10m, or since a time such as 2026-11-22T20:15')
     .action(async (servers: readonly string[], options: CommonOptions & LogsOptions) => {
       const { logs } = await import('../commands/running/logs.ts')
       end(await logs(await invoked(options), servers, options))
@@ -205,7 +205,7 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
     const { schema } = await import('../commands/inspect/schema.ts')
     end(await schema(io, json))
   })
-  const token = program.command('token').description('tokens of hosts: make one, or explain one')
+  const token = program.command('token').description('make or explain tokens of hosts')
   withCommon(token.command('explain'))
     .description('read a token from stdin and print each check of it, its caller, toolsets and scopes')
     .action(async (options: CommonOptions) => {
@@ -214,19 +214,19 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
     })
   token
     .command('new')
-    .description('make one, and the line of the configuration that lets it in')
-    .option('--id <name>', 'what names it', 'host')
+    .description('make one, and its line for the configuration')
+    .option('--id <name>', 'its name', 'host')
     .option('--toolset <name>', 'a toolset it may choose (repeatable)', collect)
-    .option('--expires <date>', 'the last day it is good, such as 2027-06-30')
-    .option('--json', 'answer for machines')
+    .option('--expires <date>', 'the last day on which it is valid, such as 2027-06-30')
+    .option('--json', 'print JSON')
     .action(async (options: TokenOptions) => {
       const { newToken } = await import('../commands/running/token.ts')
       end(await newToken(io, json, options, Date.now()))
     })
-  command('tools', 'what hosts see, and what it costs')
-    .argument('[query...]', 'words that the name, the server or the description holds')
+  command('tools', 'the tools that hosts see, with their costs')
+    .argument('[query...]', 'words in the name, the server or the description')
     .option('--toolset <name>', 'of this toolset')
-    .option('--as <host>', 'under the names of this host, with what it would not take: cursor, …')
+    .option('--as <host>', 'with the names of this host, and the limits that they exceed: cursor, …')
     .action(async (query: readonly string[], options: CommonOptions & ToolsOptions) => {
       const { tools } = await import('../commands/inspect/tools.ts')
       end(await tools(await invoked(options), query.join(' '), options))
@@ -236,7 +236,7 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
     .argument('[key=value...]', 'its arguments, read by its schema')
     .option('--args <json>', 'its arguments as one JSON object')
     .option('--toolset <name>', 'as a host of this toolset')
-    .option('--as <host>', 'as this host calls itself, for rules on request.host: claude-code, …')
+    .option('--as <host>', 'the name of the host, for rules on request.host: claude-code, …')
     .action(async (tool: string, pairs: readonly string[], options: CommonOptions & CallOptions) => {
       const { call } = await import('../commands/running/call.ts')
       end(await call(await invoked(options), tool, pairs, options))
@@ -244,20 +244,20 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
   command('ps', 'state of the running process and its servers')
     .option('-a, --all', 'also the other replicas that share its store')
     .action(async (options: CommonOptions & PsOptions) => {
-      const { ps } = await import('../commands/running/control.ts')
+      const { ps } = await import('../commands/running/servers.ts')
       end(await ps(await invoked(options), options))
     })
   command('tail', 'calls as they end: tool:gh__* err >1s server:x since:10m')
-    .argument('[filter...]', 'terms that must all hold')
-    .option('--since', 'also what is kept from before')
+    .argument('[filter...]', 'terms that must all match')
+    .option('--since', 'also the kept calls')
     .option('--server <key>', 'of this server: short for server:KEY')
-    .option('--errors', 'what ended with an error: short for err')
-    .option('--record <file>', 'write both sides of each call there, for mock')
+    .option('--errors', 'calls that ended with an error: short for err')
+    .option('--record <file>', 'write both sides of each call to this file, for mock')
     .action(async (filter: readonly string[], options: CommonOptions & TailOptions) => {
       const { tail } = await import('../commands/running/tail.ts')
       end(await tail(await invoked(options), filter, options))
     })
-  command('replay', 'a captured call again, as it was or edited')
+  command('replay', 'send a captured call again, unchanged or edited')
     .argument('<id>', 'its number, as tail shows it')
     .option('--edit', 'change its parameters first, in $VISUAL or $EDITOR')
     .option('-y, --yes', 'do not ask')
@@ -272,25 +272,25 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       end(await report(await invoked(options), id))
     })
   command('top', 'servers with their calls of the last minutes, live')
-    .option('--once', 'show it once')
+    .option('--once', 'print once and end')
     .action(async (options: CommonOptions & TopOptions) => {
       const { top } = await import('../commands/running/top.ts')
       end(await top(await invoked(options), options))
     })
   command('mock', 'serve a recording on stdin and stdout, in place of real servers')
-    .argument('<file>', 'what tail --record wrote')
+    .argument('<file>', 'a file written by tail --record')
     .option('--strict', 'only the recorded calls, in their order')
     .action(async (file: string, options: CommonOptions & MockOptions) => {
       const { mock } = await import('../commands/inspect/mock.ts')
       end(await mock(io, file, options))
     })
-  command('open', 'a link to the dashboard of the running process, opened in a browser')
-    .option('--no-browser', 'print it only')
+  command('open', 'print a link to the dashboard of the running process, and open it in a browser')
+    .option('--no-browser', 'only print it')
     .action(async (options: CommonOptions & { readonly browser?: boolean }) => {
       const { open } = await import('../commands/running/open.ts')
       end(await open(await invoked(options), options.browser !== false && !json && io.stdout.isTTY === true))
     })
-  command('login', 'sign in at a server: prints the link, and waits')
+  command('login', 'sign in to a server: prints the link, and waits')
     .argument('<server>', 'its key')
     .option('--open', 'open the link in a browser')
     .action(async (server: string, options: CommonOptions & { readonly open?: boolean }) => {
@@ -298,51 +298,51 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       end(await login(await invoked(options), server, options.open === true))
     })
   command('why', 'the rules that show, hide or rename something, with their places')
-    .argument('<name>', 'of a tool or prompt, or a URI; as hosts or as the server call it')
-    .option('--toolset <name>', 'what this toolset makes of it; all of them if left out')
-    .option('--as <host>', 'and what this host would make of it: cursor, …')
+    .argument('<name>', 'exposed or original name of a tool or prompt, or a URI')
+    .option('--toolset <name>', 'only this toolset')
+    .option('--as <host>', 'also the names and limits of this host: cursor, …')
     .action(async (name: string, options: CommonOptions & WhyOptions) => {
       const { why } = await import('../commands/inspect/why.ts')
       end(await why(await invoked(options), name, options))
     })
-  command('can', 'whether a caller may make a call, and the rule that says so; the call is not made')
+  command('can', 'whether a caller may make a call, and the rule that decides; the call is not made')
     .argument('<principal>', 'as in the audit log: token:ID of a static token, local without a credential')
-    .argument('<name>', 'of a tool or prompt, or a URI, as hosts call it')
+    .argument('<name>', 'exposed name of a tool or prompt, or a URI')
     .argument('[key=value...]', 'its arguments')
     .option('--args <json>', 'all of them as one JSON object')
     .option('--toolset <name>', 'at this toolset')
     .option('--claims <json>', 'claims of its OAuth token')
     .option('--scopes <words>', 'scopes of its OAuth token')
     .option('--host <name>', 'name of its host')
-    .option('--address <address>', 'address it calls from')
+    .option('--address <address>', 'its address')
     .action(async (principal: string, name: string, pairs: readonly string[], options: CommonOptions & CanOptions) => {
       const { can } = await import('../commands/inspect/can.ts')
       end(await can(await invoked(options), principal, name, pairs, options))
     })
-  command('plan', 'what a reload would change of the running process, or what another file would (-c FILE)')
+  command('plan', 'the changes that a reload, or another file (-c FILE), would make to the running process')
     .option('--running <file>', 'compare with the process that runs this file')
     .action(async (options: CommonOptions & { readonly running?: string }) => {
       const { plan } = await import('../commands/inspect/plan.ts')
       end(await plan(await invoked(options), options.running))
     })
   command('reload', 'make the running process read its files again')
-    .option('--dry-run', 'show what it would change, as plan does')
+    .option('--dry-run', 'show the changes, as plan does')
     .option('-y, --yes', 'do not ask')
     .action(async (options: CommonOptions & ReloadOptions & { readonly dryRun?: boolean }) => {
       const { plan, reload } = await import('../commands/inspect/plan.ts')
       end(await (options.dryRun === true ? plan(await invoked(options)) : reload(await invoked(options), options)))
     })
-  command('approve', 'take changed definitions as the true ones (lock.on_change); with a lock file, write them there')
+  command('approve', 'approve changed definitions (lock.on_change); with a lock file, write them to it')
     .argument('<server>', 'its key')
-    .argument('[name]', 'of a tool, as the server calls it; all that changed if left out')
+    .argument('[name]', 'original name of a tool; default: all that changed')
     .action(async (server: string, name: string | undefined, options: CommonOptions) => {
-      const { approve } = await import('../commands/running/control.ts')
+      const { approve } = await import('../commands/running/servers.ts')
       end(await approve(await invoked(options), await invoked(options, { withoutLock: true }), server, name))
     })
   command('restart', 'restart one server of the running process')
     .argument('<server>', 'its key')
     .action(async (server: string, options: CommonOptions) => {
-      const { restart } = await import('../commands/running/control.ts')
+      const { restart } = await import('../commands/running/servers.ts')
       end(await restart(await invoked(options), server))
     })
 }

@@ -15,8 +15,8 @@ export interface CommonOptions {
 export const withCommon = (command: Command): Command =>
   command
     .option('-c, --config <file>', 'configuration: trunkline.yaml, or a host file such as .mcp.json (repeatable)', collect)
-    .option('--state <folder>', 'where to remember inventories and verdicts')
-    .option('--json', 'answer for machines; on failure the last line on stderr is one JSON object')
+    .option('--state <folder>', 'folder for stored lists and approvals')
+    .option('--json', 'print JSON; on failure the last line on stderr is one JSON object')
 
-/** Of an option that may be repeated. */
+/** Collects the values of a repeatable option. */
 export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]

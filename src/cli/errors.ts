@@ -1,4 +1,4 @@
-/** What went wrong with a command: an exit code, and words for a person or for machines. */
+/** Turns the error of a command into an exit code, and a text for people or programs. */
 import { CommanderError } from 'commander'
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../commands/terminal/io.ts'
@@ -8,11 +8,11 @@ import { nearestKey } from '../config/syntax/nearest-key.ts'
 import { ConfigError } from '../config/syntax/problems.ts'
 import { operatorCommand } from '../operator-command.ts'
 
-/** The exit code, and words for a person; under `--json` the last line is one object for machines. */
+/** Prints the error and returns the exit code; with `--json` the last line is a JSON object. */
 export const report = (error: unknown, io: Io, json: boolean): number => {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
   const { exitCode, message } = explain(error)
-  // What is wrong with the words themselves has been said, with the way to the help.
+  // Commander has already printed errors of the command line.
   if (!(error instanceof CommanderError)) remark(io, message)
   const problems = error instanceof ConfigError ? { problems: error.problems } : {}
   if (json) remarkJson(io, { error: { exitCode, message, ...problems } })
@@ -27,7 +27,7 @@ const explain = (error: unknown): { readonly exitCode: number; readonly message:
   return { exitCode: EXIT.usage, message: `unexpected: ${words}` }
 }
 
-/** `isNamed`: `up` was written, so the word was meant for it. */
+/** `isNamed`: `up` was typed, so the word is its argument. */
 export const unknownCommand = (word: string, program: Command, isNamed: boolean): CommandError => {
   if (isNamed) return new CommandError(EXIT.usage, `up takes no "${word}"; name a configuration with -c FILE`)
   const near = nearestKey(

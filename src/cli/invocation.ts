@@ -1,7 +1,7 @@
-/** What a command is given: its configuration, found or named, and what is known of the process. */
+/** The inputs of commands: their configuration, found or named, and the environment of the process. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { adminPlace } from '../admin/socket/place.ts'
+import { locateSocket } from '../admin/socket/socket-location.ts'
 import type { Connecting } from '../commands/setup/connect.ts'
 import type { Writing } from '../commands/setup/import.ts'
 import { CommandError, EXIT } from '../commands/terminal/io.ts'
@@ -14,26 +14,31 @@ import type { Discovered } from '../host-files/discovered.ts'
 import { operatorCommand } from '../operator-command.ts'
 import type { CommonOptions } from './common-options.ts'
 
-/** How a command looks for its configuration. */
+/** How a command finds its configuration. */
 export interface Finding {
-  /** In the working folder, too: what a person types there is about it, what a host starts is not. */
+  /** Also in the working folder: for commands that a person types, not for those that a host starts. */
   readonly looksAround?: boolean
   /** The lock file is about to be written. */
   readonly withoutLock?: boolean
-  /** It says something also where there is no server anywhere. */
+  /** It also works without any server. */
   readonly takesNone?: boolean
 }
 
 export interface Invocations {
   readonly invoked: (own: CommonOptions, finding?: Finding) => Promise<Invocation>
-  /** For commands that write a configuration, which may not be there yet. `isHere`: none but the one of this folder is meant. */
+  /** For commands that write a configuration, which may not exist yet. `isHere`: only the one of this folder. */
   readonly writing: (own: CommonOptions & { readonly user?: boolean }, isHere?: boolean) => Promise<Writing>
   readonly connecting: (own: CommonOptions) => Promise<Connecting>
 }
 
-/** `program`: has read the options before the command. `around`: what is known of the process. */
-export const makeInvocations = (program: Command, io: Io, json: boolean, around: typeof readRuntimeEnvironment): Invocations => {
-  /** What a command is given; its own options win over those before it. */
+/** `program`: has read the options before the command. `readEnvironment`: reads the environment of the process. */
+export const makeInvocations = (
+  program: Command,
+  io: Io,
+  json: boolean,
+  readEnvironment: typeof readRuntimeEnvironment,
+): Invocations => {
+  /** The options of a command win over those before it. */
   const invoked = async (
     own: CommonOptions,
     { looksAround = true, withoutLock = false, takesNone = false }: Finding = {},
@@ -43,13 +48,13 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
     const { config: named, from = [], listen, state, allowUnauthenticatedNetwork, allowFaults, watch } = options
     if (from.length > 0 && named.length > 0)
       throw new CommandError(EXIT.usage, '--from and -c exclude each other: -c FILE serves a file as it is')
-    const context = around({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock, watch })
+    const context = readEnvironment({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock, watch })
     const found = await filesOf(named, context, looksAround)
-    const usual = userConfigurationPath(context.home, context.env)
-    const files = found ?? [usual]
-    const [file = usual] = files
+    const standard = userConfigurationPath(context.home, context.env)
+    const files = found ?? [standard]
+    const [file = standard] = files
     const id = configurationId(resolve(context.cwd, file))
-    const place = adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
+    const socket = locateSocket({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
     let latest: Discovered | undefined
     const read = async (edited?: readonly EditedFile[]): Promise<Read> => {
       const sinceMs = Date.now()
@@ -66,7 +71,7 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
       files,
       isFound: found !== undefined,
       command: (...words) => operatorCommand(named, ...words),
-      place,
+      socket,
       read,
       context,
       io,
@@ -77,7 +82,7 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
   const writing = async (own: CommonOptions & { readonly user?: boolean }, isHere = false): Promise<Writing> => {
     const before = program.opts<CommonOptions>()
     const named = [...(before.config ?? []), ...(own.config ?? [])]
-    const context = around({ named })
+    const context = readEnvironment({ named })
     const { cwd, home, env, uid } = context
     const found = named.length > 0 || isHere || own.user === true ? named[0] : await findConfiguration(cwd, home, env, uid)
     const file = own.user === true && found === undefined ? userConfigurationPath(home, env) : resolve(cwd, found ?? FILE_NAME)
@@ -87,11 +92,11 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
     const written = await writing(own)
     const { context, named } = written
     const [first] = (await filesOf(named, context, true)) ?? []
-    const isUsual = first === undefined || first === userConfigurationPath(context.home, context.env)
+    const isStandard = first === undefined || first === userConfigurationPath(context.home, context.env)
     const invocation = await invoked(own)
     return {
       ...written,
-      configuration: isUsual ? undefined : resolve(context.cwd, first),
+      configuration: isStandard ? undefined : resolve(context.cwd, first),
       invocation,
       again: () => connecting(own),
     }
@@ -99,7 +104,7 @@ export const makeInvocations = (program: Command, io: Io, json: boolean, around:
   return { invoked, writing, connecting }
 }
 
-/** Which configuration is meant; `undefined`: there is none. A typed command looks in the working folder; `stdio` never does. */
+/** The files of the configuration; `undefined`: there is none. `stdio` never looks in the working folder. */
 const filesOf = async (
   named: readonly string[],
   { cwd, home, env, uid }: Context,
@@ -113,22 +118,22 @@ const filesOf = async (
 interface Discovery extends Pick<Finding, 'looksAround' | 'takesNone'> {
   readonly standsFor: string
   readonly from: readonly string[]
-  /** What was found the last time. */
+  /** The previous result. */
   readonly before: Discovered | undefined
 }
 
-/** What stands in for a configuration that is not there: the servers of hosts; `stdio` takes those of no project. */
+/** Replaces a missing configuration: the servers of hosts; without `looksAround`, those of no project. */
 const discoverServers = async (
   context: Context,
   { standsFor, from, looksAround, takesNone, before }: Discovery,
 ): Promise<Discovered> => {
-  const [{ discover, refuseBroken }, { refusing }] = await Promise.all([
+  const [{ discover, refuseBroken }, { refuseChangeErrors }] = await Promise.all([
     import('../host-files/discovered.ts'),
     import('../commands/setup/import.ts'),
   ])
   const scopes = looksAround === true ? (['local', 'project', 'user'] as const) : (['user'] as const)
-  const discovered = await refusing(() => discover(context, { standsFor, scopes, from }))
-  if (before !== undefined) await refusing(async () => refuseBroken(before, discovered))
+  const discovered = await refuseChangeErrors(() => discover(context, { standsFor, scopes, from }))
+  if (before !== undefined) await refuseChangeErrors(async () => refuseBroken(before, discovered))
   if (discovered.configuration.servers.length > 0 || takesNone === true) return discovered
   if (from.length > 0) throw new CommandError(EXIT.config, `${from.join(', ')}: no server can be used${reasonsOf(discovered)}`)
   const { cwd, home, env, uid } = context
@@ -136,7 +141,7 @@ const discoverServers = async (
   if (near !== undefined)
     throw new CommandError(
       EXIT.config,
-      `no configuration is named: a host starts stdio in any folder, so ${near} is taken only with -c: ${operatorCommand([near], 'stdio')}`,
+      `no configuration is named: a host starts stdio in any folder, so ${near} is used only with -c: ${operatorCommand([near], 'stdio')}`,
     )
   const add = operatorCommand([], 'add', 'NAME')
   throw new CommandError(
@@ -147,5 +152,5 @@ const discoverServers = async (
 
 const reasonsOf = ({ found, leftOut }: Discovered): string => {
   const reasons = [...found.flatMap(({ problems }) => problems), ...leftOut.values()]
-  return reasons.length === 0 ? ': there is none; servers of other hosts: leave --from out' : `: ${reasons.join('; ')}`
+  return reasons.length === 0 ? ': there is none; to serve those of other hosts, remove --from' : `: ${reasons.join('; ')}`
 }

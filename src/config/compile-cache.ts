@@ -1,6 +1,6 @@
 /**
- * Node's cache of compiled code, in the private folder of our state: a start from it costs a quarter less CPU. What lies in it is run, so a
- * folder that is a link, belongs to another user or is open to others is not used. `NODE_DISABLE_COMPILE_CACHE=1` switches it off.
+ * Node's cache of compiled code, in our state folder: a start from it costs a quarter less CPU. Its content is executed, so a folder that
+ * is a link, belongs to another user or is open to others is not used. `NODE_DISABLE_COMPILE_CACHE=1` switches it off.
  */
 import { lstatSync } from 'node:fs'
 import { enableCompileCache, flushCompileCache } from 'node:module'
@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { makeFolder } from '../make-folder.ts'
 import { stateRoot } from './read/folders.ts'
 
-/** When a process that goes on writes what it has compiled: hosts and machines often end it by a signal that lets it write nothing. */
+/** When a running process writes what it has compiled: a signal often ends it before it could write at its exit. */
 const FLUSH_MS = 3_000
 
-/** Never throws: without the cache everything works as well. */
+/** Never throws: the cache is optional. */
 export const useCompileCache = (): void => {
   const uid = process.getuid?.()
   try {
@@ -23,11 +23,11 @@ export const useCompileCache = (): void => {
     enableCompileCache(folder)
     setTimeout(flushCompileCache, FLUSH_MS).unref()
   } catch {
-    // A home that cannot be written, or a Node built without it.
+    // The home folder cannot be written, or Node was built without the cache.
   }
 }
 
-/** A folder of this user without the permissions `refused`. Windows tells no owner and no mode; the folder lies in the user's profile there. */
+/** Whether the folder belongs to this user and has none of the permissions `refused`. Windows has neither; there it is in the user's profile. */
 const belongsTo = (uid: number | undefined, folder: string, refused: number): boolean => {
   const found = lstatSync(folder)
   return found.isDirectory() && (uid === undefined || (found.uid === uid && (found.mode & refused) === 0))

@@ -1,4 +1,4 @@
-/** From files to one complete configuration, or to every reason why not. The only way in; nothing is started or written here. */
+/** Reads files into one complete configuration, or into the list of everything that is wrong with them. Starts and writes nothing. */
 import { join, resolve } from 'node:path'
 import type { ServerOptions } from '../downstream/options.ts'
 import { findCollisions } from './build/servers/collisions.ts'
@@ -10,7 +10,7 @@ import type { Gathered, Sources } from './read/gather.ts'
 import { lockedServer, readLockFile } from './build/servers/lock-file.ts'
 import type { Context } from './runtime-environment.ts'
 import type { Configuration } from './options.ts'
-import { ConfigError } from './syntax/problems.ts'
+import { ConfigError, reporterAt } from './syntax/problems.ts'
 import type { Problem } from './syntax/problems.ts'
 import { credentialsOf, secretsOf, warnOfReadableSecrets } from './build/known-secrets.ts'
 import { listenFilesOf } from './build/hosts/listen.ts'
@@ -27,7 +27,7 @@ import { RESERVED_KEYS } from './schema/server-key.ts'
 import { buildAudit, buildGateway, buildHost } from './build/hosts/settings.ts'
 import { checkStrict, withStrict } from './build/strict.ts'
 import { buildToolsets } from './build/policies/toolsets.ts'
-import { child, nearest, scalars } from './syntax/tree.ts'
+import { child, scalarTexts, textOf } from './syntax/tree.ts'
 import { absolutePath } from './syntax/variables.ts'
 
 /** Throws `ConfigError` with all problems at once. */
@@ -67,6 +67,24 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
   if (servers.length === 0) warnings.push('no server is configured')
   const first = context.overrides?.standsFor ?? resolve(context.cwd, sources.files[0] ?? sources.standsFor ?? '.')
   const id = configurationId(first)
+  const { sections } = gathered
+  const credentials = [
+    ...gathered.secrets,
+    ...[...gathered.servers.values()].flatMap(credentialsOf),
+    ...secretsOfAuth(sections.get('auth')),
+    ...secretsOfTracing(sections.get('telemetry')),
+    ...secretsOfStore(sections.get('store')),
+  ]
+  const secrets = [
+    ...credentials,
+    ...proxies.secrets,
+    ...scalarTexts(child(sections.get('state'), 'key')).flatMap((text) => text.trim().split(/[\s,]+/)),
+    ...servers.flatMap(({ tls }) => tls?.key ?? []),
+    ...(host.tls === undefined ? [] : [host.tls.key]),
+    ...[...gathered.servers.values()].flatMap(secretsOf),
+    ...secretsOfPolicy(sections.get('policy')),
+    ...(store?.tls?.key === undefined ? [] : [store.tls.key]),
+  ]
   return deepFreeze({
     id,
     named: context.overrides?.named ?? [],
@@ -98,34 +116,8 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
     runtimeDir: runtimeRoot(context),
     watch: context.overrides?.watch ?? settings.reload?.watch ?? true,
     confirm: settings.reload?.confirm ?? false,
-    secrets: [
-      ...new Set([
-        ...gathered.secrets,
-        ...proxies.secrets,
-        ...scalars(child(gathered.sections.get('state'), 'key')).flatMap(({ value }) =>
-          String(value ?? '')
-            .trim()
-            .split(/[\s,]+/),
-        ),
-        ...servers.flatMap(({ tls }) => tls?.key ?? []),
-        ...(host.tls === undefined ? [] : [host.tls.key]),
-        ...[...gathered.servers.values()].flatMap(secretsOf),
-        ...secretsOfAuth(gathered.sections.get('auth')),
-        ...secretsOfTracing(gathered.sections.get('telemetry')),
-        ...secretsOfPolicy(gathered.sections.get('policy')),
-        ...secretsOfStore(gathered.sections.get('store')),
-        ...(store?.tls?.key === undefined ? [] : [store.tls.key]),
-      ]),
-    ],
-    credentials: [
-      ...new Set([
-        ...gathered.secrets,
-        ...[...gathered.servers.values()].flatMap(credentialsOf),
-        ...secretsOfAuth(gathered.sections.get('auth')),
-        ...secretsOfTracing(gathered.sections.get('telemetry')),
-        ...secretsOfStore(gathered.sections.get('store')),
-      ]),
-    ],
+    secrets: [...new Set(secrets)],
+    credentials: [...new Set(credentials)],
     warnings: [...warnings, ...warnOfExpired(host.auth, Date.now()), ...warnOfReadableSecrets(gathered.servers.values())],
   })
 }
@@ -147,24 +139,20 @@ const buildServers = (
     const server = buildServer(gathered, settings.defaults ?? {}, context, own)
     if (!gathered.isHosts) problems.push(...own)
     else if (enabled) warnings.push(...own.map((problem) => leftOut(key, problem)))
-    const prefix = child(tree, 'prefix')
-    if (!enabled || prefix?.kind !== 'scalar' || typeof prefix.value !== 'string') {
-      if (server && enabled) built.push(server)
-      continue
-    }
-    const { place, path } = nearest(tree, ['prefix'])
-    const owner = owners.get(prefix.value)
-    const complain = (message: string) => problems.push({ place, path, message, remedy: 'choose another prefix' })
-    if (RESERVED_KEYS.includes(prefix.value)) complain(`prefix "${prefix.value}" is reserved`)
-    if (owner && owner.key !== key)
-      complain(`"${prefix.value}" is already the key or prefix of server "${owner.key}" at ${owner.place}`)
-    owners.set(prefix.value, { key, place })
+    if (!enabled) continue
     if (server) built.push(server)
+    const prefix = textOf(child(tree, 'prefix'))
+    if (prefix === undefined) continue
+    const report = (message: string) => reporterAt(tree, problems)(['prefix'], message, 'choose another prefix')
+    const owner = owners.get(prefix)
+    if (RESERVED_KEYS.includes(prefix)) report(`prefix "${prefix}" is reserved`)
+    if (owner && owner.key !== key) report(`"${prefix}" is already the key or prefix of server "${owner.key}" at ${owner.place}`)
+    owners.set(prefix, { key, place: (child(tree, 'prefix') ?? tree).place })
   }
   return built
 }
 
-/** A program that gives us an object has not asked for files in the home folder. */
+/** A program that passes an object does not expect files in the home folder. */
 const keepsState = ({ value, standsFor }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
   value === undefined || standsFor !== undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 

@@ -1,59 +1,59 @@
-/** What is known of the process around us, and the one place where it is read: everything else is told. */
+/** The environment of our process. It is read here only and passed to all other code. */
 import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 
-/** Values with `cache`, from one reading of the configuration to the next; by everything that decides what they are. */
+/** Values of secrets with `cache`, kept from one reading of the configuration to the next, by folder and entry. */
 export type SecretMemory = Map<string, { readonly text: string; readonly readMs: number }>
 
-/** A file as if it held another text. */
+/** A file with another text than on disk. */
 export interface EditedFile {
   /** Absolute. */
   readonly file: string
   readonly text: string
 }
 
-/** What the process around us contributes; nothing else of it is read. */
+/** The environment of our process, and the options of the command line. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly home: string
   readonly uid?: number | undefined
-  /** Of this process: sockets are passed to one by its number. */
+  /** Of this process: systemd passes sockets to a process id. */
   readonly pid?: number | undefined
   readonly platform?: NodeJS.Platform | undefined
-  /** How this program was started: Node, and the file it ran; the single executable alone. */
+  /** How this program was started: Node and the script; for the single executable its own path. */
   readonly program?: readonly string[] | undefined
-  /** The words of the command line behind it. */
+  /** The arguments of the program. */
   readonly args?: readonly string[] | undefined
-  /** Secrets that need not be asked for again yet (`cache`); absent: each reading asks. */
+  /** Cached secrets; absent: each reading reads them again. */
   readonly memory?: SecretMemory | undefined
-  /** An edit of the configuration that is looked at before it is written. */
+  /** An edit of the configuration that is checked before it is written. */
   readonly edited?: readonly EditedFile[] | undefined
   readonly overrides?:
     | {
-        /** What `-c` said, as it was said: messages name commands with it. */
+        /** The arguments of `-c`, unchanged: commands in messages have them. */
         readonly named?: readonly string[] | undefined
-        /** Replaces `listen.http.bind`: one address, or several with commas between. */
+        /** Replaces `listen.http.bind`: addresses, separated by commas. */
         readonly listen?: string | undefined
         /** Replaces `state.dir`. */
         readonly state?: string | undefined
-        /** Replaces `reload.watch`; where the servers are those of hosts, it decides whether their files are watched. */
+        /** Replaces `reload.watch`; where the servers come from hosts, it decides whether their files are watched. */
         readonly watch?: boolean | undefined
         /** `faults` may be injected. */
         readonly allowFaults?: boolean | undefined
         readonly allowUnauthenticatedNetwork?: boolean | undefined
-        /** Absolute path of the file in whose place the configuration is read: it has that one's name, state folder and socket. */
+        /** Absolute path of the file that this configuration replaces: it uses the id, state folder and socket of that file. */
         readonly standsFor?: string | undefined
-        /** The lock file is about to be written, so that what is wrong with it does not matter. */
+        /** Ignores errors of the lock file, which is about to be written. */
         readonly withoutLock?: boolean | undefined
       }
     | undefined
 }
 
-/** Whether the program is part of the file that runs, and not a script that Node was given. */
+/** Whether the program is a single executable, and not a script that Node runs. */
 const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
 
-/** `overrides` are what the command line says. */
+/** `overrides`: options of the command line. */
 export const readRuntimeEnvironment = (overrides: Context['overrides'] = {}): Context => ({
   env: withSession(process.env, process.platform, process.getuid?.()),
   cwd: process.cwd(),
@@ -68,8 +68,8 @@ export const readRuntimeEnvironment = (overrides: Context['overrides'] = {}): Co
 })
 
 /**
- * With the folder of this login's session where only its variable is missing: most hosts start a server with a few variables, and it
- * must find the socket of a process that was started in a shell.
+ * Adds `XDG_RUNTIME_DIR` where it is missing and the folder exists: most hosts start a server with few variables, and it must find the
+ * socket of a process that was started in a shell.
  */
 const withSession = (env: Context['env'], platform: NodeJS.Platform, uid: number | undefined): Context['env'] => {
   if (env['XDG_RUNTIME_DIR'] || platform !== 'linux' || uid === undefined) return env
@@ -78,5 +78,5 @@ const withSession = (env: Context['env'], platform: NodeJS.Platform, uid: number
   return found?.isDirectory() === true && found.uid === uid ? { ...env, XDG_RUNTIME_DIR: folder } : env
 }
 
-/** Where login managers make it. */
+/** `XDG_RUNTIME_DIR` as login managers set it. */
 export const sessionFolder = (uid: number): string => `/run/user/${uid}`

@@ -1,13 +1,13 @@
 /**
- * One configured server, put together from its parts: kept connected (`health/`), reached over links (`links/`), known (`lists/`), called
- * (`server-calls.ts`). What is known of it while it runs is one record (`health/server-state.ts`). Calls go in at `handle`; `health$` and
- * `inventory$` report what the server is and offers. The parts are handed out, and built in one direction: each uses only earlier ones.
+ * One configured server, composed of its parts: main link (`health/`), links of callers (`links/`), lists (`lists/`), calls
+ * (`server-calls.ts`). Its state at run time is one record (`health/server-state.ts`). `handle` takes calls; `health$` and `inventory$`
+ * publish state and lists. Each part uses only parts that are built before it.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { BehaviorSubject } from 'rxjs'
 import { withCredential } from '../auth/oauth/credential.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
-import { isPerUser } from '../auth/oauth/options.ts'
+import { isPerUser } from '../auth/oauth/credential-options.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Caller, Handler, Outcome } from '../rpc/call.ts'
@@ -35,7 +35,7 @@ import { Dialer } from './links/dialer.ts'
 import { Links } from './links/links.ts'
 import { CallerLists } from './lists/caller-lists.ts'
 import { Offers } from './lists/offers.ts'
-import { OwnLists } from './lists/own-lists.ts'
+import { LinkLists } from './lists/link-lists.ts'
 import { signedIn, signInInventory } from './lists/sign-in-tool.ts'
 import { inMemory } from './lists/store.ts'
 import { MainSubscriptions } from './main-subscriptions.ts'
@@ -50,23 +50,19 @@ import { SessionRelay } from './session-relay.ts'
 
 export class Downstream {
   #options: ServerOptions
-  /** Monotonic time at which it was configured: what the list budget is counted from. */
+  /** Monotonic time of the configuration, from which the list budget is counted. */
   readonly startedMs = performance.now()
-  /** Names it among all servers and principals. */
+  /** The key; with the principal, if each principal has its own connection. */
   readonly id: string
-  /** The proof that goes with every request; `undefined`: none that changes. */
+  /** The changing credential of each request; `undefined`: the server needs none. */
   readonly credential: Credential | undefined
-  /** Where each principal has a connection of its own. */
+  /** The connections of principals, if each has its own. */
   readonly personal: Personal<Downstream> | undefined
-  /** What of its calls was translated, and what was impossible. */
   readonly fidelity: Fidelity
-  /** Opens its processes and connections. */
   readonly dialer: Dialer
   readonly main: MainLink
   readonly supervisor: Supervisor
-  /** Its lists, as they are and as they were approved. */
   readonly offers: Offers
-  /** Its lists, as one caller sees them. */
   readonly callerLists: CallerLists
   readonly eras: ServerEras
   readonly subscriptions: MainSubscriptions
@@ -78,18 +74,18 @@ export class Downstream {
   readonly #handlers: LinkEventHandlers
   readonly #links: Links
   readonly #linkStarts: LinkStarts
-  readonly #ownLists: OwnLists
+  readonly #linkLists: LinkLists
   readonly #sessionWatches: SessionWatches
   readonly #eraWatch: EraWatch<Link>
-  /** Of the legacy side of a server whose main link is modern. */
+  /** Watches the legacy side of a server whose main link is modern. */
   readonly #legacyWatch: EraWatch<Watched>
-  /** A request of the gateway was refused on a link of this era. */
+  /** Called when a request of the gateway was refused on a link of this era. */
   readonly #refused: (error: unknown, era: Era) => void
   readonly #errors: ServerErrors
   readonly #calls: ServerCalls
   #stopping: Promise<void> | undefined
 
-  /** `principal`: the only one it serves. */
+  /** `principal`: the only principal it serves; absent: all. */
   constructor(options: ServerOptions, environment: DownstreamEnvironment, principal?: string) {
     const { backoff, freshMs, log, memory, sweeper } = environment
     const { key } = options
@@ -124,7 +120,7 @@ export class Downstream {
 
     const dialer = new Dialer(options, environment, this.credential?.bearer, states, reports)
     this.dialer = dialer
-    /** The main link of a modern server may not be all that it offers; a sole host's link is in its own era from the start. */
+    /** Whether a modern server may have a legacy side. Not for the only host of a pipe, whose main link has the host's era. */
     const mayServeLegacy = (): boolean => environment.soleHost === undefined && dialer.mayBeLegacy
     const restarts = new Restarts(() => optionsNow().limits.maxRestarts, nowMs)
     const starts = new LinkStarts(backoff, nowMs, restarts)
@@ -184,15 +180,15 @@ export class Downstream {
       failed: this.#refused,
     })
     this.offers = offers
-    this.#ownLists = new OwnLists({
+    this.#linkLists = new LinkLists({
       linkOf: (owner) => links.of(owner),
       commonRead: () => offers.announcedRead(),
       common: () => offers.legacy.inventory$.value ?? offers.inventory$.value,
       read: (link) => offers.readOver(link),
-      listed: (owner, inventory) => sendOwnLists(environment, optionsNow(), owner, inventory),
+      listed: (owner, inventory) => reportLinkLists(environment, optionsNow(), owner, inventory),
       freshMs,
     })
-    this.callerLists = new CallerLists(offers, this.#ownLists, links)
+    this.callerLists = new CallerLists(offers, this.#linkLists, links)
 
     const supervisor = new Supervisor({
       options: optionsNow,
@@ -236,7 +232,7 @@ export class Downstream {
   get inventory$(): BehaviorSubject<Inventory | undefined> {
     return this.offers.inventory$
   }
-  /** The main link, while it is up. */
+  /** The main link while calls may use it. */
   get link(): Link | undefined {
     return this.main.current
   }
@@ -252,12 +248,12 @@ export class Downstream {
   get queued(): number {
     return this.#calls.queued
   }
-  /** At least one host waits for changes. */
+  /** Whether a host watches resources or tasks. */
   get isWatched(): boolean {
     return !this.subscriptions.isEmpty
   }
 
-  /** The one that calls of this principal go to. */
+  /** The server object for calls of this principal. */
   for(principal: string): Downstream {
     return this.personal?.of(principal) ?? this
   }
@@ -268,19 +264,19 @@ export class Downstream {
       this.supervisor.run()
   }
 
-  /** Lists wait for it: nothing is known of it yet, and nothing says that waiting would be in vain. */
+  /** Whether lists wait for this server: its inventory is unknown, it is starting, and it has not failed before. */
   get isAwaited(): boolean {
     const { state, failures } = this.health$.value
     const isFirst = this.inventory$.value === undefined && state === 'starting' && failures === 0
     return isFirst && !this.#environment.memory.hasFailed(this.options)
   }
 
-  /** It was waited for in vain: the next start does not do it again. */
+  /** Stores that the inventory was not read in time, so that lists do not wait for it at the next start. */
   noteMissing(): void {
     if (this.inventory$.value === undefined) this.#environment.memory.keepFailed(this.options)
   }
 
-  /** Waits for its lists as a call would. Throws the `Failure` of its state. */
+  /** Waits for the server's lists like a call. Throws the `Failure` of its state. */
   async listed(): Promise<void> {
     try {
       await withCredential(this.credential, () => this.supervisor.ready())
@@ -290,12 +286,12 @@ export class Downstream {
   }
 
   /**
-   * Settles once it is known what the server says of itself to this caller, or cannot be now; `undefined`: nothing to wait for. Never
-   * rejects. `budgetMs`: how long a legacy host waits for the legacy side of a server whose modern side is known.
+   * Settles once the inventory for this caller is known, or cannot be read now; `undefined`: nothing to wait for. Never rejects.
+   * `budgetMs`: how long a legacy host waits for the legacy side of a server whose modern side is known.
    */
   introduced(caller: Pick<Caller, 'session'>, budgetMs: number): Promise<unknown> | undefined {
     const { eras, link } = this
-    // Why it cannot be known is the answer to the calls that follow.
+    // A failure is reported to the calls that follow.
     if (eras.inventoryFor(caller) === undefined)
       return this.listed().then(
         () => this.introduced(caller, budgetMs),
@@ -307,19 +303,19 @@ export class Downstream {
     return eras.meetLegacy(link === undefined ? this.listed() : Promise.resolve(), budgetMs)
   }
 
-  /** The result of the tool for signing in: waits for its lists, and throws the `Failure` that asks for the sign-in. */
+  /** The result of the sign-in tool: waits for the lists, and throws the `Failure` that asks for the sign-in. */
   async signedIn(): Promise<Outcome> {
     await this.listed()
     return signedIn(this.options, this.inventory$.value)
   }
 
-  /** Skips the wait before the next attempt, and wakes a server that had been given up. */
+  /** Connects now: skips the wait before the next attempt, also for a failed server. */
   retryNow(): void {
     if (this.personal === undefined) this.supervisor.retryNow()
     else for (const downstream of this.personal.all) downstream.retryNow()
   }
 
-  /** Other options, from a reload that asks for no restart: limits and time-outs hold from now on. */
+  /** Applies options of a reload that needs no restart. */
   adopt(options: ServerOptions): void {
     const { hidden, onChange, locked } = this.options
     this.#options = options
@@ -331,7 +327,7 @@ export class Downstream {
     this.personal?.adopt(options)
   }
 
-  /** What the server says of itself now, before any policy; `apps`: to hosts that run MCP Apps, too. Throws `Failure` if it cannot be asked. */
+  /** Reads the current inventory, before any policy; `apps`: also that for hosts that run MCP Apps. Throws `Failure` if not connected. */
   async offered(apps: boolean): Promise<{ readonly all: Inventory; readonly apps: Inventory | undefined }> {
     const { failure } = this.health$.value
     if (this.link === undefined && failure !== undefined) throw failure
@@ -342,12 +338,12 @@ export class Downstream {
     return { all, apps: forApps }
   }
 
-  /** A host that runs apps wants lists: settles once they are known, or cannot be now. A sole host's own link reads them already. */
+  /** Settles once the lists for hosts that run MCP Apps are known, or cannot be read now. The main link of an only host has them already. */
   wantApps(): Promise<void> {
     return this.#environment.soleHost === undefined ? this.offers.apps.want() : Promise.resolve()
   }
 
-  /** Ends when the calls under way have ended, at the latest after `drainMs`. Called again with 0, it ends at once. */
+  /** Stops the server once pending calls have ended, at the latest after `drainMs`. A second call with 0 stops it at once. */
   stop(drainMs = 0): Promise<void> {
     if (drainMs === 0) this.#calls.endDrain()
     return (this.#stopping ??= this.#stop(drainMs))
@@ -363,7 +359,7 @@ export class Downstream {
     sweeper.unwatch(this.eras)
     sweeper.unwatch(this.#eraWatch)
     sweeper.unwatch(this.#legacyWatch)
-    // What waited goes on in a later microtask, when the dialer refuses already.
+    // Waiting starts continue in a later microtask, when the dialer is already closed.
     this.#linkStarts.close()
     await Promise.all([this.#links.close(), this.offers.close(), this.main.close(), this.dialer.close(), personal])
     await this.supervisor.ended()
@@ -381,7 +377,7 @@ export class Downstream {
     await withCredential(this.credential, () => this.offers.read(link))
   }
 
-  /** The main link is up. */
+  /** The main link is ready for calls. */
   #announce(link: Link, isAgain: boolean): void {
     const { log, isSuccessor, reconnected } = this.#environment
     const { lists } = this.inventory$.value ?? {}
@@ -396,7 +392,7 @@ export class Downstream {
     this.offers.follow(link)
     if (isAgain && soleSession !== undefined) void this.#sessionWatches.again(soleSession, link)
     if (isAgain || isSuccessor) reconnected(this.subscriptions)
-    // A server that has nothing in this era may have it in the other.
+    // A server without entries in this era may have them in the other.
     const isEmpty = Object.values(lists ?? {}).every(({ length }) => length === 0)
     if (link.era === 'modern' && isEmpty) void this.eras.wantLegacy()
   }
@@ -404,7 +400,7 @@ export class Downstream {
   #onReport(report: LinkReport): void {
     switch (report.type) {
       case 'opened':
-        if (this.options.dynamicLists) this.#ownLists.announced(report.owner)
+        if (this.options.dynamicLists) this.#linkLists.announced(report.owner)
         return
       case 'closed':
         return this.#linkClosed(report.owner)
@@ -414,7 +410,7 @@ export class Downstream {
       case 'list-announced':
         this.#states.send(report)
         this.offers.outdated(report.list)
-        this.#ownLists.announced(report.owner)
+        this.#linkLists.announced(report.owner)
         return
       case 'updated':
         return this.#updated(report.uri, report.params, report.owner)
@@ -430,7 +426,7 @@ export class Downstream {
   }
 
   #linkClosed(owner: LinkOwner): void {
-    this.#ownLists.forget(owner)
+    this.#linkLists.forget(owner)
     this.#sessionWatches.closed(owner)
     const { announcer } = this.#states.now
     this.#states.send({ type: 'link-closed', owner })
@@ -438,8 +434,8 @@ export class Downstream {
   }
 
   /**
-   * What a call changes is reported on its link; many servers report it on no other (a server object per connection is the usual pattern
-   * of SDKs). Where a session's own link watches the resource, the main one does not report it to that session (B284).
+   * Many servers report a change only on the link of the call that caused it, since SDKs usually create a server object per connection. If
+   * a session's own link watches the resource, updates on the main link are not sent to that session (B284).
    */
   #updated(uri: string, params: Payload, owner: LinkOwner | undefined): void {
     const { updated } = this.#environment
@@ -449,7 +445,7 @@ export class Downstream {
   }
 }
 
-/** Each principal's own server remembers nothing of what it is listed. */
+/** The servers of single principals; their lists are not stored. */
 const makePersonal = (options: () => ServerOptions, environment: DownstreamEnvironment): Personal<Downstream> => {
   const own = { ...environment, memory: inMemory(environment.memory) }
   return new Personal({
@@ -460,8 +456,8 @@ const makePersonal = (options: () => ServerOptions, environment: DownstreamEnvir
   })
 }
 
-/** Reports what the server lists on the link of these callers alone. */
-const sendOwnLists = (
+/** Reports the lists of one link to the callers of that link. */
+const reportLinkLists = (
   { principalListed, sessionListed }: DownstreamEnvironment,
   { key, sharing }: ServerOptions,
   { isolation, sessions, principal }: LinkOwner,
@@ -471,7 +467,7 @@ const sendOwnLists = (
   else for (const session of sessions) sessionListed(key, session, inventory)
 }
 
-/** Whether calls of this caller go over the link of this owner. */
+/** Whether calls of this caller use the link of this owner. */
 const isOnLink = ({ session, principal }: Caller, { isolation, sessions, ...owner }: LinkOwner, sharing: Sharing): boolean => {
   if (isolation === 'session') return session !== undefined && sessions.has(session)
   if (isolation === 'principal') return principal === owner.principal && (session === undefined || sharing === 'principal')

@@ -1,5 +1,6 @@
-/** All configured servers, in configuration order; replaced one by one when the configuration changes. */
+/** All configured servers in configuration order; a reload replaces only those that differ. */
 import { BehaviorSubject } from 'rxjs'
+import type { Caller } from '../rpc/call.ts'
 import { Downstream } from './downstream.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import type { ServerOptions } from './options.ts'
@@ -10,10 +11,8 @@ export class Fleet {
   readonly #environment: DownstreamEnvironment
   #isEnding = false
   readonly #leaving = new Map<Downstream, Promise<void>>()
-  /** Those that are there now. */
   #byKey: ReadonlyMap<string, Downstream> = new Map()
 
-  /** Everything a server needs, but for what the fleet itself knows. */
   constructor(environment: Omit<DownstreamEnvironment, 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'>) {
     const { sweeper, maxStarts, limits } = environment
     this.#environment = {
@@ -26,7 +25,7 @@ export class Fleet {
     }
   }
 
-  /** The gateways that calls are led through, this one first. */
+  /** The gateways that calls may pass, this one first. */
   get gateways(): readonly string[] {
     const behind = this.downstreams$.value.flatMap(({ main }) => main.gateways)
     return [this.#environment.instance, ...new Set(behind)]
@@ -36,18 +35,23 @@ export class Fleet {
     return this.#byKey.get(key)
   }
 
-  /** The one that calls of this principal go to. */
+  /** The server object for calls of this principal. */
   for(key: string, principal: string): Downstream | undefined {
     return this.get(key)?.for(principal)
   }
 
-  /** By its `id`: of those that are there now. */
+  /** The server of a bridge, for this caller; `undefined`: the caller uses the merged endpoint. */
+  bridged({ scope, principal }: Pick<Caller, 'scope' | 'principal'>): Downstream | undefined {
+    return scope.server === undefined ? undefined : this.for(scope.server, principal)
+  }
+
+  /** The server object with this `Downstream.id`, if it exists now. */
   find(id: string): Downstream | undefined {
     const at = id.indexOf(' ')
     return at === -1 ? this.get(id) : this.get(id.slice(0, at))?.personal?.find(id.slice(at + 1))
   }
 
-  /** Everything that a session of this principal may have a link to. */
+  /** All server objects that sessions of this principal may have links to. */
   all(principal: string): readonly Downstream[] {
     return this.downstreams$.value.flatMap((downstream) =>
       downstream.personal === undefined ? downstream : (downstream.personal.find(principal) ?? []),
@@ -55,8 +59,8 @@ export class Fleet {
   }
 
   /**
-   * Makes the fleet match `servers`: what stays keeps its process, links and sessions; what is in `restart`, or gone, is
-   * drained for at most `drainMs` and ended.
+   * Replaces the configured servers. Servers that stay keep their processes, links and sessions. Removed servers, and those in `restart`,
+   * are drained for at most `drainMs` and stopped.
    */
   apply(servers: readonly ServerOptions[], restart: ReadonlySet<string> = new Set(), drainMs = 0): void {
     const before = new Map(this.#byKey)
@@ -75,13 +79,13 @@ export class Fleet {
     for (const downstream of before.values()) void this.#end(downstream, drainMs)
   }
 
-  /** A caller came with another token: servers whose credential is made of it are tried again for it, if they had been given up. */
+  /** A principal has a new token: retries failed servers whose credential is derived from it (`exchange`). */
   subjectChanged(principal: string): void {
     for (const { options, personal } of this.downstreams$.value)
       if (options.credential?.mode === 'exchange') personal?.find(principal)?.retryNow()
   }
 
-  /** Ends one server's processes and connections and starts it again; false if no server has that key. */
+  /** Stops one server and starts it again; false if no server has that key. */
   restart(key: string, drainMs: number): boolean {
     const all = this.downstreams$.value.map(({ options }) => options)
     if (!all.some((options) => options.key === key)) return false
@@ -96,7 +100,7 @@ export class Fleet {
     this.downstreams$.complete()
   }
 
-  /** Two processes cannot listen at one URL: there the new process starts after the old one has ended. */
+  /** The replacement of a server. A process that listens at a URL starts after the old one has ended. */
   #successor(old: Downstream, options: ServerOptions, drainMs: number): Downstream {
     const isAlone = old.options.launch === undefined || old.options.url === undefined
     const startAfter = isAlone ? undefined : this.#end(old, drainMs)

@@ -1,6 +1,6 @@
 /**
- * Whom a link to a legacy server serves: what its calls must have in common, what is declared on it, and who uses it now
- * (BRIDGING 3.0). Two calls that differ in any part of the key never meet on a legacy link.
+ * The owner of a link to a legacy server: the properties that its calls have in common, its declared capabilities, and its current users
+ * (BRIDGING 3.0). Calls that differ in any part of the key never share a legacy link.
  */
 import type { Declared } from '../era/server/link.ts'
 import { isBridge } from '../rpc/call.ts'
@@ -15,28 +15,28 @@ import type { Sharing } from './options.ts'
 
 export interface LinkOwner {
   readonly key: string
-  /** `session`: of one legacy session alone, and closed with it. */
+  /** `session`: the link belongs to one legacy session and is closed with it. */
   readonly isolation: Sharing
-  /** Who opened it. */
+  /** The principal of the call that opened it. */
   readonly principal: string
-  /** Others of other principals have used it, too. */
+  /** Whether calls of other principals have used it. */
   isMixed: boolean
   readonly declared: Declared
-  /** Who the server is told it talks to; `undefined`: us. */
+  /** `clientInfo` for the server; `undefined`: that of the gateway. */
   readonly clientInfo: unknown
-  /** The revision of the host at a bridge, which its server is asked for; `undefined`: the latest. */
+  /** The revision of the host at a bridge, which is requested from the server; `undefined`: the latest. */
   readonly revision: LegacyRevision | undefined
-  /** The legacy sessions that have called on it and have not ended. */
+  /** The open legacy sessions that have used it. */
   readonly sessions: Set<HostSession>
-  /** Who of them called last. */
+  /** The session of the last call. */
   latest: HostSession | undefined
-  /** The calls that wait for it to be opened, oldest first. */
+  /** The calls that wait for the link to open, oldest first. */
   readonly waiting: Set<Call>
-  /** The most verbose level that anybody on it has asked for. */
+  /** The most verbose requested log level. */
   level: LogLevel | undefined
 }
 
-/** What the gateway can carry back to this caller's host, and may therefore declare (B037). */
+/** The capabilities that the gateway can relay to this caller's host, and may therefore declare (B037). */
 export const carried = ({ capabilities, session }: Pick<Caller, 'capabilities' | 'session'>): Declared => {
   const { elicitation, sampling, roots, experimental } = capabilities
   const extensions = session === undefined ? appsIn(capabilities) : extensionsIn(capabilities)
@@ -44,17 +44,17 @@ export const carried = ({ capabilities, session }: Pick<Caller, 'capabilities' |
     ...(elicitation !== undefined && { elicitation }),
     ...(sampling !== undefined && { sampling }),
     ...(roots !== undefined && { roots }),
-    // Of a legacy host the server gets them as they were said: what they promise is between the two.
+    // Experimental capabilities of a legacy host are relayed unchanged.
     ...(session !== undefined && experimental !== undefined && { experimental }),
-    // Legacy eras know no such member; hosts put it there all the same (B044).
+    // Not defined in the legacy era, but sent by hosts (B044).
     ...(Object.keys(extensions).length > 0 && { extensions }),
   }
 }
 
-/** What says over which link a call goes. */
+/** The properties of a caller that select a link. */
 export type LinkKey = Pick<LinkOwner, 'key' | 'isolation' | 'principal' | 'declared' | 'clientInfo' | 'revision'>
 
-/** The link that a call of this caller goes over. `serial`: tells calls apart that share nothing. */
+/** The key of the link for a call of this caller. `serial`: returns a number that is unique per call. */
 export const linkKeyOf = (caller: Caller, sharing: Sharing, serial: () => number): LinkKey => {
   const { principal, session, clientInfo, scope } = caller
   const isolation = sharing === 'session' && session === undefined ? 'principal' : sharing
@@ -62,13 +62,13 @@ export const linkKeyOf = (caller: Caller, sharing: Sharing, serial: () => number
     return { key: isolation, isolation, principal, declared: {}, clientInfo: undefined, revision: undefined }
   const declared = carried(caller)
   const id = { session: session?.id, principal, call: isolation === 'call' ? serial() : '' }[isolation]
-  const introduced = clientInfo === undefined ? '' : JSON.stringify(clientInfo)
+  const client = clientInfo === undefined ? '' : JSON.stringify(clientInfo)
   const revision = session !== undefined && isBridge(scope) && isLegacyRevision(caller.revision) ? caller.revision : undefined
-  const key = `${isolation}:${id} ${JSON.stringify(declared)}${introduced}${revision ?? ''}`
+  const key = `${isolation}:${id} ${JSON.stringify(declared)}${client}${revision ?? ''}`
   return { key, isolation, principal, declared, clientInfo, revision }
 }
 
-/** The owner of a new link: no session uses it yet. */
+/** The owner of a new link, without sessions. */
 export const ownerOf = ({ key, isolation, principal, declared, clientInfo, revision }: LinkKey): LinkOwner => ({
   key,
   isolation,
@@ -83,10 +83,10 @@ export const ownerOf = ({ key, isolation, principal, declared, clientInfo, revis
   level: undefined,
 })
 
-/** Sessions that may hear and answer what no call of theirs caused: none where principals mix (B051, B052). */
+/** Sessions that may get messages and questions outside of calls: none on a link of several principals (B051, B052). */
 export const listeners = ({ isMixed, sessions }: LinkOwner): readonly HostSession[] => (isMixed ? [] : [...sessions])
 
-/** The level to ask the server for before this call: the caller's own, or where others listen the most verbose (3.11). */
+/** The log level to request before this call: the caller's own, or on a shared link the most verbose one (BRIDGING 3.11). */
 export const levelFor = (owner: LinkOwner, asked: LogLevel | undefined): LogLevel | undefined => {
   if (asked === undefined) return owner.level
   if (owner.isolation === 'session' || owner.level === undefined || reaches(owner.level, asked)) owner.level = asked

@@ -1,4 +1,4 @@
-/** The resources and tasks that the gateway follows at one server, over its main link. The gateway asks again after a reconnect. */
+/** The resources and tasks that the gateway follows at one server over its main link. The gateway subscribes again after a reconnect. */
 import { withCredential } from '../auth/oauth/credential.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
 import type { Link } from '../era/server/link.ts'
@@ -11,7 +11,7 @@ import type { ServerOptions } from './options.ts'
 import { isForgotten } from './pacing/retries.ts'
 import type { ServerErrors } from './server-errors.ts'
 
-export interface MainSubscriptionsSource {
+interface MainSubscriptionsSource {
   readonly id: string
   readonly options: () => ServerOptions
   readonly credential: Credential | undefined
@@ -25,7 +25,7 @@ export class MainSubscriptions implements Reconnected {
   readonly id: string
   readonly #source: MainSubscriptionsSource
   readonly #followed = new Set<string>()
-  /** By URI: subscriptions that the server is being asked for. */
+  /** Pending subscribe requests by URI. */
   readonly #pending = new Map<string, Promise<boolean>>()
 
   constructor(source: MainSubscriptionsSource) {
@@ -37,12 +37,11 @@ export class MainSubscriptions implements Reconnected {
     return this.#source.options()
   }
 
-  /** Nothing is followed. */
   get isEmpty(): boolean {
     return this.#followed.size === 0
   }
 
-  /** Watches a resource for the gateway; false if the server does not offer that. Throws `Failure` if it cannot be asked now. */
+  /** Watches a resource; false if the server does not offer that. Throws `Failure` if the server is not connected. */
   subscribe(uri: string): Promise<boolean> {
     this.#followed.add(`resource ${uri}`)
     const pending = this.#pending.get(uri)
@@ -60,7 +59,7 @@ export class MainSubscriptions implements Reconnected {
     await this.#source.main.current?.unsubscribe(uri)
   }
 
-  /** Asks for the changes of a task. */
+  /** Subscribes to the changes of a task. */
   async followTask(id: string): Promise<void> {
     const { credential, supervisor } = this.#source
     this.#followed.add(`task ${id}`)
@@ -72,7 +71,7 @@ export class MainSubscriptions implements Reconnected {
     await this.#source.main.current?.unfollowTask(id)
   }
 
-  /** Like a call that was not executed it is sent again where the session, or the era, turns out to be another (5.3, B268). */
+  /** Sends the request again if the server has forgotten the session or has changed its era (BRIDGING 5.3, B268). */
   async #subscribe(uri: string): Promise<boolean> {
     const { credential, eraWatch, errors, main, supervisor } = this.#source
     let link: Link | undefined

@@ -1,8 +1,8 @@
 /**
- * What the configuration says of one downstream server, complete: every default is filled in, every variable replaced.
- * Units stand in the names. The YAML names are in docs/configuration.md.
+ * Options of one server: complete, with defaults, with replaced variables. Names contain the units. docs/configuration.md has the YAML
+ * names.
  */
-import type { CredentialOptions } from '../auth/oauth/options.ts'
+import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
 import type { Curation } from '../catalog/curation.ts'
 import type { HiddenPolicy } from '../catalog/curate/vetting.ts'
@@ -16,7 +16,7 @@ export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
 export type Sharing = 'session' | 'principal' | 'shared' | 'call'
 
-/** A process that Trunkline starts. With a `url` beside it, the process serves that URL and is spoken to there. */
+/** A process that Trunkline starts. With a `url`, the process is reached at that URL. */
 export interface LaunchOptions {
   readonly command: string
   readonly args: readonly string[]
@@ -29,17 +29,17 @@ export interface LaunchOptions {
 export interface ServerTimeouts {
   /** Spawn and handshake together. */
   readonly startMs: number
-  /** Silence after which `server/discover` on stdio is doubled by `initialize`. */
+  /** Silence after `server/discover` on stdio, after which `initialize` is sent as well. */
   readonly probeMs: number
   /** How long a call waits for a server that is starting or restarting (`timeouts.wait`). */
   readonly connectTimeoutMs: number
   /** Silence during a call. */
   readonly idleMs: number
-  /** A call from beginning to end, whatever happens. */
+  /** A whole call. */
   readonly totalMs: number
-  /** Silence on the main link of a legacy server over HTTP after which it is asked whether it is there. */
+  /** Silence on the main link of a legacy server over HTTP before a ping. */
   readonly pingMs: number
-  /** How long a lost server changes nothing for the hosts. */
+  /** Time after a loss in which calls wait for the server. */
   readonly graceMs: number
 }
 
@@ -56,9 +56,9 @@ export interface ServerLimits {
   readonly maxWriteQueueBytes: number
   /** Links per server and principal. */
   readonly maxLinks: number
-  /** Processes started in a minute in place of those that ended by themselves. */
+  /** Restarts of processes in a minute. */
   readonly maxRestarts: number
-  /** Kept of what a process prints on stderr, in bytes. */
+  /** Stored stderr output, in bytes. */
   readonly maxStderrBytes: number
   readonly maxTools: number
   readonly maxEntries: number
@@ -74,57 +74,56 @@ export interface ServerLimits {
 export interface ServerOptions {
   /** `^[a-z][a-z0-9-]{0,19}$`, unique: used in paths, logs, state. */
   readonly key: string
-  /** What exposed names begin with; the key unless configured. */
+  /** Prefix of exposed names; the key unless configured. */
   readonly prefix: string
   /** For labels and messages; the key unless configured. Never from serverInfo. */
   readonly displayName: string
-  /** Where the configuration says so: `trunkline.yaml:31:3`. */
+  /** Place in the configuration: `trunkline.yaml:31:3`. */
   readonly place: string
   readonly launch: LaunchOptions | undefined
   readonly url: URL | undefined
   readonly transport: TransportChoice
   readonly era: EraChoice
-  /** What carries `http://` URLs; `https://` is always undici's. */
+  /** The client for `http://` URLs; `https://` always uses undici. */
   readonly httpClient: HttpClientChoice
-  /** The proxy it is reached through, and its authorization server. */
+  /** Proxies for the server and its authorization server. */
   readonly proxies: ProxyRules
-  /** `undefined`: Node's own trust, and no certificate of ours. */
+  /** `undefined`: Node's default trust, without a client certificate. */
   readonly tls: TlsSettings | undefined
   /** Static headers for HTTP transports, credentials among them. */
   readonly headers: Readonly<Record<string, string>>
-  /** A proof that changes; `undefined`: `headers` are all there is. */
+  /** A changing credential; `undefined`: only `headers`. */
   readonly credential: CredentialOptions | undefined
   readonly trusted: boolean | undefined
   readonly sharing: Sharing
   readonly start: 'eager' | 'lazy'
   /** 0 or 1 processes started ahead for the next link. */
   readonly spare: 0 | 1
-  /** An unused principal link, and a lazy server, are closed after this. `Infinity`: never. */
+  /** Idle time after which a principal's link and a lazy server are closed. `Infinity`: never. */
   readonly idleStopMs: number
   /** Static roots answered to `roots/list`, absolute paths or URIs; `undefined`: none configured. */
   readonly roots: readonly string[] | undefined
   readonly timeouts: ServerTimeouts
   readonly limits: ServerLimits
-  /** Exposed name by original name (`alias`); wins over every rule of naming. */
+  /** Exposed name by original name (`alias`); overrides every rule of naming. */
   readonly alias: Readonly<Record<string, string>>
-  /** What is done to what it offers; `undefined`: nothing. */
   readonly curation: Curation | undefined
-  /** `namespaced`: `<prefix>+<uri>`; `identity`: as the server has them. */
+  /** `namespaced`: `<prefix>+<uri>`; `identity`: unchanged. */
   readonly uris: 'namespaced' | 'identity'
   readonly unaliasArguments: boolean
   readonly decorateTitles: boolean
   readonly dynamicLists: boolean
   readonly apps: boolean
-  /** What is done about hidden characters in what it says of itself. */
+  /** The policy for hidden characters in definitions. */
   readonly hidden: HiddenPolicy
-  /** What happens to a definition that is not the one in the lock file or, without one, to a tool that is not as first seen. */
+  /** The policy for a definition that differs from the lock file or, without one, from the first seen tool. */
   readonly onChange: OnChange
-  /** What the lock file says of it; `undefined`: there is none. */
+  /** The server in the lock file; `undefined`: no lock file. */
   readonly locked: LockedServer | undefined
-  /** Tasks are followed also for modern hosts that could do it themselves, were they to declare so. */
+  /** Whether the gateway also follows tasks for modern hosts that do not declare the tasks extension. */
   readonly driveTasks: boolean
   readonly instructions: boolean
-  /** As configured, where another process of this machine runs it (`listen.workers`): what is remembered of it goes by that. */
+  /** The configured options, if another process of this machine runs the server (`listen.workers`); stored records refer to them. */
   readonly configured?: ServerOptions
   readonly tags: readonly string[]
 }
@@ -188,13 +187,13 @@ export const DEFAULT_SERVER: Omit<ServerOptions, 'key' | 'prefix' | 'displayName
   tags: [],
 }
 
-/** What a lock file says of one server. */
+/** One server in a lock file. */
 export interface LockedServer {
-  /** The file as it is called in messages. */
+  /** Name of the file in messages. */
   readonly file: string
   readonly covers: readonly LockKind[]
-  /** Nothing for a server that the file does not name. */
+  /** Empty for a server that is not in the file. */
   readonly entries: readonly Locked[]
-  /** What it says beside that of the lists for hosts that run MCP Apps. */
+  /** Further entries of the lists for hosts that run MCP Apps. */
   readonly apps: readonly Locked[]
 }

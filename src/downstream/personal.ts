@@ -1,5 +1,5 @@
 /**
- * A server where each principal has a credential of its own. Each principal gets a `Downstream` object of its own, so that no other
+ * The `Downstream` objects of a server where each principal has its own credential. Each principal has its own object, so that no other
  * principal reaches its connection, lists and tasks (B250; BRIDGING 6.3 rule 4).
  */
 import { filter } from 'rxjs'
@@ -8,8 +8,8 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
 import type { ServerOptions } from './options.ts'
 
-/** What is done with the downstream of one principal. */
-export interface PersonalDownstream {
+/** The operations used on the `Downstream` of one principal. */
+interface PersonalDownstream {
   readonly inventory$: Observable<Inventory | undefined>
   readonly inFlight: number
   readonly isWatched: boolean
@@ -18,7 +18,7 @@ export interface PersonalDownstream {
   adopt(options: ServerOptions): void
 }
 
-export interface PersonalSource<D extends PersonalDownstream> {
+interface PersonalSource<D extends PersonalDownstream> {
   readonly options: () => ServerOptions
   readonly make: (principal: string) => D
   readonly listed: (principal: string, inventory: Inventory) => void
@@ -38,7 +38,7 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     this.#source = source
   }
 
-  /** The principal's own, started on first use. */
+  /** The principal's object, started on first use. */
   of(principal: string): D {
     const nowMs = this.#source.nowMs()
     const known = this.#entries.get(principal)
@@ -55,7 +55,7 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     return downstream
   }
 
-  /** Of those that are there now. */
+  /** The principal's object, if it exists now. */
   find(principal: string): D | undefined {
     return this.#entries.get(principal)?.downstream
   }

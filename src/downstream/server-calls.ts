@@ -1,6 +1,6 @@
 /**
- * The path of one call at one server: a slot, the link it goes over, and the second attempt where the server cannot have acted on the
- * first. The main link carries what does not depend on the caller; calls of hosts use links of their own where the server is legacy.
+ * The path of one call at one server: a slot, a link, and a second attempt if the server cannot have executed the first. A modern server
+ * is called over the main link. Calls to a legacy server use links of their callers, except methods that do not depend on the caller.
  */
 import { withCredential } from '../auth/oauth/credential.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
@@ -23,7 +23,7 @@ import type { ServerErrors } from './server-errors.ts'
 /** Methods whose answer does not depend on the caller: they go over the main link. */
 const ON_MAIN_LINK = new Set(['completion/complete'])
 
-export interface ServerCallsSource {
+interface ServerCallsSource {
   readonly options: () => ServerOptions
   readonly environment: Pick<DownstreamEnvironment, 'faultsOf' | 'retries' | 'soleHost'>
   readonly credential: Credential | undefined
@@ -36,7 +36,7 @@ export interface ServerCallsSource {
   readonly errors: ServerErrors
   /** See `ServerErasSource`. */
   readonly mayServeLegacy: () => boolean
-  /** Whether this error on a legacy link to a modern server shows that it does not take `initialize` any more (B268). */
+  /** Whether this error on a legacy link to a modern server shows that it no longer accepts `initialize` (B268). */
   readonly isLegacyRefused: (error: unknown) => Promise<boolean>
 }
 
@@ -61,7 +61,7 @@ export class ServerCalls {
     return this.#limiter.queued
   }
 
-  /** Other limits, for calls from now on. */
+  /** Applies limits of a reload. */
   adopt({ limits }: ServerOptions): void {
     this.#limiter.resize(limits.maxConcurrent, limits.maxQueued)
   }
@@ -91,7 +91,7 @@ export class ServerCalls {
     }
   }
 
-  /** Resolves when no call is under way, or after `drainMs`. */
+  /** Resolves when no call is pending, or after `drainMs`. */
   untilDrained(drainMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, drainMs)
@@ -118,7 +118,7 @@ export class ServerCalls {
     return this.#source.links.lease(call, this.#onLink)
   }
 
-  /** Each request is a span of its own where the call has a trace. */
+  /** Each attempt of a traced call is a span. */
   #send(call: Call, link: Link): Promise<Outcome> {
     const { key, url, timeouts } = this.#source.options()
     const faulty = this.#source.environment.faultsOf?.({ key, era: link.era, idleMs: timeouts.idleMs })
@@ -127,22 +127,22 @@ export class ServerCalls {
     return send(call)
   }
 
-  /** Before the call, its server is sent the log level, where that is another. */
+  /** Requests the log level, if one is needed, before the call. */
   readonly #onLink: Use = (call, link, level) =>
     level === undefined ? this.#send(call, link) : link.setLevel(level).then(() => this.#send(call, link))
 
-  /** A round of an answer that came over the modern link goes on there. */
+  /** A round that began over the modern link continues there. */
   #goesLegacy({ caller, resume }: Call): boolean {
     return caller.session !== undefined && resume === undefined && this.#source.mayServeLegacy()
   }
 
-  /** Over the caller's own legacy link to a server of both eras; over the main link where it turns out to speak one alone. */
+  /** Calls a server of both eras over the caller's legacy link; over the main link if the server turns out to be modern only. */
   async #attemptLegacy(call: Call, main: Link): Promise<Outcome> {
     const { isLegacyRefused, links, offers } = this.#source
     const { link } = offers.legacy
     try {
       if (link !== undefined && isOnMainLink(call))
-        return await this.#send(call, link).catch((error: unknown) => this.#pastForgotten(error, call, link))
+        return await this.#send(call, link).catch((error: unknown) => this.#afterForgotten(error, call, link))
       return await links.lease(call, this.#onLink)
     } catch (error) {
       if (!(error instanceof ModernOnly) && !(await isLegacyRefused(error))) throw error
@@ -151,10 +151,10 @@ export class ServerCalls {
   }
 
   /**
-   * The server has forgotten the session of the link that lists its legacy side: another is opened when it is needed, and the call goes
-   * over the caller's own link, whose session may be forgotten as well, as after a restart of the server (5.3).
+   * If the server has forgotten the session of the link for legacy lists, retires that link and sends the call over the caller's own link,
+   * whose session may be forgotten as well, as after a restart of the server (BRIDGING 5.3).
    */
-  #pastForgotten(error: unknown, call: Call, link: Link): Promise<Outcome> {
+  #afterForgotten(error: unknown, call: Call, link: Link): Promise<Outcome> {
     if (!isForgotten(error)) throw error
     this.#source.offers.legacy.rest(link)
     return this.#source.links.lease(call, this.#onLink)
@@ -164,7 +164,7 @@ export class ServerCalls {
   async #again(error: unknown, call: Call, main: Link | undefined): Promise<Outcome> {
     const { environment, eras, eraWatch, offers } = this.#source
     if (await eraWatch.isChange(error, main)) return this.#attemptLater(call)
-    // Only modern requests over HTTP have headers that mirror arguments; of others it is an error of the tool, which has run (B231).
+    // Only modern requests over HTTP have mirrored headers; on other links the error comes from the tool, which has run (B231).
     const hasHeaders = this.#main.current?.transport === 'http' && eras.eraFor(call.caller) === 'modern'
     if (!hasHeaders || !isMismatch(error, call)) return again(error, call, environment.retries, () => this.#attemptLater(call))
     await offers.read()

@@ -1,11 +1,11 @@
 /**
- * Which era one server is spoken to in for a caller. A server whose main link is modern may take `initialize` as well: then legacy hosts
- * reach it in their own era, and may be listed something else (BRIDGING 3.0 rule 0).
+ * The era of calls to one server, by caller. A server whose main link is modern may accept `initialize` as well: then legacy hosts reach
+ * it in their own era, and may have other lists (BRIDGING 3.0 rule 0).
  */
-import { firstValueFrom, from, race, tap, timer } from 'rxjs'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { Caller } from '../rpc/call.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
+import { within } from '../time/within.ts'
 import { isModernRevision } from '../wire/protocol/revisions.ts'
 import type { Era, Revision } from '../wire/protocol/revisions.ts'
 import type { MainLink } from './health/main-link.ts'
@@ -14,13 +14,13 @@ import type { Links } from './links/links.ts'
 import type { Offers } from './lists/offers.ts'
 import type { ServerOptions } from './options.ts'
 
-export interface ServerErasSource {
+interface ServerErasSource {
   readonly options: () => ServerOptions
   readonly dialer: Dialer
   readonly main: MainLink
   readonly links: Links
   readonly offers: Offers
-  /** Whether a modern server may serve legacy hosts in their own era, as far as is known. */
+  /** Whether a modern server may serve legacy hosts in their own era: it is not known to refuse. */
   readonly mayServeLegacy: () => boolean
 }
 
@@ -28,14 +28,14 @@ export class ServerEras implements Sweepable {
   readonly #source: ServerErasSource
   /** Monotonic time at which legacy hosts last used a server of both eras. */
   #legacyUsedMs = 0
-  /** What it says of itself to legacy hosts was waited for in vain. */
+  /** Its legacy lists were not read in time. */
   #isLate = false
 
   constructor(source: ServerErasSource) {
     this.#source = source
   }
 
-  /** The era in which calls of this caller reach the server, as far as is known. */
+  /** The era of calls of this caller, as far as it is known. */
   eraFor({ session }: Pick<Caller, 'session'>): Era | undefined {
     const { main, dialer, mayServeLegacy } = this.#source
     const era = main.current?.era
@@ -43,8 +43,8 @@ export class ServerEras implements Sweepable {
   }
 
   /**
-   * Settles once it is known in which era calls of this caller reach a server whose main link is modern, or that cannot be known now;
-   * `undefined`: it is known. The first legacy host finds it out, by the link that its calls need.
+   * Settles once the era of calls of this caller is known, or cannot be found out now; `undefined`: it is known. The link for the calls of
+   * the first legacy host finds it out.
    */
   settled(caller: Caller): Promise<unknown> | undefined {
     const { main, dialer, links, offers, options, mayServeLegacy } = this.#source
@@ -54,29 +54,31 @@ export class ServerEras implements Sweepable {
     return opening.catch(() => undefined)
   }
 
-  /** What the server says of itself to this caller. */
+  /** The inventory for this caller. */
   inventoryFor(caller: Pick<Caller, 'session'>): Inventory | undefined {
     const { main, offers } = this.#source
     const isOther = main.current === undefined ? this.#mayDifferFor(caller) : this.eraFor(caller) !== main.current.era
     return (isOther ? offers.legacy.inventory$.value : undefined) ?? offers.inventory$.value
   }
 
-  /** Whether the server may say something else of itself to this caller than what is known, and is worth being asked. */
+  /** Whether the server may have an inventory for this caller that is not known yet and should be read. */
   isUnmet(caller: Pick<Caller, 'session'>): boolean {
     return !this.#isLate && this.#source.offers.legacy.inventory$.value === undefined && this.#mayDifferFor(caller)
   }
 
   /**
-   * Settles once it is known what the server says of itself to legacy hosts, or cannot be now, at the latest after `budgetMs`; those
-   * that come later do not wait for it again. `up`: the main link is there, or cannot be. Never rejects.
+   * Waits for the legacy lists, at most `budgetMs`; never rejects. After a time-out later hosts do not wait again. `up`: settles when the
+   * main link is up or has failed.
    */
   async meetLegacy(up: Promise<unknown>, budgetMs: number): Promise<void> {
-    const met = up.then(() => this.wantLegacy()).catch(() => undefined)
-    const late = timer(budgetMs).pipe(tap(() => (this.#isLate = true)))
-    await firstValueFrom(race(from(met), late))
+    const met = up
+      .then(() => this.wantLegacy())
+      .catch(() => undefined)
+      .then(() => true)
+    if ((await within(budgetMs, met)) === undefined) this.#isLate = true
   }
 
-  /** The revision that is spoken to the server for this caller. */
+  /** The revision of calls of this caller. */
   revisionFor(caller: Pick<Caller, 'session'>): Revision | undefined {
     const { main, offers } = this.#source
     const { current } = main
@@ -84,8 +86,8 @@ export class ServerEras implements Sweepable {
   }
 
   /**
-   * A legacy host wants lists: settles once it is known what a server of both eras lists it, or cannot be now. `undefined`: that is
-   * known, or the server speaks one era alone.
+   * Reads the legacy lists of a server of both eras; settles once they are known, or cannot be read now. `undefined`: the server has one
+   * era.
    */
   wantLegacy(): Promise<void> | undefined {
     const { main, offers, mayServeLegacy } = this.#source
@@ -99,7 +101,7 @@ export class ServerEras implements Sweepable {
     else if (nowMs - this.#legacyUsedMs >= options().idleStopMs) offers.legacy.rest()
   }
 
-  /** The server is known to be modern, and may serve this caller in the other era. */
+  /** Whether the server is known to be modern and may serve this caller in the legacy era. */
   #mayDifferFor({ session }: Pick<Caller, 'session'>): boolean {
     const { offers, mayServeLegacy } = this.#source
     const common = offers.inventory$.value

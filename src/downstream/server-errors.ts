@@ -1,4 +1,4 @@
-/** Says of an error which server it is from, in which era, and whether it was ours because the server was being stopped. */
+/** Adds server, era and status to errors, and recognises failures caused by the stop of the server. */
 import { ServerError } from '../rpc/call.ts'
 import type { Call } from '../rpc/call.ts'
 import { Failure } from '../wire/message/failure.ts'
@@ -10,10 +10,10 @@ import type { ServerStates } from './health/server-state.ts'
 import type { ServerOptions } from './options.ts'
 import type { ServerEras } from './server-eras.ts'
 
-/** How calls end whose link ends; while the server is being stopped, that was our doing. */
+/** Failures of calls whose link ends; while the server is being stopped, the gateway has caused them. */
 const LOST: ReadonlySet<FailureKind> = new Set(['lost', 'exited', 'unreachable'])
 
-export interface ServerErrorsSource {
+interface ServerErrorsSource {
   readonly options: () => ServerOptions
   readonly states: ServerStates
   readonly eras: ServerEras
@@ -27,7 +27,7 @@ export class ServerErrors {
     this.#source = source
   }
 
-  /** `era`: of the link on which a server's own error was received; `call`: what it answers. */
+  /** `era`: era of the link on which a server's error was received. `call`: the call that it answers. */
   located(error: unknown, era = this.#source.states.now.link?.era, call?: Call): unknown {
     const { options, states, environment } = this.#source
     if (error instanceof ServerError)
@@ -35,13 +35,13 @@ export class ServerErrors {
     if (!(error instanceof Failure)) return error
     const isOurs = states.now.isStopping && LOST.has(error.kind)
     const failure = isOurs ? new Failure('shutting_down', 'the server was stopped', error.facts, error) : error
-    // A server that ends with the gateway is no matter of its own.
+    // A server that ends with the whole gateway is not named.
     return failure.kind === 'shutting_down' && environment.isEnding() ? failure : failure.at(options())
   }
 
   /**
-   * The HTTP status of a server's error. A pipe has none, and that of a legacy server says nothing of JSON-RPC: there a -32601 is about
-   * what the request names, and not about its method, where the server declares the capability that the method belongs to.
+   * The HTTP status of a server's error. A pipe has none, and the status of a legacy server is unrelated to JSON-RPC errors: its -32601
+   * means an unknown name, not an unknown method, if the server declares the capability of the method.
    */
   #statusOf({ status, code }: ServerError, { method, caller }: Call, era: Era | undefined): number | undefined {
     const { states, eras } = this.#source

@@ -1,6 +1,6 @@
 /**
- * What servers wrote, for `trunkline logs`: the lines on stderr of all their processes and their log messages (`notifications/message`),
- * in the order in which they came. Of each server at most `limits.stderr` is kept, over restarts of its processes.
+ * Logs of servers, for `trunkline logs`: stderr lines of their processes and log messages (`notifications/message`), in order of arrival.
+ * At most `limits.stderr` bytes per server are stored, across restarts of its processes.
  */
 import type { Payload } from '../wire/message/payload.ts'
 
@@ -12,12 +12,12 @@ export interface LogLine {
   readonly server: string
   /** `stderr` of a process, or a log message of the protocol. */
   readonly from: 'stderr' | 'message'
-  /** Of a log message: its level and its logger, as the server said them. */
+  /** Level and logger of a log message, as received. */
   readonly level?: string
   readonly logger?: string
-  /** The line, or the text of the message; data that is no string is JSON. */
+  /** The line, or the data of the message, as JSON unless it is a string. */
   readonly text: string
-  /** Lines of stderr before this one that were too many in one second. */
+  /** Number of stderr lines dropped before this one by the limit per second. */
   readonly skipped?: number
 }
 
@@ -28,13 +28,13 @@ export interface LogQuery {
   readonly after: number
   /** Lines since then; wall clock, ms. */
   readonly sinceMs: number
-  /** At most so many, the latest. */
+  /** Maximum number of lines; the latest are returned. */
   readonly count: number
 }
 
 /** Longer texts of messages are cut, as lines of stderr are. */
 const MAX_TEXT = 8 * 1024
-/** What a kept line costs beside its text. */
+/** Memory of a stored line besides its text. */
 const LINE_OVERHEAD = 128
 
 interface Kept {
@@ -57,12 +57,12 @@ export class ServerLogs {
     return this.#number
   }
 
-  /** A line of stderr, and how many were skipped before it. */
+  /** Adds a line of stderr. `skipped`: lines dropped before it. */
   printed(server: string, maxBytes: number, text: string, skipped: number): void {
     this.#add(server, maxBytes, { from: 'stderr', text, ...(skipped > 0 && { skipped }) })
   }
 
-  /** The parameters of a `notifications/message`. */
+  /** Adds a log message. `params`: those of `notifications/message`. */
   logged(server: string, maxBytes: number, params: Payload): void {
     const [level, logger] = [params.text('level'), params.text('logger')]
     const text = params.text('data') ?? params.raw('data')?.subarray(0, MAX_TEXT).toString() ?? ''
@@ -74,7 +74,7 @@ export class ServerLogs {
     })
   }
 
-  /** A line that another process of this machine has got. */
+  /** Adds a line received by another process of this machine. */
   relayed({ server, ...line }: LogLine, maxBytes: number): void {
     this.#add(server, maxBytes, line)
   }

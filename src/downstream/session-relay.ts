@@ -1,4 +1,4 @@
-/** What one legacy session sends or expects beside calls, at one server: log level, roots, notifications, resources it watches itself. */
+/** Relays log level, roots, notifications and watched resources of legacy sessions to one server. */
 import type { Link } from '../era/server/link.ts'
 import type { Caller, HostSession } from '../rpc/call.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
@@ -15,7 +15,7 @@ import type { Links } from './links/links.ts'
 import type { ServerOptions } from './options.ts'
 import type { ServerEras } from './server-eras.ts'
 
-export interface SessionRelaySource {
+interface SessionRelaySource {
   readonly options: () => ServerOptions
   readonly environment: Pick<DownstreamEnvironment, 'soleHost'>
   readonly states: ServerStates
@@ -46,7 +46,7 @@ export class SessionRelay {
     return this.#source.links.ofSession(session).length > 0
   }
 
-  /** A session at a bridge watches a resource over its own link: it does again over the next one. */
+  /** Stores that a session at a bridge watches a resource over its own link, so that it is watched again over the next link. */
   watches(session: HostSession, uri: string): void {
     const { links, watches } = this.#source
     watches.note(session, uri, links.withOwners(session)[0]?.owner)
@@ -56,7 +56,7 @@ export class SessionRelay {
     this.#source.watches.note(session, uri, undefined, false)
   }
 
-  /** A session watches a resource that the gateway has subscribed to. */
+  /** Watches a resource, to which the gateway has subscribed, on the session's own links as well. */
   async watchFor(session: HostSession, uri: string): Promise<void> {
     const { links, watches } = this.#source
     await watches.add(session, uri, links.withOwners(session))
@@ -67,7 +67,7 @@ export class SessionRelay {
     watches.remove(session, uri, links.withOwners(session))
   }
 
-  /** A session was sent to a URL of this server, known to the server by `id`. */
+  /** Stores that a session was sent to a URL of this server. `id`: the server's id of the elicitation. */
   sentAway(id: string, session: HostSession | undefined): void {
     if (session !== undefined) this.#source.requests.sentAway(id, session)
   }
@@ -84,7 +84,7 @@ export class SessionRelay {
     for (const link of links.ofSession(session)) link.rootsChanged()
   }
 
-  /** Passes on a notification of a host at a bridge, over its session's own link, which is opened for it. What cannot be delivered is dropped. */
+  /** Relays a notification of a host at a bridge over its own link, which is opened if needed. Dropped if it cannot be delivered. */
   notified(caller: Caller, method: string, params: Payload | undefined): void {
     this.#linkFor(caller)
       .then((link) => link.notify(method, params))
@@ -105,7 +105,7 @@ export class SessionRelay {
   }
 }
 
-/** The server's answer is not awaited: the host has its own, and filters for itself. */
+/** Does not wait for the server's answer: the gateway has answered the host already. */
 const setLevel = (link: Link | undefined, level: LogLevel | undefined): void => {
   if (link !== undefined && level !== undefined) void link.setLevel(level)
 }

@@ -1,20 +1,20 @@
 /**
- * One process of a legacy server, started ahead and sent nothing, which becomes whatever link is asked for next (DECISIONS 3). It costs
- * memory, so there is none before the first legacy session, none where starting is quick, and none after ten idle minutes.
+ * One process of a legacy server, started in advance for the next link (DECISIONS 3). Nothing is sent to it before. It costs memory, so
+ * there is none before the first legacy session, none for servers that start quickly, and none after ten idle minutes.
  */
 
 export interface SpareOptions {
-  /** A server that starts in less needs none. */
+  /** Servers that start faster have no spare. */
   readonly minStartMs: number
-  /** Ended when no session has come for so long. */
+  /** The spare is stopped after this time without a new session. */
   readonly idleMs: number
 }
 
 export const DEFAULT_SPARE: SpareOptions = { minStartMs: 1_000, idleMs: 600_000 }
 
-export interface SpareSource<T> {
+interface SpareSource<T> {
   readonly options: SpareOptions
-  /** Whether this server may have one at all. */
+  /** Whether this server may have a spare now. */
   readonly isAllowed: () => boolean
   readonly start: () => Promise<T>
   /** Settles when the process has ended. */
@@ -33,26 +33,26 @@ export class Spare<T> {
     this.#source = source
   }
 
-  /** How long the main link took from its spawn to the end of the handshake. */
+  /** Sets the time that the main link took from its spawn to the end of the handshake. */
   started(tookMs: number): void {
     this.#startTookMs = tookMs
   }
 
-  /** A legacy session uses this server: others may follow. */
+  /** A legacy session uses this server; others may follow. */
   want(): void {
     this.#isWanted = true
     clearTimeout(this.#idle)
     this.#idle = setTimeout(() => void this.release(), this.#source.options.idleMs).unref()
   }
 
-  /** The process, if there is one; it is not the spare any more. */
+  /** Removes and returns the process, if there is one. */
   take(): Promise<T> | undefined {
     const process = this.#process
     this.#process = undefined
     return process
   }
 
-  /** Starts it, where it is of use and not there. */
+  /** Starts the spare if it is useful and absent. */
   prepare(): void {
     const { isAllowed, options, start, ended } = this.#source
     const isOfUse = this.#isWanted && this.#startTookMs >= options.minStartMs && isAllowed()
@@ -65,14 +65,14 @@ export class Spare<T> {
     process.then((started) => void ended(started).then(forget), forget)
   }
 
-  /** Ends it; the next session brings another. */
+  /** Stops the spare until the next session. */
   async release(): Promise<void> {
     this.#isWanted = false
     clearTimeout(this.#idle)
     await this.drop()
   }
 
-  /** Ends it: the server it would serve has ended, too. */
+  /** Stops the spare after the main link has ended. */
   async drop(): Promise<void> {
     const started = await this.take()?.catch(() => undefined)
     if (started !== undefined) await this.#source.stop(started)

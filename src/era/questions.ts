@@ -14,11 +14,11 @@ import type { Parts } from '../wire/message/payload.ts'
 import { isAtLeast } from '../wire/protocol/revisions.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import { encodeSampling } from './sampling.ts'
+import { OPEN_BRACKET } from '../wire/json/tokens.ts'
 
 /** Methods of server requests ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
-const OPEN_BRACKET = 0x5b
 const NULL = Buffer.from('null')
 
 /** The server that asks. */
@@ -76,6 +76,10 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   const isDeclared = mode === 'url' ? hasUrl : !hasUrl || memberOf(elicitation, 'form') !== undefined
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
+
+/** Whether the host accepts elicitations in URL mode. */
+export const acceptsUrls = ({ capabilities, session, revision }: Caller): boolean =>
+  memberOf(capabilities['elicitation'], 'url') !== undefined && (session === undefined || isAtLeast(revision, '2025-11-25'))
 
 /** The question in the form of the host's revision, or a refusal if the revision has no form for it. Edits the given params. */
 export const encodeQuestion = (

@@ -6,6 +6,7 @@ import { Payload } from '../wire/message/payload.ts'
 import { isAtLeast } from '../wire/protocol/revisions.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import type { Span } from '../wire/json/scan.ts'
+import { OPEN_BRACE, OPEN_BRACKET } from '../wire/json/tokens.ts'
 
 const TOOL_BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'tool_result'])
 
@@ -52,11 +53,11 @@ export const encodeSampled = (answer: Answer, revision: Revision | undefined): A
 }
 
 const objectAt = (bytes: Buffer, { start }: Span): Payload | undefined =>
-  bytes[start] === 0x7b ? Payload.at(bytes, start) : undefined
+  bytes[start] === OPEN_BRACE ? Payload.at(bytes, start) : undefined
 
 /** The only block of a message: the value itself, or the only element of an array; `undefined`: there are several, or none. */
 const onlyBlock = (bytes: Buffer, content: Span): Span | undefined => {
-  if (bytes[content.start] !== 0x5b) return content
+  if (bytes[content.start] !== OPEN_BRACKET) return content
   const elements = elementsAt(bytes, content.start)
   return elements.length === 1 ? elements[0] : undefined
 }

@@ -1,11 +1,12 @@
 /**
- * The policy of the configuration, applied where the server of a call is known, whatever path led there: plain calls, calls through
- * the tools of a search, retries, bridges. Lists show what could be allowed.
+ * Applies the policy of the configuration once the server of a call is known, on all paths: plain calls, calls through the meta tools,
+ * retries, bridges. Lists show what could be allowed.
  */
 import { believed, type HintName } from '../catalog/hints.ts'
 import type { Exposed } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { isMetaTool } from '../catalog/view/meta-tools.ts'
+import { isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
@@ -21,8 +22,9 @@ import { join, Payload } from '../wire/message/payload.ts'
 import type { JsonObject } from '../wire/message/payload.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { Unconfirmed } from './unconfirmed.ts'
+import { OPEN_BRACE } from '../wire/json/tokens.ts'
 
-/** By what an entry of a list is used. */
+/** The method that uses an entry of a list. */
 const USED_BY: Readonly<Record<ListKind, string>> = {
   tools: 'tools/call',
   prompts: 'prompts/get',
@@ -30,8 +32,8 @@ const USED_BY: Readonly<Record<ListKind, string>> = {
   templates: 'resources/read',
 }
 
-/** A call and its server. */
-export interface Placed {
+/** A call whose route is known. */
+interface Placed {
   readonly call: Pick<Call, 'method' | 'target' | 'params' | 'caller' | 'record' | 'isConfirmed'>
   readonly route: Route
   readonly downstream: Pick<Downstream, 'options'>
@@ -41,43 +43,43 @@ export interface Placed {
 export class Access {
   /** `undefined`: everything that a caller sees is allowed. */
   policy: Policy | undefined
-  /** Decides where no rule does. */
+  /** Decides if no rule does. */
   service: DecisionService | undefined
 
-  /** What is said of a call; `undefined`: nothing forbids it. */
+  /** The verdict on a call; `undefined`: no policy applies. */
   async judge(placed: Placed): Promise<Verdict | undefined> {
     const { policy, service } = this
-    if (policy === undefined || isSignIn(placed.route)) return undefined
+    if (policy === undefined || isSignInRoute(placed.route)) return undefined
     const verdict = policy.judge(judgedCall(placed), () => argumentsAt(placed.call))
     if (service === undefined || !policy.isDefault(verdict)) return confirmable(verdict, placed.call)
-    return (await this.#asked(placed, policy, service)).verdict
+    return (await this.#decide(placed, policy, service)).verdict
   }
 
   /**
-   * Throws `Failure` of a call that is denied, and `Unconfirmed` of one that a person has not confirmed. A promise where the service is
-   * asked, with the parameters to go on with where it has replaced some.
+   * Throws `Failure` for a denied call, and `Unconfirmed` for a call that a person must confirm first. Returns a promise if the service
+   * decides; it resolves with new params if the service has replaced the arguments.
    */
   check(placed: Placed): Promise<Payload | undefined> | undefined {
     const { policy, service } = this
-    if (policy === undefined || isSignIn(placed.route)) return undefined
+    if (policy === undefined || isSignInRoute(placed.route)) return undefined
     const verdict = policy.judge(judgedCall(placed), () => argumentsAt(placed.call))
     if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service)
     enforce(placed.call, confirmable(verdict, placed.call))
     return undefined
   }
 
-  /** Whether the result of this call is the service's to see, so that it must be whole. */
+  /** Whether the service inspects the result of this call, so that the result must not be streamed. */
   inspects({ method }: Pick<Call, 'method'>): boolean {
     return method === 'tools/call' && this.service?.options.replaces.includes('results') === true
   }
 
-  /** The outcome as the service leaves it. Throws `Failure` where it denies the result. */
+  /** The outcome after the service has inspected, and perhaps replaced, its content. Throws `Failure` if it denies the result. */
   async inspect(placed: Placed, outcome: Outcome): Promise<Outcome> {
     const { service, policy } = this
-    if (service === undefined || policy === undefined || outcome.kind === 'input_required' || isSignIn(placed.route))
+    if (service === undefined || policy === undefined || outcome.kind === 'input_required' || isSignInRoute(placed.route))
       return outcome
     const { call } = placed
-    // Its result would come back on a path of its own.
+    // The result of a task arrives by another request.
     if (outcome.kind === 'task')
       throw deniedResult(call, {
         decision: 'deny',
@@ -103,7 +105,7 @@ export class Access {
     noteReplaced({ record }, result, 'arguments')
   }
 
-  /** Which rows of a list this caller is shown; `undefined`: all. */
+  /** Selects the rows of a list that this caller is shown; `undefined`: all rows. */
   shown(view: View, kind: ListKind, caller: Caller): ShownRows | undefined | Promise<ShownRows> {
     const { policy, service } = this
     if (policy === undefined) return undefined
@@ -114,7 +116,7 @@ export class Access {
     if (!service.options.lists) return (row) => orDefault(mayAllow(row), true)
     const { rows } = view.list(kind)
     const undecided = rows.filter((row) => mayAllow(row) === 'default')
-    // A template has no name that a call would have: its own stands for it here.
+    // A template has no name of a call; the service gets the template itself.
     const asked = undecided.map((row) => ({
       ...judgedRow(row, view, kind, caller),
       name: row.exposed,
@@ -127,7 +129,7 @@ export class Access {
 
   async #askService(placed: Placed, policy: Policy, service: DecisionService): Promise<Payload | undefined> {
     const { call } = placed
-    const answer = await this.#asked(placed, policy, service)
+    const answer = await this.#decide(placed, policy, service)
     enforce(call, answer.verdict)
     if (answer.arguments === undefined) return undefined
     const params = call.params.fresh()
@@ -135,7 +137,11 @@ export class Access {
     return Payload.at(join(params.parts()))
   }
 
-  async #asked(placed: Placed, policy: Policy, service: DecisionService): Promise<ServiceAnswer & { readonly verdict: Verdict }> {
+  async #decide(
+    placed: Placed,
+    policy: Policy,
+    service: DecisionService,
+  ): Promise<ServiceAnswer & { readonly verdict: Verdict }> {
     const args = argumentsOf(placed.call)
     try {
       if (args !== undefined) policy.checkArguments(args)
@@ -148,15 +154,11 @@ export class Access {
   }
 }
 
-/** Which rows of a list are shown. */
-export type ShownRows = (row: Exposed) => boolean
+type ShownRows = (row: Exposed) => boolean
 
 const orDefault = (decided: boolean | 'default', otherwise: boolean): boolean => (decided === 'default' ? otherwise : decided)
 
-/** The tool of the gateway itself: it asks for nothing that a server would do. */
-const isSignIn = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => isSignIn === true
-
-/** A person is asked about calls of tools alone. */
+/** Only calls of tools can be confirmed by a person: for other methods `confirm` denies. */
 const confirmable = (verdict: Verdict, { method }: Pick<Call, 'method'>): Verdict =>
   verdict.decision !== 'confirm' || method === 'tools/call'
     ? verdict
@@ -169,21 +171,21 @@ const enforce = (call: Placed['call'], verdict: Verdict): void => {
     throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
 }
 
-/** In the result and in the audit log. */
+/** Notes a replacement in the result and in the audit log. */
 const noteReplaced = ({ record }: Pick<Call, 'record'>, result: JsonObject, what: 'arguments' | 'result'): void => {
   const replaced = [...(record?.policy?.replaced ?? []), what]
   if (record?.policy !== undefined) record.policy = { ...record.policy, replaced }
   result.setIn('_meta', META.gateway, JSON.stringify({ replaced: [what], by: 'policy.service' }))
 }
 
-/** The server has acted. */
+/** The failure of a call whose result was denied; the server has executed the call. */
 const deniedResult = (call: Placed['call'], verdict: Verdict): Failure => {
   notePolicy(call, { decision: 'deny', rule: verdict.rule, reason: verdict.reason })
   const told = `the result is withheld by policy: ${verdict.reason ?? ''}`
   return new Failure('policy_denied', told, { executed: 'unknown', retryable: false, told })
 }
 
-/** What the gateway itself offers: it gives nothing that a call would not. */
+/** Tools of the gateway itself, to which the policy does not apply. */
 const isOurs = (kind: ListKind, { entry, exposed }: Exposed): boolean =>
   kind === 'tools' && (entry.isSignIn === true || isMetaTool(exposed))
 
@@ -229,7 +231,7 @@ const judgedRow = ({ server, entry, exposed }: Exposed, view: View, kind: ListKi
   annotations: () => new PolicyAnnotations((hint) => (kind === 'tools' ? view.holds(hint, { server, entry }) : ofRead(hint))),
 })
 
-/** Prompts and resources have no annotations: they are read. */
+/** Prompts and resources have no annotations; they count as read-only. */
 const ofRead = (hint: HintName): boolean => believed(hint, { readOnlyHint: true })
 
 const argumentsOf = (call: Placed['call']): Buffer | undefined => {
@@ -237,12 +239,10 @@ const argumentsOf = (call: Placed['call']): Buffer | undefined => {
   return bytes?.subarray(start, end)
 }
 
-/** Those of tools and prompts. */
+/** The arguments of a tool or prompt, within the params. */
 const argumentsAt = ({ method, params }: Placed['call']): ArgumentsJson | undefined => {
   if (method !== 'tools/call' && method !== 'prompts/get') return undefined
   const { bytes } = params
   const args = params.member('arguments')
-  return args !== undefined && bytes[args.start] === OPEN ? { bytes, start: args.start, end: args.end } : undefined
+  return args !== undefined && bytes[args.start] === OPEN_BRACE ? { bytes, start: args.start, end: args.end } : undefined
 }
-
-const OPEN = 0x7b

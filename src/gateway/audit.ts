@@ -1,12 +1,12 @@
 /**
- * The audit log: one line for each call and for each request that was turned away. A line is made when the decision and its end are
- * known; what is written, and what happens when it cannot be, is up to the sink. The outermost layer: it sees what all others decide.
+ * The audit log: one line for each call and for each denied request, written when the outcome is known. The outermost layer, so that it
+ * records the decisions of all other layers. The sink decides about write errors.
  */
 import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
 import { sessionLabel } from '../rpc/session-label.ts'
-import { endOfError, endOfOutcome, endOfStream } from '../observe/ends.ts'
+import { endOfError, endOfOutcome, endOfStream } from '../observe/call-end.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
 import { byteLength, join, Payload } from '../wire/message/payload.ts'
@@ -14,32 +14,32 @@ import type { JsonObject } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 
 export interface AuditSink {
-  /** Takes one line, without its line end. */
+  /** `line`: without a line end. */
   write(line: string): void
-  /** Why nothing may be done now that would have to be written down; `undefined`: all is well. */
+  /** The reason why no call may be made now, since it could not be logged; `undefined`: the log can be written. */
   readonly trouble: string | undefined
 }
 
 export interface AuditOptions {
   readonly sink: AuditSink
-  /** Parameters and results are written, too. */
+  /** Whether params and results are written, too. */
   readonly bodies: boolean
-  /** JSON text without secrets. */
+  /** Removes secrets from JSON text. */
   readonly hideJson: (json: string) => string
-  /** The toolset that a scope means. */
+  /** The toolset of a scope. */
   readonly toolsetOf: (scope: Scope) => string | undefined
-  /** The rule that hides what this call names from its caller; `undefined`: there is no such thing at all. */
+  /** The rule that hides the name in this call from its caller; `undefined`: the name does not exist. */
   readonly hiddenBy: (call: Call) => string | undefined
 }
 
-/** Larger parameters and results are left out of the line, which says so. */
+/** Larger params and results are omitted; the line says so. */
 const MAX_BODY_BYTES = 64 * 1024
 
-/** How a call ended, and with what. */
+/** The end of a call. */
 interface End {
   readonly outcome?: string
   readonly result?: JsonObject
-  /** Where there is no result that could be measured. */
+  /** Size of a result that is not available here. */
   readonly bytes?: number
   readonly denied?: { readonly reason: DenialReason; readonly rule?: string | undefined }
   readonly code?: number
@@ -56,7 +56,7 @@ export class Audit {
 
   readonly layer: Layer = (inner) => (call) => this.#watch(inner, call)
 
-  /** A request was turned away before it was a call. */
+  /** Logs a request that was denied before it became a call. */
   readonly denied = ({ reason, session, ...facts }: Denial): void => {
     const line = {
       time: new Date().toISOString(),
@@ -72,9 +72,9 @@ export class Audit {
     const record: CallRecord = call.record ?? {}
     const startedMs = performance.now()
     const time = new Date().toISOString()
-    // Layers further in change parameters in place: what came is what is written.
-    const came = this.#options.bodies ? call.params.bytes.subarray(call.params.start, call.params.end) : undefined
-    const write = (end: End): void => this.#write(call, record, time, performance.now() - startedMs, came, end)
+    // The params as received: inner layers edit them in place.
+    const received = this.#options.bodies ? call.params.bytes.subarray(call.params.start, call.params.end) : undefined
+    const write = (end: End): void => this.#write(call, record, time, performance.now() - startedMs, received, end)
     const { trouble } = this.#options.sink
     if (trouble !== undefined) {
       write({ denied: { reason: 'audit' }, detail: trouble })
@@ -101,7 +101,7 @@ export class Audit {
     return { denied, ...(code !== undefined && { code }), ...(detail !== undefined && { detail }) }
   }
 
-  #write(call: Call, record: CallRecord, time: string, durationMs: number, came: Buffer | undefined, end: End): void {
+  #write(call: Call, record: CallRecord, time: string, durationMs: number, received: Buffer | undefined, end: End): void {
     const { sink, hideJson, toolsetOf } = this.#options
     const { principal, scope, revision, session } = call.caller
     const denied = end.denied ?? record.denied
@@ -132,7 +132,7 @@ export class Audit {
       bytesOut: end.bytes ?? (end.result && sizeOf(end.result)),
     }
     const text = JSON.stringify(line)
-    sink.write(hideJson(came === undefined ? text : withBodies(text, came, end)))
+    sink.write(hideJson(received === undefined ? text : withBodies(text, received, end)))
   }
 }
 
@@ -141,22 +141,23 @@ const endOf = ({ method, signal }: Call, outcome: Outcome): End => ({
   result: outcome.result,
 })
 
-/** What came, not what was made of it. */
+/** Size of a server's result as received, before edits. */
 const sizeOf = (result: JsonObject): number =>
   result instanceof Payload ? result.end - result.start : byteLength(result.parts())
 
-const withBodies = (line: string, came: Buffer, { result, bytes }: End): string => {
+const withBodies = (line: string, params: Buffer, { result, bytes }: End): string => {
   const sent = result === undefined || sizeOf(result) > MAX_BODY_BYTES ? undefined : join(result.parts())
-  const bodies = [came.length > MAX_BODY_BYTES ? undefined : `"params":${oneLine(came)}`, sent && `"result":${oneLine(sent)}`]
+  const areParamsLong = params.length > MAX_BODY_BYTES
+  const bodies = [areParamsLong ? undefined : `"params":${oneLine(params)}`, sent && `"result":${oneLine(sent)}`]
   const omitted = [
-    ...(came.length > MAX_BODY_BYTES ? ['params'] : []),
+    ...(areParamsLong ? ['params'] : []),
     ...((result !== undefined || bytes !== undefined) && sent === undefined ? ['result'] : []),
   ]
   const more = [...bodies, omitted.length === 0 ? undefined : `"omitted":${JSON.stringify(omitted)}`]
   return `${line.slice(0, -1)},${more.filter((part) => part !== undefined).join(',')}}`
 }
 
-/** Line ends stand between values of JSON, never within one. What is no JSON, as a server may have sent it, becomes a text. */
+/** Replaces line ends, which in JSON occur only between tokens. Invalid JSON of a server becomes a JSON string. */
 const oneLine = (bytes: Buffer): string => {
   const json = bytes.toString()
   try {
@@ -167,14 +168,8 @@ const oneLine = (bytes: Buffer): string => {
   }
 }
 
-const refusedBecause = (trouble: string): Failure =>
-  new Failure(
-    'store_unavailable',
-    `the audit log cannot be written (${trouble}), so that no call is made (telemetry.log.audit)`,
-    {
-      executed: 'no',
-      retryable: true,
-      retryAfterMs: 1_000,
-      limit: 'telemetry.log.audit',
-    },
-  )
+const refusedBecause = (trouble: string): Failure => {
+  const text = `the audit log cannot be written (${trouble}), so that no call is made (telemetry.log.audit)`
+  const facts = { executed: 'no', retryable: true, retryAfterMs: 1_000, limit: 'telemetry.log.audit' } as const
+  return new Failure('store_unavailable', text, facts)
+}

@@ -1,17 +1,18 @@
 /**
- * Finding tools in large sets (`toolsets.<name>.discovery`): hosts are listed three tools of ours. A call of the third becomes the
- * call of the tool it names before anything else looks at it, so that filters, limits, questions and the audit meet what is really
- * called; what it carries is relayed as it came, and it can do nothing that a plain call could not.
+ * Discovery of tools in large sets (`toolsets.<name>.discovery`): hosts are listed three meta tools. The outermost layer replaces a call
+ * of `gateway__call_tool` by the call of the named tool, so that filters, limits, questions and the audit apply to that tool. Its
+ * arguments are relayed unchanged, and it can do nothing that a plain call could not.
  */
 import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/view/meta-tools.ts'
 import { summaryOf } from '../catalog/search/tool-text.ts'
-import { complete, NO_HEADERS } from '../rpc/call.ts'
+import { NO_HEADERS, toolText } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from '../rpc/call.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import type { Access } from './access.ts'
 import type { Feed } from './lists/feed.ts'
 import { Searches } from './lists/searches.ts'
+import { OPEN_BRACE } from '../wire/json/tokens.ts'
 
 const OPEN = Buffer.from('{')
 const COMMA = Buffer.from(',')
@@ -19,7 +20,7 @@ const CLOSE = Buffer.from('}')
 const ARGUMENTS = Buffer.from('"arguments":')
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments'])
 
-/** What is wrong with the arguments of one of our tools: an answer to the model, which can do better, and no error of the protocol. */
+/** Wrong arguments of a meta tool. The message is the tool's result for the model, not a protocol error. */
 class Misused extends Error {}
 
 export class Discovery {
@@ -28,14 +29,14 @@ export class Discovery {
   readonly #access: Access
   readonly #searches = new Searches()
 
-  /** `known`: waits until the servers that are starting have said what they have. */
+  /** `known`: waits for the lists of servers that are starting. */
   constructor(feed: Feed, known: (caller: Caller) => Promise<void>, access: Access) {
     this.#access = access
     this.#feed = feed
     this.#known = known
   }
 
-  /** Outermost: from here on a call of `gateway__call_tool` is the call of the tool it names. One that cannot be read goes on as it is. */
+  /** The outermost layer: replaces a call of `gateway__call_tool` by the named call. A malformed one is answered by `answer`. */
   readonly unwrap: Layer = (inner) => (call) => {
     if (call.target !== CALL_TOOL || !this.#isOffered(call)) return inner(call)
     let named = call
@@ -47,11 +48,11 @@ export class Discovery {
     return inner(named)
   }
 
-  /** Innermost, where servers are looked for: what is still a call of one of our tools is answered here. */
+  /** The innermost layer: answers calls of meta tools. */
   readonly answer: Layer = (inner) => (call) =>
     isMetaTool(call.target) && this.#isOffered(call) ? this.#answer(call, inner) : inner(call)
 
-  /** Also where `auto` lists everything just now: a host may still hold the list of a minute ago, and nothing is hidden from it. */
+  /** Also true while `auto` lists everything, since a host may still use an older list. */
   #isOffered({ method, caller }: Call): boolean {
     return method === 'tools/call' && (this.#feed.viewOf(caller).toolset?.discovery ?? 'full') !== 'full'
   }
@@ -59,11 +60,11 @@ export class Discovery {
   async #answer(call: Call, inner: Handler): Promise<Outcome> {
     try {
       await this.#known(call.caller)
-      if (call.target === SEARCH_TOOLS) return said(await this.#search(call))
-      if (call.target === DESCRIBE_TOOL) return said(await this.#describe(call))
+      if (call.target === SEARCH_TOOLS) return toolText(await this.#search(call), false)
+      if (call.target === DESCRIBE_TOOL) return toolText(await this.#describe(call), false)
       return await inner(innerCall(call))
     } catch (error) {
-      if (error instanceof Misused) return said(error.message, true)
+      if (error instanceof Misused) return toolText(error.message, true)
       throw error
     }
   }
@@ -101,26 +102,26 @@ export class Discovery {
   }
 }
 
-/** The call of the tool that is named: its arguments are bytes of the host's, and everything else of the request goes with it. */
+/** The call of the named tool: arguments and all other members of the request keep the host's bytes. */
 const innerCall = (call: Call): Call => {
   const args = argumentsOf(call, ['name', 'arguments'])
   const name = nameOf(args, CALL_TOOL)
   if (isMetaTool(name)) throw new Misused(`${name} is called by itself, not with ${CALL_TOOL}`)
   const inner = args.raw('arguments')
-  if (inner !== undefined && inner[0] !== 0x7b) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
+  if (inner !== undefined && inner[0] !== OPEN_BRACE) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
   const { bytes, members } = call.params
   const others = members.filter(({ key }) => !OWN_MEMBERS.has(key)).map(({ keyStart, end }) => [bytes.subarray(keyStart, end)])
   const own = [[Buffer.from(`"name":${JSON.stringify(name)}`)], ...(inner === undefined ? [] : [[ARGUMENTS, inner]])]
   const params = Payload.at(objectOf([...own, ...others]))
-  // What the host mirrored into headers belongs to our tool, which asks for none.
+  // Headers of the host mirror the arguments of the meta tool.
   return { ...call, target: name, params, unknownHeaders: NO_HEADERS }
 }
 
-/** `{a,b,c}` of members, each in pieces; one copy. */
+/** `{a,b,c}` of members, each in pieces, with one copy. */
 const objectOf = (members: readonly Parts[]): Buffer =>
   Buffer.concat([OPEN, ...members.flatMap((pieces, at) => (at === 0 ? pieces : [COMMA, ...pieces])), CLOSE])
 
-/** The arguments of one of our tools; refused if there are others: a model that forgot to nest them is told so. */
+/** The arguments of a meta tool. Throws `Misused` for others, with a hint for a model that did not nest them. */
 const argumentsOf = ({ target, params }: Call, known: readonly string[]): Payload => {
   const args = params.object('arguments')
   if (args === undefined) throw new Misused(`${target} needs arguments: ${known.join(', ')}`)
@@ -139,9 +140,6 @@ const nameOf = (args: Payload, tool: string): string => {
 const isAnswerCount = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_ANSWERS
 
-/** What a definition says first of itself. */
+/** The first sentence of the description. */
 const oneLine = (definition: Buffer): string =>
   summaryOf(Payload.at(definition).text('description') ?? '').replaceAll(/\s+/g, ' ')
-
-const said = (text: string, isError = false): Outcome =>
-  complete(Payload.of({ content: [{ type: 'text', text }], ...(isError && { isError }) }))

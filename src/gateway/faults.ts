@@ -1,10 +1,10 @@
 /**
- * Faults that the configuration injects into calls, for those who harden agents (`faults`, `--allow-faults`). A layer around the link to
- * a server, so that a fault meets what a real one meets: retries, renewed credentials, the watch over the era, the words for hosts.
- * What it did stands in the results and errors it touched.
+ * Injects configured faults into calls, for tests of agents (`faults`, `--allow-faults`). A layer around the link to a server, so that an
+ * injected fault is handled like a real one: retries, renewal of credentials, detection of the era, errors for hosts. Affected results
+ * and errors are marked.
  */
 import { matchesGlob } from '../catalog/glob.ts'
-import { complete, ServerError } from '../rpc/call.ts'
+import { ServerError, toolText } from '../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome } from '../rpc/call.ts'
 import type { Sweepable } from '../rpc/sweeper.ts'
 import { pause } from '../time/pause.ts'
@@ -14,45 +14,45 @@ import { Payload } from '../wire/message/payload.ts'
 import { LATEST_LEGACY, MODERN } from '../wire/protocol/revisions.ts'
 import type { Era } from '../wire/protocol/revisions.ts'
 
-/** What becomes of a call. */
+/** The fault of a call. */
 export const FAULT_KINDS = ['error', 'tool_error', 'cut', 'hang', 'lost_auth', 'wrong_era'] as const
-export type FaultKind = (typeof FAULT_KINDS)[number]
+type FaultKind = (typeof FAULT_KINDS)[number]
 
 export interface FaultRule {
-  /** How it is named in results, errors and `ps`: `faults[0]`. */
+  /** Its name in results, errors and `ps`: `faults[0]`. */
   readonly name: string
   readonly server: string
-  /** Patterns of tools, as the server names them; `undefined`: all calls of `methods`. */
+  /** Globs over original names of tools; `undefined`: all calls of `methods`. */
   readonly tools: readonly string[] | undefined
   readonly methods: readonly string[]
   readonly delayMs: number | undefined
-  /** `undefined`: the call is only late. */
+  /** `undefined`: the call is only delayed. */
   readonly kind: FaultKind | undefined
-  /** Of `error`. */
+  /** Code of `error`. */
   readonly code: number
-  /** Of `error` and `tool_error`. */
+  /** Message of `error` and `tool_error`. */
   readonly message: string
-  /** Each so many-th call that it is about; 1: each. */
+  /** Applies to each n-th matching call; 1: each. */
   readonly every: number
-  /** Share of those, by chance. */
+  /** Probability for each of those, 0 to 1. */
   readonly share: number
 }
 
 /** One rule as `ps` shows it. */
 export interface FaultCount {
   readonly rule: string
-  /** What it does, in words. */
+  /** Description of the fault. */
   readonly what: string
-  /** Calls it is about, and those it was injected into. */
+  /** Matching calls, and calls with the fault. */
   readonly calls: number
   readonly injected: number
 }
 
-/** What of a server a fault depends on. */
-export interface FaultyServer {
+/** The properties of a server that faults depend on. */
+interface FaultyServer {
   readonly key: string
   readonly era: Era
-  /** The silence after which a call fails; a delay beyond it is a time-out. */
+  /** `timeouts.idle`; a longer delay is a time-out. */
   readonly idleMs: number
 }
 
@@ -62,7 +62,7 @@ interface Counted {
   injected: number
 }
 
-/** How often the log says that faults are injected. */
+/** Period of the log message that faults are injected. */
 const REMIND_MS = 60_000
 
 export class Faults implements Sweepable {
@@ -76,7 +76,7 @@ export class Faults implements Sweepable {
     this.#random = random
   }
 
-  /** Other rules, from a reload. Counts begin at 0. */
+  /** Replaces the rules and resets the counts. */
   apply(rules: readonly FaultRule[]): void {
     this.#rules = rules.map((rule) => ({ rule, calls: 0, injected: 0 }))
     this.#remindedMs = -Infinity
@@ -86,7 +86,7 @@ export class Faults implements Sweepable {
     return this.#rules.map(({ rule, calls, injected }) => ({ rule: rule.name, what: describeFault(rule), calls, injected }))
   }
 
-  /** Says at the start, and from time to time, that faults are on. */
+  /** Logs at the start, and periodically, that faults are injected. */
   sweep(nowMs: number): void {
     if (this.#rules.length === 0 || nowMs - this.#remindedMs < REMIND_MS) return
     this.#remindedMs = nowMs
@@ -94,7 +94,7 @@ export class Faults implements Sweepable {
     this.#log.warn({ faults }, 'faults are injected on purpose (faults, --allow-faults)')
   }
 
-  /** The layer for calls to this server; `undefined`: no rule is about it. */
+  /** The layer for calls to this server; `undefined`: no rule applies to it. */
   layerOf(server: FaultyServer): Layer | undefined {
     if (!this.#rules.some(({ rule }) => rule.server === server.key)) return undefined
     return (inner) => (call) => {
@@ -103,7 +103,7 @@ export class Faults implements Sweepable {
     }
   }
 
-  /** The first rule that is about the call and whose turn it is. */
+  /** The first rule that matches the call and is due by `every` and `share`. */
   #due({ key }: FaultyServer, call: Call): FaultRule | undefined {
     return this.#rules.find((counted) => {
       const { rule } = counted
@@ -143,9 +143,9 @@ const ENDS: Readonly<
   tool_error: (rule, _server, { method }) => {
     const { message, code, name } = rule
     if (method !== 'tools/call') throw serverError(code, message, name)
-    return marked(complete(Payload.of({ content: [{ type: 'text', text: message }], isError: true })), rule)
+    return marked(toolText(message, true), rule)
   },
-  /** The server has done it, and its answer is lost. */
+  /** The server executes the call, and its answer is lost. */
   cut: async ({ name }, _server, call, inner) => {
     await inner({ ...call, takesStreams: false })
     throw new Failure('lost', `the connection was cut (${name})`, { injected: name })
@@ -163,14 +163,14 @@ const ENDS: Readonly<
 const serverError = (code: number, message: string, name: string, data: object = {}): ServerError =>
   new ServerError(code, message, Payload.of({ code, message, data: { ...data, [META.fault]: name } }))
 
-/** What passed through a fault says so in its `_meta`. */
+/** Marks a result in its `_meta`. */
 const marked = (outcome: Outcome, { name }: FaultRule): Outcome => {
   outcome.result.setIn('_meta', META.fault, JSON.stringify(name))
   return outcome
 }
 
 /** `files read_*: 2 s late, then error -32603, each 3rd call`. */
-export const describeFault = ({ server, tools, methods, delayMs, kind, code, every, share }: FaultRule): string => {
+const describeFault = ({ server, tools, methods, delayMs, kind, code, every, share }: FaultRule): string => {
   const late = delayMs === undefined ? [] : [`${delayMs / 1_000} s late`]
   const end = kind === undefined ? [] : [kind === 'error' ? `error ${code}` : kind.replace('_', ' ')]
   const which = [every === 1 ? undefined : `one of ${every} calls`, share === 1 ? undefined : `${Math.round(share * 100)} %`]

@@ -5,12 +5,10 @@
  *              era/host/legacy-host ─┴─► layers ─► router ─► downstream ─┴─► era/server/modern-downstream ──► server
  *                                     │         │
  *                                     │         └─ catalog snapshot: exposed name → server, original
- *                                     └─ each wraps the next: asking legacy hosts, and what the configuration switches on
+ *                                     └─ each wraps the next: asking legacy hosts, and layers that are configured
  *
- * A call goes down this line once and its outcome comes back up it once.
+ * A call passes this line once from left to right, its outcome once from right to left.
  */
-import { EMPTY } from 'rxjs'
-import type { Observable } from 'rxjs'
 import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
@@ -30,11 +28,11 @@ import type { DecisionService } from '../policy/decision-service.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Observer } from '../observe/observer.ts'
 import { Refusal, stack } from '../rpc/call.ts'
-import type { Call, Caller, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
+import type { Call, Caller, ChangeListener, EndpointPath, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import { APPS_EXTENSION, withoutTasks } from '../wire/protocol/extensions.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { METHODS } from '../wire/protocol/methods.ts'
-import type { LogLevel } from '../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import { isAtLeast, LATEST_LEGACY } from '../wire/protocol/revisions.ts'
@@ -60,26 +58,25 @@ import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
-import type { ChangedList } from './lists/watchers.ts'
 import type { Store } from '../store/store.ts'
 
-/** What several replicas share. */
-export interface Shared {
-  /** This one, as the others find it. */
+/** State that replicas share. */
+interface Shared {
+  /** The name of this replica for the others. */
   readonly home: string | undefined
   readonly store: Store | undefined
 }
 
 export class Gateway {
-  /** What every call passes: another one when a reload switches layers on or off. */
+  /** Handles every call; replaced when a reload switches layers on or off. */
   handle: Handler
   readonly feed: Feed
   readonly parking: Parking
   readonly rates: Rates
   #audit: Audit | undefined
   #tracing: Layer | undefined
-  /** Policies of the program that embeds the gateway, outermost first. */
-  readonly #policies: readonly Layer[]
+  /** Layers of the program that embeds the gateway, outermost first. */
+  readonly #embedded: readonly Layer[]
   #observer: Observer | undefined
   readonly #fleet: Fleet
   readonly #cards: ServerCards
@@ -90,23 +87,22 @@ export class Gateway {
   readonly #discovery: Discovery
   readonly #overflow: Overflow
   readonly #confirmations: Confirmations
-  /** What callers may do of what they see. */
   readonly access = new Access()
   #options: GatewayOptions
   #scopes: Scopes
   #isStopping = false
 
-  /** `reached` hears of each limit that was. */
+  /** `reached` is called with each limit that was reached. */
   constructor(
     fleet: Fleet,
     seal: Seal,
     signIns: SignIns,
     options: GatewayOptions,
     reached: (option: string) => void,
-    policies: readonly Layer[] = [],
+    embedded: readonly Layer[] = [],
     shared: Shared = { home: undefined, store: undefined },
   ) {
-    this.#policies = policies
+    this.#embedded = embedded
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options, reached)
@@ -172,7 +168,7 @@ export class Gateway {
     return this.#cards.signInAt(identity, this.scopeFor(identity, {}), key)
   }
 
-  /** The one server there is, where the merged endpoint shows all of it under its own names (BRIDGING 3.21). */
+  /** The only server, if the merged endpoint shows all of it under its original names (BRIDGING 3.21). */
   #soleServer(scope: Scope): string | undefined {
     if (this.#options.prefix !== 'never' || this.feed.toolsets.of(scope) !== undefined) return undefined
     const [only, ...others] = this.#fleet.downstreams$.value
@@ -180,22 +176,18 @@ export class Gateway {
   }
 
   instructions(caller: Caller): string | undefined {
-    const { scope, principal } = caller
+    const { scope } = caller
     const view = this.feed.viewOf({ scope, revision: LATEST_LEGACY })
     if (scope.server === undefined || view.toolset !== undefined) return joinInstructions(view, this.#options)
-    const downstream = this.#fleet.for(scope.server, principal)
-    return downstream?.options.instructions === true ? this.bridged(caller)?.instructions : undefined
+    return this.#fleet.bridged(caller)?.options.instructions === true ? this.bridged(caller)?.instructions : undefined
   }
 
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined {
-    const { server } = caller.scope
-    return server === undefined ? undefined : this.#fleet.for(server, caller.principal)?.eras.inventoryFor(caller)
+    return this.#fleet.bridged(caller)?.eras.inventoryFor(caller)
   }
 
   introduced(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<unknown> | undefined {
-    const { server } = caller.scope
-    const downstream = server === undefined ? undefined : this.#fleet.for(server, caller.principal)
-    return downstream?.introduced(caller, this.#options.listBudgetMs)
+    return this.#fleet.bridged(caller)?.introduced(caller, this.#options.listBudgetMs)
   }
 
   greeted({ scope, principal }: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined {
@@ -210,8 +202,10 @@ export class Gateway {
     return findTool(this.feed.viewOf(caller), tool)?.entry?.paramHeaders ?? []
   }
 
-  changes(caller: Caller): Observable<ChangedList> {
-    return this.#isStopping ? EMPTY : this.feed.changes(caller)
+  changes(caller: Caller, listener: ChangeListener): () => void {
+    if (!this.#isStopping) return this.feed.changes(caller, listener)
+    listener.ended?.()
+    return () => undefined
   }
 
   get maxSubscriptions(): number {
@@ -252,7 +246,7 @@ export class Gateway {
     this.#tasks.follow(subscriber, caller, id)
   }
 
-  /** A server says that a list changed: hosts at a bridge that read it over the same link are told at once (B277). */
+  /** A server announced a changed list: notifies hosts at a bridge that read the list over the same link (B277). */
   listAnnounced(key: string, list: ChangedList, owner: LinkOwner | undefined): void {
     this.feed.announced(list, (caller) => {
       if (caller.scope.server !== key) return false
@@ -265,7 +259,7 @@ export class Gateway {
     })
   }
 
-  /** A server says that a task changed; `owner`: of the link it said it on, unless that serves everybody. */
+  /** A server reported a changed task. `owner`: of the link of the report; `undefined`: a link of all callers. */
   taskChanged(id: string, task: Payload, owner: LinkOwner | undefined): void {
     this.#tasks.changed(id, task, owner).catch(() => undefined)
   }
@@ -281,22 +275,21 @@ export class Gateway {
   }
 
   notified(caller: Caller, method: string, params: Payload | undefined): void {
-    const { server } = caller.scope
-    if (server !== undefined) this.#fleet.for(server, caller.principal)?.sessions.notified(caller, method, params)
+    this.#fleet.bridged(caller)?.sessions.notified(caller, method, params)
   }
 
-  /** A server says that a resource changed. */
+  /** A server reported a changed resource. */
   updated(id: string, uri: string, params: Payload, audience: UpdateAudience): void {
     this.#subscriptions.updated(id, uri, params, audience)
   }
 
-  /** A server is back after a loss. */
+  /** A server is connected again after a loss. */
   async restored(downstream: Reconnected): Promise<void> {
     this.#tasks.restore(downstream)
     await this.#subscriptions.restore(downstream)
   }
 
-  /** Other options, from a reload. */
+  /** Applies options of a reload. */
   apply(options: GatewayOptions): void {
     this.#options = options
     this.rates.apply(options.rates)
@@ -305,37 +298,37 @@ export class Gateway {
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
   }
 
-  /** Calls from now on are written down there, or not any more. */
+  /** Sets the audit log of further calls; `undefined`: none. */
   keepRecord(audit: Audit | undefined): void {
     this.#audit = audit
     this.handle = this.#stacked()
   }
 
-  /** Calls from now on pass this layer, which traces them, or none. */
+  /** Sets the layer that traces further calls; `undefined`: none. */
   trace(layer: Layer | undefined): void {
     this.#tracing = layer
     this.handle = this.#stacked()
   }
 
-  /** Calls and lists from now on follow this policy, or none. */
+  /** Sets the policy of further calls and lists; `undefined`: none. */
   judgeBy(policy: Policy | undefined, service?: DecisionService): void {
     this.access.policy = policy
     this.access.service = service
     this.handle = this.#stacked()
   }
 
-  /** Whether callers are to bring what rules read of them (`Caller.facts`). */
+  /** Whether callers must have `Caller.facts`, which rules read. */
   get wantsFacts(): boolean {
     return this.access.policy !== undefined
   }
 
-  /** Calls from now on are watched there, or not any more. */
+  /** Sets the observer of further calls; `undefined`: none. */
   observe(observer: Observer | undefined): void {
     this.#observer = observer
     this.handle = this.#stacked()
   }
 
-  /** The toolset that a scope means, `default` included; the names of several with blanks between. */
+  /** The toolset of a scope, `default` included; several names are separated by blanks. */
   toolsetOf(scope: Scope): string | undefined {
     return this.feed.toolsets.of(scope)?.name
   }
@@ -347,12 +340,12 @@ export class Gateway {
     return inner === undefined ? undefined : this.parking.ownerOf(inner)
   }
 
-  /** The rule that keeps from its caller what a call names; `undefined`: there is no such thing at all. */
+  /** The rule that hides the name in a call from its caller; `undefined`: the name does not exist. */
   hiddenBy(call: Call): string | undefined {
     return hiddenBy(call, this.feed, this.#fleet.downstreams$.value)
   }
 
-  /** Takes no new calls; change streams end with their closing result. */
+  /** Refuses new calls and ends change streams with their closing result. */
   stop(): void {
     this.#isStopping = true
     this.parking.close()
@@ -360,7 +353,7 @@ export class Gateway {
     this.#overflow.close()
   }
 
-  /** The layers in the order in which a call meets them: none that nothing is configured for. */
+  /** Composes the configured layers, in the order in which a call passes them. */
   #stacked(): Handler {
     const { toolsets } = this.#options
     const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
@@ -373,7 +366,7 @@ export class Gateway {
       this.#audit?.layer,
       this.#refuseWhileStopping,
       this.rates.limitsCallers ? this.rates.layer : undefined,
-      ...this.#policies,
+      ...this.#embedded,
       askLegacyHosts,
       isConfirming || isAsking ? this.#confirmations.layer(isAsking) : undefined,
       this.parking.layer,
@@ -384,8 +377,8 @@ export class Gateway {
   }
 
   /**
-   * Stands outside of the layers that repeat a call: a further round of a call that was taken before is not a new one (F-22). A host that
-   * brings back a round had a call at the server already, and what became of that is not known.
+   * Outside of the layers that repeat a call: a further round of an accepted call is not a new call (F-22). For a host that brings back a
+   * round it is unknown whether the server has executed the call.
    */
   readonly #refuseWhileStopping: Layer = (inner) => (call) => {
     if (!this.#isStopping) return inner(call)
@@ -393,40 +386,36 @@ export class Gateway {
     return Promise.reject(new Failure('shutting_down', 'no new calls while stopping', { executed, retryable: true }))
   }
 
-  /** Not async itself, as most of what a call passes: every link of the chain that only hands on costs a promise. */
+  /** Not async: each async function on the path of a call costs a promise. */
   #route(call: Call): Promise<Outcome> {
-    const way = METHODS[call.method]?.way
-    if (way === 'list') return this.#lists.serve(call)
-    if (way === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
-    const bridged = this.#bridgedServer(call.caller)
+    const handling = METHODS[call.method]?.handling
+    if (handling === 'list') return this.#lists.serve(call)
+    if (handling === 'forward') return this.#router.forward(this.#options.tasks ? call : withoutExtension(call))
+    const bridged = this.#fleet.bridged(call.caller)
     const settling = bridged?.eras.settled(call.caller)
     return settling === undefined ? this.#routeByEra(call, bridged) : settling.then(() => this.#routeByEra(call, bridged))
   }
 
-  /** What is done at a bridge depends on the era in which its server is spoken to for this host. `bridged`: that server. */
+  /** `bridged`: the server of a bridge, whose era for this host is known now. */
   #routeByEra(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
-    const way = METHODS[call.method]?.way
-    if (way === 'task') return this.#task(call, bridged)
-    if (way === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
+    const handling = METHODS[call.method]?.handling
+    if (handling === 'task') return this.#task(call, bridged)
+    if (handling === undefined || call.method === 'logging/setLevel') return this.#router.relay(call)
     return this.#subscriptions.serve(call, bridged)
   }
 
-  /** Task methods do not exist for hosts to which tasks were not declared (B174). */
+  /** Throws `Refusal` for hosts to which tasks were not declared (B174). */
   #task(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
     const { session, revision } = call.caller
     const isKnown = this.#options.tasks && (session === undefined || isAtLeast(revision, '2025-11-25'))
     if (!isKnown) throw new Refusal(-32601, `Method not found: ${call.method}`, { status: 404 })
-    // A legacy host at a bridge and its legacy server have a link for themselves.
+    // A legacy host at a bridge has its own link to its legacy server.
     const isBetweenLegacyPeers = bridged !== undefined && session !== undefined && isAsItCame(call.caller, bridged)
     return isBetweenLegacyPeers ? this.#router.relay(call) : this.#tasks.serve(call)
   }
-
-  #bridgedServer({ scope, principal }: Caller): Downstream | undefined {
-    return scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
-  }
 }
 
-/** To a server the host is then one that knows no tasks. */
+/** The call of a host without the tasks extension. */
 const withoutExtension = (call: Call): Call => ({
   ...call,
   caller: { ...call.caller, capabilities: withoutTasks(call.caller.capabilities) },

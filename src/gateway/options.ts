@@ -12,42 +12,39 @@ export interface GatewayOptions {
   /** Longest exposed name: 16 to 128. */
   readonly maxNameLength: number
   readonly collision: 'warn' | 'error'
-  /** How long the first list waits for servers of which nothing is stored, and a legacy handshake at a bridge for the legacy side of one. */
+  /** How long the first list waits for servers without a stored inventory, and a legacy handshake at a bridge for its server's legacy lists. */
   readonly listBudgetMs: number
-  /** How long the first `initialize` or `server/discover` on a pipe waits for the same; 0: not at all. */
+  /** How long the first `initialize` or `server/discover` on a pipe waits for servers without a stored inventory; 0: not at all. */
   readonly handshakeBudgetMs: number
   /** Upper bound of `ttlMs` on merged lists. */
   readonly listTtlCapMs: number
-  /** How long a list of a legacy server is believed, with and without its `listChanged`. */
+  /** Lifetime of lists of legacy servers, with and without `listChanged`. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
   /** Age at which a list is read again for a host that asks for it. */
   readonly freshMs: number
-  /** A page of a merged list holds at most this many entries and bytes. */
+  /** Entries and bytes of one page of a merged list. */
   readonly pageMaxItems: number
   readonly pageMaxBytes: number
-  /** Resources that one session, or one stream of changes, watches. */
+  /** Resources that one session or one change stream may watch. */
   readonly maxSubscriptions: number
-  /** Catalogs kept of principals that some server lists something of their own. */
+  /** Cached catalogs of principals with lists of their own. */
   readonly maxPersonalCatalogs: number
   /** Servers that start at the same time. */
   readonly maxStarts: number
   /** Calls sent a second time, in per cent of all; 0: none. */
   readonly retryPercent: number
-  /** Whether hosts that know tasks get them. */
+  /** Whether tasks are offered to hosts. */
   readonly tasks: boolean
-  /** Calls of modern hosts that wait for answers. */
   readonly parking: ParkingOptions
-  /** Every rate limit there is, whatever it is of. */
   readonly rates: readonly RateRule[]
-  /** What did not fit into results, kept to be read. */
   readonly results: OverflowOptions
   /** Bytes of one server's instructions, and of all. */
   readonly instructionsMaxBytes: number
   readonly instructionsTotalBytes: number
   /** Named parts of the catalog, in the order of the configuration. */
   readonly toolsets: readonly ToolsetOptions[]
-  /** The OAuth scopes that hosts are asked for: `mcp:<key>` and `mcp:<key>:write` among them limit what is shown (BRIDGING 6.1). */
+  /** The OAuth scopes requested from hosts; `mcp:<key>` and `mcp:<key>:write` limit views (BRIDGING 6.1). */
   readonly scopes: readonly string[]
 }
 

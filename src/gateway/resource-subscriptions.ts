@@ -1,8 +1,8 @@
 /**
- * Subscriptions to resources, in the words of both eras: which server a URI belongs to, whether its caller may watch it, and that the
- * server is asked (BRIDGING 3.8). Who watches what is counted by `Subscriptions`.
+ * Subscriptions to resources by hosts of both eras: finds the server of a URI, checks whether the caller may watch it, and subscribes at
+ * the server (BRIDGING 3.8). `Subscriptions` counts the subscribers.
  *
- * The exception: at a bridge the server takes or refuses a subscription itself, and its updates come over the link of that host (B277).
+ * At a bridge the request is relayed, and updates arrive over the link of that host (B277).
  */
 import { exposedUri, findResource } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
@@ -22,13 +22,13 @@ import type { Feed } from './lists/feed.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 
-export interface ResourceSubscriptionsParts {
+interface ResourceSubscriptionsParts {
   readonly feed: Pick<Feed, 'viewOf'>
   readonly fleet: Fleet
   readonly access: Access
-  /** Hands a request at a bridge on to its server. */
+  /** Relays a request at a bridge to its server. */
   readonly relay: (call: Call) => Promise<Outcome>
-  /** How many one subscriber may watch (`limits.subscriptions`). */
+  /** Resources that one subscriber may watch (`limits.subscriptions`). */
   readonly max: () => number
 }
 
@@ -49,14 +49,14 @@ export class ResourceSubscriptions {
     this.#subscriptions = new Subscriptions(parts.max)
   }
 
-  /** `undefined`: a legacy server that declares nothing may offer it nevertheless. */
+  /** Whether subscriptions are offered; `undefined`: unknown, since legacy servers may offer them without declaring them. */
   isOffered(caller: Caller, uri: string): boolean | undefined {
     const inventory = this.#find(caller, uri)?.downstream.eras.inventoryFor(caller)
     const isDeclared = memberOf(inventory?.capabilities['resources'], 'subscribe') === true
     return isDeclared || inventory === undefined || isModernRevision(inventory.revision) ? isDeclared : undefined
   }
 
-  /** For `subscriptions/listen`: a refusal of the policy is one resource less. False: the server does not offer it. */
+  /** Subscribes for `subscriptions/listen`. False: the server does not offer it, or the policy denies it. */
   async add(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean> {
     const found = this.#find(caller, uri)
     if (found === undefined) return false
@@ -69,7 +69,7 @@ export class ResourceSubscriptions {
     return this.#add(subscriber, caller, uri, found)
   }
 
-  /** `resources/subscribe` and `resources/unsubscribe` of legacy hosts. `bridged`: the server, at a bridge. */
+  /** Handles `resources/subscribe` and `resources/unsubscribe` of legacy hosts. `bridged`: the server of a bridge. */
   async serve(call: Call, bridged: Downstream | undefined): Promise<Outcome> {
     const { caller, target } = call
     const { session } = caller
@@ -90,12 +90,12 @@ export class ResourceSubscriptions {
     this.#subscriptions.release(subscriber)
   }
 
-  /** A server says that a resource changed. */
+  /** A server reported a changed resource. */
   updated(id: string, uri: string, params: Payload, audience: UpdateAudience): void {
     this.#subscriptions.updated(id, uri, params, audience)
   }
 
-  /** A server is back after a loss. */
+  /** A server is connected again after a loss. */
   restore(downstream: Reconnected): Promise<void> {
     return this.#subscriptions.restore(downstream)
   }
@@ -116,13 +116,11 @@ export class ResourceSubscriptions {
   async #add(subscriber: Subscriber, caller: Caller, uri: string, { route: { original }, downstream }: Found): Promise<boolean> {
     const { feed } = this.#parts
     const { options } = downstream
-    const mayHear = (other: string): boolean => feed.viewOf(caller).showsUri(options, other)
-    const expose = (other: string): string => exposedUri(feed.viewOf(caller), options, other)
     const isOffered = await this.#subscriptions.add(subscriber, downstream.subscriptions, original, {
       caller,
       exposed: uri,
-      mayHear,
-      expose,
+      isShown: (other) => feed.viewOf(caller).showsUri(options, other),
+      expose: (other) => exposedUri(feed.viewOf(caller), options, other),
     })
     if (isOffered && caller.session !== undefined) await downstream.sessions.watchFor(caller.session, original)
     return isOffered
@@ -137,12 +135,12 @@ export class ResourceSubscriptions {
     await this.#parts.access.check({ call, ...found, view: this.#parts.feed.viewOf(call.caller) })
   }
 
-  /** The server takes the subscription or refuses it in its own words; what it tells comes over the same link. */
+  /** Relays the subscription; updates arrive over the same link. */
   async #watchDirectly(call: Call, downstream: Downstream, session: HostSession): Promise<Outcome> {
     const uri = call.target ?? ''
     if (call.method === 'resources/unsubscribe') {
       downstream.sessions.watchesNoMore(session, uri)
-      // Of a session of an earlier process, the main link watches it, too.
+      // For a session restored from an earlier process, the main link watches the resource, too.
       this.#subscriptions.remove(session, downstream.id, uri)
     }
     const outcome = await this.#parts.relay(call)
@@ -150,7 +148,7 @@ export class ResourceSubscriptions {
     return outcome
   }
 
-  /** The server of a resource; at a bridge that server, whether a list shows the resource or not. */
+  /** The server of a resource; at a bridge its server, for unlisted resources as well. */
   #find(caller: Caller, uri: string): Found | undefined {
     const { feed, fleet } = this.#parts
     const view = feed.viewOf(caller)

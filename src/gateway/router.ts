@@ -3,11 +3,12 @@
  *
  *     owners ──► guards ──► rewrite-request ──► sign-in or task or plain call ──► ask-host | rewrite-error | rewrite-result
  */
+import { isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { withoutModernMembers, withoutModernMeta } from '../era/host/legacy-host.ts'
-import { complete, Refusal } from '../rpc/call.ts'
+import { complete, Refusal, toolText } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { Payload } from '../wire/message/payload.ts'
@@ -28,8 +29,7 @@ import type { SignInRounds } from './rounds/sign-in.ts'
 import type { RoutedCall } from './routed-call.ts'
 import type { Tasks } from './tasks/tasks.ts'
 
-/** What routing depends on. */
-export interface RouterParts {
+interface RouterParts {
   readonly feed: Pick<Feed, 'viewOf'>
   readonly owners: Owners
   readonly rounds: Rounds
@@ -38,7 +38,7 @@ export interface RouterParts {
   readonly rates: Rates
   readonly overflow: Overflow
   readonly access: Access
-  readonly fleet: Pick<Fleet, 'for'>
+  readonly fleet: Pick<Fleet, 'bridged' | 'for'>
 }
 
 export class Router {
@@ -48,7 +48,7 @@ export class Router {
     this.#parts = parts
   }
 
-  /** Calls the server that owns what the call names. */
+  /** Sends the call to the server that owns its name. */
   async forward(call: Call): Promise<Outcome> {
     const { feed, owners, rounds, fleet } = this.#parts
     const isModern = call.caller.session === undefined
@@ -69,8 +69,8 @@ export class Router {
     const asRouted: RoutedCall = { call, route, downstream, view, resume }
     const { access } = this.#parts
     noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
-    const asked = access.check(asRouted)
-    const replaced = asked === undefined ? undefined : await asked
+    const deciding = access.check(asRouted)
+    const replaced = deciding === undefined ? undefined : await deciding
     const routed = replaced === undefined ? asRouted : { ...asRouted, call: { ...call, params: replaced } }
     this.#guard(routed)
     const fault = rewriteParams(routed)
@@ -82,20 +82,20 @@ export class Router {
       return isInspected ? access.inspect(routed, outcome) : outcome
     }
     noteDenial(call, 'invalid')
-    return complete(Payload.of({ content: [{ type: 'text', text: fault }], isError: true }))
+    return toolText(fault, true)
   }
 
-  /** What may still refuse a call whose route is known. */
+  /** Throws if the call must be confirmed first, or if a rate limit of its server or tool is reached. */
   #guard(routed: RoutedCall): void {
     const { call, route, view } = routed
     if (view.toolset?.confirmsAny === true && call.isConfirmed !== true) refuseUnconfirmed(call, route, view)
-    // A legacy host that was asked within its call goes on with that call.
+    // The answer of a legacy host continues a call that has taken its tokens.
     const { rates } = this.#parts
     if (rates.limitsRoutes && (call.caller.session === undefined || call.resume === undefined))
       rates.checkRoute(call, route.serverKey, route.original)
   }
 
-  /** The call at its server, and what becomes of the answer. */
+  /** Sends the call to its server and rewrites the answer. */
   async #exchange(routed: RoutedCall): Promise<Outcome> {
     const { signIns, tasks, rounds, overflow } = this.#parts
     const { call, route, downstream, view } = routed
@@ -109,7 +109,7 @@ export class Router {
         if ('outcome' in back) return back.outcome
         sent = { ...sent, resume: back.resume }
       }
-      outcome = isSignInTool(route) ? await downstream.signedIn() : await tasks.runs.run(sent, route.entry, downstream)
+      outcome = isSignInRoute(route) ? await downstream.signedIn() : await tasks.runs.run(sent, route.entry, downstream)
     } catch (error) {
       outcome = signIns.isNeeded(error)
         ? await signIns.ask(error, call, sent, downstream)
@@ -121,22 +121,17 @@ export class Router {
     return rewriteResult(outcome, routed, overflow)
   }
 
-  /** A request at a bridge that names nothing of the catalog: its server's to answer (B277). */
+  /** Relays a request at a bridge that has no name of the catalog to its server (B277). */
   async relay(call: Call): Promise<Outcome> {
     const { fleet, tasks, access, feed } = this.#parts
     const { caller, method } = call
-    const downstream = caller.scope.server === undefined ? undefined : fleet.for(caller.scope.server, caller.principal)
+    const downstream = fleet.bridged(caller)
     if (downstream === undefined) throw new Refusal(-32601, `Method not found: ${method}`, { status: 404 })
     const { key } = downstream.options
     noteRoute(call, key, method)
-    if (!isOfOwnCalls(method))
-      await access.check({
-        call,
-        route: { serverKey: key, original: '', entry: undefined },
-        downstream,
-        view: feed.viewOf(caller),
-      })
-    // A modern server is told the level with each request.
+    const route: Route = { serverKey: key, original: '', entry: undefined }
+    if (!isOfOwnCalls(method)) await access.check({ call, route, downstream, view: feed.viewOf(caller) })
+    // Requests to a modern server carry the level.
     if (method === 'logging/setLevel' && downstream.eras.eraFor(caller) === 'modern') return complete(Payload.of({}))
     const sent: Call = { ...call, isAsItCame: isAsItCame(caller, downstream), withheld: withheldFrom(downstream) }
     const outcome = await downstream.handle({ ...sent, ask: tasks.asked(sent, downstream).ask })
@@ -150,26 +145,23 @@ export class Router {
   }
 }
 
-/** The tool that stands in the place of a server's lists until a person has signed in; never the server's own of that name. */
-const isSignInTool = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => isSignIn === true
-
-/** Whether the method is about calls that were allowed, or about what the caller is told of them. */
+/** Whether the method refers to earlier, allowed calls of the caller, so that the policy is not applied. */
 const isOfOwnCalls = (method: string): boolean =>
   method === 'logging/setLevel' || method === 'resources/unsubscribe' || method.startsWith('tasks/')
 
-/** Its result is read before it is passed on, and must not come on another path. */
+/** The call with a result that is neither streamed nor a task, so that it can be inspected. */
 const asWhole = (routed: RoutedCall): RoutedCall => {
   const { caller } = routed.call
   const capabilities = withoutTasks(caller.capabilities)
   return { ...routed, call: { ...routed.call, takesStreams: false, caller: { ...caller, capabilities } } }
 }
 
-/** A person agrees first, whatever found the route and whatever state was brought (T-06). */
+/** Throws `Unconfirmed` for a tool that must be confirmed, on every path (T-06). */
 const refuseUnconfirmed = ({ method }: Call, { entry }: Route, view: View): void => {
   if (method === 'tools/call' && entry !== undefined && view.confirms(entry)) throw new Unconfirmed()
 }
 
-/** `inputResponses` without a state start afresh; a modern server may still want them (BRIDGING 3.2). */
+/** `inputResponses` without a state belong to a new call; they are relayed to a modern server (BRIDGING 3.2). */
 const freshResponses = (call: Call): Call['resume'] => {
   const responses = call.params.object('inputResponses')
   return responses === undefined ? undefined : { state: undefined, responses: responses.fresh() }

@@ -1,14 +1,15 @@
-/** The servers that a caller sees, for pages for people: their states, and where it can sign in. */
+/** The servers that a caller sees, for pages for people: states and sign-in links. */
 import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import type { Scope } from '../rpc/call.ts'
+import { within } from '../time/within.ts'
 import { LATEST_LEGACY } from '../wire/protocol/revisions.ts'
 import type { Feed } from './lists/feed.ts'
 
-/** How long a page waits for servers that each caller signs in to. */
+/** How long a page waits for servers with a sign-in per caller. */
 const TRY_MS = 1_000
 
 export class ServerCards {
@@ -22,16 +23,15 @@ export class ServerCards {
     this.#signIns = signIns
   }
 
-  /** `scope`: what the caller sees; `undefined`: nothing. */
+  /** `scope`: the caller's scope; `undefined`: it sees nothing. */
   async of(identity: Identity, scope: Scope | undefined): Promise<readonly ServerCard[]> {
     if (scope === undefined) return []
     const seen = this.#seenBy(identity, scope)
-    // Where each caller signs in for itself, whether it has to is known once its own connection was tried.
+    // Whether the caller must sign in is known once its own connection was tried.
     const tried = seen
       .filter(({ credential }) => credential?.interactive !== undefined)
       .map((downstream) => downstream.supervisor.tried())
-    const late = new Promise((resolve) => setTimeout(resolve, TRY_MS).unref())
-    await Promise.race([Promise.all(tried), late])
+    await within(TRY_MS, Promise.all(tried))
     const { rows } = this.#feed.viewOf({ scope, revision: LATEST_LEGACY, principal: identity.principal }).list('tools')
     return seen.map(({ options: { key, displayName }, health$ }) => {
       const { state, failure } = health$.value
@@ -46,7 +46,7 @@ export class ServerCards {
     })
   }
 
-  /** The link at which the caller signs in at a server; `undefined`: there is nothing to sign in to. */
+  /** The link for the caller's sign-in at a server; `undefined`: the server has no sign-in. */
   async signInAt(identity: Identity, scope: Scope | undefined, key: string): Promise<string | undefined> {
     const downstream = scope && this.#seenBy(identity, scope).find(({ options }) => options.key === key)
     const interactive = downstream?.credential?.interactive

@@ -1,6 +1,6 @@
 /**
- * Resource subscriptions, counted per server and URI: a server gets one subscribe for the first subscriber, and one unsubscribe
- * after the last (BRIDGING 3.8; B131–B134).
+ * Resource subscriptions, counted per server and URI: a server gets one `resources/subscribe` for the first subscriber, and one
+ * `resources/unsubscribe` after the last (BRIDGING 3.8; B131–B134).
  */
 import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Caller } from '../rpc/call.ts'
@@ -8,25 +8,27 @@ import { Failure } from '../wire/message/failure.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { Payload } from '../wire/message/payload.ts'
 
-/** Receives updates; `params` are those of the notification, with the URI this subscriber knows. */
+/** Receives updates. `params`: those of the notification, with the subscriber's form of the URI. */
 export interface Subscriber {
   updated(params: Payload): void
 }
 
-/** How one subscriber knows a resource; of others of the same server, by original URI, whether it may be told of them and as what: views change. */
-export interface Interest {
+/** One subscriber's interest in a resource. */
+interface Interest {
   readonly caller: Caller
+  /** URI of the subscription. */
   readonly exposed: string
-  readonly mayHear: (original: string) => boolean
+  /** Whether another URI of the same server is shown to the caller, and in which form; evaluated later, since views change. */
+  readonly isShown: (original: string) => boolean
   readonly expose: (original: string) => string
 }
 
 interface Watched {
-  /** Another after a restart of the server. */
+  /** Replaced after a restart of the server. */
   downstream: Reconnected
   readonly original: string
   readonly subscribers: Map<Subscriber, Interest>
-  /** Settles with whether the server offers it; `undefined`: it could not be asked, and will be when it is back. */
+  /** Whether the server offers the subscription; `undefined`: not asked, until the server is connected again. */
   accepted: Promise<boolean> | undefined
 }
 
@@ -34,15 +36,15 @@ const keyOf = (server: string, original: string): string => `${server} ${origina
 
 export class Subscriptions {
   readonly #watched = new Map<string, Watched>()
-  /** Unsubscribe requests under way: a new subscribe waits for them, so that the two cannot arrive in the wrong order. */
+  /** Pending unsubscribe requests; a new subscribe waits for them, so that the two cannot arrive in the wrong order. */
   readonly #leaving = new Map<string, Promise<void>>()
-  /** Of what no subscriber is left, the latest: servers may go on telling of it. */
+  /** The latest unsubscribed URIs, for which servers may still send updates. */
   readonly #left = new Set<string>()
-  /** How many each subscriber watches. */
+  /** Number of resources by subscriber. */
   readonly #counts = new Map<Subscriber, number>()
   readonly #max: () => number
 
-  /** `max`: how many one subscriber may watch (`limits.subscriptions`); called each time, since a reload may change it. */
+  /** `max`: resources that one subscriber may watch (`limits.subscriptions`); a reload may change it. */
   constructor(max: () => number) {
     this.#max = max
   }
@@ -52,8 +54,8 @@ export class Subscriptions {
   }
 
   /**
-   * Counts one in. False: the server does not offer subscriptions to it. Rejects if the server cannot be asked now: the subscriber
-   * stays counted, and is told to read once when the server is back; and if he watches as many as he may. Idempotent.
+   * Adds a subscriber; idempotent. False: the server does not offer the subscription. Rejects if the subscriber has reached its limit, or
+   * if the server is not connected; in the second case the subscriber stays, and gets one update when the server is connected again.
    */
   async add(subscriber: Subscriber, downstream: Reconnected, original: string, interest: Interest): Promise<boolean> {
     const key = keyOf(downstream.id, original)
@@ -66,25 +68,25 @@ export class Subscriptions {
     }
     watched.subscribers.set(subscriber, interest)
     const accepted = await (watched.accepted ?? this.#ask(watched))
-    if (!accepted) this.#leave(key, watched, subscriber)
+    if (!accepted) this.#remove(key, watched, subscriber)
     return accepted
   }
 
   remove(subscriber: Subscriber, server: string, original: string): void {
     const key = keyOf(server, original)
     const watched = this.#watched.get(key)
-    if (watched !== undefined) this.#leave(key, watched, subscriber)
+    if (watched !== undefined) this.#remove(key, watched, subscriber)
   }
 
-  /** A session or stream has ended. */
+  /** Removes a session or stream that has ended. */
   release(subscriber: Subscriber): void {
-    for (const [key, watched] of this.#watched) if (watched.subscribers.has(subscriber)) this.#leave(key, watched, subscriber)
+    for (const [key, watched] of this.#watched) if (watched.subscribers.has(subscriber)) this.#remove(key, watched, subscriber)
   }
 
   /**
-   * A server reports a change. The URI may be below what was subscribed: exact subscribers first, else those above it, else
-   * everybody at that server, unless the URI itself was unsubscribed. Everyone gets the URI that was reported, in its own spelling.
-   * A subscriber that is told on another link still counts as one of that URI: its updates are not everybody's.
+   * Delivers an update of a server. The URI may be below the subscribed one. Recipients are the subscribers of the URI itself, else those
+   * of URIs above it, else all subscribers at that server, unless the URI was unsubscribed. Each gets the reported URI in its own form.
+   * A subscriber that gets the update on another link still counts as a subscriber of the URI.
    */
   updated(server: string, uri: string, params: Payload, { onLink, isToldElsewhere }: UpdateAudience = {}): void {
     const isConcerned = ({ subscribers }: Watched): boolean =>
@@ -94,12 +96,12 @@ export class Subscriptions {
     const above = here.filter(({ original }) => uri.startsWith(original.endsWith('/') ? original : `${original}/`))
     const others = this.#left.has(keyOf(server, uri)) ? [] : here
     const chosen = exact.length > 0 ? exact : above.length > 0 ? above : others
-    const told = new Set<Subscriber>()
+    const notified = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
-      for (const [subscriber, { caller, exposed, mayHear, expose }] of subscribers) {
-        const isTold = onLink?.(caller) !== false && isToldElsewhere?.(caller) !== true
-        if (told.has(subscriber) || !isTold || !mayHear(uri)) continue
-        told.add(subscriber)
+      for (const [subscriber, { caller, exposed, isShown, expose }] of subscribers) {
+        const isMeant = onLink?.(caller) !== false && isToldElsewhere?.(caller) !== true
+        if (notified.has(subscriber) || !isMeant || !isShown(uri)) continue
+        notified.add(subscriber)
         const copy = withoutOurId(params.fresh())
         copy.set('uri', JSON.stringify(original === uri ? exposed : expose(uri)))
         subscriber.updated(copy)
@@ -107,14 +109,14 @@ export class Subscriptions {
     }
   }
 
-  /** After a reconnect: watch again, and let everybody read once, since updates may have been missed. */
+  /** After a reconnect: subscribes again and sends one update to all subscribers, since updates may have been missed. */
   async restore(downstream: Reconnected): Promise<void> {
     const here = [...this.#watched.values()].filter((watched) => watched.downstream.id === downstream.id)
     const again = async (watched: Watched): Promise<void> => {
       watched.downstream = downstream
       if (!(await this.#ask(watched).catch(() => false))) return
-      for (const [subscriber, { exposed, mayHear }] of watched.subscribers)
-        if (mayHear(watched.original)) subscriber.updated(Payload.of({ uri: exposed }))
+      for (const [subscriber, { exposed, isShown }] of watched.subscribers)
+        if (isShown(watched.original)) subscriber.updated(Payload.of({ uri: exposed }))
     }
     await Promise.all(here.map(again))
   }
@@ -144,7 +146,7 @@ export class Subscriptions {
     if (this.#left.size > MAX_LEFT && oldest !== undefined) this.#left.delete(oldest)
   }
 
-  #leave(key: string, watched: Watched, subscriber: Subscriber): void {
+  #remove(key: string, watched: Watched, subscriber: Subscriber): void {
     if (!watched.subscribers.delete(subscriber)) return
     const count = (this.#counts.get(subscriber) ?? 1) - 1
     if (count > 0) this.#counts.set(subscriber, count)
@@ -162,10 +164,10 @@ export class Subscriptions {
   }
 }
 
-/** How many URIs that were watched once are remembered. */
+/** Stored unsubscribed URIs. */
 const MAX_LEFT = 1_024
 
-/** The id of our own `listen` at the server means nothing to a host. */
+/** Removes the id of the gateway's `subscriptions/listen` at the server. */
 const withoutOurId = (params: Payload): Payload => {
   const meta = params.object('_meta')
   if (meta?.has(META.subscriptionId) !== true) return params

@@ -1,14 +1,14 @@
-/** What keeps a call from its server until a person has confirmed it. */
+/** The refusal of a call that a person must confirm first. */
 import { Refusal } from '../rpc/call.ts'
 
 /** A rule of the policy that asks a person. */
 export interface AskingRule {
-  /** Its path in the configuration. */
+  /** Path in the configuration. */
   readonly rule: string
   readonly reason: string
 }
 
-/** A call that must be confirmed, and that is not. Reaches no host: the layer asks instead. */
+/** Thrown for an unconfirmed call. Never reaches a host: the confirmation layer asks instead. */
 export class Unconfirmed extends Refusal {
   /** `undefined`: the toolset asks before each call of the tool. */
   readonly asking: AskingRule | undefined

@@ -3,7 +3,7 @@ import { Refusal } from '../rpc/call.ts'
 import type { Call } from '../rpc/call.ts'
 import { isModernRevision } from '../wire/protocol/revisions.ts'
 
-/** `why`: added to the message of a resource. */
+/** `why`: appended to the message for a resource. */
 export const unknownName = (call: Call, why = ''): Refusal => {
   if (call.method === 'tools/call') return new Refusal(-32602, `Unknown tool: ${call.target}`)
   if (call.method === 'prompts/get') return new Refusal(-32602, `Unknown prompt: ${call.target}`)

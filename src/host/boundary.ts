@@ -1,14 +1,14 @@
-/** Limits an unexpected error to the request, connection or line that caused it (F-31). */
+/** Confines an unexpected error to the request, connection or line that caused it (F-31). */
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { errorMessage, errorObject } from '../wire/message/message.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import type { ListenerContext } from './listener-context.ts'
 
-type Knows = Pick<ListenerContext, 'unexpected'>
+type BoundaryContext = Pick<ListenerContext, 'unexpected'>
 
-/** Runs `work` for one HTTP request; if it throws, that request is ended and the fault is logged. */
-export const withinRequest = (request: HttpRequest, { unexpected }: Knows, work: () => void): void => {
+/** Runs `work` for one HTTP request. If it throws, the error is logged and the request is ended. */
+export const withinRequest = (request: HttpRequest, { unexpected }: BoundaryContext, work: () => void): void => {
   try {
     work()
   } catch (error) {
@@ -17,9 +17,9 @@ export const withinRequest = (request: HttpRequest, { unexpected }: Knows, work:
   }
 }
 
-/** Runs `work` for one message with a normal response channel; if it throws, a request gets an error. */
+/** Runs `work` for one message. If it throws, the error is logged, and a request is answered with an error by `send`. */
 export const withinMessage = (
-  { unexpected }: Knows,
+  { unexpected }: BoundaryContext,
   message: Pick<Envelope, 'kind' | 'id' | 'method'>,
   work: () => void,
   send?: (parts: Parts) => void,
@@ -32,5 +32,5 @@ export const withinMessage = (
   }
 }
 
-/** Bytes before they are parsed: unparsable bytes are answered like a request. */
+/** Stands for a message that is not parsed yet: its errors are answered as those of a request. */
 export const UNREAD = { kind: 'request', id: undefined, method: '' } as const

@@ -1,80 +1,76 @@
-/** The routing core as the listeners see it. */
-import type { Observable } from 'rxjs'
+/** The interface of the routing core towards the listeners. */
 import type { Identity } from '../auth/identity.ts'
 import type { Inventory } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import type { Offers } from '../era/host/modern-host.ts'
-import type { Caller, EndpointPath, Handler, Scope } from '../rpc/call.ts'
+import type { Caller, ChangeListener, EndpointPath, Handler, Scope } from '../rpc/call.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
 
-export type ChangedList = 'tools' | 'prompts' | 'resources'
-
-/** Receives changes of resources and tasks; `params` are those of the notification, exposed. */
+/** Receives notifications about resources and tasks. `params`: of the notification, with exposed names. */
 export interface Subscriber {
   updated(params: Payload): void
-  /** Present where the subscriber follows tasks (`notifications/tasks`). */
+  /** Absent: the subscriber does not receive `notifications/tasks`. */
   task?(params: Payload): void
 }
 
-/** The routing core as the listeners see it. */
 export interface Core {
   readonly handle: Handler
-  /** The servers that this caller sees where it names no toolset, for people; those of callers who sign in for themselves as they are for it. */
+  /** Returns the servers of this caller's default toolset for the status page; sign-in states are those of this caller. */
   servers(identity: Identity): Promise<readonly ServerCard[]>
-  /** Where it signs in at a server; `undefined`: it sees no such server, or there is nothing to sign in to. */
+  /** Resolves with the sign-in URL at a server; `undefined`: the caller does not see the server, or it needs no sign-in. */
   signInAt(identity: Identity, key: string): Promise<string | undefined>
-  /** The scope of this caller at a path; `undefined`: the path is no endpoint for it. */
+  /** Returns the scope of this caller at a path; `undefined`: the path is not an endpoint for it. */
   scopeFor(identity: Identity, path: EndpointPath): Scope | undefined
-  /** The instructions for hosts; at a bridge those of the server, unchanged. */
+  /** Returns the instructions for hosts; at a bridge those of the server, unchanged. */
   instructions(caller: Caller): string | undefined
-  /** What is known of the server of a bridge; `undefined`: nothing yet, or the scope is no bridge. */
+  /** Returns the inventory of a bridge's server; `undefined`: not known yet, or the scope is not a bridge. */
   bridged(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Inventory | undefined
   /**
-   * Settles once that is known, or the server has failed; waits as long as a call (`timeouts.wait`), and for what a server of both eras
-   * says to legacy hosts as long as a list (`timeouts.list_budget`). `undefined`: nothing to wait for. Never rejects.
+   * Resolves when `bridged` is known or the server has failed, after `timeouts.wait` at most. The legacy side of a server of both eras is
+   * awaited for `timeouts.list_budget` at most. `undefined`: nothing to wait for. Never rejects.
    */
   introduced(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<unknown> | undefined
   /**
-   * Waits for servers of the scope of which nothing is known yet, at most `timeouts.handshake_budget`; `undefined`: there are none.
-   * Never rejects.
+   * Resolves when every server of the scope has an inventory, after `timeouts.handshake_budget` at most; `undefined`: all have one. Never
+   * rejects.
    */
   greeted(caller: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined
-  /** A server of the scope has not been reached yet: answers about the whole scope must not be cached. */
+  /** Whether a server of the scope has not been reached yet, so that answers about the whole scope must not be cached. */
   isStarting(scope: Scope): boolean
-  /** Headers that a call of this tool must mirror. */
+  /** Returns the headers that a call of this tool must mirror. */
   paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
-  /** The lists of this caller's view that have changed, after the change is in force. */
-  changes(caller: Caller): Observable<ChangedList>
+  /** Notifies `listener` of changed lists of this caller's view, once the new list is served. Returns a function that stops it. */
+  changes(caller: Caller, listener: ChangeListener): () => void
   /**
-   * Adds a subscription; false: the owner does not offer it, or no server owns the URI. Rejects if the owner cannot be asked now;
-   * it is asked when it is back.
+   * Adds a subscription. False: the URI's server does not offer subscriptions, or no server owns the URI. Rejects if the server cannot be
+   * reached; the subscription is then sent after it has reconnected.
    */
   subscribe(subscriber: Subscriber, caller: Caller, uri: string): Promise<boolean>
-  /** Whether the owner of the URI offers subscriptions, as far as is known now; `undefined`: only asking tells (B287). */
+  /** Whether the URI's server declares subscriptions; `undefined`: not known until it is asked (B287). */
   maySubscribe(caller: Caller, uri: string): boolean | undefined
-  /** How many resources one subscriber may watch (`limits.subscriptions`). */
+  /** Resources per subscriber (`limits.subscriptions`). */
   readonly maxSubscriptions: number
-  /** The gateways that calls pass through, this one first (T-35). */
+  /** The ids of the gateways that calls pass through, this one first (T-35). */
   readonly gateways: readonly string[]
-  /** The optional capabilities to declare for this part of the catalog. */
+  /** Returns the optional capabilities to declare for a scope. */
   offers(scope: Scope): Offers
-  /** Whether callers bring what rules of a policy read of them (`Caller.facts`). */
+  /** Whether policy rules read `Caller.facts`. */
   readonly wantsFacts: boolean
   /** Whether tasks are declared to hosts that support them. */
   readonly offersTasks: boolean
-  /** Those of the exposed task ids that are this caller's. */
+  /** Returns those of the exposed task ids that belong to this caller. */
   ownTasks(caller: Caller, ids: readonly string[]): string[]
-  /** Notifies the subscriber of changes of its task that the server announces. */
+  /** Passes the server's notifications about this task to the subscriber. */
   followTask(subscriber: Subscriber, caller: Caller, id: string): void
-  /** Passes a notification of a host at a bridge to its server, over the link of its session. */
+  /** Passes a host's notification at a bridge to the server, over the link of the host's session. */
   notified(caller: Caller, method: string, params: Payload | undefined): void
-  /** The replica that holds the call of this `requestState`; `undefined`: none, or it holds no call. */
+  /** Returns the replica of the parked call in a `requestState`; `undefined`: it names no replica, or no call. */
   homeOf(requestState: string): string | undefined
   /** Removes one subscription, or all of a subscriber. */
   unsubscribe(subscriber: Subscriber, uri?: string): void
   rootsChanged(caller: Caller): void
-  /** A legacy host set its log level: servers with a link get it now, others when their link is opened. */
+  /** Sends a legacy host's new log level to servers with a link; other servers get it when their link is opened. */
   levelChanged(caller: Caller, level: LogLevel): void
 }

@@ -7,21 +7,21 @@ import { Failure } from '../wire/message/failure.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import type { ListenerContext } from './listener-context.ts'
 
-type Hearer = Pick<ListenerContext, 'denied'>
+type DenialContext = Pick<ListenerContext, 'denied'>
 
-/** The HTTP request that is refused, and what is known of its caller. */
+/** A refused HTTP request and its caller. */
 interface DeniedRequest {
   readonly request: Pick<HttpRequest, 'header' | 'path' | 'client'>
   readonly principal: string
   readonly scope: Scope
 }
 
-/** The reason for each status. */
+/** Audit reasons by HTTP status. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 404: 'session', 413: 'too_large', 429: 'overloaded', 503: 'overloaded' }
 
-/** An HTTP request that gets this status. */
-export const note = (
-  { denied }: Hearer,
+/** Reports an HTTP request that is answered with `status`. */
+export const reportDenied = (
+  { denied }: DenialContext,
   { request, principal, scope }: DeniedRequest,
   status: number,
   detail: string | undefined,
@@ -42,23 +42,19 @@ export const note = (
   })
 }
 
-/** A message that failed before it was a call. */
-export const noteError = (
-  { denied }: Hearer,
+/** Reports a message that was refused before it became a call. */
+export const reportDeniedMessage = (
+  { denied }: DenialContext,
   error: unknown,
-  {
-    principal,
-    scope,
-    session,
-  }: { readonly principal: string; readonly scope: Scope; readonly session?: { readonly id: string } },
+  caller: { readonly principal: string; readonly scope: Scope; readonly session?: { readonly id: string } },
   method?: string,
 ): void =>
   denied?.({
     reason: error instanceof Failure && error.kind === 'overloaded' ? 'overloaded' : 'invalid',
-    principal,
-    ...toolsetOf(scope),
+    principal: caller.principal,
+    ...toolsetOf(caller.scope),
     ...(method !== undefined && { method }),
-    ...(session !== undefined && { session: session.id }),
+    ...(caller.session !== undefined && { session: caller.session.id }),
     detail: asError(error).message,
   })
 

@@ -1,9 +1,8 @@
 /**
- * The hosts that connected, by what they say of themselves, and how many tools each was listed. Kept in the state folder, where
- * `trunkline connect` looks for the first request of the host that it has entered us in: several processes may serve one
- * configuration, and any of them may be the one that the host reaches.
+ * The hosts that have connected, by their `clientInfo`, and how many tools each was listed. Kept in files of the state folder, because
+ * `trunkline connect` waits there for the first request of a host, and any process of the configuration may serve that request.
  *
- * Names come from hosts, so their number is bounded: a name has one of `SLOTS` files, and the later of two that share one replaces it.
+ * Hosts choose their names, so the number of files is bounded: a name is hashed to one of `SLOTS` files, which holds the latest sighting.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
@@ -13,23 +12,23 @@ import { makeFolder } from '../make-folder.ts'
 import { memberOf } from '../values/json-object.ts'
 import { parseOwnJson } from '../values/own-json.ts'
 
-/** What one host did last. */
+/** The latest connection or listing of one host. */
 export interface HostSighting {
-  /** `clientInfo.name` and `version`; empty where it has none. */
+  /** `clientInfo.name` and `version`; empty: absent. */
   readonly name: string
   readonly version: string
   readonly revision: string
   readonly transport: 'stdio' | 'http' | 'sse'
-  /** Its endpoint: of a toolset, or of one server. */
+  /** The endpoint: of a toolset, or of one server. */
   readonly toolset: string | undefined
   readonly server: string | undefined
-  /** How many tools it was listed; `undefined`: it has not listed them in this connection. */
+  /** Number of tools listed; `undefined`: none were listed on this connection. */
   readonly tools: number | undefined
   /** Wall clock in milliseconds. */
   readonly atMs: number
 }
 
-/** A host as it connects, or lists tools. */
+/** A host that connects or lists tools. */
 export interface Sighted {
   readonly clientInfo: unknown
   readonly revision: string
@@ -38,7 +37,7 @@ export interface Sighted {
 }
 
 const SLOTS = 256
-/** A host that only repeats itself is written again after this time. */
+/** An unchanged sighting is not written again within this time. */
 const REPEAT_MS = 2_000
 const MAX_NAME_LENGTH = 128
 const FOLDER = 'hosts'
@@ -46,20 +45,20 @@ const FOLDER = 'hosts'
 export class HostSightings implements AsyncDisposable {
   readonly #folder: string
   readonly #failed: (error: unknown) => void
-  /** The last one of each file, and those that are not written yet. */
+  /** By file: the latest sightings, and those not written yet. */
   readonly #known = new Map<string, HostSighting>()
   readonly #unwritten = new Map<string, HostSighting>()
   #writing: Promise<void> | undefined
   #isOver = false
 
-  /** `failed` is called once, with why a sighting could not be kept; the next ones are not tried. */
+  /** `failed` is called with the first write error; after it no sighting is written. */
   constructor(stateDir: string, failed: (error: unknown) => void) {
     this.#folder = join(stateDir, FOLDER)
     this.#failed = failed
   }
 
-  /** `tools`: how many it is listed now. Returns at once; the file is written later. */
-  see({ clientInfo, revision, transport, scope }: Sighted, tools: number | undefined): void {
+  /** Records a sighting; its file is written later. `tools`: number of tools listed now. */
+  record({ clientInfo, revision, transport, scope }: Sighted, tools: number | undefined): void {
     const sighting: HostSighting = {
       name: textOf(memberOf(clientInfo, 'name')),
       version: textOf(memberOf(clientInfo, 'version')),
@@ -78,7 +77,7 @@ export class HostSightings implements AsyncDisposable {
     if (!this.#isOver) this.#writing ??= this.#writeAll()
   }
 
-  /** Nothing is written any more once it resolves. */
+  /** Resolves when the last write has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true
     await this.#writing
@@ -106,7 +105,7 @@ export class HostSightings implements AsyncDisposable {
   }
 }
 
-/** The hosts that were seen since `sinceMs` (wall clock), the latest first. */
+/** Resolves with the sightings since `sinceMs` (wall clock), latest first. */
 export const readSightings = async (stateDir: string, sinceMs: number): Promise<readonly HostSighting[]> => {
   const folder = join(stateDir, FOLDER)
   const names = await readdir(folder).catch(() => [])
@@ -129,7 +128,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value.sl
 
 const fileOf = (name: string): string => `${createHash('sha256').update(name).digest().readUInt32BE(0) % SLOTS}.json`
 
-/** The same as a moment ago; a host that has just listed tools and connects again says nothing new. */
+/** Whether `now` repeats `before` within `REPEAT_MS`. A new connection without a listing does not replace a listing. */
 const isRepeated = (before: HostSighting, now: HostSighting): boolean =>
   now.atMs - before.atMs < REPEAT_MS &&
   before.name === now.name &&

@@ -1,4 +1,4 @@
-/** Messages of legacy hosts inside a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
+/** Messages of legacy hosts within a session, for all listeners (BRIDGING 2.1, 2.4, 5.1). */
 import { encodeBridged, encodeLegacy } from '../era/host/legacy-host.ts'
 import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
 import type { Answer, Call, Outcome } from '../rpc/call.ts'
@@ -8,15 +8,13 @@ import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/envelope.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { isLogLevel, methodRow } from '../wire/protocol/methods.ts'
+import { CHANGED_LISTS, isLogLevel, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
-import { noteError } from './denials.ts'
+import { reportDeniedMessage } from './denials.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { reached } from './limits/admission.ts'
-import { passOn } from './response/pass-on.ts'
 import type { Exchange } from './response/exchange.ts'
-import type { ChangedList } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
 import { ProgressExchange } from './response/progress.ts'
 import { errorReply } from './response/respond.ts'
@@ -24,21 +22,18 @@ import { SETTINGS } from './session/session-settings.ts'
 import type { SessionSettings } from './session/session-settings.ts'
 import type { Running, Session } from './session/session.ts'
 
-const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 const EMPTY = Payload.of({}).parts()
-/** Results of this era have no members of the gateway. */
-const sameResult = (result: Outcome['result']): Outcome['result'] => result
 
-/** Serves one request of a session; the answer is sent on `way`. */
-export const serveLegacy = (message: Envelope, session: Session, way: Exchange, context: ListenerContext): void => {
+/** Serves one request of a session; the answer is sent to `listenerExchange`. */
+export const serveLegacy = (message: Envelope, session: Session, listenerExchange: Exchange, context: ListenerContext): void => {
   const id = message.id ?? 'null'
   const ref = context.nextRef()
   const progressToken = progressTokenOf(message.params)
-  const exchange = new ProgressExchange(way, progressToken, message.id)
+  const exchange = new ProgressExchange(listenerExchange, progressToken, message.id)
   const running: Running = {
     id,
     exchange,
-    way,
+    listenerExchange,
     abort: new Cancellation(),
     fail: (error) => fail(error),
     method: message.method,
@@ -54,7 +49,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     try {
       recording?.returned({ method: message.method, signal }, outcome)
       const result = isAtBridge ? encodeBridged(outcome) : encodeLegacy(outcome)
-      if (result instanceof StreamedResult) return passOn(result, id, exchange, signal, fail)
+      if (result instanceof StreamedResult) return exchange.stream(result, id, signal, fail)
       if (signal.aborted) return recording?.answered(undefined)
       const parts = resultMessage(id, result.parts())
       recording?.answered(parts)
@@ -73,7 +68,7 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
     session.finish(running)
     recording?.rejected(error, signal.aborted)
     if (signal.aborted) return recording?.answered(undefined)
-    const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge, encode: sameResult }
+    const failed = { id, era: 'legacy' as const, method: message.method, ref, isBridge: isAtBridge }
     context.log.debug({ ref, trace_id: exchange.traceId, method: message.method, error: String(error) }, 'request failed')
     const { status, message: parts, scopes } = errorReply(error, failed, context)
     recording?.answered(parts)
@@ -102,13 +97,13 @@ export const serveLegacy = (message: Envelope, session: Session, way: Exchange, 
           : answer
     context.core.handle(call).then(then, fail)
   } catch (error) {
-    noteError(context, error, { ...session.caller, session }, message.method)
+    reportDeniedMessage(context, error, { ...session.caller, session }, message.method)
     fail(error)
   }
 }
 
-/** Handles a notification or a response of a session; neither is answered. */
-export const hearLegacy = (message: Envelope, session: Session, context: ListenerContext): void => {
+/** Handles a notification or a response of a session. */
+export const receiveLegacy = (message: Envelope, session: Session, context: ListenerContext): void => {
   session.activeMs = performance.now()
   if (message.kind === 'response') session.settle(message)
   else if (message.method === 'notifications/initialized') session.initialized()
@@ -118,29 +113,28 @@ export const hearLegacy = (message: Envelope, session: Session, context: Listene
   else if (message.method === 'notifications/roots/list_changed') context.core.rootsChanged(session.caller)
 }
 
-/** Notifies a session of changed lists until it ends. */
+/** Notifies a session of changed lists until the session ends. */
 export const announceChanges = (session: Session, context: ListenerContext): void => {
   context.sessionOpened?.(session)
   context.sighted?.(session, undefined)
-  const tell = (list: ChangedList): void => session.notify(`notifications/${list}/list_changed`, undefined)
-  let changes = context.core.changes(session.caller).subscribe(tell)
-  session.onSee = () => {
-    changes.unsubscribe()
-    changes = context.core.changes(session.caller).subscribe(tell)
-    for (const list of LISTS) tell(list)
+  let stop = context.core.changes(session.caller, session)
+  session.onScopeChange = () => {
+    stop()
+    stop = context.core.changes(session.caller, session)
+    announceAll(session)
   }
   session.onEnd(() => {
-    changes.unsubscribe()
+    stop()
     context.core.unsubscribe(session)
   })
 }
 
-/** Announces all lists once to a session that continues after a restart or a broken stream, since they may have changed. */
+/** Announces all lists, which may have changed while the session was not connected. */
 export const announceAll = (session: Session): void => {
-  for (const list of LISTS) session.notify(`notifications/${list}/list_changed`, undefined)
+  for (const list of CHANGED_LISTS) session.changed(list)
 }
 
-/** Sets again what the host of a session that continues had set. What it watches may have changed meanwhile, so it is told to read it. */
+/** Restores the settings of a continued session. Announces its subscribed resources, which may have changed meanwhile. */
 export const restoreSettings = (session: Session, settings: SessionSettings, { core }: ListenerContext): void => {
   session.settings = settings
   for (const uri of settings.watched ?? [])
@@ -149,12 +143,12 @@ export const restoreSettings = (session: Session, settings: SessionSettings, { c
         if (session.isEnded) core.unsubscribe(session)
         else if (isWatched) session.mayHaveChanged(uri)
       },
-      // It is told once the server is back.
+      // The resource is announced when the server has reconnected.
       () => undefined,
     )
 }
 
-/** The answer to a ping; for another gateway it has the gateways behind this one (T-35). */
+/** Returns the result of a ping. For another gateway it lists the gateways behind this one (T-35). */
 const pong = ({ params }: Envelope, { core }: ListenerContext): Parts =>
   params?.object('_meta')?.has(META.hops) === true ? Payload.of({ _meta: { [META.gateways]: core.gateways } }).parts() : EMPTY
 
@@ -191,12 +185,12 @@ const makeCall = (
     unknownHeaders: NO_HEADERS,
     takesStreams: exchange.takesStreams,
     responseChannel: exchange,
-    notify: (method, said) => {
+    notify: (method, notified) => {
       if (method === 'notifications/progress') {
-        if (running.isOver) exchange.late(said, session.outletOf(running))
-        else exchange.progress(said)
-      } else if (method !== 'notifications/message' || session.hears(said.text('level')))
-        exchange.message(notificationMessage(method, said.parts()))
+        if (running.isOver) exchange.late(notified, session.outletOf(running))
+        else exchange.progress(notified)
+      } else if (method !== 'notifications/message' || session.wantsLogLevel(notified.text('level')))
+        exchange.message(notificationMessage(method, notified.parts()))
     },
     ask: (question) => {
       const answer = (): Promise<Answer> => session.askDuring(running, question)

@@ -1,4 +1,4 @@
-/** The context of every listener: the routing core, identities, limits and logs. */
+/** The dependencies of every listener: the routing core, limits and logs. */
 import type { Seal } from '../auth/seal.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
@@ -17,7 +17,7 @@ import type { BodyPool } from '../transport/body-pool.ts'
 import type { Core } from './core.ts'
 import type { Admission } from './limits/admission.ts'
 import type { Sighted } from './host-sightings.ts'
-import type { Identities } from './identities.ts'
+import type { EndpointInfos } from './endpoint-info.ts'
 import type { HostOptions } from './options.ts'
 import type { Overload } from './limits/overload.ts'
 import type { SessionIds } from './session/session-ids.ts'
@@ -29,7 +29,7 @@ export interface Log {
   error(facts: object, message: string): void
 }
 
-/** One host, as a page for people shows it. All texts are plain. */
+/** How to connect one kind of host, as the status page shows it. Plain texts, not HTML. */
 export interface ConnectGuide {
   readonly label: string
   readonly file: string
@@ -40,50 +40,45 @@ export interface ConnectGuide {
 
 export interface ListenerContext {
   readonly core: Core
-  /** `serverInfo` of the endpoints. */
-  readonly identities: Identities
+  readonly endpointInfos: EndpointInfos
   readonly options: HostOptions
   readonly log: Log
-  /** Capability cache of modern hosts. */
   readonly capabilityCache: CapabilityCache<Introduced>
-  /** Memory of big replies of servers. */
+  /** Memory for large replies of servers. */
   readonly bodies: BodyPool
-  /** Tokens of callers, for servers with token exchange. */
+  /** Callers' access tokens, for servers with token exchange. */
   readonly subjects: SubjectTokens
-  /** Ids of sessions over HTTP, which outlive the process. */
+  /** Ids of HTTP sessions, which outlive the process. */
   readonly sessionIds: SessionIds
-  /** What replicas share; `undefined`: nothing. */
+  /** The store that replicas share; `undefined`: none is configured. */
   readonly store: Store | undefined
-  /** What lives at other replicas; `undefined`: there are none. */
+  /** Routing to other replicas; `undefined`: none are configured. */
   readonly replicas: Replicas | undefined
-  /** Sign-ins under way. */
+  /** Pending sign-ins. */
   readonly signIns: SignIns
-  /** What hosts hand back unread: clients and requests of the registration proxy. */
+  /** Seals client ids and requests of the registration proxy. */
   readonly seal: Seal
-  /** Overload of the process. */
   readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
-  /** How many file descriptors the process may have; `undefined`: not known. */
+  /** File descriptor limit of the process; `undefined`: not known. */
   readonly maxDescriptors: number | undefined
-  /** Admission of new calls and sessions. */
   readonly admission: Admission
-  /** How often each limit was reached. */
+  /** Counts how often each limit was reached. */
   readonly limits: LimitCounts
-  /** Logs what no code expects. */
   readonly unexpected: UnexpectedErrors
-  /** Watches every call from where it comes in; `undefined`: nothing is captured or counted. */
+  /** Records calls; `undefined`: nothing is captured or counted. */
   readonly observer: Observer | undefined
-  /** Called for every request that is refused before it is a call; `undefined`: no audit log. */
+  /** Called for every request that is refused before it becomes a call; `undefined`: no audit log. */
   readonly denied: ((denial: Denial) => void) | undefined
-  /** Is told of every legacy session (traces); `undefined`: none are kept. */
+  /** Called for every new legacy session; `undefined`: no traces are configured. */
   readonly sessionOpened: ((session: Pick<HostSession, 'onEnd'> & { readonly revision: Revision }) => void) | undefined
-  /** Is told of every host that connects or lists tools (`trunkline connect` waits for it); `undefined`: there is no state folder. */
+  /** Called for every host that connects or lists tools, for `trunkline connect`; `undefined`: no state folder. */
   readonly sighted: ((host: Sighted, listing: Caller | undefined) => void) | undefined
-  /** How hosts are connected to a URL, for people; `takesToken`: with one of their environment. */
+  /** Resolves with instructions for connecting hosts to a URL; `takesToken`: hosts send a token from their environment. */
   readonly guides: (url: string, takesToken: boolean) => Promise<readonly ConnectGuide[]>
-  /** Hides the secrets of the configuration in JSON text, for errors to hosts (T-14). */
+  /** Removes the configuration's secrets from JSON text, for errors to hosts (T-14). */
   readonly hideJson: (json: string) => string
-  /** A command of ours, as errors name it to operators. */
+  /** Formats a Trunkline command for error texts. */
   readonly command: CommandPrinter
-  /** A number for each host request: ties log lines and errors together. */
+  /** Returns a new reference number: log lines and errors of one host request share it. */
   readonly nextRef: () => number
 }

@@ -1,4 +1,4 @@
-/** Requests of modern hosts, for all listeners: checks them, makes a `Call`, answers in the form of their era. */
+/** Requests of modern hosts, for all listeners: checks a request, makes a `Call` of it, and answers in the form of its era. */
 import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/check-headers.ts'
 import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
@@ -13,44 +13,44 @@ import { isLogLevel, isOfLegacyOnly, methodRow, reaches } from '../wire/protocol
 import { checkParamHeaders } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { withHost } from './caller-facts.ts'
-import { noteError } from './denials.ts'
+import { reportDeniedMessage } from './denials.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { NOTHING } from './limits/admission.ts'
-import { passOn } from './response/pass-on.ts'
 import type { Exchange } from './response/exchange.ts'
+import type { Sighted } from './host-sightings.ts'
 import type { ListenerContext } from './listener-context.ts'
-import { listen } from './listen.ts'
-import type { PipeEnd } from './listen.ts'
+import { serveSubscriptions } from './subscription-stream.ts'
+import type { PipeEnd } from './subscription-stream.ts'
 import { ProgressExchange } from './response/progress.ts'
 import { errorReply } from './response/respond.ts'
-import { discoverAnswer, resultIdentity } from './welcome.ts'
+import { discoverAnswer, resultIdentity } from './handshake.ts'
 
-/** Where a modern request came from. */
+/** The source of a modern request. */
 export interface ModernOrigin {
   readonly principal: string
   readonly scope: Scope
-  /** Present while a policy asks for it. */
+  /** `undefined`: no policy reads them. */
   readonly facts: CallerFacts | undefined
-  /** HTTP headers to check against the body; pipes have none. */
+  /** HTTP headers to check against the body; `undefined`: a pipe. */
   readonly headers: Readonly<Record<string, string>> | undefined
-  /** The peer of a pipe: it decides how a `listen` stream ends (B126). */
+  /** The peer of a pipe, which decides how a `subscriptions/listen` stream ends (B126). */
   readonly pipe: PipeEnd | undefined
 }
 
-/** Serves one request; the answer is sent on `way`, and nothing is sent after `abort` has fired. */
+/** Serves one request; the answer is sent to `listenerExchange`. Nothing is sent after `abort` has fired. */
 export const serveModern = (
   message: Envelope,
   origin: ModernOrigin,
-  way: Exchange,
+  listenerExchange: Exchange,
   abort: Cancel,
   context: ListenerContext,
 ): void => {
   const id = message.id ?? 'null'
   const ref = context.nextRef()
-  const exchange = new ProgressExchange(way, progressTokenOf(message.params), message.id)
-  /** Where calls are captured: what is written down of this one. */
+  const exchange = new ProgressExchange(listenerExchange, progressTokenOf(message.params), message.id)
+  /** `undefined`: calls are not recorded. */
   let recording: Recording | undefined
-  /** The bytes that admission counts for its call. */
+  /** Bytes that admission counts for this call. */
   let held = NOTHING
   const encode = (outcome: Outcome): Outcome['result'] => encodeModern(outcome, message.method, resultIdentity(origin, context))
   const fail = (error: unknown): void => {
@@ -84,13 +84,14 @@ export const serveModern = (
       ...(isBridge(origin.scope) && { clientInfo: request.clientInfo }),
       ...(origin.facts && { facts: withHost(origin.facts, request.clientInfo) }),
     }
-    if (message.method === 'subscriptions/listen') return listen(message, caller, exchange, abort.signal, origin.pipe, context)
+    if (message.method === 'subscriptions/listen')
+      return serveSubscriptions(message, caller, exchange, abort.signal, origin.pipe, context)
     const answer = (outcome: Outcome): void => {
       if (held !== NOTHING) held = context.admission.end(origin.principal, held)
       try {
         recording?.returned({ method: message.method, signal: abort.signal }, outcome)
         const result = encode(outcome)
-        if (result instanceof StreamedResult) return passOn(result, id, exchange, abort.signal, fail)
+        if (result instanceof StreamedResult) return exchange.stream(result, id, abort.signal, fail)
         if (abort.signal.aborted) return recording?.answered(undefined)
         const parts = resultMessage(id, result.parts())
         recording?.answered(parts)
@@ -121,12 +122,12 @@ export const serveModern = (
         : answer
     context.core.handle(call).then(then, fail)
   } catch (error) {
-    noteError(context, error, origin, message.method)
+    reportDeniedMessage(context, error, origin, message.method)
     fail(error)
   }
 }
 
-/** The rows of BRIDGING 5.1 that concern a modern body, in their order. */
+/** Makes the checks of BRIDGING 5.1 for a modern body, in the order of its rows. */
 const check = (
   message: Envelope,
   { headers, scope }: ModernOrigin,
@@ -137,7 +138,7 @@ const check = (
   const request = readModern(message, capabilityCache)
   if (headers !== undefined) checkMirrors(message, (name) => headers[name])
   const row = methodRow(message.method, 'modern')
-  // Methods of earlier revisions do not exist here, also at a bridge. Methods of no revision are relayed at a bridge (B277).
+  // Methods of legacy revisions do not exist, not even at a bridge. A bridge relays methods of no revision (B277).
   if (row === undefined && (!isBridge(scope) || isOfLegacyOnly(message.method)))
     throw new Refusal(-32601, `Method not found: ${message.method}`, { status: 404 })
   if (row?.mayAskInput === true) checkRound(message)
@@ -178,8 +179,14 @@ const makeCall = (
   }
 }
 
-const sightedOf = ({ clientInfo, revision }: ModernRequest, { scope, headers }: ModernOrigin) =>
-  ({ clientInfo, revision, scope, transport: headers === undefined ? 'stdio' : 'http' }) as const
+const transportOf = ({ headers }: ModernOrigin): 'stdio' | 'http' => (headers === undefined ? 'stdio' : 'http')
+
+const sightedOf = ({ clientInfo, revision }: ModernRequest, origin: ModernOrigin): Sighted => ({
+  clientInfo,
+  revision,
+  scope: origin.scope,
+  transport: transportOf(origin),
+})
 
 const begunOf = ({ method, bytes }: Envelope, ref: number, request: ModernRequest, origin: ModernOrigin): Begun => ({
   ref,
@@ -189,11 +196,11 @@ const begunOf = ({ method, bytes }: Envelope, ref: number, request: ModernReques
   revision: request.revision,
   session: undefined,
   clientInfo: request.clientInfo,
-  transport: origin.headers === undefined ? 'stdio' : 'http',
+  transport: transportOf(origin),
   message: bytes,
 })
 
-/** Row 15: known `Mcp-Param-*` mirror the arguments; unknown ones are relayed (BRIDGING 5.4). */
+/** Row 15: checks known `Mcp-Param-*` headers against the arguments, and returns unknown ones to relay (BRIDGING 5.4). */
 const paramHeaders = (
   message: Envelope,
   caller: Caller,
@@ -214,7 +221,7 @@ const paramHeaders = (
   return unknown ?? NO_HEADERS
 }
 
-/** Progress under the host's own token, and log messages if it asked for them, or as its peer at a bridge sends them (B136, B137, B146, B277). */
+/** Relays progress, other notifications, and log messages of the requested level; at a bridge all of its peer (B136, B137, B146, B277). */
 const relay =
   (request: ModernRequest, exchange: ProgressExchange): Call['notify'] =>
   (method, params, isOfPeer = false) => {

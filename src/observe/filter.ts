@@ -1,13 +1,14 @@
 /**
- * The language in which calls are looked for: `tool:gh__* err >1s since:10m -host:cursor`. Terms with blanks between, all of which must
- * hold. One module for the API, the dashboard and `trunkline tail`; pure, so that a page may use it, too.
+ * The filter language for calls: `tool:gh__* err >1s since:10m -host:cursor`. Terms are separated by blanks, and all must match. Used by the
+ * API, the dashboard and `trunkline tail`; pure, so that it runs in a browser.
  */
 import type { CallRow } from './capture/captured.ts'
+import { isErrorOutcome } from './outcomes.ts'
 
-/** A filter that can be asked of a row; `nowMs` is the wall clock, for what is counted from now. */
+/** Whether a row matches. `nowMs`: wall clock, for relative times. */
 export type Filter = (row: CallRow, nowMs: number) => boolean
 
-/** What is wrong with a filter, and where. */
+/** Why a filter is invalid, and where. */
 export interface FilterProblem {
   readonly message: string
   /** Index of the term's first character. */
@@ -16,7 +17,7 @@ export interface FilterProblem {
 
 export type FilterEnd = { readonly filter: Filter } | { readonly problem: FilterProblem }
 
-/** Members that a pattern may be asked of, by the word before the colon. */
+/** Values that a pattern is matched against, by the word before the colon. */
 const FIELDS: Readonly<Record<string, (row: CallRow) => readonly (string | number | null)[]>> = {
   tool: ({ name, original }) => [name, original],
   name: ({ name, original }) => [name, original],
@@ -34,13 +35,15 @@ const FIELDS: Readonly<Record<string, (row: CallRow) => readonly (string | numbe
   id: ({ id }) => [id],
 }
 
+const isError = ({ outcome }: CallRow): boolean => outcome !== null && isErrorOutcome(outcome)
+
 const STATES: Readonly<Record<string, (row: CallRow) => boolean>> = {
-  err: (row) => isError(row),
+  err: isError,
   ok: (row) => row.state === 'done' && !isError(row),
   open: ({ state }) => state === 'open',
 }
 
-/** What a comparison is about, by the word before the sign; none: the whole time. */
+/** Numbers that can be compared, by the word before the sign; empty: the total time. */
 const NUMBERS: Readonly<
   Record<string, { readonly of: (row: CallRow) => number; readonly read: (text: string) => number | undefined }>
 > = {
@@ -62,14 +65,10 @@ const COMPARE: Readonly<Record<string, (a: number, b: number) => boolean>> = {
   '<=': (a, b) => a <= b,
 }
 
-const GOOD_ENDS: ReadonlySet<string> = new Set(['ok', 'input_required', 'task', 'streamed'])
-
-const isError = ({ outcome }: CallRow): boolean => outcome !== null && !GOOD_ENDS.has(outcome)
-
-/** Longer filters are a mistake, not a question. */
+/** Longer filters are refused. */
 const MAX_LENGTH = 1_000
 
-/** Reads a filter; an empty one holds for every call. */
+/** Parses a filter. An empty one matches every call. */
 export const parseFilter = (text: string): FilterEnd => {
   if (text.length > MAX_LENGTH) return problem(`a filter has at most ${MAX_LENGTH} characters`, MAX_LENGTH)
   const terms: Filter[] = []
@@ -84,7 +83,7 @@ export const parseFilter = (text: string): FilterEnd => {
 
 const problem = (message: string, at: number): FilterEnd => ({ problem: { message, at } })
 
-/** Splits at blanks outside of double quotes; an end of a quote that is missing is that of the text. */
+/** Splits at blanks outside of double quotes. A missing closing quote ends at the end of the text. */
 const words = (text: string): readonly { readonly word: string; readonly at: number }[] =>
   [...text.matchAll(/(?:[^\s"]|"[^"]*(?:"|$))+/g)].map(({ 0: word, index }) => ({ word, at: index }))
 
@@ -95,7 +94,7 @@ const parseTerm = (word: string): Filter | string => {
   if (compared !== null) return parseComparison(compared[1] ?? '', compared[2] ?? '', compared[3] ?? '')
   const colon = /^([a-z]+):(.*)$/s.exec(word)
   if (colon !== null && !word.startsWith('"')) return parseField(colon[1] ?? '', unquoted(colon[2] ?? ''))
-  // A common slip: it would be searched as text, and find nothing.
+  // A common mistake, which would be searched as text and match nothing.
   const equals = /^([a-z]+)=/.exec(word)
   if (equals !== null) return `a field is written "${equals[1]}:…"; in quotes, "${word}" is searched as text`
   return contains(unquoted(word))
@@ -138,7 +137,7 @@ const contains = (text: string): Filter => {
 
 const unquoted = (text: string): string => text.replaceAll('"', '')
 
-/** `*` and `?`, without regard to case. Compares piece by piece: a pattern of a person never becomes a slow expression. */
+/** Returns a matcher for `*` and `?`, ignoring case. Not a regular expression, so no pattern is slow. */
 const patternOf = (pattern: string): ((text: string) => boolean) => {
   const pieces = pattern.toLowerCase().split('*')
   const [first = '', ...rest] = pieces
@@ -173,7 +172,7 @@ const findPiece = (text: string, piece: string, from: number): number => {
 
 const DURATIONS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** `1.5s` in milliseconds; a number alone is milliseconds. */
+/** Reads a duration such as `1.5s` in milliseconds; a number without a unit is milliseconds. */
 const readDuration = (text: string): number | undefined => {
   const [, digits, unit = 'ms'] = /^(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h|d)?$/.exec(text) ?? []
   return digits === undefined ? undefined : Number(digits) * (DURATIONS[unit] ?? 1)
@@ -196,7 +195,7 @@ const readAmount = (text: string): number | undefined => {
   return digits === undefined || factor === undefined ? undefined : Number(digits) * factor
 }
 
-/** `10m` before now, or a moment. */
+/** Reads `10m` (before now) or a date and time. */
 const readMoment = (text: string): ((nowMs: number) => number) | undefined => {
   const ago = /[a-z]$/.test(text) ? readDuration(text) : undefined
   if (ago !== undefined) return (nowMs) => nowMs - ago

@@ -1,6 +1,6 @@
 /**
- * What is seen of the calls of a gateway: begun where they come in, followed through the layers and over the connections to servers,
- * counted, and kept for a while. Off, it is in no call's way: no layer, no record.
+ * Records the calls of a gateway: from a listener through the layers and the connections to servers. Counts them and keeps recent ones. If
+ * observation is off, there is no layer and no record.
  */
 import type { Call, Handler, Layer, Outcome, Question, Scope } from '../rpc/call.ts'
 import { IdTable } from '../wire/message/id-table.ts'
@@ -14,7 +14,7 @@ import { detailOf, rowOf } from './capture/call-view.ts'
 import type { CallViewOptions } from './capture/call-view.ts'
 import type { CallDetail, CallRow } from './capture/captured.ts'
 import { CallMetrics } from './metrics/call-metrics.ts'
-import { CallFeed } from './feed.ts'
+import { CallFeed } from './call-feed.ts'
 import type { Filter } from './filter.ts'
 import { MessageMemory } from './capture/message-memory.ts'
 import type { CapturedBodies, CaptureOptions, ObserveOptions } from './options.ts'
@@ -26,13 +26,13 @@ import type { Viewer } from './viewer.ts'
 
 export interface ObserverOptions {
   readonly options: () => ObserveOptions
-  /** A text without secrets. */
+  /** Removes secrets from a text. */
   readonly hide: Hide
-  /** The name of the toolset that a scope means. */
+  /** Returns the toolset of a scope. */
   readonly toolsetOf: (scope: Scope) => string | undefined
-  /** A limit acted, as is the usual course of things. */
+  /** Counts a limit that acts in normal operation. */
   readonly passed: (option: string) => void
-  /** A number for a call that came from no host. */
+  /** Returns the reference number for a call without a host. */
   readonly nextRef: () => number
   readonly nowMs?: () => number
   readonly wallMs?: () => number
@@ -41,12 +41,12 @@ export interface ObserverOptions {
 /** A page of captured calls, newest first. */
 export interface CallPage {
   readonly calls: readonly CallRow[]
-  /** The id before which the next page begins; `null`: there is none. */
+  /** `before` of the next page; `null`: this is the last page. */
   readonly next: number | null
   readonly kept: { readonly calls: number; readonly bytes: number; readonly oldest: string | null }
 }
 
-/** Methods whose target is a name out of a catalog: of others it may be any text, and is no label. */
+/** Methods whose target is a catalog name. Other targets may be any text, and are not used as labels. */
 const NAMED_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
 export class Observer implements Disposable {
@@ -103,7 +103,7 @@ export class Observer implements Disposable {
   get latest(): number {
     return this.#latest
   }
-  /** What is kept now of calls that end. */
+  /** The calls whose messages are kept now. */
   get bodies(): CapturedBodies {
     return this.#wholeKeepers > 0 ? 'all' : this.#capture.bodies
   }
@@ -111,7 +111,7 @@ export class Observer implements Disposable {
     return this.#capture.maxReaders
   }
 
-  /** A request came that may become a call. Its owner reports how it ended (`returned` or `rejected`, then `answered`). */
+  /** Begins the recording of a request. The caller reports its end: `returned` or `rejected`, then `answered`. */
   begin(begun: Begun): Recording {
     const recording = new Recording(begun, this.#environment)
     this.#open.set(recording.id, recording)
@@ -120,7 +120,7 @@ export class Observer implements Disposable {
     return recording
   }
 
-  /** Stands outside of all layers that decide something. */
+  /** Must be outside of all layers that decide about a call. Also records calls that no listener has begun to record. */
   readonly layer: Layer = (inner) => (call) => {
     const { record } = call
     if (!(record instanceof Recording)) return this.#watch(inner, call)
@@ -128,7 +128,7 @@ export class Observer implements Disposable {
     return inner(call)
   }
 
-  /** A call that nothing has begun to record: of the command line, of a program around us. */
+  /** Records a call that did not come from a host: of the command line, or of a program that embeds the gateway. */
   async #watch(inner: Handler, call: Call): Promise<Outcome> {
     const recording = this.begin(ownCall(call, this.#options.nextRef, this.bodies !== 'off'))
     recording.started(call)
@@ -147,7 +147,7 @@ export class Observer implements Disposable {
     }
   }
 
-  /** Newest first, open ones among them; `before`: an id. */
+  /** Returns captured and open calls, newest first. `before`: an id. */
   page(viewer: Viewer, filter: Filter, limit: number, before = Infinity): CallPage {
     this.#ring.expire(this.#nowMs())
     const found: CallRow[] = []
@@ -170,26 +170,26 @@ export class Observer implements Disposable {
     return rowOf(call, this.#view)
   }
 
-  /** `undefined`: it is not kept, or belongs to another caller. */
+  /** Returns a call; `undefined`: not kept, or of another caller. */
   find(id: number, viewer: Viewer): CallDetail | undefined {
     this.#ring.expire(this.#nowMs())
     const call = this.#ring.find(id) ?? this.#open.get(id)
     return call !== undefined && maySee(viewer, call.principal) ? detailOf(call, this.#view) : undefined
   }
 
-  /** Captured calls since then (monotonic), oldest first. */
+  /** Returns the calls that ended since `ms` (monotonic), oldest first. */
   since(ms: number): readonly CallFacts[] {
     const ring = this.#ring
     return [...ring.places()].filter((place) => ring.keptMs(place) >= ms).map((place) => ring.at(place))
   }
 
-  /** Both sides of every call are kept until the returned function is called. */
+  /** Keeps the messages of all calls until the returned function is called. */
   keepWhole(): () => void {
     this.#wholeKeepers++
     return () => this.#wholeKeepers--
   }
 
-  /** A reader of the feed was one too many. */
+  /** Counts a reader of the feed that was refused. */
   refusedReader(): void {
     this.#options.passed('ui.capture.readers')
   }
@@ -230,7 +230,7 @@ export class Observer implements Disposable {
     this.feed.changed(recording)
   }
 
-  /** A name that no list shows may be made up by its caller: it is no label. */
+  /** Counts a call. A name that is not listed may be invented by the caller, and is not used as a label. */
   #count({ id, method, sessionId, end, server, name, isListed, receivedMs, answeredMs, traceId }: Recording): void {
     this.metrics.count({
       ref: id,
@@ -246,7 +246,7 @@ export class Observer implements Disposable {
   }
 }
 
-/** A call that no host made. Its message is as a host would have sent it. */
+/** Returns the facts of a call without a host, with the message that a host would have sent. */
 const ownCall = ({ ref, method, caller, params }: Call, nextRef: () => number, keepsBodies: boolean): Begun => {
   const own = ref === 0 ? nextRef() : ref
   return {

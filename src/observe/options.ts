@@ -1,36 +1,36 @@
-/** What may be seen of a running gateway, and by whom: the admin listener, the capture of calls, the metrics. */
+/** Options of the admin listener, the capture of calls, and metrics. */
 
-/** One address that is bound; port 0 lets the system choose. */
+/** Port 0: the system chooses a port. */
 export interface BindAddress {
   readonly host: string
   readonly port: number
 }
 
 export interface AdminOptions {
-  /** Empty: the listener is closed until `trunkline open` asks for it. */
+  /** Empty: the listener is closed until `trunkline open` requests it. */
   readonly addresses: readonly BindAddress[]
-  /** Names beside the loopback ones that the `Host` header may carry, lower case, without port. */
+  /** Allowed host names besides the loopback names: lower case, without port. */
   readonly allowedHosts: readonly string[]
   readonly maxConnections: number
   /** The OAuth scope that makes a caller an operator. */
   readonly operatorScope: string
-  /** The dashboard and its API are served, and calls are captured while the listener is open. */
+  /** Serves the dashboard and its API, and captures calls while the listener is open. */
   readonly hasUi: boolean
-  /** The dashboard may restart, reload, approve, and call tools that do more than read. */
+  /** The dashboard may restart, reload, approve, and call tools that are not read-only. */
   readonly mayWrite: boolean
 }
 
-/** Which bodies are kept: none, those of calls that did not end well, or all. */
+/** Calls whose messages are kept: none, those with an error outcome, or all. */
 export type CapturedBodies = 'off' | 'errors' | 'all'
 
 export interface CaptureOptions {
   readonly bodies: CapturedBodies
-  /** Bytes of all captured calls together. */
+  /** Memory of all captured calls together. */
   readonly maxBytes: number
   readonly maxAgeMs: number
-  /** Bytes kept of one message: a larger one loses its middle. */
+  /** Bytes kept of one message. Of a larger one, only beginning and end are kept. */
   readonly maxBodyBytes: number
-  /** Readers of the feed at one time. */
+  /** Concurrent readers of the feed. */
   readonly maxReaders: number
 }
 
@@ -38,7 +38,7 @@ export interface MetricsOptions {
   /** False: nothing is counted. */
   readonly isOn: boolean
   readonly path: string
-  /** Tools, prompts and servers that have series of their own; all further ones are counted as `other`. */
+  /** Tools and prompts with their own series; all further ones are counted as `other`. */
   readonly maxSeries: number
 }
 
@@ -63,5 +63,5 @@ export const DEFAULT_OBSERVE: ObserveOptions = {
   metrics: { isOn: true, path: '/metrics', maxSeries: 1_000 },
 }
 
-/** Where the listener is opened when it is asked for and no address is configured. */
+/** Address of the listener if it is requested and none is configured. */
 export const DEFAULT_ADMIN_ADDRESS: BindAddress = { host: '127.0.0.1', port: 7421 }

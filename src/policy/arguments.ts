@@ -11,6 +11,7 @@ import type { Span } from '../wire/json/scan.ts'
 import { isJsonObject, isList } from '../values/json-object.ts'
 import { isCaseVariant } from '../wire/protocol/deciding-keys.ts'
 import { MAX_EXPRESSION_CHARS } from './options.ts'
+import { BACKSLASH, COLON, QUOTE } from '../wire/json/tokens.ts'
 
 /** The JSON object of a call's arguments, as a span of a buffer. */
 export interface ArgumentsJson extends Span {
@@ -69,10 +70,6 @@ export interface DecodedMembers {
 const LONG_TEXT = ' '.repeat(MAX_EXPRESSION_CHARS + 1)
 /** Longest JSON form of one character: `\\u0000`. */
 const MAX_BYTES_PER_CHAR = 6
-
-const COLON = 0x3a
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 
 /** Decodes only the members in `read`, which must not contain `__proto__`. Throws `UnjudgedArguments`. */
 export const decodeMembers = (

@@ -1,6 +1,6 @@
-/** The name of a replica as ids, states and the store have it. */
+/** The name of a replica in session ids, request states and the store. */
 
-/** One process, by the name it has from its start to its end. */
+/** A replica: one process with its address. `instance` is unique for each start. */
 export interface Home {
   readonly instance: string
   /** `replicas.url` */
@@ -9,7 +9,7 @@ export interface Home {
 
 export const formatHome = ({ instance, url }: Home): string => `${instance} ${url}`
 
-/** `undefined`: the text names no replica. */
+/** Parses the text of `formatHome`; `undefined`: another text. */
 export const homeOf = (text: string): Home | undefined => {
   const [instance, url, ...rest] = text.split(' ')
   return instance === undefined || instance === '' || url === undefined || rest.length > 0 ? undefined : { instance, url }

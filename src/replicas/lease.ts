@@ -1,12 +1,12 @@
 /**
- * The lease of this replica in the store: while it is held, no other replica takes sessions from it. A replica whose lease has ended serves
- * its sessions no longer, since another one may have taken them (decision 0165). The surprise: where the other replicas do not reach the
- * store either, it goes on, because none of them can take anything.
+ * The lease of this replica in the store: while it is held, no other replica takes over its sessions. A replica without its lease does not
+ * serve its sessions, since another one may have taken them over (decision 0165), unless no other replica reaches the store either: then
+ * none of them can take over anything.
  *
  *     t   renewed                  fenced (9 s)    the store forgets (10 s)          takes its sessions over
  *     A ────┼────────────────────────────┼────┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ B
  *
- * Wall clocks have no part in it. Clocks may run at speeds that differ by a tenth.
+ * Only monotonic clocks are used. Their speeds may differ by a tenth.
  */
 import { randomBytes } from 'node:crypto'
 import { StoreDown } from '../store/store.ts'
@@ -16,18 +16,18 @@ import { homeOf } from './home.ts'
 import type { Home } from './home.ts'
 
 export interface ReplicaTimes {
-  /** What was found out about a replica is believed for so long. */
+  /** How long the state of a replica is cached. */
   readonly believedMs: number
-  /** A replica that cannot be reached counts as lost so long after it last renewed its lease. */
+  /** Duration of a lease. A replica that cannot be reached counts as lost when its lease has ended. */
   readonly leaseMs: number
   readonly renewMs: number
-  /** How often a request looks whether the lease of its replica has ended. */
+  /** Polling period of a request that waits for the end of a lease. */
   readonly lookMs: number
 }
 
 export const DEFAULT_REPLICA_TIMES: ReplicaTimes = { believedMs: 3_000, leaseMs: 10_000, renewMs: 3_000, lookMs: 500 }
 
-/** What a replica says of itself with its lease. */
+/** Facts about a replica, stored with its lease. */
 export interface ReplicaFacts {
   readonly version: string
   readonly sessions: number
@@ -41,24 +41,24 @@ export interface LeaseOptions {
   readonly times: ReplicaTimes
   readonly log: { warn(facts: object, message: string): void }
   readonly facts: (() => ReplicaFacts) | undefined
-  /** Another replica may have taken sessions of this one over, or the store has lost what was taken; tried again where it rejects. */
+  /** Called when another replica may have taken over sessions, or the store has lost its data. Called again if it rejects. */
   readonly onFenced: () => Promise<void>
-  /** Whether another replica may take sessions: it reaches the store, or is not known to have ended. */
+  /** Whether another replica may take over sessions: it reaches the store, or is not known to have ended. */
   readonly mayTake: (home: Home) => Promise<boolean>
 }
 
-/** Part of its time that a replica uses of its lease: the rest is for clocks that run at different speeds. */
+/** Used share of a lease. The rest allows for clocks of different speeds. */
 const USED_PART = 0.9
-/** Instances that were started, whether they run or not. */
+/** Key of the list of started instances, running or not. */
 const NAMES = 'replicas'
 const MAX_NAMES = 2_000
 const NAMES_MS = 30 * 24 * 3_600_000
-/** Names what the store has kept so far: another one, or none, says that it has lost all. */
+/** Key of a random name for the store's data. If it changes, the store has lost its data. */
 const EPOCH = 'epoch'
-/** There for a while after that: what replicas have taken over is not all in the store again. */
+/** Key that exists for a while after a loss of data: replicas may not have written all takeovers again. */
 const YOUNG = 'epoch:young'
 const AGE: readonly string[] = [EPOCH, YOUNG]
-/** The others are looked for with one renewal of so many. */
+/** Other replicas are listed at every tenth renewal. */
 const RENEWALS_PER_LOOK = 10
 const MAX_LOOKED_AT = 50
 const MAX_WITNESSES = 8
@@ -68,17 +68,17 @@ export class Lease {
   #timer: NodeJS.Timeout | undefined
   #renewing: Promise<void> | undefined
   #untilMs = -Infinity
-  /** Since when each renewal was written. */
+  /** Since when all renewals have succeeded. */
   #sinceMs = Infinity
   #isStarted = false
   #reachesStore = false
   #renewals = 0
   #fence: string | undefined
   #epoch: string | undefined
-  /** The epoch in which the others find the name of this replica. */
+  /** The epoch in which this replica was added to `NAMES`. */
   #namedIn: string | undefined
   #looks = 0
-  /** Others that were there when the store was last asked. */
+  /** Other replicas at the latest listing. */
   #witnesses: readonly Home[] = []
   #verdict: { readonly isServing: Promise<boolean>; readonly untilMs: number } | undefined
 
@@ -86,33 +86,33 @@ export class Lease {
     this.#options = options
   }
 
-  /** No other replica takes sessions from this one. */
+  /** Whether the lease is held: no other replica takes over sessions of this one. */
   get isHeld(): boolean {
     return performance.now() < this.#untilMs
   }
 
-  /** Whether the latest renewal was written. Where it was not, this replica takes nothing for a while. */
+  /** Whether the latest renewal has succeeded. If not, this replica takes over nothing for a while. */
   get reachesStore(): boolean {
     return this.#reachesStore
   }
 
-  /** Goes up each time that this replica looks which of its sessions others have taken. */
+  /** Counts the checks for sessions that others have taken over. */
   get looks(): number {
     return this.#looks
   }
 
-  /** Takes it and keeps it. */
+  /** Takes the lease and renews it periodically. */
   async start(): Promise<void> {
     const { times } = this.#options
     await this.#renew()
     this.#timer = setInterval(() => void this.#renew(), times.renewMs).unref()
   }
 
-  /** From now on others take sessions of this one over. */
+  /** Ends the lease, so that others take over the sessions at once. */
   async release(): Promise<void> {
     const { store, self } = this.#options
     clearInterval(this.#timer)
-    // One that is under way would take it again.
+    // A pending renewal would take the lease again.
     await this.#renewing
     await store.delete(leaseOf(self.instance)).catch(() => undefined)
   }
@@ -121,7 +121,7 @@ export class Lease {
     clearInterval(this.#timer)
   }
 
-  /** Whether sessions of this replica are served here now: it holds its lease, or takes it again at once, or no other replica reaches the store. */
+  /** Whether this replica may serve its sessions: it holds its lease, can renew it now, or no other replica reaches the store. */
   async mayServe(): Promise<boolean> {
     if (this.isHeld) return true
     const nowMs = performance.now()
@@ -131,8 +131,8 @@ export class Lease {
   }
 
   /**
-   * Whether a replica that does not answer, or has ended (`isGone`), is lost: its sessions may be taken. Not while it holds a lease, nor
-   * where the store cannot know: it has lost its data, or was away, so that no lease could be renewed. Rejects with `StoreDown`.
+   * Whether the sessions of a replica that does not answer, or has ended (`isGone`), may be taken over. False while it holds a lease, and
+   * while the store does not tell: it has lost its data, or was unavailable, so that no lease could be renewed. Rejects with `StoreDown`.
    */
   async isLost({ instance }: Home, isGone: boolean): Promise<boolean> {
     const [lease, ...age] = await this.#options.store.getAll([leaseOf(instance), ...AGE])
@@ -140,12 +140,12 @@ export class Lease {
     return isGone || (lease === undefined && performance.now() - this.#sinceMs >= this.#graceMs)
   }
 
-  /** Whether the store knows which replica took what: it has not lost its data a moment ago. Rejects with `StoreDown`. */
+  /** Whether the store has all takeovers: it has not lost its data recently. Rejects with `StoreDown`. */
   async isStoreOld(): Promise<boolean> {
     return isOld(await this.#options.store.getAll(AGE))
   }
 
-  /** The leases that are held, by instance; that of this replica may be missing. Rejects with `StoreDown`. */
+  /** Resolves with all held leases by instance; that of this replica may be missing. Rejects with `StoreDown`. */
   async all(most = MAX_NAMES): Promise<ReadonlyMap<string, string>> {
     const { store, self } = this.#options
     const names = [...new Set([...(await store.range(NAMES)), self.instance])].slice(-most)
@@ -153,13 +153,13 @@ export class Lease {
     return new Map(names.flatMap((name, at) => (leases[at] === undefined ? [] : [[name, leases[at]]])))
   }
 
-  /** Others have noticed by then that their leases have ended, or have written again what the store has lost. */
+  /** Time within which others notice the end of their leases, and write again what the store has lost. */
   get #graceMs(): number {
     return 2 * this.#options.times.renewMs
   }
 
   async #judge(): Promise<boolean> {
-    // The store may be there again.
+    // The store may be available again.
     await this.#renew()
     if (this.isHeld) return true
     if (this.#reachesStore) return false
@@ -179,7 +179,7 @@ export class Lease {
     try {
       let heldFromMs = await this.#hold()
       if (isLapsed) {
-        // A replica that found no lease a moment ago takes sessions now, and says so by then.
+        // Another replica that has just found no lease may take over sessions now, and sets the fence within this time.
         await new Promise((resolve) => setTimeout(resolve, times.renewMs / 3).unref())
         heldFromMs = await this.#hold()
         if (endedMs !== -Infinity)
@@ -190,13 +190,13 @@ export class Lease {
       await this.#lookAround()
     } catch (error) {
       if (!(error instanceof StoreDown)) throw error
-      // The store says of itself that it is away. This one may have told another replica that it takes nothing.
+      // The store logs its own outages. This replica may have told another one that it takes over nothing.
       this.#reachesStore = false
       this.#sinceMs = Infinity
     }
   }
 
-  /** Writes the lease, and looks whether anything was taken; returns from when on it is held. */
+  /** Writes the lease, and checks for takeovers. Resolves with the time from which the lease is held. */
   async #hold(): Promise<number> {
     const { store, self, times, facts, onFenced } = this.#options
     const nowMs = performance.now()
@@ -215,20 +215,20 @@ export class Lease {
 
   async #beginEpoch(): Promise<string> {
     const { store } = this.#options
-    // What was taken before is written again by then, or the lease of the replica that took it has ended.
+    // Within this time earlier takeovers are written again, or the leases of their replicas end.
     await store.set(YOUNG, '1', this.#options.times.leaseMs)
     return store.claim(EPOCH, randomBytes(8).toString('base64url'), NAMES_MS)
   }
 
-  /** Lets the others find this replica, and finds them: now and then, and soon after a start or the loss of the store's data. */
+  /** Adds this replica to `NAMES`, and lists the others: periodically, and soon after a start or a loss of the store's data. */
   async #lookAround(): Promise<void> {
     const { store, self } = this.#options
     if (this.#namedIn !== this.#epoch) {
-      // Names alone: whether one runs, its lease says.
+      // Names only: leases tell which replicas run.
       await store.append(NAMES, [self.instance], MAX_NAMES, NAMES_MS)
       this.#namedIn = this.#epoch
       this.#renewals = 0
-      // The others have written nothing again yet.
+      // The others have not written their names again yet.
       if (this.#witnesses.length > 0) return
     }
     if (++this.#renewals <= 2 || this.#renewals % RENEWALS_PER_LOOK === 0) await this.#findWitnesses()
@@ -248,5 +248,5 @@ const isOld = ([epoch, young]: readonly (string | undefined)[]): boolean => epoc
 
 const leaseOf = (instance: string): string => `replica:${instance}`
 
-/** Changes with every takeover from a replica. */
+/** Returns the key of a replica's fence, whose value changes with every takeover from it. */
 export const fenceOf = (instance: string): string => `fence:${instance}`

@@ -1,15 +1,17 @@
 /**
- * Which replica something belongs to, and the one hop to it. A session of a legacy host and a call that waits for an answer live at the
- * replica where they began: its address is sealed into the session's id and the call's `requestState`, so that finding it takes no look-up
- * (decision 0069). Modern hosts' other requests never come here.
+ * Finds the replica of a session or parked call, and forwards requests to it in one hop. Both belong to the replica where they began: its
+ * address is sealed into the session's id and the call's `requestState`, so that no lookup is needed (decision 0069). Other requests of
+ * modern hosts are not routed here.
  *
  *     host ── request ──► replica B ── the id says: of A ── the same bytes, Trunkline-Hop ──► replica A ── served, never passed on again
  *
- * The surprise: a request that was passed on is authenticated again by the replica it belongs to, with the host's own credential. The
- * hop's mark proves only that it comes from a replica, and the answer's mark that it is answered by the one that is meant.
+ * A forwarded request is authenticated again by its replica, with the host's own credential. The mark of the request proves only that it is
+ * from a replica; the mark of the answer proves that the intended replica has answered.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { asError } from '../values/as-error.ts'
+import { setBounded } from '../values/bounded-map.ts'
+import { digestOf } from '../values/digest.ts'
 import type { Seal } from '../auth/seal.ts'
 import { StoreDown } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
@@ -19,22 +21,22 @@ import type { Home } from './home.ts'
 import { DEFAULT_REPLICA_TIMES, fenceOf, Lease } from './lease.ts'
 import type { ReplicaFacts, ReplicaTimes } from './lease.ts'
 import { parseOwnJson } from '../values/own-json.ts'
-import { PassOn } from './pass-on.ts'
-import type { PassedOn } from './pass-on.ts'
+import { Forwarder } from './forwarding.ts'
+import type { Forwarded } from './forwarding.ts'
 
 export interface ReplicasOptions {
   readonly self: Home
   readonly seal: Seal
-  /** Decides which replica takes over; `undefined`: any may. */
+  /** Decides which replica takes over a session; `undefined`: any may. */
   readonly store: Store | undefined
   readonly log: {
     info(facts: object, message: string): void
     warn(facts: object, message: string): void
   }
   readonly times?: ReplicaTimes
-  /** The others are processes of this machine, which trust what this one says of the address of a host. */
+  /** The others are processes of this machine, which trust this one's `X-Forwarded-For`. */
   readonly isLocal?: boolean
-  /** Of this process, for `ps --all` at another one. */
+  /** Facts about this process, for `ps --all` at another one. */
   readonly facts?: () => ReplicaFacts
   /** Wall clock in milliseconds. */
   readonly now?: () => number
@@ -42,31 +44,32 @@ export interface ReplicasOptions {
 
 export interface ReplicaStatus extends Partial<ReplicaFacts> {
   readonly url: string
-  /** It is the one that answers. */
+  /** It is the replica that answers. */
   readonly isSelf: boolean
 }
 
-/** Path that replicas ask each other at; for all others it does not exist. */
+/** Path for requests of replicas to each other; 404 for all other clients. */
 export const REPLICA_PATH = '/replica'
 const HOP = 'trunkline-hop'
-/** Asks a replica there whether it reaches the store; the header says so. */
+/** Query of a request whether the replica reaches the store, and the header of its answer. */
 const STORE_QUERY = 'store'
 const STORE_HEADER = 'trunkline-store'
-const ASKED = 'replica request'
-const ANSWERED = 'replica answer'
-/** A mark is good for so long; clocks of replicas may differ by less. */
+/** Purposes of marks. */
+const REQUEST = 'replica request'
+const ANSWER = 'replica answer'
+/** Validity of a mark; clocks of replicas must differ by less. */
 const MARK_MS = 5 * 60_000
 const SESSION_MS = 24 * 3_600_000
 const MAX_KNOWN = 10_000
-/** A replica that has not answered so often in a row is not waited for any longer. */
+/** Failed probes in a row after which requests to a replica are broken off. */
 const MAX_MISSED = 2
 
-/** Status of a replica whose lease has ended, and that does not serve its sessions (409). */
+/** Status of a probe at a replica that has lost its lease and does not serve its sessions. */
 const UNLEASED = 409
 
 type PeerState = 'alive' | 'gone' | 'unreachable'
 
-/** A request at another replica. */
+/** A forwarded request in flight. */
 interface Hop {
   readonly to: Home
   readonly breakOff: () => void
@@ -78,7 +81,7 @@ interface Known {
   readonly untilMs: number
 }
 
-/** A replica keeps its lease and cannot be reached from this one: what it has is not taken from it. */
+/** A replica holds its lease but cannot be reached from this one, so its sessions are not taken over. */
 export class ReplicaAway extends Error {
   constructor({ url }: Home) {
     super(`the replica ${url} cannot be reached, and has not ended`)
@@ -90,13 +93,13 @@ export class Replicas {
   readonly #options: ReplicasOptions
   readonly #now: () => number
   readonly #times: ReplicaTimes
-  readonly #passOn = new PassOn()
+  readonly #forwarder = new Forwarder()
   readonly #received = new WeakSet<HttpRequest>()
   /** By instance. */
   readonly #peers = new Map<string, Known>()
-  /** By digest of a session's id: where it is since its replica was lost. */
+  /** By digest of a session's id: the replica that has taken it over. */
   readonly #takenOver = new Map<string, Home>()
-  /** By digest: takeovers that are not sure yet. */
+  /** By digest: pending takeovers. */
   readonly #takings = new Map<string, Promise<Home>>()
   readonly #hops = new Set<Hop>()
   /** `undefined`: there is no store. */
@@ -104,7 +107,7 @@ export class Replicas {
   #watch: NodeJS.Timeout | undefined
   #isEnding = false
   #onFenced: (() => Promise<void>) | undefined
-  #passed = 0
+  #forwarded = 0
   #takeovers = 0
 
   constructor(options: ReplicasOptions) {
@@ -125,22 +128,22 @@ export class Replicas {
       })
   }
 
-  /** This process, as ids and states name it. */
+  /** The name of this process in ids and states. */
   get home(): string {
     return formatHome(this.#options.self)
   }
 
-  /** Requests that were passed on, and sessions that were taken over. */
-  get counts(): { readonly passed: number; readonly takenOver: number } {
-    return { passed: this.#passed, takenOver: this.#takeovers }
+  /** Numbers of forwarded requests and of sessions taken over. */
+  get counts(): { readonly forwarded: number; readonly takenOver: number } {
+    return { forwarded: this.#forwarded, takenOver: this.#takeovers }
   }
 
-  /** This replica holds its lease: no other one takes sessions from it. Without a store there are no leases. */
+  /** Whether this replica holds its lease, so that no other one takes over its sessions. True without a store. */
   get isLeased(): boolean {
     return this.#lease === undefined || this.#lease.isHeld
   }
 
-  /** Goes up each time that sessions may have been let go of, because other replicas had taken them. */
+  /** Increases whenever sessions may have been released because other replicas took them over. */
   get looks(): number {
     return this.#lease?.looks ?? 0
   }
@@ -151,15 +154,15 @@ export class Replicas {
   }
 
   /**
-   * Takes the lease and keeps it. `onFenced`: another replica has taken sessions of this one over, which was thought lost, or the store has lost
-   * its data; tried again where it rejects.
+   * Takes the lease and renews it. `onFenced` is called when another replica has taken over sessions of this one, or the store has lost its
+   * data. It is called again if it rejects.
    */
   async start(onFenced: () => Promise<void>): Promise<void> {
     this.#onFenced = onFenced
     await this.#lease?.start()
   }
 
-  /** From now on other replicas take sessions of this one over at once. */
+  /** Lets other replicas take over the sessions of this one at once. */
   async handOver(): Promise<void> {
     this.#isEnding = true
     await this.#lease?.release()
@@ -168,17 +171,17 @@ export class Replicas {
   close(): void {
     this.#lease?.close()
     clearInterval(this.#watch)
-    this.#passOn.close()
+    this.#forwarder.close()
   }
 
   /**
-   * Learns whether another replica has passed this request on. True: it was for this process alone, or for another process at the same
-   * address, and is answered.
+   * Checks whether another replica has sent this request. True: it was a probe, or meant for another process at the same address, and is
+   * answered.
    */
   receives(request: HttpRequest): boolean {
     if (request.header(HOP) === undefined) return false
     const hop = this.#hopOf(request)
-    // Of a host, or too old: a header like any other.
+    // Invalid or expired: treated as any header of a host.
     if (hop === undefined) return false
     const isMeant = hop.to === this.#options.self.instance
     if (isMeant) request.addHeaders({ 'Trunkline-Hop': this.#answerMark(hop.nonce) })
@@ -188,27 +191,27 @@ export class Replicas {
     return request.path === REPLICA_PATH || !isMeant
   }
 
-  /** Another replica has passed it on: it is served here, or refused. */
-  isPassedOn(request: HttpRequest): boolean {
+  /** Whether another replica has forwarded this request, so that it must not be forwarded again. */
+  isForwarded(request: HttpRequest): boolean {
     return this.#received.has(request)
   }
 
-  /** Whether a session that another replica has passed on, and that is not at this process, is this one's. Rejects with `StoreDown`. */
+  /** Whether this replica owns a session that is not in this process, for a forwarded request. Rejects with `StoreDown`. */
   async isOwner(home: string, id: string): Promise<boolean> {
     const { self, store } = this.#options
     const origin = homeOf(home)
     if (store === undefined) return true
     if (origin === undefined) return false
     const key = digestOf(id)
-    // What this process has claimed may have to be given back.
+    // A pending takeover may fail.
     await this.#takings.get(key)?.catch(() => undefined)
     const owner = await this.#ownerOf(key, origin)
-    // Written again where the store loses its data.
+    // Remembered, to be written again if the store loses its data.
     if (owner.instance === self.instance && origin.instance !== self.instance) this.#remember(key, self)
     return owner.instance === self.instance
   }
 
-  /** The replica that is asked says that another one serves the session. Learns which. Rejects with `StoreDown`. */
+  /** Updates the owner of a session after a replica has refused its request. Rejects with `StoreDown`. */
   async refused(id: string): Promise<void> {
     const key = digestOf(id)
     const holder = await this.#holderOf(key)
@@ -217,21 +220,21 @@ export class Replicas {
   }
 
   /**
-   * Where something of `home` is served: there, at the replica that has taken it over, or here (`undefined`). `id` names a session that can
-   * be taken over; without one there is nothing to take over, and `undefined` says that its replica is lost. Rejects with `StoreDown` or `ReplicaAway`.
+   * Resolves with the replica that serves a session or call of `home`; `undefined`: this one. `id`: of a session, which can be taken over.
+   * Without an id `undefined` means that the replica is lost. Rejects with `StoreDown` or `ReplicaAway`.
    */
   async locate(home: string, id: string | undefined): Promise<Home | undefined> {
     const { self } = this.#options
     const origin = homeOf(home)
     if (origin === undefined) return undefined
-    if (id === undefined) return origin.instance !== self.instance && (await this.#isThere(origin)) ? origin : undefined
+    if (id === undefined) return origin.instance !== self.instance && (await this.#isServing(origin)) ? origin : undefined
     const key = digestOf(id)
     let at = this.#takenOver.get(key) ?? origin
-    // Of this process, which does not have it: it has ended, or was taken over while this process was cut off.
+    // This process does not have the session: it has ended, or was taken over while this process could not be reached.
     if (at.instance === self.instance) at = await this.#ownerOf(key, origin)
-    // A second replica may be lost, too; in the third round it is this one's.
+    // The replica that took it over may be lost as well; in the third round this one takes over.
     for (let round = 0; round < 3; round++) {
-      if (at.instance === self.instance || (await this.#isThere(at, true))) break
+      if (at.instance === self.instance || (await this.#isServing(at, true))) break
       const winner = await this.#takeOver(key, at)
       if (winner.instance === at.instance) break
       at = winner
@@ -239,10 +242,10 @@ export class Replicas {
     return at.instance === self.instance ? undefined : at
   }
 
-  /** Passes the request on; `unsent` and `refused`: it was not served, and what it names may be located again. */
-  async passOn(request: HttpRequest, body: Buffer | undefined, to: Home): Promise<PassedOn> {
+  /** Forwards the request. After `unsent` and `refused` it was not served, and its replica may be located again. */
+  async forward(request: HttpRequest, body: Buffer | undefined, to: Home): Promise<Forwarded> {
     const { header, isGenuine } = this.#hopTo(to)
-    this.#passed++
+    this.#forwarded++
     let hop: Hop | undefined
     const onBegun = (breakOff: () => void): void => {
       hop = { to, breakOff, failures: 0 }
@@ -250,13 +253,13 @@ export class Replicas {
       this.#watch ??= setInterval(() => void this.#watchHops(), this.#times.believedMs).unref()
     }
     const headers = { [HOP]: header, ...(this.#options.isLocal === true && { 'x-forwarded-for': request.client }) }
-    const end = await this.#passOn.send(request, body, { url: to.url, headers, isGenuine, onBegun })
+    const end = await this.#forwarder.send(request, body, { url: to.url, headers, isGenuine, onBegun })
     if (hop !== undefined) this.#hops.delete(hop)
     if (end !== 'answered') this.#peers.delete(to.instance)
     return end
   }
 
-  /** A replica that stops without a word, or is cut off, breaks no connection: what waits for it is broken off here. */
+  /** Breaks off requests to a replica that does not answer probes: connections to a stopped process do not break. */
   async #watchHops(): Promise<void> {
     if (this.#hops.size === 0) {
       clearInterval(this.#watch)
@@ -273,25 +276,25 @@ export class Replicas {
     }
   }
 
-  /** The replicas that hold a lease, the first to start first; `undefined`: they share no store. Rejects with `StoreDown`. */
+  /** Resolves with the replicas that hold a lease, in the order of their starts; `undefined`: no store. Rejects with `StoreDown`. */
   async list(): Promise<readonly ReplicaStatus[] | undefined> {
     const leases = await this.#lease?.all()
     const { instance } = this.#options.self
     return leases && [...leases].map(([name, lease]) => ({ ...parseOwnJson<ReplicaStatus>(lease), isSelf: name === instance }))
   }
 
-  /** Says in the store that this replica has what is named. While the store is away the others do not find it. */
+  /** Records in the store that `name` is at this replica. While the store is unavailable, others do not find it. */
   async keepHome(name: string, ttlMs: number): Promise<void> {
     await this.#options.store?.set(homeKey(name), this.home, ttlMs).catch(() => undefined)
   }
 
-  /** The other replica that has what is named; `undefined`: none, it has ended, or the store is away. */
+  /** Resolves with the other replica that has `name`; `undefined`: none, lost, or the store is unavailable. */
   async findHome(name: string): Promise<Home | undefined> {
     const home = await this.#options.store?.get(homeKey(name)).catch(() => undefined)
     return home === undefined ? undefined : this.locate(home, undefined)
   }
 
-  /** Whether another replica serves this session since a time when this one could not be reached. */
+  /** Resolves with whether each session was taken over by another replica. Rejects with `StoreDown`. */
   async areTakenOver(ids: readonly string[]): Promise<readonly boolean[]> {
     const { store, self } = this.#options
     const keys = ids.map(digestOf)
@@ -299,7 +302,7 @@ export class Replicas {
     return Promise.all(
       keys.map(async (key, at) => {
         let holder = homeOf(holders?.[at] ?? '')
-        // The store has lost that this one took it over.
+        // The store has lost the takeover by this replica.
         if (holder === undefined && this.#takenOver.get(key)?.instance === self.instance)
           holder = homeOf((await store?.claim(sessionKey(key), this.home, SESSION_MS)) ?? '')
         if (holder === undefined || holder.instance === self.instance) return false
@@ -309,21 +312,21 @@ export class Replicas {
     )
   }
 
-  /** Whether a replica serves. `isTaken`: it counts as lost only once its sessions may be taken. Rejects with `StoreDown` or `ReplicaAway`. */
-  async #isThere(home: Home, isTaken = false): Promise<boolean> {
-    // It may be paused, or cut off from this replica alone: it is lost once its lease has ended.
+  /** Whether a replica serves. `takesOver`: it counts as lost only when its sessions may be taken over. Rejects with `StoreDown` or `ReplicaAway`. */
+  async #isServing(home: Home, takesOver = false): Promise<boolean> {
+    // It may be paused, or unreachable only from here: it is lost when its lease has ended.
     const endMs = performance.now() + this.#times.leaseMs + this.#times.lookMs
     for (;;) {
       const state = await this.#stateOf(home)
       if (state === 'alive') return true
-      if (this.#lease === undefined || (state === 'gone' && !isTaken)) return false
+      if (this.#lease === undefined || (state === 'gone' && !takesOver)) return false
       if (await this.#lease.isLost(home, state === 'gone')) return false
       if (performance.now() >= endMs) throw new ReplicaAway(home)
       await new Promise((resolve) => setTimeout(resolve, this.#times.lookMs).unref())
     }
   }
 
-  /** Of several replicas that find the same one lost, one takes the session over; returns that one, once it is sure. */
+  /** Takes over a session from a lost replica. Resolves with the one replica that has succeeded. */
   #takeOver(key: string, from: Home): Promise<Home> {
     const taking = this.#takings.get(key) ?? this.#take(key, from).finally(() => this.#takings.delete(key))
     this.#takings.set(key, taking)
@@ -335,12 +338,12 @@ export class Replicas {
     if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
     const held = await store.claim(sessionKey(key), this.home, SESSION_MS, formatHome(from))
     const winner = homeOf(held) ?? self
-    // The other one, if it was only cut off, sees this with its next renewal and serves the session no longer. A replica that claimed
-    // it first may have ended before it said so.
+    // If the other replica still runs, it sees the fence at its next renewal, and stops serving the session. Set also if another replica has
+    // claimed the session first, which may have ended before it set the fence.
     await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
-    // This process may have been paused since it found the other one lost.
+    // Checked again, since this process may have been paused in between.
     if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {
-      // Not removed: the other one may have taken it over itself.
+      // Given back instead of removed, since the other replica may have taken it over itself.
       if (winner.instance === self.instance) await store.claim(sessionKey(key), formatHome(from), SESSION_MS, this.home)
       throw new ReplicaAway(from)
     }
@@ -351,7 +354,7 @@ export class Replicas {
     return this.#remember(key, winner)
   }
 
-  /** Who has a session that is not at this process. Rejects with `StoreDown`, also where the store has lost that a moment ago. */
+  /** Resolves with the owner of a session that is not in this process. Rejects with `StoreDown`, also if the store has just lost its data. */
   async #ownerOf(key: string, origin: Home): Promise<Home> {
     const holder = await this.#holderOf(key)
     if (holder === undefined && (await this.#lease?.isStoreOld()) === false)
@@ -359,15 +362,13 @@ export class Replicas {
     return holder ?? origin
   }
 
-  /** The replica that has taken the session over; `undefined`: none. Rejects with `StoreDown`. */
+  /** Resolves with the replica that has taken over a session; `undefined`: none. Rejects with `StoreDown`. */
   async #holderOf(key: string): Promise<Home | undefined> {
     return homeOf((await this.#options.store?.get(sessionKey(key))) ?? '')
   }
 
   #remember(key: string, home: Home): Home {
-    const [oldest] = this.#takenOver.keys()
-    if (this.#takenOver.size >= MAX_KNOWN && oldest !== undefined) this.#takenOver.delete(oldest)
-    this.#takenOver.set(key, home)
+    setBounded(this.#takenOver, key, home, MAX_KNOWN)
     return home
   }
 
@@ -375,24 +376,21 @@ export class Replicas {
     const nowMs = performance.now()
     const known = this.#peers.get(home.instance)
     if (known !== undefined && known.untilMs > nowMs) return known.state
-    const state = this.#askState(home)
-    this.#peers.delete(home.instance)
-    const [oldest] = this.#peers.keys()
-    if (this.#peers.size >= MAX_KNOWN && oldest !== undefined) this.#peers.delete(oldest)
-    this.#peers.set(home.instance, { state, untilMs: nowMs + this.#times.believedMs })
-    // Only a replica that answers is believed to do so for a while; of another one each request asks again, once at a time.
+    const state = this.#probe(home)
+    setBounded(this.#peers, home.instance, { state, untilMs: nowMs + this.#times.believedMs }, MAX_KNOWN)
+    // Only the state `alive` is cached; other replicas are probed again by the next request, one probe at a time.
     void state.then((found) => {
       if (found !== 'alive' && this.#peers.get(home.instance)?.state === state) this.#peers.delete(home.instance)
     })
     return state
   }
 
-  async #askState(home: Home): Promise<PeerState> {
+  async #probe(home: Home): Promise<PeerState> {
     const { header, isGenuine } = this.#hopTo(home)
     try {
-      const answer = await this.#passOn.ask(home.url + REPLICA_PATH, { [HOP]: header })
+      const answer = await this.#forwarder.ask(home.url + REPLICA_PATH, { [HOP]: header })
       if (answer === undefined) return 'unreachable'
-      // Without its mark it is another process at the same address: the one that is meant has ended.
+      // Without its mark another process at the same address has answered: the intended one has ended.
       if (!isGenuine(answer.header)) return 'gone'
       if (answer.status === UNLEASED) return 'unreachable'
       return answer.status === 200 ? 'alive' : 'gone'
@@ -401,11 +399,11 @@ export class Replicas {
     }
   }
 
-  /** Whether another replica reaches the store, or may do so: only where nothing listens at its address it does not. */
+  /** Whether another replica may reach the store. False only if it says so, or nothing listens at its address. */
   async #reachesStore(home: Home): Promise<boolean> {
     const url = `${home.url}${REPLICA_PATH}?${STORE_QUERY}`
     try {
-      const answer = await this.#passOn.ask(url, { [HOP]: this.#hopTo(home).header })
+      const answer = await this.#forwarder.ask(url, { [HOP]: this.#hopTo(home).header })
       return answer === undefined || answer.header(STORE_HEADER) === 'yes'
     } catch (error) {
       return asError(error).code !== 'ECONNREFUSED'
@@ -420,20 +418,20 @@ export class Replicas {
     else void this.mayServe().then((isServing) => request.reply(isServing ? 200 : UNLEASED, {}))
   }
 
-  /** `v1 <to> <from> <milliseconds> <nonce> <mark>` */
+  /** Returns the header `v1 <to> <from> <milliseconds> <nonce> <mark>`, and how to check the mark of the answer. */
   #hopTo(to: Home): { header: string; isGenuine: (header: (name: string) => string | undefined) => boolean } {
     const { seal, self } = this.#options
     const nonce = randomBytes(9).toString('base64url')
     const text = `v1 ${to.instance} ${self.instance} ${this.#now()} ${nonce}`
     return {
-      header: `${text} ${seal.mark(ASKED, text)}`,
-      isGenuine: (header) => seal.isMark(ANSWERED, `${nonce} ${to.instance}`, header(HOP) ?? ''),
+      header: `${text} ${seal.mark(REQUEST, text)}`,
+      isGenuine: (header) => seal.isMark(ANSWER, `${nonce} ${to.instance}`, header(HOP) ?? ''),
     }
   }
 
   #answerMark(nonce: string): string {
     const { seal, self } = this.#options
-    return seal.mark(ANSWERED, `${nonce} ${self.instance}`)
+    return seal.mark(ANSWER, `${nonce} ${self.instance}`)
   }
 
   #hopOf(request: HttpRequest): { readonly to: string; readonly nonce: string } | undefined {
@@ -443,7 +441,7 @@ export class Replicas {
     if (version !== 'v1' || to === undefined || nonce === undefined) return undefined
     if (
       Math.abs(this.#now() - Number(atMs)) > MARK_MS ||
-      !this.#options.seal.isMark(ASKED, header.slice(0, cut), header.slice(cut + 1))
+      !this.#options.seal.isMark(REQUEST, header.slice(0, cut), header.slice(cut + 1))
     )
       return undefined
     return { to, nonce }
@@ -452,5 +450,3 @@ export class Replicas {
 
 const homeKey = (name: string): string => `home:${digestOf(name)}`
 const sessionKey = (digest: string): string => `session:${digest}`
-
-const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)

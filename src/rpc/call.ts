@@ -3,9 +3,10 @@
  * legacy era.
  */
 import type { Id } from '../wire/message/envelope.ts'
-import type { LogLevel } from '../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../wire/protocol/methods.ts'
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
-import type { JsonObject, Payload } from '../wire/message/payload.ts'
+import { Payload } from '../wire/message/payload.ts'
+import type { JsonObject } from '../wire/message/payload.ts'
 import type { Era, Revision } from '../wire/protocol/revisions.ts'
 import type { CancelSignal } from './cancellation.ts'
 import type { CallRecord } from './record.ts'
@@ -90,6 +91,13 @@ export interface HostSession {
   readonly isStalled?: boolean
   /** Calls back once when the session ends; at once if it has ended. Returns a function that removes the callback. */
   onEnd(callback: () => void): () => void
+}
+
+/** Is notified of changed lists of one caller. */
+export interface ChangeListener {
+  changed(list: ChangedList): void
+  /** The gateway stops: no change is notified any more. */
+  ended?(): void
 }
 
 /** A request of a server to a host. */
@@ -246,6 +254,10 @@ export const isEndOf = (method: string, params: Payload | undefined, { kind }: O
   method === 'tools/call' && kind === 'complete' && params?.isAbsent('task') === true
 
 export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', result })
+
+/** The result of a tool with one text block; `isError`: the tool failed. */
+export const toolText = (text: string, isError: boolean): Outcome =>
+  complete(Payload.of({ content: [{ type: 'text', text }], ...(isError && { isError }) }))
 
 /** A JSON-RPC error of a server. It is relayed unchanged, except in the cases of BRIDGING 7.3. */
 export class ServerError extends Error {

@@ -1,6 +1,6 @@
 /**
- * Bounds every operation of a store (F-28): 250 ms each, and after five failures in a row none is tried for a second, so that a store that
- * is away costs its callers nothing. One operation then tries again.
+ * Bounds every operation of a store (F-28): 250 ms each. After five consecutive failures all operations fail at once for a second (a circuit
+ * breaker), so that an unavailable store costs its callers no time. Then one operation tries again.
  */
 import { asError } from '../values/as-error.ts'
 import { StoreDown } from './store.ts'
@@ -8,17 +8,18 @@ import type { Store } from './store.ts'
 
 const OPERATION_MS = 250
 const MAX_FAILURES = 5
-const REST_MS = 1_000
+/** How long the circuit breaker stays open. */
+const OPEN_MS = 1_000
 
 export interface StoreState {
-  /** Whether the latest operations failed: what depends on the store is refused or local. */
+  /** Whether the circuit breaker is open: requests that need the store are refused or served locally. */
   readonly isDown: boolean
   readonly operations: number
   readonly failures: number
 }
 
 export interface GuardOptions {
-  /** The store went away, or is back. */
+  /** Called when the store has become unavailable, or available again. */
   readonly changed: (isDown: boolean, reason: string) => void
   readonly now?: () => number
 }
@@ -28,7 +29,7 @@ export class GuardedStore implements Store {
   readonly #options: GuardOptions
   readonly #now: () => number
   #failuresInRow = 0
-  #triesAtMs = -Infinity
+  #nextTryMs = -Infinity
   #operations = 0
   #failures = 0
 
@@ -69,13 +70,13 @@ export class GuardedStore implements Store {
 
   async #bounded<T>(operate: () => Promise<T>): Promise<T> {
     if (this.#isDown) {
-      if (this.#now() < this.#triesAtMs) throw new StoreDown('the shared store is not available (store)')
-      // The others wait for the outcome of this one.
-      this.#triesAtMs = this.#now() + REST_MS
+      if (this.#now() < this.#nextTryMs) throw new StoreDown('the shared store is not available (store)')
+      // Other operations fail until this one has succeeded.
+      this.#nextTryMs = this.#now() + OPEN_MS
     }
     this.#operations++
     const { promise, reject } = Promise.withResolvers<never>()
-    // After a pause of this process (load, SIGSTOP) timers run before what has arrived meanwhile is read: an answer that is there counts.
+    // After a pause of this process (load, SIGSTOP) timers run before arrived data is read. `setImmediate` lets an arrived answer count.
     const late = (): void => reject(new Error(`no answer within ${OPERATION_MS} ms`))
     const timer = setTimeout(() => setImmediate(late), OPERATION_MS)
     try {
@@ -86,7 +87,7 @@ export class GuardedStore implements Store {
     } catch (error) {
       this.#failures++
       if (++this.#failuresInRow === MAX_FAILURES) {
-        this.#triesAtMs = this.#now() + REST_MS
+        this.#nextTryMs = this.#now() + OPEN_MS
         this.#options.changed(true, asError(error).message)
       }
       throw new StoreDown(`the shared store is not available (store): ${asError(error).message}`, error)

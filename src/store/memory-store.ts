@@ -1,5 +1,6 @@
-/** A store in this process: shared by the workers of one machine through their supervisor, and by several gateways of one process. */
+/** A store in memory: shared by the workers of one machine through their supervisor, and by several gateways of one process. */
 import type { Store } from './store.ts'
+import { Subscribers } from './subscribers.ts'
 
 interface Entry {
   value: string | string[]
@@ -8,22 +9,22 @@ interface Entry {
 }
 
 export interface MemoryStoreOptions {
-  /** A clock in milliseconds. */
+  /** Monotonic, in milliseconds. */
   readonly now?: () => number
-  /** Of all lists together: the list that was not added to for the longest time goes first. */
+  /** Size of all lists together. The list with the oldest latest addition is removed first. */
   readonly maxListBytes?: number
-  /** Is told of everything that is published, beside the subscribers. */
+  /** Called for every published message. */
   readonly published?: (channel: string, message: string) => void
 }
 
-/** Entries past their end are removed once in so many writes. */
+/** Expired entries are removed once per this number of writes. */
 const WRITES_PER_SWEEP = 1_000
 
 export class MemoryStore implements Store {
   readonly #values = new Map<string, Entry>()
-  /** The one that was added to last is the last. */
+  /** In the order of their latest additions. */
   readonly #lists = new Map<string, Entry>()
-  readonly #subscribers = new Map<string, Set<(message: string) => void>>()
+  readonly #subscribers = new Subscribers()
   readonly #now: () => number
   readonly #maxListBytes: number
   readonly #published: MemoryStoreOptions['published']
@@ -96,14 +97,12 @@ export class MemoryStore implements Store {
   }
 
   async publish(channel: string, message: string): Promise<void> {
-    for (const receive of this.#subscribers.get(channel) ?? []) queueMicrotask(() => receive(message))
+    queueMicrotask(() => this.#subscribers.deliver(channel, message))
     this.#published?.(channel, message)
   }
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
-    const receivers = this.#subscribers.get(channel) ?? new Set()
-    this.#subscribers.set(channel, receivers.add(receive))
-    return () => void receivers.delete(receive)
+    return this.#subscribers.add(channel, receive)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

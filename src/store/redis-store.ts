@@ -1,12 +1,13 @@
 /**
- * A store that speaks the protocol of Redis and Valkey. Every operation is one command or one script of one key, so that it is atomic
- * and works with a cluster. The library is loaded with this file, which only a configured `store` imports.
+ * A store at a Redis or Valkey server. Every operation is one command or one script with one key, so that it is atomic and works with a
+ * cluster. The library is loaded with this file, which is imported only if `store` is configured.
  */
 import { Cluster, Redis } from 'ioredis'
 import type { StoreOptions } from './store-options.ts'
 import type { Store } from './store.ts'
+import { Subscribers } from './subscribers.ts'
 
-/** A value is set where the key is absent, holds it already, or holds what it replaces. */
+/** Sets the value if the key is absent, or holds this value or the one to replace. */
 const CLAIM = `
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] and held ~= ARGV[3] then return held end
@@ -25,6 +26,7 @@ if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) 
 return sum`
 
 const CONNECT_MS = 2_000
+/** Longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1_000
 
 export interface RedisLog {
@@ -35,26 +37,24 @@ export class RedisStore implements Store {
   readonly #prefix: string
   readonly #connection: Redis | Cluster
   readonly #subscriber: Redis | Cluster
-  readonly #receivers = new Map<string, Set<(message: string) => void>>()
+  readonly #subscribers = new Subscribers()
 
-  /** Connects in the background, and again after a failure; operations in between fail. */
+  /** Connects in the background, and reconnects after a failure. Operations without a connection fail. */
   constructor(options: StoreOptions, log: RedisLog) {
     this.#prefix = `${options.prefix}:`
     const connect = (role: string): Redis | Cluster => {
       const connection = open(options, role)
-      // Each failed connection is an event; operations report what matters.
+      // Each failed attempt to connect emits an error; operations report what matters.
       connection.on('error', (error: Error) => log.debug({ role, error: error.message }, 'connection to the store'))
       return connection
     }
     this.#connection = connect('commands')
-    // A connection that subscribes takes no other commands.
+    // A subscribed connection accepts no other commands.
     this.#subscriber = connect('wakes')
-    this.#subscriber.on('message', (channel: string, message: string) => {
-      for (const receive of this.#receivers.get(channel) ?? []) receive(message)
-    })
+    this.#subscriber.on('message', (channel: string, message: string) => this.#subscribers.deliver(channel, message))
   }
 
-  /** The first connection is there. */
+  /** Resolves when the first connection is ready. */
   get connected(): Promise<void> {
     const connection = this.#connection
     return new Promise((resolve) => {
@@ -68,7 +68,7 @@ export class RedisStore implements Store {
   }
 
   async getAll(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
-    // Keys of a cluster lie at several nodes: single commands, sent together.
+    // Single commands, sent together, since keys of a cluster are at several nodes.
     return Promise.all(keys.map((key) => this.get(key)))
   }
 
@@ -89,7 +89,7 @@ export class RedisStore implements Store {
   }
 
   async append(key: string, values: readonly string[], max: number, ttlMs: number): Promise<void> {
-    // A script takes a few thousand arguments.
+    // A script accepts a few thousand arguments.
     for (let at = 0; at < values.length; at += 1_000) await this.#run(APPEND, key, max, ttlMs, ...values.slice(at, at + 1_000))
   }
 
@@ -107,10 +107,8 @@ export class RedisStore implements Store {
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
     const name = this.#prefix + channel
-    const receivers = this.#receivers.get(name) ?? new Set()
-    if (receivers.size === 0) this.#subscriber.subscribe(name).catch(() => undefined)
-    this.#receivers.set(name, receivers.add(receive))
-    return () => void receivers.delete(receive)
+    if (!this.#subscribers.has(name)) this.#subscriber.subscribe(name).catch(() => undefined)
+    return this.#subscribers.add(name, receive)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -139,9 +137,9 @@ const open = ({ urls, sentinel, sentinelLogin, isCluster, tls }: StoreOptions, r
     ...(isSecure && { tls: secured }),
     connectionName: `trunkline-${role}`,
     connectTimeout: CONNECT_MS,
-    // What cannot be sent now fails now: its caller has an answer for that.
+    // A command that cannot be sent fails at once: its caller handles that.
     enableOfflineQueue: role === 'wakes',
-    // An addition that was sent must not be sent again.
+    // An addition must not be sent twice.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: role === 'wakes' ? null : 0,
     retryStrategy: (tries: number) => Math.min(50 * tries, MAX_PAUSE_MS),
@@ -156,7 +154,7 @@ const open = ({ urls, sentinel, sentinelLogin, isCluster, tls }: StoreOptions, r
       redisOptions: common,
       enableOfflineQueue: role === 'wakes',
       clusterRetryStrategy: (tries) => Math.min(50 * tries, MAX_PAUSE_MS),
-      // Nodes of a cluster with TLS are announced by address, and named in the certificate by host.
+      // Uses the announced host names of nodes without resolving them, since their certificates name hosts.
       ...(isSecure && { dnsLookup: (address, callback) => callback(null, address) }),
     })
   if (sentinel !== undefined)

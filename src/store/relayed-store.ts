@@ -1,30 +1,30 @@
 /**
- * The store of another process of this machine, asked by messages (`listen.workers`). The names of its operations are those of `Store`,
- * so that neither side knows any of them.
+ * The store of another process of this machine, used by messages (`listen.workers`). Operations are relayed by their names, so that both
+ * sides are independent of their meaning.
  */
 import { StoreDown } from './store.ts'
 import type { Store } from './store.ts'
+import { Subscribers } from './subscribers.ts'
 
 /**
- * What goes over: the name of an operation and its arguments; `T` is what the operation resolves with. Rejects when the other process has
- * ended.
+ * Sends an operation with its arguments to the other process, and resolves with its result. Rejects when that process has ended.
  */
 export type AskStore = <T>(operation: Operation, args: readonly unknown[]) => Promise<T>
 
 const OPERATIONS = ['get', 'getAll', 'set', 'delete', 'claim', 'release', 'append', 'range', 'add', 'publish'] as const
 type Operation = (typeof OPERATIONS)[number]
 
-/** Does what another process asks for. Throws for what is no operation. */
+/** Runs an operation for another process. Throws `StoreDown` for an unknown operation. */
 export const operateStore = (store: Store, operation: unknown, args: readonly unknown[]): Promise<unknown> => {
   const known = OPERATIONS.find((name) => name === operation)
   if (known === undefined) throw new StoreDown(`the store has no operation ${String(operation)}`)
-  // Cast: the arguments are those that `RelayedStore` of the same build passes to the operation.
+  // Cast: `RelayedStore` of the same build passes the operation's arguments.
   return (store[known] as (...given: unknown[]) => Promise<unknown>).apply(store, [...args])
 }
 
 export class RelayedStore implements Store {
   readonly #ask: AskStore
-  readonly #subscribers = new Map<string, Set<(message: string) => void>>()
+  readonly #subscribers = new Subscribers()
 
   constructor(ask: AskStore) {
     this.#ask = ask
@@ -44,14 +44,12 @@ export class RelayedStore implements Store {
   publish = async (channel: string, message: string): Promise<void> => void (await this.#ask('publish', [channel, message]))
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
-    const receivers = this.#subscribers.get(channel) ?? new Set()
-    this.#subscribers.set(channel, receivers.add(receive))
-    return () => void receivers.delete(receive)
+    return this.#subscribers.add(channel, receive)
   }
 
-  /** The other process says that something was published. */
+  /** Delivers a message that was published at the other process. */
   published(channel: string, message: string): void {
-    for (const receive of this.#subscribers.get(channel) ?? []) receive(message)
+    this.#subscribers.deliver(channel, message)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

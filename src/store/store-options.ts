@@ -1,15 +1,15 @@
-/** Where the shared store of several replicas is (`store`), and how it is reached. */
+/** Options of the connection to the shared store (`store`). */
 export interface StoreOptions {
-  /** `redis://` or `rediss://` (TLS), with user, password and database number: the server, or several of a cluster or of sentinels. */
+  /** `redis://` or `rediss://` (TLS), with user, password and database number: a server, or nodes of a cluster, or sentinels. */
   readonly urls: readonly string[]
-  /** Name of the primary that the sentinels at `urls` watch; `undefined`: they are no sentinels. */
+  /** Name of the primary that the sentinels at `urls` watch; `undefined`: `urls` are not sentinels. */
   readonly sentinel: string | undefined
-  /** As whom the sentinels are asked; absent: without a login. What the first URL says is for the servers. */
+  /** Login at the sentinels; absent: none. The login of the first URL is for the servers. */
   readonly sentinelLogin?: SentinelLogin
   readonly isCluster: boolean
-  /** Of `rediss://` URLs; `undefined`: what Node trusts, and no certificate of our own. */
+  /** For `rediss://` URLs; absent: the authorities of Node, and no client certificate. */
   readonly tls?: StoreTls
-  /** What every key begins with. Replicas of one gateway have the same; an ACL rule may be `~<prefix>:*` and `&<prefix>:*`. */
+  /** Prefix of all keys and channels, the same for all replicas. An ACL rule may be `~<prefix>:*` and `&<prefix>:*`. */
   readonly prefix: string
 }
 
@@ -18,13 +18,13 @@ export interface SentinelLogin {
   readonly password: string
 }
 
-/** Texts in PEM. */
+/** PEM texts. */
 export interface StoreTls {
-  /** Authorities in place of those that Node trusts. */
+  /** Replaces the authorities of Node. */
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined
-  /** In the servers' certificates, in place of the host that is connected to. */
+  /** Expected name in the servers' certificates; `undefined`: the host of the URL. */
   readonly serverName: string | undefined
 }
 

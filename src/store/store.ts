@@ -1,35 +1,35 @@
 /**
- * What replicas share: small values by key, each with an end. The surprise: an operation may fail at any time with `StoreDown`, and its
- * caller must have an answer for that; nothing of a modern host's call depends on it (RELIABILITY 6).
+ * The state that replicas share: small values by key, each with an expiry. Any operation may reject with `StoreDown` at any time, which its
+ * caller must handle. Calls of modern hosts do not depend on the store (RELIABILITY 6).
  */
 
 export interface Store extends AsyncDisposable {
-  /** `undefined`: there is no such key. */
+  /** Resolves with the value of a key; `undefined`: absent. */
   get(key: string): Promise<string | undefined>
-  /** Several at once, in the order of the keys. */
+  /** Resolves with the values of several keys, in their order. */
   getAll(keys: readonly string[]): Promise<readonly (string | undefined)[]>
   set(key: string, value: string, ttlMs: number): Promise<void>
   delete(key: string): Promise<void>
   /**
-   * Sets the key where it is absent, or where it holds `instead`; returns the value that it holds then. Of several callers at a time one
-   * alone gets its own value back. A caller that holds the key already renews it.
+   * Sets the key if it is absent or holds `value` (which renews it) or `instead`. Resolves with the value that the key holds then: of several
+   * concurrent callers, only one gets its own value.
    */
   claim(key: string, value: string, ttlMs: number, instead?: string): Promise<string>
-  /** Removes the key if it holds this value; false: it holds another one, or is gone. */
+  /** Removes the key if it holds this value. False: it is absent or holds another value. */
   release(key: string, value: string): Promise<boolean>
-  /** Adds to the end of a list of at most `max` values; the oldest go first. */
+  /** Appends to a list of at most `max` values, of which the oldest are removed first. */
   append(key: string, values: readonly string[], max: number, ttlMs: number): Promise<void>
   /** All values of a list, oldest first. */
   range(key: string): Promise<readonly string[]>
-  /** Adds to a number that begins at 0, and returns it. `ttlMs` counts from the first addition. */
+  /** Adds to a number that begins at 0, and resolves with the sum. `ttlMs` counts from the first addition. */
   add(key: string, amount: number, ttlMs: number): Promise<number>
-  /** Wakes the subscribers of a channel, those of this process included. May be lost: data is always in a key. */
+  /** Sends a message to all subscribers of a channel, also to those of this process. May be lost, so data must be in a key. */
   publish(channel: string, message: string): Promise<void>
-  /** Calls back for each message until the returned function is called. */
+  /** Calls back for each message of a channel until the returned function is called. */
   subscribe(channel: string, receive: (message: string) => void): () => void
 }
 
-/** The store cannot be asked now, or has not answered in time. */
+/** The store is unavailable, or has not answered in time. */
 export class StoreDown extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })

@@ -1,6 +1,6 @@
 /**
- * What spans and metrics say of a request: the MCP conventions of OpenTelemetry (semantic-conventions-genai, "Semantic conventions
- * for Model Context Protocol", status Development), and a few attributes of our own under `trunkline.`.
+ * Attributes of spans and metrics: the MCP conventions of OpenTelemetry (semantic-conventions-genai, "Semantic conventions for Model Context
+ * Protocol", status Development), and a few of our own under `trunkline.`.
  */
 import type { Attributes } from '@opentelemetry/api'
 import type { Call } from '../rpc/call.ts'
@@ -8,19 +8,19 @@ import { sessionLabel } from '../rpc/session-label.ts'
 import type { TracedServer } from '../rpc/call.ts'
 import type { Id } from '../wire/message/envelope.ts'
 
-/** Attribute that names what a request is about, by method; the others are about nothing that has few values. */
+/** Attribute for the target of a request, by method. Targets of other methods have too many values. */
 const NAME_ATTRIBUTE: Readonly<Record<string, string>> = {
   'tools/call': 'gen_ai.tool.name',
   'prompts/get': 'gen_ai.prompt.name',
 }
 const WITH_URI: ReadonlySet<string> = new Set(['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
 
-/** `{method} {tool or prompt}`: a URI would make too many names. */
+/** Returns `{method} {tool or prompt}`. URIs are omitted, since they would give too many names. */
 export const spanName = ({ method, target }: Pick<Call, 'method' | 'target'>): string =>
   target !== undefined && NAME_ATTRIBUTE[method] !== undefined ? `${method} ${target}` : method
 
-/** What both sides of a request have in common. */
-export const requestAttributes = ({ method, target }: Pick<Call, 'method' | 'target'>): Attributes => {
+/** Returns the attributes of both sides of a request. */
+const requestAttributes = ({ method, target }: Pick<Call, 'method' | 'target'>): Attributes => {
   const name = NAME_ATTRIBUTE[method]
   return {
     'mcp.method.name': method,
@@ -30,7 +30,7 @@ export const requestAttributes = ({ method, target }: Pick<Call, 'method' | 'tar
   }
 }
 
-/** The host's side. The session is named by a digest: its id is as good as a credential. */
+/** Returns the attributes of the host's side. The session is named by a digest, since its id must stay secret. */
 export const hostAttributes = (call: Call, toolset: string | undefined): Attributes => {
   const { caller, responseChannel } = call
   return {
@@ -45,7 +45,7 @@ export const hostAttributes = (call: Call, toolset: string | undefined): Attribu
   }
 }
 
-/** The server's side; names are the server's own. */
+/** Returns the attributes of the server's side, with the server's own names. */
 export const serverAttributes = (call: Call, { key, url, revision }: TracedServer): Attributes => ({
   ...requestAttributes(call),
   'mcp.protocol.version': revision,
@@ -53,18 +53,18 @@ export const serverAttributes = (call: Call, { key, url, revision }: TracedServe
   'trunkline.server': key,
 })
 
-/** How a server is reached. */
+/** Returns the attributes of the connection to a server. */
 export const peerAttributes = (url: URL | undefined): Attributes => ({
   ...transportAttributes(url === undefined ? 'pipe' : 'tcp'),
   ...(url !== undefined && { 'server.address': url.hostname, 'server.port': portOf(url) }),
 })
 
-export const transportAttributes = (transport: 'pipe' | 'tcp'): Attributes =>
+const transportAttributes = (transport: 'pipe' | 'tcp'): Attributes =>
   transport === 'pipe' ? { 'network.transport': 'pipe' } : { 'network.transport': 'tcp', 'network.protocol.name': 'http' }
 
 const portOf = ({ port, protocol }: URL): number => (port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port))
 
-/** A JSON-RPC id without the quotes that make it a text. */
+/** Returns a JSON-RPC id as text without quotes. */
 const idText = (id: Id): string => {
   const value: unknown = JSON.parse(id)
   return typeof value === 'string' ? value : id

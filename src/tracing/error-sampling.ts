@@ -1,7 +1,6 @@
 /**
- * Sends the spans of calls that failed, be they sampled or not: what the sampler left out is kept until its call has ended. The
- * surprise: such a span says on the wire that it is sampled, since exporters and collectors drop it otherwise; what servers were told
- * meanwhile is that it is not.
+ * Sends the spans of failed calls even if they are not sampled: unsampled spans are kept until their call has ended. They are exported as
+ * sampled, since exporters and collectors drop them otherwise, although servers received them as not sampled.
  */
 import { SpanStatusCode, TraceFlags } from '@opentelemetry/api'
 import type { Context } from '@opentelemetry/api'
@@ -9,7 +8,7 @@ import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace
 
 export class ErrorSampling implements SpanProcessor {
   readonly #inner: SpanProcessor
-  /** Ended spans of calls under way that are not sampled, by the span of the call. */
+  /** Ended unsampled spans of calls in flight, by the call's span id. */
   readonly #kept = new Map<string, ReadableSpan[]>()
 
   constructor(inner: SpanProcessor) {
@@ -18,15 +17,15 @@ export class ErrorSampling implements SpanProcessor {
 
   onStart(span: Span, parent: Context): void {
     this.#inner.onStart(span, parent)
-    if (isLeftOut(span) && isOfCall(span)) this.#kept.set(span.spanContext().spanId, [])
+    if (isUnsampled(span) && isOfCall(span)) this.#kept.set(span.spanContext().spanId, [])
   }
 
   onEnd(span: ReadableSpan): void {
-    if (!isLeftOut(span)) return this.#inner.onEnd(span)
+    if (!isUnsampled(span)) return this.#inner.onEnd(span)
     if (!isOfCall(span)) {
       const kept = this.#kept.get(span.parentSpanContext?.spanId ?? '')
       if (kept !== undefined) kept.push(span)
-      // Its call has ended already: a person was asked meanwhile.
+      // The call has ended already, such as one that waited for a person.
       else if (hasFailed(span)) this.#inner.onEnd(asSampled(span))
       return
     }
@@ -46,9 +45,10 @@ export class ErrorSampling implements SpanProcessor {
   }
 }
 
-const isLeftOut = (span: Pick<ReadableSpan, 'spanContext'>): boolean => (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0
+const isUnsampled = (span: Pick<ReadableSpan, 'spanContext'>): boolean =>
+  (span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0
 
-/** The span of a host's call: the first of the trace in this process. */
+/** Whether a span is of a host's call: the first span of the trace in this process. */
 const isOfCall = ({ parentSpanContext }: Pick<ReadableSpan, 'parentSpanContext'>): boolean =>
   parentSpanContext === undefined || parentSpanContext.isRemote === true
 
@@ -56,6 +56,6 @@ const hasFailed = ({ status }: ReadableSpan): boolean => status.code === SpanSta
 
 const asSampled = (span: ReadableSpan): ReadableSpan => {
   const context = { ...span.spanContext(), traceFlags: span.spanContext().traceFlags | TraceFlags.SAMPLED }
-  // Cast: all else is the span's own.
+  // Cast: all other members are inherited from the span.
   return Object.create(span, { spanContext: { value: () => context } }) as ReadableSpan
 }

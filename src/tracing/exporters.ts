@@ -1,6 +1,6 @@
 /**
- * The two ways to a collector: OTLP over HTTP (protobuf) and over gRPC. Each is loaded where it is configured. An export that fails is
- * told once a minute, and costs the spans in it: nothing else waits for a collector.
+ * Exporters for OTLP over HTTP (protobuf) and over gRPC. Only the configured one is loaded. A failed export is reported, and its spans are
+ * dropped: nothing waits for a collector.
  */
 import { ExportResultCode } from '@opentelemetry/core'
 import type { ExportResult } from '@opentelemetry/core'
@@ -11,13 +11,13 @@ import type { TracingOptions } from './options.ts'
 
 export interface Exporters {
   readonly spans: SpanExporter
-  /** Made when it is asked for. */
+  /** Created on request. */
   readonly metrics: () => PushMetricExporter
 }
 
 type Target = Pick<TracingOptions, 'endpoint' | 'protocol' | 'headers' | 'timeoutMs'>
 
-/** `failed` is told of every export that did not reach the collector. */
+/** Loads the configured exporters. `failed` is called for every failed export. */
 export const loadExporters = async (target: Target, failed: (error: unknown) => void): Promise<Exporters> => {
   const { spans, metrics } = await (target.protocol === 'grpc' ? loadGrpc(target) : loadHttp(target))
   return { spans: reporting(spans, failed), metrics: () => reporting(metrics(), failed) }
@@ -44,28 +44,28 @@ const loadGrpc = async ({ endpoint, headers, timeoutMs }: Target): Promise<Expor
   return { spans: new OTLPTraceExporter(to), metrics: () => new OTLPMetricExporter(to) }
 }
 
-/** As OTEL_EXPORTER_OTLP_ENDPOINT is read: the signal's path is added to the one given. */
+/** Appends the path of a signal to the endpoint's path, as for OTEL_EXPORTER_OTLP_ENDPOINT. */
 const below = (endpoint: URL, path: string): string => {
   const url = new URL(endpoint)
   url.pathname = `${url.pathname.replace(/\/$/, '')}/${path}`
   return url.href
 }
 
-/** The same exporter, whose failures are told; what it throws is one, too. */
+/** Makes an exporter report its failures, also those that it throws. */
 const reporting = <E extends SpanExporter | PushMetricExporter>(exporter: E, failed: (error: unknown) => void): E => {
   type Export = (items: unknown, done: (result: ExportResult) => void) => void
-  // Cast: both kinds are called alike.
-  const own = (exporter.export as Export).bind(exporter)
-  const tell: Export = (items, done) => {
+  // Cast: both kinds have the same form of `export`.
+  const original = (exporter.export as Export).bind(exporter)
+  const reported: Export = (items, done) => {
     const answered = (result: ExportResult): void => {
       if (result.code !== ExportResultCode.SUCCESS) failed(result.error)
       done(result)
     }
     try {
-      own(items, answered)
+      original(items, answered)
     } catch (error) {
       answered({ code: ExportResultCode.FAILED, error: asError(error) })
     }
   }
-  return Object.assign(exporter, { export: tell })
+  return Object.assign(exporter, { export: reported })
 }

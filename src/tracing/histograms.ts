@@ -1,10 +1,10 @@
-/** The four durations of the MCP conventions, in seconds. What they are split by has few values: tools by names that exist. */
+/** The four duration histograms of the MCP conventions, in seconds. Their attributes have few values: only existing tool names. */
 import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
 
-/** As the conventions ask for. */
+/** Bucket boundaries of the conventions. */
 const BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 
-/** Of these a span has more values than a time series may be split by. */
+/** Attributes with too many values for metrics. */
 const ONLY_ON_SPANS: ReadonlySet<string> = new Set([
   'jsonrpc.request.id',
   'mcp.session.id',
@@ -32,7 +32,7 @@ export const makeHistograms = (meter: Meter): Histograms => {
   }
 }
 
-/** `isKnown`: the name in the request is in the catalog; else it is the caller's to choose, and no time series is made of it. */
+/** Returns the attributes for metrics. `isKnown`: the name is in the catalog; a name that the caller chose is omitted. */
 export const metricAttributes = (attributes: Attributes, isKnown: boolean): Attributes =>
   Object.fromEntries(
     Object.entries(attributes).filter(

@@ -4,22 +4,22 @@ export interface TracingOptions {
   /** The collector; with `http/protobuf` the paths `v1/traces` and `v1/metrics` are added. */
   readonly endpoint: URL
   readonly protocol: 'http/protobuf' | 'grpc'
-  /** Sent with every export; credentials, as a rule. */
+  /** Sent with every export; usually credentials. */
   readonly headers: Readonly<Record<string, string>>
-  /** Share of the traces begun here that are kept, 0 to 1. A trace that a host began is kept where the host keeps it. */
+  /** Share of traces to sample, 0 to 1. A trace that a host began is sampled if the host samples it. */
   readonly rate: number
-  /** Spans of a call that failed are sent whatever `rate` says. */
+  /** Spans of failed calls are sent regardless of `rate`. */
   readonly errors: boolean
   /** Whether the four histograms are sent. */
   readonly metrics: boolean
   readonly metricsIntervalMs: number
-  /** How long spans wait until a batch of them is sent. */
+  /** How long spans are collected before a batch is sent. */
   readonly delayMs: number
-  /** One export, its retries together. */
+  /** Of one export with its retries. */
   readonly timeoutMs: number
-  /** Spans that wait to be sent; more are dropped. */
+  /** Queued spans; further spans are dropped. */
   readonly maxQueued: number
-  /** Arguments and results of tools are attributes of their spans. */
+  /** Adds arguments and results of tools to spans. */
   readonly captureArguments: boolean
   readonly serviceName: string
   /** Further attributes of the resource. */

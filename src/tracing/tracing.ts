@@ -1,12 +1,11 @@
 /**
- * Traces of calls, and their durations as metrics, over OTLP. One call is a SERVER span; each request that is sent to a server for it
- * is a CLIENT span below, and so is each question that a legacy host is asked meanwhile.
+ * Traces of calls, and their durations as metrics, over OTLP. A call is a SERVER span. Each request to a server for this call, and each
+ * server request to a legacy host, is a CLIENT span below it.
  *
  *     host's span ─► SERVER tools/call gh__find ─┬─► CLIENT tools/call find ─► server's span
  *       (_meta)        └╌╌ link: HTTP request    └─► CLIENT elicitation/create ─► host's span
  *
- * The only part that knows OpenTelemetry, with what it imports; loaded where `telemetry.otlp` names a collector. Nothing is registered
- * globally.
+ * Only this module uses OpenTelemetry. It is loaded if `telemetry.otlp` names a collector. Nothing is registered globally.
  */
 import { asError } from '../values/as-error.ts'
 import { Throttle } from '../time/throttle.ts'
@@ -26,15 +25,16 @@ import type { Sampler } from '@opentelemetry/sdk-trace'
 import type { ServerOptions } from '../downstream/options.ts'
 import type { Link } from '../era/server/link.ts'
 import type { Answer, Call, Handler, HostSession, Layer, Outcome, Question, Scope } from '../rpc/call.ts'
+import { endOfError, endOfOutcome, endOfStream } from '../observe/call-end.ts'
 import type { CallRecord } from '../rpc/record.ts'
 import type { TracedServer, TracePoint } from '../rpc/call.ts'
 import { byteLength, join } from '../wire/message/payload.ts'
 import type { JsonObject } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { hostAttributes, peerAttributes, serverAttributes, spanName } from './attributes.ts'
-import { childContext, contextOf, parsed, remoteContext, writeContext } from './context.ts'
-import { endAttributes, endOfError, endOfOutcome, endOfStream } from './ends.ts'
-import type { End } from './ends.ts'
+import { childContext, contextOf, formatTraceparent, parsed, remoteContext, writeContext } from './context.ts'
+import { endAttributes, spanEndOf } from './span-end.ts'
+import type { SpanEnd } from './span-end.ts'
 import { ErrorSampling } from './error-sampling.ts'
 import { loadExporters } from './exporters.ts'
 import { makeHistograms, metricAttributes } from './histograms.ts'
@@ -44,26 +44,26 @@ import type { TracingOptions } from './options.ts'
 export interface TracingSource {
   readonly log: { warn(facts: object, message: string): void }
   readonly version: string
-  /** Names this process among others of the same service. */
+  /** `service.instance.id` of this process. */
   readonly instance: string
   readonly toolsetOf: (scope: Scope) => string | undefined
-  /** Text, or JSON text, without secrets. */
+  /** Removes secrets from text, or from JSON text. */
   readonly hide: (text: string) => string
   readonly hideJson: (json: string) => string
 }
 
-/** Larger arguments and results are left out. */
+/** Larger arguments and results are omitted. */
 const MAX_CAPTURED_BYTES = 64 * 1024
-/** A collector that is away is told once in so long. */
-const COMPLAIN_MS = 60_000
-/** What is still to be sent at the end has so long. */
-const END_MS = 2_000
+/** At most one log line about failed exports in this time. */
+const LOG_PERIOD_MS = 60_000
+/** Time limit of the last export. */
+const SHUTDOWN_MS = 2_000
 
-/** Rejects where the packages of OpenTelemetry are not there. */
+/** Starts tracing. Rejects if the packages of OpenTelemetry are not installed. */
 export const startTracing = async (options: TracingOptions, source: TracingSource): Promise<Tracing> => {
-  const complaints = new Throttle(COMPLAIN_MS)
+  const throttle = new Throttle(LOG_PERIOD_MS)
   const failed = (error: unknown): void => {
-    if (complaints.due() === undefined) return
+    if (throttle.due() === undefined) return
     source.log.warn(
       { endpoint: options.endpoint.origin, error: asError(error).message },
       'traces and metrics do not reach the collector, and are dropped (telemetry.otlp)',
@@ -103,7 +103,7 @@ export const startTracing = async (options: TracingOptions, source: TracingSourc
   const tracer = traces.getTracer('trunkline', source.version)
   const histograms = metrics && makeHistograms(metrics.getMeter('trunkline', source.version))
   return new Tracing(options, source, tracer, histograms, async () => {
-    const late = new Promise<void>((resolve) => setTimeout(resolve, END_MS).unref())
+    const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS).unref())
     await Promise.race([Promise.allSettled([traces.shutdown(), metrics?.shutdown()]), late])
   })
 }
@@ -135,10 +135,10 @@ export class Tracing implements AsyncDisposable {
     this.#end = end
   }
 
-  /** Calls of hosts, each as a SERVER span. */
+  /** Traces calls of hosts, each as a SERVER span. */
   readonly layer: Layer = (inner) => (call) => this.#serve(inner, call)
 
-  /** Measures a session of a host, as long as it lasts. */
+  /** Measures the duration of a legacy session. */
   readonly sessionOpened = (session: Pick<HostSession, 'onEnd'> & { readonly revision: string }): void => {
     const startedMs = performance.now()
     session.onEnd(() => {
@@ -147,7 +147,7 @@ export class Tracing implements AsyncDisposable {
     })
   }
 
-  /** Measures a connection to a server, as long as it lasts. */
+  /** Measures the duration of a connection to a server. */
   readonly linkOpened = (link: Link, { key, url }: ServerOptions): void => {
     const startedMs = performance.now()
     void link.closed.then((failure) =>
@@ -160,7 +160,7 @@ export class Tracing implements AsyncDisposable {
     )
   };
 
-  /** Sends what is left, for 2 s at most. */
+  /** Sends the remaining spans and metrics, for 2 s at most. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#end()
   }
@@ -180,7 +180,7 @@ export class Tracing implements AsyncDisposable {
     return operation(() => inner(traced))
   }
 
-  /** A request for it to a server, as a CLIENT span. */
+  /** Traces a request to a server as a CLIENT span. `isOwn`: the trace began at this gateway. */
   send(call: Call, server: TracedServer, handler: Handler, parent: Span, isOwn: boolean): Promise<Outcome> {
     const attributes = serverAttributes(call, server)
     const span = this.#tracer.startSpan(spanName(call), { kind: SpanKind.CLIENT, attributes }, childContext(parent))
@@ -194,21 +194,20 @@ export class Tracing implements AsyncDisposable {
     return operation(() => handler({ ...call, trace: new Point(this, span, isOwn) }))
   }
 
-  /** A question to a legacy host. Its parent is the span of the server that asks, where that says so. */
+  /** Traces a server request to a legacy host. Its parent is the server's span if the request names one. */
   async #ask(question: Question, ask: NonNullable<Call['ask']>, call: Span): Promise<Answer> {
     const { method, params } = question
     const parent = remoteContext(params?.object('_meta'))
     const options = { kind: SpanKind.CLIENT, attributes: { 'mcp.method.name': method } }
     const span = this.#tracer.startSpan(method, options, parent === undefined ? childContext(call) : contextOf(parent))
-    const { traceId, spanId, traceFlags } = span.spanContext()
-    params?.setIn('_meta', 'traceparent', `"00-${traceId}-${spanId}-0${traceFlags & 1}"`)
+    params?.setIn('_meta', 'traceparent', `"${formatTraceparent(span.spanContext())}"`)
     const answer = await ask(question)
     if ('error' in answer) this.#finish(span, { error: answer.error.raw('code')?.toString() ?? '_OTHER' })
     else span.end()
     return answer
   }
 
-  /** Runs one request and ends its span, with what its end says; a result that streams ends it when it is over. */
+  /** Returns how to run one request, whose end ends the span; a streamed result at its own end. */
   #operation(
     call: Call,
     span: Span,
@@ -219,7 +218,7 @@ export class Tracing implements AsyncDisposable {
     const startedMs = performance.now()
     if (this.#options.captureArguments)
       this.#capture(span, 'gen_ai.tool.call.arguments', call, call.params.raw('arguments') ?? Buffer.alloc(0))
-    const finish = (end: End): void => {
+    const finish = (end: SpanEnd): void => {
       const extra = endAttributes(call.signal.aborted && end.error !== undefined ? { error: 'cancelled' } : end)
       this.#finish(span, end, extra)
       histogram?.record((performance.now() - startedMs) / 1_000, metricAttributes({ ...attributes, ...extra }, isKnown()))
@@ -228,14 +227,14 @@ export class Tracing implements AsyncDisposable {
       try {
         const outcome = await run()
         const { result } = outcome
-        if (result instanceof StreamedResult) result.onOver((_, end) => finish(endOfStream(result, end)))
+        if (result instanceof StreamedResult) result.onOver((_, end) => finish(spanEndOf(endOfStream(result, end))))
         else {
           if (this.#options.captureArguments) this.#capture(span, 'gen_ai.tool.call.result', call, ...result.parts())
-          finish(endOfOutcome(call, outcome))
+          finish(spanEndOf(endOfOutcome(call.method, false, outcome)))
         }
         return outcome
       } catch (error) {
-        finish(endOfError(error))
+        finish(spanEndOf(endOfError(error, false, undefined)))
         throw error
       }
     }
@@ -243,7 +242,7 @@ export class Tracing implements AsyncDisposable {
 
   #finish(
     span: Span,
-    { error, message }: End,
+    { error, message }: SpanEnd,
     attributes: Attributes = error === undefined ? {} : { 'error.type': error },
   ): void {
     span.setAttributes(attributes)
@@ -266,7 +265,7 @@ class Point implements TracePoint {
   readonly #tracing: Tracing
   readonly #span: Span
   readonly #context: SpanContext
-  /** The trace began with this call. */
+  /** The trace began at this gateway. */
   readonly #isOwn: boolean
 
   constructor(tracing: Tracing, span: Span, isOwn: boolean) {

@@ -352,7 +352,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await dialog.getByRole('button', { name: 'Close' }).click()
     await at(page, '/tools/code__search_code', 'code__search_code')
     await page.getByLabel('in toolset review').click()
-    await dialog.getByRole('alert').getByText('a pattern holds it').waitFor()
+    await dialog.getByRole('alert').getByText('a pattern matches it').waitFor()
   })
 
   describe('many tools at once', () => {
@@ -533,7 +533,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.getByText('trunkline open').waitFor()
     await page.goto('about:blank')
     await page.goto(link)
-    await page.getByText('the link was used already').waitFor()
+    await page.getByText('the link was already used').waitFor()
     await page.getByLabel(/Or with a token/).fill(token)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()

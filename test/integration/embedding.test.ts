@@ -47,7 +47,7 @@ test('listen: false binds nothing', async () => {
 test.each([
   [undefined, []],
   [1, []],
-  [2, ['listen.workers is for the command line: this gateway is one process']],
+  [2, ['listen.workers works only on the command line: this gateway is one process']],
 ] as const)('where the configuration says %s workers, the log warns %j', async (workers, expected) => {
   const warned: string[] = []
   const log: Log = { ...silent, warn: (_facts, text) => void warned.push(text) }

@@ -63,7 +63,7 @@ test('B058 a modern host answers at one replica what a call at another waits for
     expect(await host.call('tools/call', retry)).toMatchObject({ resultType: 'complete', ...ANSWERED })
   }
   expect(replicas.fake('a').all('tools/call')).toHaveLength(3)
-  expect(replicas.all.reduce((sum, { gateway }) => sum + (gateway.running.replicas?.counts.passed ?? 0), 0)).toBeGreaterThan(0)
+  expect(replicas.all.reduce((sum, { gateway }) => sum + (gateway.running.replicas?.counts.forwarded ?? 0), 0)).toBeGreaterThan(0)
 })
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }

@@ -93,7 +93,7 @@ describe('over plain requests', () => {
     for (const text of [all, few]) expect(text).not.toContain('tlk_')
     for (const token of ['', 'tlk_wrong', tokenOf('C')]) {
       const refused = await shown(gateway, token)
-      expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('This token is not good here.')])
+      expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('This token is not valid here.')])
     }
   })
 

@@ -123,7 +123,7 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
   }
   if (setup.early !== true && pipe === false) await ready()
   return {
-    url: new URL(`http://127.0.0.1:${running.front.addresses[0]?.port ?? 0}/mcp`),
+    url: new URL(`http://127.0.0.1:${running.front.addresses.tcp[0]?.port ?? 0}/mcp`),
     running,
     log,
     fake: (key) => {

@@ -382,7 +382,7 @@ describe('a real file', () => {
 
   test.runIf(process.platform === 'linux')('that is a device is none', async () => {
     await expect(AuditFile.open({ file: '/dev/null', onFailure: 'refuse' }, log)).rejects.toThrow(
-      '/dev/null cannot be opened (it is no regular file)',
+      '/dev/null cannot be opened (it is not a regular file)',
     )
   })
 

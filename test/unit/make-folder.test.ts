@@ -51,7 +51,7 @@ describe('throws and names the place', () => {
       for (const path of [link, file])
         for (const target of [path, join(path, 'x', 'y')])
           expect(() => makeFolder(target)).toThrow(
-            `the folder ${target} cannot be made: ${path} is no folder, or a link to nothing (EEXIST)`,
+            `the folder ${target} cannot be made: ${path} is not a folder, or is a dangling link (EEXIST)`,
           )
     })
   })
@@ -67,7 +67,7 @@ describe('throws and names the place', () => {
 
   test.runIf(process.platform === 'linux')('below /proc, which takes no folders', () => {
     expect(() => makeFolder('/proc/x/trunkline')).toThrow(
-      'the folder /proc/x/trunkline cannot be made: /proc takes no new folders (ENOENT)',
+      'the folder /proc/x/trunkline cannot be made: /proc accepts no new folders (ENOENT)',
     )
   })
 })

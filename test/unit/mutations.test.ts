@@ -50,6 +50,6 @@ test('types, texts, log lines and what a constructor keeps are left alone', () =
 
 test('a place is named by file and line', () => {
   expect(placesIn('src/a.ts', 'const a = 1\nconst b = a === 2')).toMatchObject([
-    { file: 'src/a.ts', line: 2, before: 'a === 2', after: '!==' },
+    { file: 'src/a.ts', line: 2, before: 'a === 2', text: '(a) !== (2)', after: '!==' },
   ])
 })

@@ -1,4 +1,4 @@
-/** One tool called by a person at the command line: through the gateway, as principal `local`, like any host on this machine. */
+/** Calls one tool for the command line: through the gateway, as principal `local`, like a host on this machine. */
 import type { Observer } from '../../observe/observer.ts'
 import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL, ownCall } from '../../rpc/call.ts'
 import type { Call, Scope } from '../../rpc/call.ts'
@@ -9,23 +9,23 @@ import { requestMessage, resultMessage } from '../../wire/message/message.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 
-/** How a call ended: with what the tool said, byte for byte, or without. */
+/** The end of a call: the result, byte for byte as the server sent it, or the error. */
 export type CallEnd =
   | { readonly kind: 'result'; readonly isError: boolean; readonly result: Buffer }
   | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
 
-/** What a person calls. */
+/** A call of one tool. */
 export interface CallRequest {
   /** The exposed name. */
   readonly tool: string
   /** A JSON object as text. */
   readonly args: string
   readonly toolset?: string | undefined
-  /** What the host calls itself, for rules of the policy; absent: nothing. */
+  /** Name of the host, for rules of the policy; absent: none. */
   readonly host?: string | undefined
 }
 
-/** Never rejects for what a host would be told as an error. */
+/** Rejects for unexpected errors only: errors that a host would get are returned. */
 export const callTool = (
   gateway: Gateway,
   { tool, args, host }: Omit<CallRequest, 'toolset'>,
@@ -37,16 +37,16 @@ export const callTool = (
   return callMethod({ gateway, observer: undefined, ref: 0 }, called, signal)
 }
 
-/** Who calls, and as which number. */
+/** The origin of a call, and its number. */
 interface Calling {
   readonly gateway: Gateway
-  /** Where the call is captured under `ref`; absent: where all calls are, under a number of its own. */
+  /** Captures the call under `ref`; absent: it is captured like every call, under another number. */
   readonly observer: Observer | undefined
   readonly ref: number
   readonly replayOf?: number
 }
 
-/** What is called; `target`: the member of `params` that names it. */
+/** One request; `target`: the member of `params` that names the tool, prompt or resource. */
 interface Called {
   readonly method: string
   readonly target: string
@@ -55,7 +55,7 @@ interface Called {
   readonly host?: string | undefined
 }
 
-/** One request as a modern host would send it. Never rejects for what a host would be told as an error. */
+/** Sends one request as a modern host would. Rejects for unexpected errors only. */
 export const callMethod = async (
   { gateway, observer, ref, replayOf }: Calling,
   { method, target, params, scope, host }: Called,
@@ -73,8 +73,7 @@ export const callMethod = async (
     const { kind, result } = outcome
     const bytes = join(result.parts())
     record?.answered(resultMessage(String(ref), [bytes]))
-    if (kind === 'input_required')
-      return { kind: 'refused', message: `${target} asks questions, and they cannot be answered here` }
+    if (kind === 'input_required') return { kind: 'refused', message: `${target} asks for input, which is not possible here` }
     return { kind: 'result', isError: Payload.at(bytes).value('isError') === true, result: bytes }
   } catch (error) {
     record?.rejected(error, signal.aborted)

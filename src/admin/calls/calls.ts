@@ -1,4 +1,4 @@
-/** Captured calls as they are asked for: a page of them, one with all that is kept, and those that come. */
+/** Queries of captured calls: a page of rows, one call with its messages, and the live feed. */
 import { parseFilter } from '../../observe/filter.ts'
 import type { Filter } from '../../observe/filter.ts'
 import type { CallDetail, CallRow } from '../../observe/capture/captured.ts'
@@ -11,12 +11,12 @@ import { AdminRefusal } from '../refusal.ts'
 export type FeedMessage =
   | { readonly type: 'hello'; readonly latest: number; readonly bodies: string }
   | { readonly type: 'calls'; readonly calls: readonly CallRow[] }
-  /** So many rows were not sent, because the reader took none. */
+  /** Number of rows that were not sent, because the reader was too slow. */
   | { readonly type: 'gap'; readonly missed: number }
 
-/** Where a feed goes. */
+/** The receiver of a feed. */
 export interface FeedSink {
-  /** It takes less than it is given. */
+  /** Its queue is full. */
   readonly isStalled: boolean
   send(message: FeedMessage): void
 }
@@ -24,15 +24,15 @@ export interface FeedSink {
 export interface FeedOptions {
   readonly viewer: Viewer
   readonly filter: string
-  /** What is kept since this id comes first. */
+  /** The feed begins with the captured calls after this id. */
   readonly after: number | undefined
-  /** Both sides of each call are kept meanwhile, whatever `ui.capture.bodies` says. */
+  /** Both sides of each call are kept while the feed is open, independent of `ui.capture.bodies`. */
   readonly isWhole: boolean
 }
 
 const MAX_PAGE = 1_000
 const DEFAULT_PAGE = 100
-/** Rows of one message. */
+/** Rows in one message. */
 const BATCH = 200
 
 /** Throws `AdminRefusal`. */
@@ -42,7 +42,7 @@ export const readFilter = (text: string): Filter => {
   throw new AdminRefusal(400, 'filter', end.problem.message, end.problem.at)
 }
 
-/** `limit` and `before` as they were written. Throws `AdminRefusal`. */
+/** Query: `filter`, `limit`, `before`. Throws `AdminRefusal`. */
 export const pageOfCalls = (observer: Observer, viewer: Viewer, query: URLSearchParams): CallPage => {
   const limit = countOf(query, 'limit') ?? DEFAULT_PAGE
   return observer.page(
@@ -53,7 +53,7 @@ export const pageOfCalls = (observer: Observer, viewer: Viewer, query: URLSearch
   )
 }
 
-/** Throws `AdminRefusal` where it is not kept, or belongs to another caller: the same for both. */
+/** Throws the same `AdminRefusal` for a call that is not kept and for one of another caller. */
 export const callDetail = (observer: Observer, viewer: Viewer, id: number): CallDetail => {
   const found = observer.find(id, viewer)
   if (found === undefined) throw new AdminRefusal(404, 'gone', `no call ${id} is kept (ui.capture.ring, ui.capture.ttl)`)
@@ -68,7 +68,7 @@ export const countOf = (query: URLSearchParams, name: string): number | undefine
   return Number(text)
 }
 
-/** Sends rows as they come, until the returned function is called. Throws `AdminRefusal`. */
+/** Sends rows as calls begin and end, until the returned function is called. Throws `AdminRefusal`. */
 export const followCalls = (observer: Observer, { viewer, filter: text, after }: FeedOptions, sink: FeedSink): (() => void) => {
   const filter = readFilter(text)
   if (observer.feed.readers >= observer.maxReaders) {

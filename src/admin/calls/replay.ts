@@ -1,8 +1,9 @@
-/** A captured request sent again, as it was or edited: through the gateway like any other call, as the person at this machine. */
+/** Sends a captured request again, unchanged or edited: through the gateway like any other call, as principal `local`. */
 import type { Running } from '../../app/running.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import type { Viewer } from '../../observe/viewer.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { callDetail } from './calls.ts'
@@ -10,26 +11,26 @@ import { callMethod } from './call-tool.ts'
 import type { CallEnd } from './call-tool.ts'
 import { AdminRefusal } from '../refusal.ts'
 
-/** How it ended, and the number under which it was captured itself. */
+/** The end of the call, and the number under which it was captured. */
 export type ReplayEnd = CallEnd & { readonly call: number }
 
 export interface ReplayRequest {
   /** Of the captured call. */
   readonly id: number
-  /** JSON of an object, in place of what was captured. */
+  /** JSON object that replaces the captured params. */
   readonly params: string | undefined
-  /** A person has agreed to a tool that does more than read. */
+  /** A person has confirmed the call of a tool that does more than read. */
   readonly isConfirmed: boolean
 }
 
-/** Methods that may be sent again, and the member that names what is wanted. */
+/** Methods that can be replayed, and the member of their params that names the target. */
 const FIELDS: Readonly<Record<string, 'name' | 'uri'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
 }
 
-/** Rejects with `AdminRefusal` for what cannot be sent, or must be confirmed. */
+/** Rejects with `AdminRefusal` if the call cannot be replayed, or needs a confirmation. */
 export const replay = async (
   running: Pick<Running, 'gateway' | 'context' | 'observer'>,
   viewer: Viewer,
@@ -49,8 +50,7 @@ export const replay = async (
   if (target === undefined) throw new AdminRefusal(400, 'body', `params.${field} must be a string`)
   params.delete('_meta')
   const isWrite = method === 'tools/call' && gateway.feed.viewOf({ scope, revision: MODERN }).isWrite(target)
-  if (isWrite && !isConfirmed)
-    throw new AdminRefusal(409, 'confirm', `${target} may do more than read: confirm that it is to be called again`)
+  if (isWrite && !isConfirmed) throw new AdminRefusal(409, 'confirm', `${target} may do more than read: confirm the call`)
   const call = context.nextRef()
   const end = await callMethod(
     { gateway, observer: context.observer, ref: call, replayOf: id },
@@ -70,17 +70,12 @@ export const readReplay = (body: string): ReplayRequest => {
 
 const paramsOf = ({ id, request }: CallDetail): string => {
   if (request?.text === undefined)
-    throw new AdminRefusal(404, 'gone', `the request of call ${id} is not kept whole (ui.capture.bodies, ui.capture.body)`)
+    throw new AdminRefusal(404, 'gone', `the request of call ${id} is not kept completely (ui.capture.bodies, ui.capture.body)`)
   return objectOf(request.text).raw('params')?.toString() ?? '{}'
 }
 
-/** Throws `AdminRefusal` for what is no JSON object. */
+/** Throws `AdminRefusal` for anything but a JSON object. */
 const objectOf = (json: string): Payload => {
-  try {
-    const value: unknown = JSON.parse(json)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Payload.at(Buffer.from(json))
-  } catch {
-    // Told below.
-  }
-  throw new AdminRefusal(400, 'body', 'expected a JSON object')
+  if (parseJsonObject(json) === undefined) throw new AdminRefusal(400, 'body', 'expected a JSON object')
+  return Payload.at(Buffer.from(json))
 }

@@ -1,21 +1,21 @@
-/** Calls of the last minutes by server and by tool: how many, how many went wrong, how long they took. Made of what is captured. */
+/** Calls of the last minutes by server and by tool: number, errors and durations. Computed from the captured calls. */
 import type { Running } from '../../app/running.ts'
 import { totalMsOf } from '../../observe/capture/call-facts.ts'
-import { isErrorOutcome } from '../../observe/ends.ts'
+import { isErrorOutcome } from '../../observe/outcomes.ts'
 import { groupMemory } from '../../transport/process/group-memory.ts'
 
 export interface Stats {
   readonly windowMs: number
   readonly servers: readonly ServerStats[]
   readonly tools: readonly ToolStats[]
-  /** What went wrong, the most frequent first. */
+  /** The most frequent first. */
   readonly errors: readonly ErrorCount[]
 }
 
-/** Calls of one server that ended alike. */
+/** Calls of one server with the same error. */
 export interface ErrorCount {
   readonly server: string
-  /** `tool_error`, `timeout`, …: what the filter of calls names by `outcome:` or `kind:`. */
+  /** `tool_error`, `timeout`, …: values of `outcome:` or `kind:` in a filter of calls. */
   readonly kind: string
   readonly count: number
 }
@@ -32,7 +32,7 @@ export interface ServerStats extends Figures {
   readonly server: string
   readonly state: string
   readonly inFlight: number
-  /** Of its processes; `null`: none, or the system does not say. */
+  /** Of its processes; `null`: there are none, or the system does not report it. */
   readonly memoryBytes: number | null
 }
 
@@ -45,7 +45,7 @@ export interface ToolStats extends Figures {
 
 export const DEFAULT_WINDOW_MS = 5 * 60_000
 
-/** What the figures are made of: plain data, so that those of several processes make one. */
+/** One call as plain data, so that those of several processes can be merged. */
 export interface TimedCall {
   readonly server: string
   /** Of a tool. */
@@ -53,7 +53,7 @@ export interface TimedCall {
   /** Wall clock in milliseconds. */
   readonly atMs: number
   readonly totalMs: number
-  /** Of an error: its kind, or how the call ended. */
+  /** The kind of an error, or how the call ended. */
   readonly error: string | undefined
 }
 
@@ -68,7 +68,7 @@ export const timedCalls = ({ observer }: Pick<Running, 'observer'>, windowMs: nu
     return { server, tool, atMs, totalMs, error: isError ? (end.kind ?? end.outcome) : undefined }
   })
 
-/** `calls`: of all processes. */
+/** `calls`: those of all processes. */
 export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, calls: readonly TimedCall[]): Stats => {
   const byServer = new Map<string, TimedCall[]>()
   const byTool = new Map<string, TimedCall[]>()
@@ -128,7 +128,7 @@ const figures = (calls: readonly TimedCall[]): Figures => {
   }
 }
 
-/** Nearest rank. */
+/** By nearest rank. */
 const quantile = (sorted: readonly number[], share: number): number | null => {
   const found = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
   return found === undefined ? null : Math.round(found * 100) / 100

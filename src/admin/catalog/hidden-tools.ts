@@ -1,4 +1,4 @@
-/** Tools that servers offer and a filter of the configuration keeps from hosts: what can be shown again, and which rule hides it. */
+/** Tools that servers offer and that a filter of the configuration hides, each with the rule. */
 import type { Running } from '../../app/running.ts'
 import { decideEntry } from '../../catalog/curate/curated-filter.ts'
 import type { Decision } from '../../catalog/curate/curated-filter.ts'
@@ -9,19 +9,19 @@ import { exposedName } from './offered.ts'
 import type { ToolDefinition } from './tools.ts'
 
 export interface HiddenTool {
-  /** What hosts would call it. */
+  /** The name it would have for hosts. */
   readonly name: string
   /** Key of the server. */
   readonly server: string
   readonly original: string
-  /** An estimate of what it would cost. */
+  /** Estimated cost. */
   readonly tokens: number
   readonly description: string
   /** `servers.github.filter.deny[0]`. */
   readonly path: string
   /** `trunkline.yaml:31:7` */
   readonly place: string
-  /** The rule names this tool and no other, so that it can be taken back alone. */
+  /** The rule names this tool only, so that removing it shows no other. */
   readonly isNamed: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * What changed in the catalog, when: a model's prompt begins with the list of tools, so each change of its bytes empties the cache of every
- * conversation. Kept while it is watched, in memory, the newest changes only.
+ * Changes of the catalog with their times: the prompt of a model begins with the list of tools, so each change of its bytes invalidates
+ * the prompt cache of every conversation. Recorded while it is watched, in memory; the oldest changes are dropped.
  */
 import type { Subscription } from 'rxjs'
 import { LIST_KINDS } from '../../catalog/inventory.ts'
@@ -10,17 +10,17 @@ import type { View } from '../../catalog/view/view.ts'
 import type { Feed } from '../../gateway/lists/feed.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 
-/** One entry that hosts see otherwise than before. */
+/** One entry that changed for hosts. */
 export interface EntryChange {
   readonly kind: ListKind
-  /** As hosts call it. */
+  /** Exposed name. */
   readonly name: string
   /** Key of the server. */
   readonly server: string
   readonly change: 'added' | 'removed' | 'changed'
-  /** More or less, an estimate. */
+  /** Estimated difference. */
   readonly tokens: number
-  /** The definitions as listed, as JSON text; `null`: there was none, or it is too long to be kept. */
+  /** The listed definitions as JSON text; `null`: there was none, or it is too long. */
   readonly from: string | null
   readonly to: string | null
 }
@@ -29,18 +29,18 @@ export interface EntryChange {
 export interface CatalogChange {
   /** ISO 8601. */
   readonly at: string
-  /** All that is listed from then on. */
+  /** Number of listed tools after the change. */
   readonly tools: number
   readonly tokens: number
   /** Only the order differs. */
   readonly isOrder: boolean
   readonly entries: readonly EntryChange[]
-  /** So many more are not listed. */
+  /** Number of further changes that are not in `entries`. */
   readonly more: number
 }
 
 export interface CatalogHistory {
-  /** ISO 8601: since when it is watched; `null`: it is not. */
+  /** ISO 8601: start of watching; `null`: it is not watched. */
   readonly since: string | null
   /** Oldest first. */
   readonly changes: readonly CatalogChange[]
@@ -50,7 +50,7 @@ const MAX_CHANGES = 100
 const MAX_ENTRIES = 50
 const MAX_DEFINITION_BYTES = 16 * 1024
 
-/** By kind and name, what was listed. */
+/** The listed entries, by kind and name. */
 type Listed = ReadonlyMap<
   string,
   { readonly kind: ListKind; readonly name: string; readonly server: string; readonly bytes: Buffer }
@@ -72,7 +72,7 @@ export class HistoryKeeper implements Disposable {
     return { since: this.#since, changes: this.#changes }
   }
 
-  /** Begins, or ends and forgets. */
+  /** Begins, or ends and clears the changes. */
   watch(isWatched: boolean): void {
     if (isWatched === (this.#watching !== undefined)) return
     this.#watching?.unsubscribe()
@@ -81,14 +81,14 @@ export class HistoryKeeper implements Disposable {
     this.#since = isWatched ? new Date().toISOString() : null
     this.#listed = new Map()
     this.#digest = ''
-    if (isWatched) this.#watching = this.#feed.catalog$.subscribe(() => this.#look())
+    if (isWatched) this.#watching = this.#feed.catalog$.subscribe(() => this.#compare())
   }
 
   [Symbol.dispose](): void {
     this.watch(false)
   }
 
-  #look(): void {
+  #compare(): void {
     const view = this.#feed.whole(MODERN)
     const digest = LIST_KINDS.map((kind) => view.list(kind).digest).join(' ')
     if (digest === this.#digest) return
@@ -97,7 +97,7 @@ export class HistoryKeeper implements Disposable {
     const before = this.#listed
     this.#listed = listedIn(view)
     if (isFirst) return
-    const entries = compare(before, this.#listed)
+    const entries = changedEntries(before, this.#listed)
     const { tools, tokens } = view.cost
     const isOrder = entries.length === 0
     const change = { at: new Date().toISOString(), tools, tokens, isOrder, entries: entries.slice(0, MAX_ENTRIES) }
@@ -117,7 +117,7 @@ const listedIn = (view: View): Listed =>
     }),
   )
 
-const compare = (before: Listed, after: Listed): EntryChange[] =>
+const changedEntries = (before: Listed, after: Listed): EntryChange[] =>
   [...new Set([...before.keys(), ...after.keys()])].flatMap((key): EntryChange[] => {
     const [from, to] = [before.get(key), after.get(key)]
     const known = to ?? from

@@ -1,4 +1,4 @@
-/** The catalog as hosts would get it, against what they are known to take. */
+/** Checks the catalog, as hosts get it, against their known limits. */
 import { lintHost } from '../../catalog/lint/host-lint.ts'
 import type { HostFinding, Linted } from '../../catalog/lint/host-lint.ts'
 import { joinInstructions } from '../../catalog/view/instructions.ts'
@@ -9,15 +9,15 @@ import type { GatewayOptions } from '../../gateway/options.ts'
 import { EVERYTHING } from '../../rpc/call.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 
-/** What was found, and how much was looked at. */
+/** The findings, and what was checked. */
 export interface Lint {
   readonly findings: readonly HostFinding[]
   readonly tools: number
-  /** Keys of servers of which nothing is known, so that nothing of theirs was looked at. */
+  /** Keys of servers whose lists are not known, so that nothing of them was checked. */
   readonly unknown: readonly string[]
 }
 
-/** What hosts get at `/mcp`, and at each toolset. `hosts`: words of `HOST_LIMITS`. */
+/** Checks `/mcp` and each toolset. `hosts`: keys of `HOST_LIMITS`. */
 export const lintCatalog = (catalog: Catalog, options: GatewayOptions, hosts: readonly string[]): Lint => {
   const views = new Views()
   const toolsets = new Toolsets(options.toolsets)

@@ -1,4 +1,4 @@
-/** What servers say of themselves now, before any policy of ours: what a lock is written from, and compared with. */
+/** The definitions that servers offer now, before any policy: a lock is written from them, and compared with them. */
 import type { Running } from '../../app/running.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { lockServer } from '../../catalog/lock/lock.ts'
@@ -7,20 +7,20 @@ import type { ServerOptions } from '../../downstream/options.ts'
 import type { Redactor } from '../../redactor.ts'
 import { Failure } from '../../wire/message/failure.ts'
 
-/** One server as it offers itself. */
+/** The offer of one server. */
 export interface OfferedServer {
   readonly key: string
-  /** `undefined`: it could not be asked. */
+  /** `undefined`: it could not be read. */
   readonly lock: ServerLock | undefined
-  /** Why not; empty where it was asked. */
+  /** Why it could not be read; else empty. */
   readonly reason: string
   /** The server lists to signed-in callers only, so the operator sees nothing to approve. */
   readonly isForCallers: boolean
 }
 
 /**
- * Asks the servers of these keys, or all; `apps`: also what they list to hosts that run MCP Apps. Never rejects. What repeats a secret
- * of ours cannot be told, and must not stand in git (T-14).
+ * Reads the offers of these servers, or of all; `apps`: also those for hosts with MCP Apps. Never rejects. A definition that repeats a
+ * secret of ours makes the whole offer unavailable, because it must not be stored in git (T-14).
  */
 export const readOffered = (
   { fleet }: Running,
@@ -36,9 +36,9 @@ export const readOffered = (
         try {
           const offered = await downstream.offered(apps)
           const lock = lockServer(key, offered.all, offered.apps)
-          const telling = [...lock.entries, ...lock.apps].find(({ definition }) => redactor.hide(definition) !== definition)
-          if (telling === undefined) return { key, lock, reason: '', isForCallers: false }
-          const reason = redactor.hide(`${telling.kind} "${telling.name}" repeats a secret of the configuration`)
+          const leaking = [...lock.entries, ...lock.apps].find(({ definition }) => redactor.hide(definition) !== definition)
+          if (leaking === undefined) return { key, lock, reason: '', isForCallers: false }
+          const reason = redactor.hide(`${leaking.kind} "${leaking.name}" repeats a secret of the configuration`)
           return { key, lock: undefined, reason, isForCallers: false }
         } catch (error) {
           const reason = error instanceof Failure ? error.message : String(error)
@@ -48,16 +48,16 @@ export const readOffered = (
       }),
   )
 
-/** One definition that is not as it was approved. */
-export interface Deviating extends LockChange {
+/** A definition that differs from the approved one. */
+export interface UnapprovedChange extends LockChange {
   /** Key of the server. */
   readonly server: string
-  /** How hosts know it, or would. */
+  /** Exposed name; of an entry that is not listed, the one it would have. */
   readonly exposed: string
 }
 
-/** What of all servers is not as it was approved. */
-export const readChanges = ({ fleet, gateway }: Running): Deviating[] =>
+/** All definitions that differ from the approved ones. */
+export const readChanges = ({ fleet, gateway }: Running): UnapprovedChange[] =>
   fleet.downstreams$.value.flatMap((downstream) =>
     downstream.offers.changes(downstream.options).map((change) => ({
       ...change,
@@ -66,7 +66,7 @@ export const readChanges = ({ fleet, gateway }: Running): Deviating[] =>
     })),
   )
 
-/** The name it is listed under; of what is not listed, the one it would have by the rules. */
+/** Exposed name of an entry; of one that is not listed, the name by the rules of naming. */
 export const exposedName = (
   { lists }: Pick<Catalog, 'lists'>,
   { key, prefix }: Pick<ServerOptions, 'key' | 'prefix'>,

@@ -1,4 +1,4 @@
-/** The tools of the catalog as a person looks for them, and what they cost. */
+/** The tools of the catalog, for people, with their costs. */
 import { estimateTokens } from '../../catalog/tokens.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Searches } from '../../gateway/lists/searches.ts'
@@ -13,9 +13,9 @@ export interface ToolRow {
   readonly name: string
   /** Key of the server. */
   readonly server: string
-  /** What the server calls it. */
+  /** Its name at the server. */
   readonly original: string
-  /** An estimate: the bytes of the definition as it is listed, divided by 4. */
+  /** Estimate: the bytes of the listed definition, divided by 4. */
   readonly tokens: number
   /** The definition as a modern host gets it. */
   readonly definition: ToolDefinition
@@ -27,7 +27,7 @@ export interface ToolDefinition {
   readonly inputSchema?: unknown
 }
 
-/** Tools of the scope whose name, server or description holds every word of `query`, in the order of the catalog. */
+/** Tools of the scope whose name, server or description contains every word of `query`, in the order of the catalog. */
 export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHING): ToolRow[] => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   const { rows, entries } = gateway.feed.viewOf({ scope, revision: MODERN }).list('tools')
@@ -45,24 +45,24 @@ export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHIN
     })
 }
 
-/** One tool that a search has found. */
+/** One tool found by a search. */
 export interface FoundTool {
   readonly name: string
   readonly server: string
-  /** The better, the greater; says nothing across searches. */
+  /** Higher is better; not comparable between searches. */
   readonly score: number
   readonly description: string
 }
 
 const MOST_FOUND = 20
 
-/** What a host that searches this scope is answered, whether its toolset is one that is searched or not. */
+/** The results that a searching host of this scope would get, also if its toolset has no search. */
 export const findTools = async (gateway: Gateway, searches: Searches, query: string, scope: Scope): Promise<FoundTool[]> => {
   if (query.trim() === '') return []
   const view = gateway.feed.viewOf({ scope, revision: MODERN })
   const { rows, entries } = view.list('tools')
   return (await searches.find(view, query, MOST_FOUND)).map(({ at, score }) => {
-    // Cast: what is found is in the list.
+    // Cast: the search returns positions in the list.
     const [row, bytes] = [rows[at]!, entries[at]!]
     const { description = '' } = parseOwnJson<ToolDefinition>(bytes.toString())
     return { name: row.exposed, server: row.server.key, score, description }

@@ -1,24 +1,24 @@
-/** What all tools, or those of one toolset, cost a model. */
+/** The cost of all tools, or of those of one toolset, for a model. */
 import type { Toolset } from '../../catalog/view/toolset.ts'
 import { Toolsets } from '../../catalog/view/toolsets.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Configuration } from '../../config/options.ts'
 
-/** How many, and an estimate of tokens. */
+/** Number of tools, and estimated tokens. */
 export interface Cost {
   readonly tools: number
   readonly tokens: number
 }
 
 export interface ToolsetCost extends Cost {
-  /** What it may cost; absent members are not limited. */
+  /** Its limits; absent members are unlimited. */
   readonly budget: Partial<Cost>
   readonly isOver: boolean
-  /** Hosts search its tools in place of reading them all. */
+  /** Hosts search its tools instead of listing them. */
   readonly isSearched: boolean
 }
 
-/** By name; `viewOf`: what the toolset shows. */
+/** Costs by name; `viewOf`: the view of a toolset. */
 export const toolsetCosts = (
   { gateway }: Configuration,
   viewOf: (toolset: Toolset | undefined) => View,

@@ -1,4 +1,4 @@
-/** Toolsets as an operator sees them: what they cost, what they may, how a host comes to them. */
+/** Toolsets for an operator: costs, budgets and endpoints. */
 import type { Running } from '../../app/running.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
@@ -13,12 +13,12 @@ export interface ToolsetRow extends ToolsetSummary {
   readonly description: string | undefined
   /** Its endpoint; `undefined`: one host is served on a pipe. */
   readonly url: string | undefined
-  /** What it may cost; absent members are not limited. */
+  /** Its limits; absent members are unlimited. */
   readonly budget: Partial<Cost>
   readonly isOver: boolean
 }
 
-/** How many tools a host is known to take. */
+/** The known limit of tools of a host. */
 export interface HostCap {
   readonly host: string
   readonly label: string
@@ -27,7 +27,7 @@ export interface HostCap {
 }
 
 export interface Toolsets {
-  /** What hosts get at `/mcp`. */
+  /** Cost of `/mcp`. */
   readonly whole: Cost & { readonly url: string | undefined }
   readonly toolsets: readonly ToolsetRow[]
   readonly hosts: readonly HostCap[]

@@ -1,7 +1,7 @@
 /**
- * What is known of a running gateway that a plan is made from: digests of its options, the lists of its servers as they were read,
- * and what hosts see of them now. Crosses the admin socket as JSON, so that the command line can tell what another file would change:
- * that file and its secrets stay with the command, and those of the running configuration with the process.
+ * A snapshot of a running gateway from which a plan is made: digests of its options, the lists of its servers as they were read, and
+ * the lists of hosts. It crosses the admin socket as JSON, so that the command line can plan another file: that file and its secrets
+ * stay in the command, and those of the running configuration in the process.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Running } from '../../app/running.ts'
@@ -18,7 +18,7 @@ import { MODERN } from '../../wire/protocol/revisions.ts'
 import { toolsetCosts } from '../catalog/toolset-costs.ts'
 import type { Cost, ToolsetCost } from '../catalog/toolset-costs.ts'
 
-/** Raised when a member changes its meaning; only the same number is understood. */
+/** Incremented when a member changes its meaning; other formats are not read. */
 export const BASIS_FORMAT = 1
 
 export interface Basis {
@@ -28,20 +28,20 @@ export interface Basis {
   /** Absolute paths, the main one first. */
   readonly files: readonly string[]
   readonly emptyFiles: readonly string[]
-  /** What the command line said of the running process, in place of its files. */
+  /** Options of the command line of the running process that replace those of its files. */
   readonly overrides: Overrides
-  /** Base64 of 32 bytes, of this basis alone: what every digest of a configuration is salted with. */
+  /** Base64 of 32 bytes, used for this basis only: the salt of every digest of a configuration. */
   readonly salt: string
   readonly configuration: ConfigurationFingerprints
-  /** Of each variable of the environment. */
+  /** Digests of the variables of the environment. */
   readonly env: Fingerprints
   readonly warnings: readonly string[]
   readonly servers: readonly ServerBasis[]
-  /** Under `/mcp`. */
+  /** The lists at `/mcp`. */
   readonly lists: Readonly<Record<ListKind, readonly ListedEntry[]>>
   readonly total: Cost
   readonly toolsets: readonly (readonly [name: string, cost: ToolsetCost])[]
-  /** What is wrong with the names of the catalog. */
+  /** Problems with the names of the catalog. */
   readonly problems: readonly string[]
 }
 
@@ -50,23 +50,23 @@ export type Overrides = Pick<NonNullable<Context['overrides']>, 'listen' | 'stat
 export interface ServerBasis {
   readonly key: string
   readonly inFlight: number
-  /** As the server says it, before any policy; `undefined`: nothing is known of it. */
+  /** The lists as the server sent them, before any policy; `undefined`: not known. */
   readonly offered: Inventory | undefined
-  /** The tool for signing in stands in the place of its lists. */
+  /** Its lists contain the sign-in tool only. */
   readonly isSignedOut: boolean
-  /** By tool, what was seen first. */
+  /** By tool, the first definition. */
   readonly pins: Readonly<Record<string, Pin>>
 }
 
-/** One entry as hosts are listed it. */
+/** One entry of the lists of hosts. */
 export interface ListedEntry {
   readonly name: string
   readonly digest: string
-  /** An estimate. */
+  /** Estimated. */
   readonly tokens: number
 }
 
-/** `hide` takes the secrets out of every text of a server; the identity where the basis does not leave the process. */
+/** `hide` removes secrets from every text of a server; the default is for a basis that does not leave the process. */
 export const basisOf = (
   { configuration, fleet, gateway }: Running,
   { env, overrides: { listen, state, allowUnauthenticatedNetwork } = {} }: Pick<Context, 'env' | 'overrides'>,
@@ -117,7 +117,7 @@ export const basisOf = (
   }
 }
 
-/** Of each variable, so that those that differ can be named. */
+/** A digest of each variable, so that different ones can be named. */
 export const environmentOf = (env: Context['env'], salt: Buffer): Fingerprints =>
   Object.fromEntries(
     Object.entries(env).map(([name, value]) => [
@@ -135,13 +135,13 @@ export const listedEntry = (name: string, entry: Buffer, hide: (text: string) =>
   tokens: estimateTokens(entry),
 })
 
-/** An inventory that may leave the process. */
+/** The inventory without secrets. */
 const hidden = (inventory: Inventory, hide: <T>(value: T) => T): Inventory => {
   const { lists, ...rest } = inventory
   const entry = (one: Entry): Entry => {
     const text = one.raw.toString()
-    const told = hide(text)
-    return told === text ? one : { ...one, original: hide(one.original), raw: Buffer.from(told) }
+    const shown = hide(text)
+    return shown === text ? one : { ...one, original: hide(one.original), raw: Buffer.from(shown) }
   }
   return { ...hide(rest), lists: perKind((kind) => lists[kind].map(entry)) }
 }
@@ -151,7 +151,7 @@ const hiddenPin = ({ digest, definition }: Pin, hide: (text: string) => string):
   ...(definition !== undefined && { definition: hide(definition) }),
 })
 
-/** The same, with definitions as text, for JSON. */
+/** The basis with definitions as text, for JSON. */
 export const encodeBasis = (basis: Basis): object => ({
   ...basis,
   servers: basis.servers.map(({ offered, ...server }) => ({
@@ -173,7 +173,7 @@ interface EncodedBasis extends Omit<Basis, 'servers'> {
   })[]
 }
 
-/** `json`: what `encodeBasis` made, in this version; see `BASIS_FORMAT`. */
+/** `json`: the result of `encodeBasis`, of this version; see `BASIS_FORMAT`. */
 export const decodeBasis = (json: EncodedBasis): Basis => ({
   ...json,
   servers: json.servers.map(({ offered, ...server }) => ({

@@ -1,12 +1,12 @@
 /**
- * What an edit of the configuration may say, and the text of a file with it: names put into lists and taken out, words of a tool, a
- * toolset. Lists are changed once for all names of a batch, as each change of a text is parsed and compared.
+ * The changes that an edit of the configuration can make, and a file's text with them: names in lists, texts of a tool, a new toolset.
+ * Each list is changed once for all names of a batch, because every change of a text is parsed and compared.
  */
 import { appendIn, lookIn, readText, removeIn, removeItemsIn, setIn } from '../../host-files/edit/editor.ts'
 import type { Steps } from '../../host-files/edit/text-format.ts'
 import { AdminRefusal } from '../refusal.ts'
 
-/** One tool of one server, by its original name. Members that are absent stay as they are; `null` removes what the configuration says. */
+/** Changes one tool of one server, by its original name. Absent members stay unchanged; `null` removes the option. */
 export interface ToolChange {
   readonly kind: 'tool'
   readonly server: string
@@ -18,7 +18,7 @@ export interface ToolChange {
   readonly description?: string | null
 }
 
-/** Whether a toolset names a tool, by its exposed name. */
+/** Adds a tool to a toolset or removes it, by its exposed name. */
 export interface MemberChange {
   readonly kind: 'toolset'
   readonly toolset: string
@@ -26,17 +26,17 @@ export interface MemberChange {
   readonly member: boolean
 }
 
-/** A toolset that is not there yet, of tools by their exposed names. */
+/** A new toolset with tools by their exposed names. */
 export interface NewToolset {
   readonly kind: 'new toolset'
   readonly toolset: string
   readonly description?: string
   readonly tools: readonly string[]
-  /** Absent members are not limited. */
+  /** Absent members are unlimited. */
   readonly budget?: { readonly tools?: number; readonly tokens?: number }
 }
 
-/** Whether a server has a word that toolsets choose servers by. */
+/** Adds a tag to a server or removes it. */
 export interface TagChange {
   readonly kind: 'tag'
   readonly server: string
@@ -46,27 +46,27 @@ export interface TagChange {
 
 export type ConfigurationChange = ToolChange | MemberChange | NewToolset | TagChange
 
-/** What the change is about: where it stands in a file, and its name for a person. */
+/** The subject of a change: its path in a file, and its name for people. */
 export const subjectOf = (change: ConfigurationChange): { readonly steps: Steps; readonly name: string } =>
   change.kind === 'tool' || change.kind === 'tag'
     ? { steps: ['servers', change.server], name: `server ${JSON.stringify(change.server)}` }
     : { steps: ['toolsets', change.toolset], name: `toolset ${JSON.stringify(change.toolset)}` }
 
-/** The text with all changes. Throws `AdminRefusal` for what no line can express, and `EditError`. */
+/** The text with all changes. Throws `AdminRefusal` for changes that cannot be made by an edit, and `EditError`. */
 export const withChanges = (file: string, text: string, changes: readonly ConfigurationChange[]): string => {
   const edits = Map.groupBy(changes.flatMap(listEdits), ({ steps }) => JSON.stringify(steps))
   const listed = [...edits.values()].reduce((before, group) => withNames(file, before, group), text)
-  return changes.reduce((before, change) => withWords(file, before, change), listed)
+  return changes.reduce((before, change) => withTexts(file, before, change), listed)
 }
 
-/** A name that a list holds from now on, or does not. */
+/** A name to be added to a list, or removed from it. */
 interface ListEdit {
   readonly steps: Steps
   readonly name: string
   readonly isIn: boolean
-  /** Why it cannot be taken out where the list does not name it; `undefined`: nothing is to be done then. */
+  /** The refusal if a name to be removed is not in the list; `undefined`: nothing is done then. */
   readonly absent: string | undefined
-  /** Why the list must name something before and afterwards; `undefined`: it may be empty. */
+  /** The refusals if the list is empty before or after the edit; `undefined`: it may be empty. */
   readonly empty: { readonly before: string; readonly after: string } | undefined
 }
 
@@ -75,15 +75,15 @@ const listEdits = (change: ConfigurationChange): readonly ListEdit[] => {
     case 'tool': {
       const { server, tool, hidden } = change
       if (hidden === undefined) return []
-      const absent = `"filter.deny" does not name ${JSON.stringify(tool)}: another rule hides it, which the tool's page tells with its place`
+      const absent = `"filter.deny" does not name ${JSON.stringify(tool)}: another rule hides it; the page of the tool shows the rule and its place`
       return [{ steps: ['servers', server, 'filter', 'deny'], name: tool, isIn: hidden, absent, empty: undefined }]
     }
     case 'toolset': {
       const { toolset, tool, member } = change
-      const absent = `no entry of "tools" is ${JSON.stringify(tool)}: a pattern holds it, or another part of the toolset; edit the file`
+      const absent = `no entry of "tools" is ${JSON.stringify(tool)}: a pattern matches it, or another part of the toolset; edit the file`
       const empty = {
-        before: `toolset ${JSON.stringify(toolset)} names no tools, so it is not chosen by name what it holds`,
-        after: `that is all that toolset ${JSON.stringify(toolset)} names: without it, it would hold every tool`,
+        before: `toolset ${JSON.stringify(toolset)} names no tools, so its tools are not selected by name`,
+        after: `toolset ${JSON.stringify(toolset)} names no other tool: without this one, it would contain every tool`,
       }
       return [{ steps: ['toolsets', toolset, 'tools'], name: tool, isIn: member, absent, empty }]
     }
@@ -96,7 +96,7 @@ const listEdits = (change: ConfigurationChange): readonly ListEdit[] => {
   }
 }
 
-/** All edits are of one list. */
+/** Applies edits of one list. */
 const withNames = (file: string, text: string, edits: readonly ListEdit[]): string => {
   const [{ steps, empty } = { steps: [], empty: undefined }] = edits
   const written = lookIn(readText(file, text), steps)
@@ -105,27 +105,27 @@ const withNames = (file: string, text: string, edits: readonly ListEdit[]): stri
   const added = [...new Set(edits.filter(({ isIn }) => isIn).map(({ name }) => name))].filter((name) => !names.includes(name))
   const pattern = added.find((name) => /[*?]/.test(name))
   if (pattern !== undefined) throw refused(`${JSON.stringify(pattern)} would be a pattern; edit the file`)
-  const taken = new Set(edits.filter(({ isIn }) => !isIn).map(({ name }) => name))
+  const removed = new Set(edits.filter(({ isIn }) => !isIn).map(({ name }) => name))
   const missing = edits.find(({ name, isIn, absent }) => !isIn && absent !== undefined && !names.includes(name))
   if (missing?.absent !== undefined) throw refused(missing.absent)
-  const left = names.filter((name) => !taken.has(name))
+  const left = names.filter((name) => !removed.has(name))
   if (empty !== undefined && left.length + added.length === 0) throw refused(empty.after)
-  const grown =
+  const withAdded =
     added.length === 0
       ? text
       : Array.isArray(written) && written.length > 0
         ? appendIn(file, text, steps, added)
         : setIn(file, text, steps, [...names, ...added])
-  if (left.length === names.length) return grown
-  if (left.length + added.length === 0) return withoutEmpty(file, removeIn(file, grown, steps), steps.slice(0, -1))
-  const places = names.flatMap((name, at) => (taken.has(name) ? [at] : []))
-  return removeItemsIn(file, grown, steps, places)
+  if (left.length === names.length) return withAdded
+  if (left.length + added.length === 0) return withoutEmpty(file, removeIn(file, withAdded, steps), steps.slice(0, -1))
+  const places = names.flatMap((name, at) => (removed.has(name) ? [at] : []))
+  return removeItemsIn(file, withAdded, steps, places)
 }
 
 const TEXTS = ['name', 'title', 'description'] as const
 
-/** What is no list of names. */
-const withWords = (file: string, text: string, change: ConfigurationChange): string => {
+/** Applies a change other than edits of lists. */
+const withTexts = (file: string, text: string, change: ConfigurationChange): string => {
   if (change.kind === 'new toolset') return withToolset(file, text, change)
   if (change.kind !== 'tool') return text
   return TEXTS.reduce((before, member) => {
@@ -138,8 +138,7 @@ const withWords = (file: string, text: string, change: ConfigurationChange): str
 }
 
 const withToolset = (file: string, text: string, { toolset, description, tools, budget }: NewToolset): string => {
-  if (tools.length === 0)
-    throw refused(`toolset ${JSON.stringify(toolset)} would hold every tool: name at least one that it is to hold`)
+  if (tools.length === 0) throw refused(`toolset ${JSON.stringify(toolset)} would contain every tool: name at least one`)
   const pattern = tools.find((name) => /[*?]/.test(name))
   if (pattern !== undefined) throw refused(`${JSON.stringify(pattern)} would be a pattern; edit the file`)
   const isLimited = budget !== undefined && Object.keys(budget).length > 0
@@ -150,7 +149,7 @@ const withToolset = (file: string, text: string, { toolset, description, tools, 
   })
 }
 
-/** Removes what has become empty, from the inside out; never a server or a toolset. */
+/** Removes the mapping at `steps` and those above it that are empty; never a server or a toolset. */
 const withoutEmpty = (file: string, text: string, steps: Steps): string => {
   if (steps.length <= 2) return text
   const left = lookIn(readText(file, text), steps)

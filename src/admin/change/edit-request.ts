@@ -1,63 +1,64 @@
-/** The body of `POST /edit`: what is to be changed, and of which files it was planned. */
-import { isList } from '../../values/json-object.ts'
+/** The body of `POST /edit`: the changes, and the revision of the files for which they were planned. */
+import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
 import type { ConfigurationChange, NewToolset, ToolChange } from './edit-changes.ts'
 import { AdminRefusal } from '../refusal.ts'
 
 export interface EditRequest {
   readonly changes: readonly ConfigurationChange[]
-  /** Digest of the files as they were planned; `undefined`: only plan it. */
+  /** Digest of the files for which the changes were planned; `undefined`: plan only. */
   readonly revision: string | undefined
 }
 
-/** One request changes at most so much: each change of a text is looked at by a person. */
+/** Each change of a text is reviewed by a person. */
 const MAX_CHANGES = 1_000
 
 /** Throws `AdminRefusal`. */
 export const readEdit = (body: string): EditRequest => {
-  const { changes, revision } = objectOf(body)
-  if (revision !== undefined && typeof revision !== 'string') throw wrong('revision must be the one of a plan')
-  if (!isList(changes) || changes.length === 0) throw wrong('expected a JSON object with "changes", a list')
-  if (changes.length > MAX_CHANGES) throw wrong(`at most ${MAX_CHANGES} changes are made at once, got ${changes.length}`)
+  const expected = 'expected a JSON object with "changes", a list'
+  const { changes, revision } = parseJsonObject(body) ?? {}
+  if (!isList(changes) || changes.length === 0) throw wrong(expected)
+  if (revision !== undefined && typeof revision !== 'string') throw wrong('revision must be that of a plan')
+  if (changes.length > MAX_CHANGES) throw wrong(`at most ${MAX_CHANGES} changes at once, got ${changes.length}`)
   return { changes: changes.map((change, at) => readChange(new Fields(change, `changes[${at}]`))), revision }
 }
 
-const readChange = (said: Fields): ConfigurationChange => {
-  const kind = said.text('kind')
+const readChange = (fields: Fields): ConfigurationChange => {
+  const kind = fields.text('kind')
   switch (kind) {
     case 'tool':
-      return readToolChange(said)
+      return readToolChange(fields)
     case 'toolset':
-      return { kind, toolset: said.text('toolset'), tool: said.text('tool'), member: said.flag('member') }
+      return { kind, toolset: fields.text('toolset'), tool: fields.text('tool'), member: fields.flag('member') }
     case 'new toolset':
-      return readToolset(said)
+      return readToolset(fields)
     case 'tag':
-      return { kind, server: said.text('server'), tag: said.text('tag'), tagged: said.flag('tagged') }
+      return { kind, server: fields.text('server'), tag: fields.text('tag'), tagged: fields.flag('tagged') }
     default:
-      throw said.wrong('kind', 'must be "tool", "toolset", "new toolset" or "tag"')
+      throw fields.wrong('kind', 'must be "tool", "toolset", "new toolset" or "tag"')
   }
 }
 
 const TEXTS = ['name', 'title', 'description'] as const
 
-const readToolChange = (said: Fields): ToolChange => {
+const readToolChange = (fields: Fields): ToolChange => {
   const texts: { [M in (typeof TEXTS)[number]]?: string | null } = {}
-  for (const member of TEXTS) if (said.has(member)) texts[member] = said.isNull(member) ? null : said.text(member)
+  for (const member of TEXTS) if (fields.has(member)) texts[member] = fields.isNull(member) ? null : fields.text(member)
   return {
     kind: 'tool',
-    server: said.text('server'),
-    tool: said.text('tool'),
-    ...(said.has('hidden') && { hidden: said.flag('hidden') }),
+    server: fields.text('server'),
+    tool: fields.text('tool'),
+    ...(fields.has('hidden') && { hidden: fields.flag('hidden') }),
     ...texts,
   }
 }
 
-const readToolset = (said: Fields): NewToolset => {
-  const budget = said.has('budget') ? said.inner('budget') : undefined
+const readToolset = (fields: Fields): NewToolset => {
+  const budget = fields.has('budget') ? fields.inner('budget') : undefined
   return {
     kind: 'new toolset',
-    toolset: said.text('toolset'),
-    tools: said.texts('tools'),
-    ...(said.has('description') && { description: said.text('description') }),
+    toolset: fields.text('toolset'),
+    tools: fields.texts('tools'),
+    ...(fields.has('description') && { description: fields.text('description') }),
     ...(budget !== undefined && {
       budget: {
         ...(budget.has('tools') && { tools: budget.count('tools') }),
@@ -67,13 +68,13 @@ const readToolset = (said: Fields): NewToolset => {
   }
 }
 
-/** The members of one JSON object; what is not as it must be is told with its place. */
+/** The members of one JSON object; an invalid one is reported with its path. */
 class Fields {
   readonly #members: Readonly<Record<string, unknown>>
   readonly #place: string
 
   constructor(value: unknown, place: string) {
-    if (!isObject(value)) throw wrong(`${place} must be an object`)
+    if (!isJsonObject(value)) throw wrong(`${place} must be an object`)
     this.#members = value
     this.#place = place
   }
@@ -120,16 +121,3 @@ class Fields {
 }
 
 const wrong = (message: string): AdminRefusal => new AdminRefusal(400, 'body', message)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const objectOf = (json: string): Readonly<Record<string, unknown>> => {
-  try {
-    const value: unknown = JSON.parse(json)
-    if (isObject(value)) return value
-  } catch {
-    // It is told below.
-  }
-  throw wrong('expected a JSON object with "changes", a list')
-}

@@ -1,15 +1,14 @@
 /**
- * Edits of the configuration from the dashboard: tools switched off or on, renamed or described, put into toolsets; servers tagged; a
- * toolset made. They are written into the files that say it, with everything else of them left byte for byte, and shown as a plan before.
+ * Edits of the configuration from the dashboard: tools hidden or shown, renamed or described, added to toolsets; servers tagged; a new
+ * toolset. They are written into the files that contain the options, and everything else stays byte for byte. A plan is shown first.
  *
- * The surprise: nothing is remembered between the plan and its application. The second request names the digest of the files that the
- * plan was made from, and is refused where one of them is another by now.
+ * No state is kept between the plan and its application. The second request contains the digest of the files for which the plan was
+ * made, and is refused if one of them has changed.
  */
-import { extname } from 'node:path'
 import type { Configuration } from '../../config/options.ts'
 import { recogniseHostFile } from '../../config/read/host-file.ts'
 import type { EditedFile } from '../../config/runtime-environment.ts'
-import { parseText } from '../../config/syntax/document.ts'
+import { hasYamlOrJsonName, parseText } from '../../config/syntax/document.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import { ChangeError, digestOf, readState, replaceFile, textOfState } from '../../host-files/edit/change.ts'
 import type { FileState } from '../../host-files/edit/change.ts'
@@ -26,7 +25,7 @@ import type { PlanEnd, ReloadEnd } from './reload-ends.ts'
 export type EditEnd =
   | {
       readonly kind: 'planned'
-      /** As they are named in the configuration's places; each with lines that begin with a blank, `-` or `+`. */
+      /** Files with their names as in places; lines of the diff begin with a blank, `-` or `+`. */
       readonly files: readonly { readonly file: string; readonly diff: readonly string[] }[]
       readonly revision: string
       readonly plan: Plan
@@ -35,13 +34,13 @@ export type EditEnd =
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
   | ReloadEnd
 
-/** What an edit needs of what reloads. */
+/** The part of `Reloader` that an edit uses. */
 interface Reloads {
   plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
   reload(): Promise<ReloadEnd>
 }
 
-/** Rejects with `AdminRefusal` for what no line can express, and where a file is not the planned one any more. */
+/** Rejects with `AdminRefusal` for changes that cannot be made by an edit, and if a file has changed since the plan. */
 export const editConfiguration = async (
   { files }: Pick<Configuration, 'files'>,
   reloads: Reloads,
@@ -54,10 +53,10 @@ export const editConfiguration = async (
   const edited = [...byFile]
     .map(([{ file, state }, some]) => {
       const before = textOfState(state)
-      return { file, state, before, text: refusing(file, () => withChanges(file, before, some)) }
+      return { file, state, before, text: refuseEditErrors(file, () => withChanges(file, before, some)) }
     })
     .filter(({ before, text }) => text !== before)
-  if (edited.length === 0) throw new AdminRefusal(409, 'nothing', `${namesOf(byFile.keys())} says so already`)
+  if (edited.length === 0) throw new AdminRefusal(409, 'nothing', `${namesOf(byFile.keys())} already contains this`)
   const end = await reloads.plan(edited.map(({ file, text }) => ({ file, text })))
   if (end.kind === 'refused') return end
   if (revision !== undefined) {
@@ -69,9 +68,9 @@ export const editConfiguration = async (
 }
 
 const changedMeanwhile = (files: readonly string[]): AdminRefusal =>
-  new AdminRefusal(409, 'changed', `${files.join(' or ')} was changed meanwhile: look at the plan again`)
+  new AdminRefusal(409, 'changed', `${files.join(' or ')} has changed: review the plan again`)
 
-/** A file of the configuration that is ours to change. */
+/** A file of the configuration that is not one of a host. */
 interface OwnFile {
   readonly file: string
   readonly state: FileState
@@ -81,19 +80,19 @@ interface OwnFile {
 const readOwnFiles = async (files: readonly string[]): Promise<readonly OwnFile[]> => {
   const own = await Promise.all(
     files.map(async (file): Promise<OwnFile[]> => {
-      if (!['.yaml', '.yml', '.json', '.jsonc', '.json5'].includes(extname(file).toLowerCase())) return []
+      if (!hasYamlOrJsonName(file)) return []
       const state = await readState(file).catch(() => undefined)
       const text = state === undefined ? '' : textOfState(state)
       const { tree, problems } = parseText(text, file)
       if (state === undefined || problems.length > 0 || tree.kind !== 'map' || recogniseHostFile(tree, file) !== undefined)
         return []
-      return [{ file, state, data: refusing(file, () => readText(file, text)) }]
+      return [{ file, state, data: refuseEditErrors(file, () => readText(file, text)) }]
     }),
   )
   return own.flat()
 }
 
-/** The file that says what is changed; of a new toolset: the one that has toolsets, else the main one. */
+/** The file that contains the subject; for a new toolset the one that contains toolsets, else the main one. */
 const fileOf = (own: readonly OwnFile[], change: ConfigurationChange): OwnFile => {
   const { steps, name } = subjectOf(change)
   const found = own.find(({ data }) => lookIn(data, steps) !== undefined)
@@ -102,12 +101,12 @@ const fileOf = (own: readonly OwnFile[], change: ConfigurationChange): OwnFile =
     const place = own.find(({ data }) => lookIn(data, ['toolsets']) !== undefined) ?? own[0]
     if (place !== undefined) return place
   } else if (found !== undefined) return found
-  throw new AdminRefusal(404, 'gone', `no file of this configuration has ${name}; files of hosts are not changed here`)
+  throw new AdminRefusal(404, 'gone', `no file of this configuration has ${name}; files of hosts cannot be edited here`)
 }
 
 const namesOf = (files: Iterable<OwnFile>): string => [...files].map(({ file }) => file).join(', ')
 
-/** All of them or, where one cannot be written, none. */
+/** Writes all files, or none if one cannot be written. */
 const replaceAll = async (edited: readonly { readonly state: FileState; readonly text: string }[]): Promise<void> => {
   const written: { readonly state: FileState; readonly text: string }[] = []
   try {
@@ -122,8 +121,8 @@ const replaceAll = async (edited: readonly { readonly state: FileState; readonly
   }
 }
 
-/** Turns what an edit of a text refuses into an answer. */
-const refusing = <T>(file: string, edit: () => T): T => {
+/** Turns an `EditError` into an `AdminRefusal`. */
+const refuseEditErrors = <T>(file: string, edit: () => T): T => {
   try {
     return edit()
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What another configuration would change of a running gateway, before it does: nothing is applied, started or learned here. */
+/** The changes that another configuration would make to a running gateway. Applies, starts and learns nothing. */
 import { isDeepStrictEqual } from 'node:util'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -20,17 +20,17 @@ import { MODERN } from '../../wire/protocol/revisions.ts'
 import { listedEntry } from './basis.ts'
 import type { Basis, ListedEntry, ServerBasis } from './basis.ts'
 import { exposedName } from '../catalog/offered.ts'
-import type { Deviating } from '../catalog/offered.ts'
+import type { UnapprovedChange } from '../catalog/offered.ts'
 import { toolsetCosts } from '../catalog/toolset-costs.ts'
 import type { Cost, ToolsetCost } from '../catalog/toolset-costs.ts'
 
-/** What happens to one server. */
+/** The change of one server. */
 export interface ServerPlan {
   readonly key: string
   readonly change: 'added' | 'removed' | 'changed'
   /** Names of options, as in files. */
   readonly options: readonly string[]
-  /** `restart`: its process; `reconnect`: we do; `nothing`: process, links and sessions stay. */
+  /** `restart`: its process restarts; `reconnect`: its connections are opened again; `nothing`: process, links and sessions stay. */
   readonly effect: 'start' | 'end' | 'restart' | 'reconnect' | 'nothing'
   readonly inFlight: number
 }
@@ -38,17 +38,17 @@ export interface ServerPlan {
 /** One entry of the lists that hosts see. */
 export interface EntryPlan {
   readonly kind: ListKind
-  /** As hosts see it. */
+  /** Exposed name. */
   readonly name: string
   readonly change: 'added' | 'removed' | 'changed'
-  /** What it costs more or less, an estimate. */
+  /** Estimated difference. */
   readonly tokens: number
 }
 
-/** One toolset whose cost, budget or existence changes, or that costs more than its budget. */
+/** A toolset whose cost, budget or existence changes, or that is over its budget. */
 export interface ToolsetPlan {
   readonly name: string
-  /** `undefined`: there is none of that name. */
+  /** `undefined`: the toolset does not exist. */
   readonly before: ToolsetCost | undefined
   readonly after: ToolsetCost | undefined
 }
@@ -56,29 +56,29 @@ export interface ToolsetPlan {
 export interface Plan {
   readonly servers: readonly ServerPlan[]
   readonly entries: readonly EntryPlan[]
-  /** What is not as the lock file of the new configuration says. */
-  readonly lock: readonly Deviating[]
-  /** Two entries that want one name. */
+  /** Definitions that differ from the lock file of the new configuration. */
+  readonly lock: readonly UnapprovedChange[]
+  /** Entries with equal exposed names. */
   readonly collisions: readonly string[]
   readonly toolsets: readonly ToolsetPlan[]
   readonly total: { readonly before: Cost; readonly after: Cost }
-  /** Listeners that close and open elsewhere, or otherwise. */
+  /** Listeners close and open again. */
   readonly listeners: boolean
-  /** YAML paths whose change waits for a restart of the process. */
+  /** YAML paths whose change takes effect after a restart of the process. */
   readonly needsRestart: readonly string[]
-  /** Options of the gateway or its listeners differ that no row above shows. */
+  /** Other options of the gateway or its listeners differ. */
   readonly others: boolean
   readonly warnings: readonly string[]
 }
 
-/** `env`: the environment under which the new configuration was read. */
+/** `env`: the environment with which the new configuration was read. */
 export const makePlan = (basis: Basis, after: Configuration, env: Context['env']): Plan => {
   const will = fingerprint(after, { salt: Buffer.from(basis.salt, 'base64'), env })
   const { added, removed, changed, listeners, needsRestart, others } = diffFingerprints(basis.configuration, will)
-  const known = new Map(basis.servers.map((server) => [server.key, server]))
+  const knownServers = new Map(basis.servers.map((server) => [server.key, server]))
   const old = new Map(basis.configuration.servers.map(({ key, options }) => [key, options]))
   const next = new Map(will.servers.map(({ key, options }) => [key, options]))
-  const inFlight = (key: string): number => known.get(key)?.inFlight ?? 0
+  const inFlight = (key: string): number => knownServers.get(key)?.inFlight ?? 0
   const servers = [
     ...added.map((key): ServerPlan => ({ key, change: 'added', options: [], effect: 'start', inFlight: 0 })),
     ...removed.map((key): ServerPlan => ({ key, change: 'removed', options: [], effect: 'end', inFlight: inFlight(key) })),
@@ -91,14 +91,14 @@ export const makePlan = (basis: Basis, after: Configuration, env: Context['env']
       return [{ key, change: 'changed', options, effect, inFlight: inFlight(key) }]
     }),
   ]
-  const catalog = catalogUnder(after, known)
+  const catalog = catalogUnder(after, knownServers)
   const views = new Views()
   const view = views.of(catalog, { revision: MODERN })
-  const told = new Set(basis.warnings.map(withoutPlaces))
+  const known = new Set(basis.warnings.map(withoutPlaces))
   return {
     servers,
     entries: LIST_KINDS.flatMap((kind) => compareLists(kind, basis.lists[kind], view)),
-    lock: lockChanges(after, known, catalog),
+    lock: lockChanges(after, knownServers, catalog),
     collisions: catalog.problems.filter(({ kind }) => kind === 'duplicate').map(({ message }) => message),
     toolsets: compareToolsets(
       new Map(basis.toolsets),
@@ -108,14 +108,14 @@ export const makePlan = (basis: Basis, after: Configuration, env: Context['env']
     listeners,
     needsRestart,
     others,
-    warnings: after.warnings.filter((warning) => !told.has(withoutPlaces(warning))),
+    warnings: after.warnings.filter((warning) => !known.has(withoutPlaces(warning))),
   }
 }
 
-/** The sentence, wherever what it is about stands by now. */
+/** The warning without positions in files, which may have moved. */
 const withoutPlaces = (warning: string): string => warning.replaceAll(/(?<!\S)\S+:\d+:\d+/g, '')
 
-/** Programs that write a file in place empty it first: that is no wish to serve nothing (F-25). Throws `ConfigError`. */
+/** Refuses files that have become empty: some programs truncate a file before they write it (F-25). Throws `ConfigError`. */
 export const refuseTruncated = (basis: Basis, { emptyFiles, files: [main] }: Configuration): void => {
   const wasFull = (file: string): boolean => basis.files.includes(file) && !basis.emptyFiles.includes(file)
   const truncated = emptyFiles.filter((file) => wasFull(file) || (file === main && basis.emptyFiles.length === 0))
@@ -124,10 +124,7 @@ export const refuseTruncated = (basis: Basis, { emptyFiles, files: [main] }: Con
   throw new ConfigError(truncated.map((file) => ({ place: file, path: '', message: 'the file is empty', remedy })))
 }
 
-/**
- * `naming.collision: error`: a configuration that makes two entries want one name is not taken; what servers did meanwhile is told.
- * Throws `ConfigError`.
- */
+/** With `naming.collision: error`, refuses a configuration with new collisions. Those that servers caused are not refused. Throws `ConfigError`. */
 export const refuseCollisions = ({ problems }: Basis, { gateway, files }: Configuration, { collisions }: Plan): void => {
   const fresh = collisions.filter((message) => !problems.includes(message))
   if (gateway.collision !== 'error' || fresh.length === 0) return
@@ -142,7 +139,7 @@ export const isEmpty = ({ servers, entries, toolsets, listeners, needsRestart, o
   !listeners &&
   !others
 
-/** What hosts would see: of what is known now, under the new options. What a new server offers is not known yet. */
+/** The catalog that the known lists give under the new options. Lists of new servers are not known. */
 const catalogUnder = ({ servers, gateway }: Configuration, known: ReadonlyMap<string, ServerBasis>): Catalog => {
   const curator = new Curator()
   const sources = servers.map((server) => {
@@ -167,7 +164,7 @@ const compareLists = (kind: ListKind, was: readonly ListedEntry[], will: View): 
   })
 }
 
-const lockChanges = ({ servers }: Configuration, known: ReadonlyMap<string, ServerBasis>, catalog: Catalog): Deviating[] =>
+const lockChanges = ({ servers }: Configuration, known: ReadonlyMap<string, ServerBasis>, catalog: Catalog): UnapprovedChange[] =>
   servers.flatMap((options) => {
     const { offered, pins } = known.get(options.key) ?? {}
     if (options.locked === undefined || options.onChange === 'allow' || offered === undefined) return []
@@ -181,6 +178,6 @@ const lockChanges = ({ servers }: Configuration, known: ReadonlyMap<string, Serv
 const compareToolsets = (before: Map<string, ToolsetCost>, after: Map<string, ToolsetCost>): ToolsetPlan[] =>
   [...new Set([...after.keys(), ...before.keys()])].flatMap((name) => {
     const [was, will] = [before.get(name), after.get(name)]
-    const isTold = will?.isOver === true || !isDeepStrictEqual(was, will)
-    return isTold ? [{ name, before: was, after: will }] : []
+    const isShown = will?.isOver === true || !isDeepStrictEqual(was, will)
+    return isShown ? [{ name, before: was, after: will }] : []
   })

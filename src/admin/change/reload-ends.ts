@@ -1,27 +1,27 @@
-/** How a reload, or the plan of one, ends; and those that have ended. */
+/** The results of a reload and of its plan; past reloads. */
 import type { Problem } from '../../config/syntax/problems.ts'
 import type { Plan } from './plan.ts'
 
-/** What a reload did: server keys, or why nothing was changed. */
+/** The applied changes (server keys), or why the configuration was refused. */
 export type ReloadEnd =
   | {
       readonly kind: 'applied'
       readonly added: readonly string[]
       readonly removed: readonly string[]
       readonly changed: readonly string[]
-      /** YAML paths whose change waits for a restart of the process. */
+      /** YAML paths whose change takes effect after a restart of the process. */
       readonly needsRestart: readonly string[]
-      /** The same in full, as it was before it was done. */
+      /** The whole plan, made before it was applied. */
       readonly plan: Plan
     }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
 
-/** What a reload would do, or why it would be refused. */
+/** The plan of a reload, or why the configuration would be refused. */
 export type PlanEnd =
   | { readonly kind: 'planned'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
 
-/** One reload of the past that changed something, or was refused. */
+/** A past reload that changed something, or was refused. */
 export interface PastReload {
   /** ISO 8601. */
   readonly at: string
@@ -30,7 +30,7 @@ export interface PastReload {
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly string[]
-  /** Of lists that hosts see, how many entries came, went or changed. */
+  /** Number of entries in the lists of hosts that were added, removed or changed. */
   readonly entries: number
   readonly problems: readonly Problem[]
 }

@@ -1,4 +1,4 @@
-/** Whether a caller may make a call, and which rule says so: the policy, toolsets and confirmations, without making the call. */
+/** Whether a caller may make a call, and which rule decides: the policy, toolsets and confirmations, without making the call. */
 import type { Running } from '../../app/running.ts'
 import { LOCAL } from '../../auth/identity.ts'
 import type { Identity } from '../../auth/identity.ts'
@@ -29,12 +29,12 @@ export type CanEnd =
       readonly server: string
       readonly original: string
       readonly decision: 'allow' | 'deny' | 'confirm'
-      /** Path of the option that decides; absent: nothing forbids it. */
+      /** Path of the option that decides; absent: none forbids it. */
       readonly rule?: string
       readonly reason?: string | undefined
       /** Why the rule could not be evaluated. */
       readonly detail?: string | undefined
-      /** Whether the caller's lists show it. */
+      /** Whether the lists of the caller contain it. */
       readonly isListed: boolean
     }
   /** `hiddenBy`: the option that hides it from this caller. */
@@ -84,21 +84,21 @@ const callOf = (method: string, { name, args }: CanQuestion, caller: Caller): Ca
   return ownCall({ ref: 0, method, target: name, params, caller, signal: new AbortController().signal })
 }
 
-/** Throws `AdminRefusal` for a body that is no question. */
+/** Throws `AdminRefusal` for an invalid body. */
 export const readQuestion = (body: string): CanQuestion => {
   const refuse = (what: string): never => {
     throw new AdminRefusal(400, 'body', what)
   }
-  const said = parseJsonObject(body) ?? refuse('the body must be a JSON object')
+  const members = parseJsonObject(body) ?? refuse('the body must be a JSON object')
   const text = (key: string, initial: string): string => {
-    const value = said[key] ?? initial
+    const value = members[key] ?? initial
     return typeof value === 'string' ? value : refuse(`"${key}" must be a text`)
   }
   const object = (key: string): Readonly<Record<string, unknown>> => {
-    const value = said[key] ?? {}
+    const value = members[key] ?? {}
     return isJsonObject(value) ? value : refuse(`"${key}" must be an object`)
   }
-  const scopes = said['scopes'] ?? []
+  const scopes = members['scopes'] ?? []
   if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string'))
     return refuse('"scopes" must be a list of texts')
   const name = text('name', '')
@@ -107,7 +107,7 @@ export const readQuestion = (body: string): CanQuestion => {
     principal: text('principal', SHARED_PRINCIPAL),
     name,
     args: JSON.stringify(object('arguments')),
-    toolset: said['toolset'] === undefined ? undefined : text('toolset', ''),
+    toolset: members['toolset'] === undefined ? undefined : text('toolset', ''),
     facts: { claims: object('claims'), scopes, address: text('address', ''), host: text('host', '') },
   }
 }

@@ -1,4 +1,4 @@
-/** Why a tool, prompt or resource is as hosts see it, or why they do not: every rule with its place, in the order of effect. */
+/** Explains why hosts see a tool, prompt or resource, or do not: every rule with its place, in the order in which they apply. */
 import type { Running } from '../../app/running.ts'
 import type { Catalog, Exposed } from '../../catalog/catalog.ts'
 import { rulesFor } from '../../catalog/curate/curated-rules.ts'
@@ -10,36 +10,36 @@ import { nearestKey } from '../../config/syntax/nearest-key.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 
-/** One rule on the way from a server to hosts. */
+/** One rule between a server and hosts. */
 export interface Step {
   readonly effect: 'offers' | 'shows' | 'hides' | 'renames' | 'edits' | 'notes'
   readonly what: string
-  /** `servers.github.filter.deny[0]`; empty where no line of the configuration says it. */
+  /** `servers.github.filter.deny[0]`; empty where no option decides. */
   readonly path: string
-  /** `trunkline.yaml:31:7`; empty as well. */
+  /** `trunkline.yaml:31:7`; or empty. */
   readonly place: string
 }
 
-/** The way of one entry. */
+/** The rules for one entry. */
 export interface Why {
   readonly kind: ListKind
   /** Key of the server. */
   readonly server: string
-  /** What the server calls it. */
+  /** Its name at the server. */
   readonly original: string
-  /** What hosts call it; `undefined`: it is not in the catalog. */
+  /** Its exposed name; `undefined`: it is not in the catalog. */
   readonly exposed: string | undefined
   readonly steps: readonly Step[]
-  /** Names of the toolsets that were looked at and hold it. */
+  /** Names of the examined toolsets that contain it. */
   readonly toolsets: readonly string[]
 }
 
-/** `near`: names that may have been meant. */
+/** `near`: similar names. */
 export type WhyEnd =
   | { readonly kind: 'known'; readonly all: readonly Why[] }
   | { readonly kind: 'unknown' | 'no toolset'; readonly near: readonly string[] }
 
-/** What is called so: by its exposed or original name or URI, hidden or not; in all toolsets, or in one. */
+/** Explains each entry with this exposed or original name or URI, hidden or not, in all toolsets or in one. */
 export const explain = ({ fleet, gateway }: Running, name: string, only: string | undefined): WhyEnd => {
   const { catalog } = gateway.feed.whole(MODERN)
   const { toolsets } = gateway.feed
@@ -51,9 +51,9 @@ export const explain = ({ fleet, gateway }: Running, name: string, only: string 
         toolsets.all.map((one) => one.name),
       ),
     }
-  const asked = toolsets.all.filter((one) => only === undefined || one.name === only)
+  const examined = toolsets.all.filter((one) => only === undefined || one.name === only)
   const candidates = fleet.downstreams$.value.flatMap((downstream) => candidatesOf(downstream, catalog))
-  const all = candidates.filter(({ names }) => names.includes(name)).map((candidate) => whyOf(candidate, catalog, asked))
+  const all = candidates.filter(({ names }) => names.includes(name)).map((candidate) => whyOf(candidate, catalog, examined))
   return all.length > 0
     ? { kind: 'known', all }
     : {
@@ -69,7 +69,7 @@ interface Candidate {
   readonly downstream: Downstream
   readonly kind: ListKind
   readonly original: string
-  /** As the server said it; `undefined`: a policy keeps it back, or a limit. */
+  /** As the server sent it; `undefined`: a policy or a limit withholds it. */
   readonly entry: Entry | undefined
   readonly exposed: string | undefined
   readonly names: readonly string[]
@@ -81,11 +81,11 @@ const candidatesOf = (downstream: Downstream, catalog: Catalog): Candidate[] => 
   if (inventory === undefined) return []
   return LIST_KINDS.flatMap((kind) => {
     const listed = new Map(inventory.lists[kind].map((entry) => [entry.original, entry]))
-    const kept = inventory.leftOut.filter((left) => left.kind === kind).map((left) => left.name)
+    const withheld = inventory.leftOut.filter((left) => left.kind === kind).map((left) => left.name)
     const exposed = new Map(
       catalog.lists[kind].filter(({ server }) => server.key === key).map((row) => [row.entry.original, row.exposed]),
     )
-    return [...new Set([...listed.keys(), ...kept])].map((original): Candidate => {
+    return [...new Set([...listed.keys(), ...withheld])].map((original): Candidate => {
       const known = exposed.get(original)
       const names = [original, `${prefix}__${original}`, `${prefix}+${original}`, ...(known === undefined ? [] : [known])]
       return { downstream, kind, original, entry: listed.get(original), exposed: known, names }
@@ -96,11 +96,11 @@ const candidatesOf = (downstream: Downstream, catalog: Catalog): Candidate[] => 
 const whyOf = (
   { downstream, kind, original, entry, exposed }: Candidate,
   catalog: Catalog,
-  asked: readonly ToolsetOptions[],
+  examined: readonly ToolsetOptions[],
 ): Why => {
   const { options, inventory$ } = downstream
-  const said = { path: `servers.${options.key}`, place: options.place }
-  const unsaid = { path: '', place: '' }
+  const ofServer = { path: `servers.${options.key}`, place: options.place }
+  const unplaced = { path: '', place: '' }
   const leftOut = catalog.leftOut.filter((left) => left.server === options.key && left.kind === kind && left.name === original)
   const findings = (inventory$.value?.findings ?? []).filter((finding) => finding.kind === kind && finding.name === original)
   const rules = entry === undefined ? [] : rulesFor(options, kind, entry)
@@ -112,14 +112,15 @@ const whyOf = (
     original,
     exposed,
     steps: [
-      { effect: 'offers', what: `server ${options.key} offers it as ${JSON.stringify(original)}`, ...said },
-      ...findings.map(({ note }): Step => ({ effect: 'notes', what: note, ...unsaid })),
+      { effect: 'offers', what: `server ${options.key} offers it as ${JSON.stringify(original)}`, ...ofServer },
+      ...findings.map(({ note }): Step => ({ effect: 'notes', what: note, ...unplaced })),
       ...rules.map(({ effect, what, path, place }): Step => ({ effect, what, path, place })),
-      ...(isHidden ? [] : leftOut.map(({ reason }): Step => ({ effect: 'hides', what: reason, ...unsaid }))),
+      ...(isHidden ? [] : leftOut.map(({ reason }): Step => ({ effect: 'hides', what: reason, ...unplaced }))),
       ...(exposed === undefined || exposed === original ? [] : [namingStep(downstream, kind, original, exposed)]),
-      ...(row === undefined ? [] : asked.flatMap((options) => toolsetSteps(options, kind, row))),
+      ...(row === undefined ? [] : examined.flatMap((options) => toolsetSteps(options, kind, row))),
     ],
-    toolsets: row === undefined ? [] : asked.filter((options) => new Toolset([options]).shows(kind, row)).map(({ name }) => name),
+    toolsets:
+      row === undefined ? [] : examined.filter((options) => new Toolset([options]).shows(kind, row)).map(({ name }) => name),
   }
 }
 
@@ -136,24 +137,24 @@ const namingStep = ({ options }: Downstream, kind: ListKind, original: string, e
   return { effect: 'renames', what: how, path, place: isOwn ? place : '' }
 }
 
-/** What one toolset makes of an entry of the catalog. */
+/** The rules of one toolset for an entry of the catalog. */
 const toolsetSteps = (options: ToolsetOptions, kind: ListKind, row: Exposed): Step[] => {
   const toolset = new Toolset([options])
   const at = { path: `toolsets.${options.name}`, place: options.place }
   const name = `toolset ${options.name}`
   if (!toolset.shows(kind, row)) {
-    const unasked = new Toolset([{ ...options, choices: options.choices.map((choice) => ({ ...choice, where: {} })) }])
-    const why = unasked.shows(kind, row) ? 'its annotations are not those of where' : 'nothing it says matches'
-    return [{ effect: 'hides', what: `${name} does not hold it: ${why}`, ...at }]
+    const withoutWhere = new Toolset([{ ...options, choices: options.choices.map((choice) => ({ ...choice, where: {} })) }])
+    const why = withoutWhere.shows(kind, row) ? 'its annotations do not match "where"' : 'no selection matches'
+    return [{ effect: 'hides', what: `${name} does not contain it: ${why}`, ...at }]
   }
   const edits: readonly [boolean, string][] = [
-    [toolset.overrideOf(row.exposed) !== undefined, 'has other words for it'],
-    [toolset.isAlways(row.exposed), 'lists it also where others are searched for'],
+    [toolset.overrideOf(row.exposed) !== undefined, 'overrides its texts or annotations'],
+    [toolset.isAlways(row.exposed), 'lists it also if other tools are found by search'],
     [toolset.isConfirmed(row.exposed), 'asks a person before each call'],
   ]
   const isTool = kind === 'tools'
   return [
-    { effect: 'shows', what: `${name} holds it`, ...at },
+    { effect: 'shows', what: `${name} contains it`, ...at },
     ...edits.filter(([holds]) => isTool && holds).map(([, what]): Step => ({ effect: 'edits', what: `${name} ${what}`, ...at })),
   ]
 }
@@ -165,6 +166,6 @@ const nearNames = (name: string, known: readonly string[]): string[] => {
     .toLowerCase()
     .split(/__|[^a-z0-9]+/)
     .filter((word) => word.length > 2)
-  const holding = names.filter((one) => words.length > 0 && words.every((word) => one.toLowerCase().includes(word)))
-  return [...new Set([...(nearest === undefined ? [] : [nearest]), ...holding])].slice(0, 5)
+  const similar = names.filter((one) => words.length > 0 && words.every((word) => one.toLowerCase().includes(word)))
+  return [...new Set([...(nearest === undefined ? [] : [nearest]), ...similar])].slice(0, 5)
 }

@@ -1,25 +1,23 @@
 /**
- * The first checks of every request at the admin listener: `Host` against DNS rebinding, `Origin` against pages of other origins, and who
- * brings which token. A page on another port of this machine is another origin here, unlike at the MCP endpoints.
+ * The first checks of every request at the admin listener: `Host` against DNS rebinding, `Origin` against pages of other origins, and the
+ * token. A page on another port of this machine is another origin here, unlike at the MCP endpoints.
  */
 import type { Identity } from '../../auth/identity.ts'
 import { isAllowedHost } from '../../host/http/guard/origins.ts'
 import type { AdminOptions } from '../../observe/options.ts'
 import type { Viewer } from '../../observe/viewer.ts'
-import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
+import { OPERATOR } from '../../observe/viewer.ts'
 import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import type { AdminCredentials } from './credentials.ts'
 
-const OPERATOR: Viewer = { principal: SHARED_PRINCIPAL, isOperator: true }
-
-/** A request that is refused. */
+/** The error of a refused request. */
 export interface Refused {
   readonly status: number
   readonly code: string
   readonly message: string
 }
 
-/** Why the request may not come in from where it comes; `undefined`: it may. */
+/** Why the origin of the request is refused; `undefined`: it is accepted. */
 export const refuseOrigin = (request: HttpRequest, { allowedHosts, addresses }: AdminOptions): Refused | undefined => {
   const host = request.header('host')
   const names = [...allowedHosts, ...addresses.map((address) => bracketed(address.host))]
@@ -31,7 +29,7 @@ export const refuseOrigin = (request: HttpRequest, { allowedHosts, addresses }: 
     }
   const origin = request.header('origin')
   const isOwn = origin === undefined || origin === `http://${host}` || origin === `https://${host}`
-  // A page that loads from elsewhere names no origin, and says so here; following a link to the page is nothing else.
+  // A cross-site request of a page has no `Origin` but `Sec-Fetch-Site`; following a link to the dashboard is allowed.
   const site = request.header('sec-fetch-site')
   const isFollowed = request.header('sec-fetch-mode') === 'navigate'
   if (isOwn && (site === undefined || site === 'same-origin' || site === 'none' || isFollowed)) return undefined
@@ -40,11 +38,11 @@ export const refuseOrigin = (request: HttpRequest, { allowedHosts, addresses }: 
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host).toLowerCase()
 
-/** The token of an `Authorization` header; `undefined`: there is none, or several. */
+/** The token of the `Authorization` header; `undefined`: there is none, or several. */
 export const tokenOf = (request: HttpRequest): string | undefined =>
   request.count('authorization') > 1 ? undefined : /^bearer +([\w~+/.-]+=*) *$/i.exec(request.header('authorization') ?? '')?.[1]
 
-/** Whose token it is: of a page or the file, an operator's; or one that `auth` lets in at the MCP endpoints. */
+/** The viewer of a token: an operator for the token of a page or of the file, else the caller that `auth` accepts at the MCP endpoints. */
 export const viewerOf = async (
   token: string,
   credentials: AdminCredentials,

@@ -1,18 +1,18 @@
-/** The files of the dashboard, as the admin listener serves them without a credential: they hold nothing of the configuration. */
+/** The files of the dashboard, which the admin listener serves without a credential: they contain nothing of the configuration. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 
 export interface Asset {
   readonly type: string
   readonly body: Buffer
-  /** Its name changes with its content, so that a browser may keep it. */
+  /** Its name changes with its content, so a browser may cache it. */
   readonly isImmutable: boolean
 }
 
 /** By path: `/`, `/assets/index-3f2a.js`. */
 export type Assets = (path: string) => Asset | undefined
 
-/** First segments of the addresses of screens, which the page reads itself (`src/dashboard/page/route.ts`). */
+/** First path segments of screens, which the page itself reads (`src/dashboard/page/route.ts`). */
 const SCREENS: ReadonlySet<string> = new Set(['traffic', 'calls', 'catalog', 'tools', 'servers', 'toolsets', 'changes', 'health'])
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -34,7 +34,7 @@ The API is below <code>/api</code>; see docs/admin-api.md.</p>
 `
 const PLAIN: Asset = { type: 'text/html; charset=utf-8', body: Buffer.from(PLAIN_PAGE), isImmutable: false }
 
-/** The files of a folder, read when the first of them is asked for; a page that says so where there are none. */
+/** The files of a folder, read at the first request. If the dashboard was not built, a page that says so. */
 export const folderAssets = (folder: string): Assets => {
   let files: ReadonlyMap<string, Asset> | undefined
   return (path) => {

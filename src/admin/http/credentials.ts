@@ -1,28 +1,28 @@
 /**
- * What lets a browser or a program in at the admin listener, beside what `auth` says: one-time keys, which the command line hands out
- * and a page trades for a token; those tokens; and the token of a file that only the owner of the process can read, for programs.
+ * Credentials of the admin listener in addition to `auth`: one-time keys, which the command line prints and a page exchanges for a token;
+ * these tokens; and the token in a file that only the owner of the process can read, for programs.
  *
- * Keys and tokens are kept by their SHA-256 alone. They are random, so looking one up in a table tells nothing of another.
+ * Only the SHA-256 of keys and tokens is stored. They are random, so the time of a lookup reveals nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { chmod, lstat, readFile, rename, writeFile } from 'node:fs/promises'
 import { digestOf, makeToken } from '../../auth/inbound/static-tokens.ts'
 
-/** How long a link is good. */
+/** How long a link is valid. */
 const KEY_MS = 10 * 60_000
-/** How long a page may be silent before it needs another link. */
+/** Idle time after which a page needs another link. */
 const TOKEN_IDLE_MS = 12 * 3_600_000
-/** Of each kind; the oldest goes first. */
+/** Most keys and most tokens; the oldest is removed first. */
 const MOST = 64
 
 export class AdminCredentials {
   readonly #nowMs: () => number
-  /** Until when each is good, by digest. */
+  /** Times of expiry by digest. */
   readonly #keys = new Map<string, number>()
   readonly #tokens = new Map<string, number>()
   #fileToken: string | undefined
 
-  /** `fileToken`: the one that a file holds. */
+  /** `fileToken`: the token in the file. */
   constructor(fileToken: string | undefined, nowMs: () => number = () => performance.now()) {
     this.#fileToken = fileToken === undefined ? undefined : nameOf(fileToken)
     this.#nowMs = nowMs
@@ -35,7 +35,7 @@ export class AdminCredentials {
     return key
   }
 
-  /** The token for a key, which is good once; `undefined`: it is not good, or not any more. */
+  /** The token for a key, which is valid once; `undefined`: the key is invalid or expired. */
   trade(key: string): string | undefined {
     const name = nameOf(key)
     const untilMs = this.#keys.get(name)
@@ -46,7 +46,7 @@ export class AdminCredentials {
     return token
   }
 
-  /** Whether the token is an operator's: of a page, or of the file. */
+  /** Whether the token gives an operator's access: that of a page or of the file. */
   admits(token: string): boolean {
     const name = nameOf(token)
     if (name === this.#fileToken) return true
@@ -58,15 +58,15 @@ export class AdminCredentials {
     return true
   }
 
-  /** A page says that it is closed for good. */
+  /** Invalidates the token of a page that was closed. */
   end(token: string): void {
     this.#tokens.delete(nameOf(token))
   }
 }
 
 /**
- * The token of the file, which is made if it is not there. Rejects where the file is not ours alone and cannot be made so, or cannot be
- * written: there is no such token then.
+ * The token of the file, which is created if it does not exist. Rejects where the file cannot be written, or cannot be made private:
+ * there is no such token then.
  */
 export const readTokenFile = async (file: string): Promise<string> => {
   const found = await lstat(file).catch(() => undefined)
@@ -74,7 +74,7 @@ export const readTokenFile = async (file: string): Promise<string> => {
     if ((found.mode & 0o077) !== 0) await chmod(file, 0o600)
     const text = (await readFile(file, 'utf8')).trim()
     if (/^tlk_[\w-]{43}$/.test(text)) return text
-  } else if (found !== undefined) throw new Error(`${file} is no file; remove it`)
+  } else if (found !== undefined) throw new Error(`${file} is not a file; remove it`)
   const token = makeToken()
   const made = `${file}.${process.pid}`
   await writeFile(made, `${token}\n`, { mode: 0o600, flag: 'wx' })

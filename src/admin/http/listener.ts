@@ -1,7 +1,7 @@
 /**
- * The admin listener: what the admin socket answers, for browsers and programs on a TCP address of its own (T-37). It is closed until
- * the configuration binds it (`admin.bind`) or `trunkline open` asks for it, and it takes a token on every request but those for the files
- * of the dashboard.
+ * The admin listener: the routes of the admin socket for browsers and programs, at a TCP address of its own (T-37). It is closed until
+ * the configuration binds it (`admin.bind`) or `trunkline open` opens it. Every request needs a token, except those for the files of the
+ * dashboard.
  */
 import type { Identity } from '../../auth/identity.ts'
 import type { Log } from '../../downstream/environment.ts'
@@ -23,6 +23,7 @@ import type { FeedMessage } from '../calls/calls.ts'
 import type { Control, OpenEnd } from '../control.ts'
 import { AdminRefusal } from '../refusal.ts'
 import { findRoute } from '../routes.ts'
+import { OPERATOR } from '../../observe/viewer.ts'
 import type { Access } from '../routes.ts'
 import { refuseOrigin, tokenOf, viewerOf } from './access.ts'
 import type { Refused } from './access.ts'
@@ -34,22 +35,22 @@ export interface AdminListenerOptions {
   readonly control: Control
   readonly context: Pick<ListenerContext, 'bodies' | 'limits' | 'options' | 'hideJson'>
   readonly credentials: AdminCredentials
-  /** The file that holds a token for programs; `undefined`: there is none. */
+  /** File with a token for programs; `undefined`: there is none. */
   readonly tokenFile: string | undefined
-  /** What `-c` was given, for commands that the page shows. */
+  /** The arguments of `-c`, for commands that the page shows. */
   readonly named: () => readonly string[]
-  /** Whether faults are injected on purpose. */
+  /** Whether faults are injected. */
   readonly hasFaults: () => boolean
-  /** Whose token it is that `auth` lets in. */
+  /** The caller of a token that `auth` accepts. */
   readonly identityOf: (token: string) => Promise<Identity | undefined>
   readonly assets: Assets
-  /** The listener is open from now on, or closed: whether anything is observed follows it. */
+  /** The listener was opened or closed; calls are observed while it is open. */
   readonly changed: (isOpen: boolean) => void
   readonly log: Log
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
-/** How often feeds are looked at. */
+/** Interval at which feeds are checked. */
 const SWEEP_MS = 500
 const JSON_TYPE = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="trunkline admin"' }
@@ -57,7 +58,7 @@ const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="trunkline admin"' }
 const UNAUTHORIZED: Refused = {
   status: 401,
   code: 'unauthorized',
-  message: 'this needs a token: trade the key of the link for one at POST /api/session',
+  message: 'this needs a token: exchange the key of the link for one at POST /api/session',
 }
 const BUSY: Refused = { status: 503, code: 'busy', message: 'the token cannot be verified now' }
 const OPERATORS_ONLY: Refused = {
@@ -65,7 +66,7 @@ const OPERATORS_ONLY: Refused = {
   code: 'operator_only',
   message: 'this is for operators: a token with "operator: true", or with the scope admin.operator_scope',
 }
-const READ_ONLY: Refused = { status: 403, code: 'read_only', message: 'nothing may be changed here (ui.write is off)' }
+const READ_ONLY: Refused = { status: 403, code: 'read_only', message: 'changes are not allowed (ui.write is off)' }
 
 export class AdminListener implements AsyncDisposable {
   readonly #options: AdminListenerOptions
@@ -73,7 +74,7 @@ export class AdminListener implements AsyncDisposable {
   #observe: ObserveOptions
   /** By address as configured. */
   #listening = new Map<string, Listening>()
-  /** It was opened without being configured: a reload leaves it open. */
+  /** It was opened by `open` and not by the configuration: a reload leaves it open. */
   #isOnDemand = false
   readonly #streams = new Set<EventStream>()
   #sweeping: NodeJS.Timeout | undefined
@@ -102,7 +103,7 @@ export class AdminListener implements AsyncDisposable {
     return first && originOf(first)
   }
 
-  /** Binds what the options name and leaves what they do not. Rejects with the system's error, and changes nothing then. */
+  /** Binds the configured addresses and releases others. Rejects with the system's error, and changes nothing then. */
   async rebind(observe: ObserveOptions): Promise<void> {
     const { addresses } = observe.admin
     const wanted = addresses.length === 0 && this.#isOnDemand ? undefined : addresses
@@ -111,7 +112,7 @@ export class AdminListener implements AsyncDisposable {
     this.#options.changed(this.#listening.size > 0)
   }
 
-  /** A link to the dashboard; binds the default address, or any port of it, where none is bound. */
+  /** A link to the dashboard; if no address is bound, binds the default one, with any port if its port is taken. */
   async open(): Promise<OpenEnd> {
     if (this.#listening.size === 0) {
       if (!this.#observe.admin.hasUi) return undefined
@@ -153,7 +154,7 @@ export class AdminListener implements AsyncDisposable {
     const { limits, httpServer } = context.options
     try {
       return await listenHttp(address, { ...limits, httpServer }, context.bodies, this.#caps, {
-        request: (request) => void this.#answer(request),
+        request: (request) => void this.#handle(request),
         trouble: (error) => log.warn({ error: error.message }, 'trouble with connections of the admin listener'),
         reached: context.limits.hit,
       })
@@ -166,14 +167,14 @@ export class AdminListener implements AsyncDisposable {
     }
   }
 
-  async #answer(request: HttpRequest): Promise<void> {
+  async #handle(request: HttpRequest): Promise<void> {
     try {
       request.addHeaders(PAGE_HEADERS)
       const refused = refuseOrigin(request, this.#observe.admin)
       if (refused !== undefined) refuse(request, refused)
-      else if (request.path.startsWith('/api/')) await this.#api(request)
-      else if (request.path === this.#observe.metrics.path && this.#observe.metrics.isOn) await this.#metrics(request)
-      else this.#file(request)
+      else if (request.path.startsWith('/api/')) await this.#handleApi(request)
+      else if (request.path === this.#observe.metrics.path && this.#observe.metrics.isOn) await this.#replyMetrics(request)
+      else this.#replyFile(request)
     } catch (error) {
       if (error instanceof AdminRefusal) return refuseWith(request, error)
       this.#options.log.error({ error: String(error), path: request.path }, 'the admin listener could not answer')
@@ -181,7 +182,7 @@ export class AdminListener implements AsyncDisposable {
     }
   }
 
-  #file(request: HttpRequest): void {
+  #replyFile(request: HttpRequest): void {
     const asset = this.#observe.admin.hasUi ? this.#options.assets(request.path) : undefined
     if (asset === undefined) return refuse(request, { status: 404, code: 'path', message: 'there is nothing at this path' })
     if (request.method !== 'GET' && request.method !== 'HEAD') return request.reply(405, { Allow: 'GET' })
@@ -189,21 +190,21 @@ export class AdminListener implements AsyncDisposable {
     request.reply(200, { 'Content-Type': asset.type, 'Cache-Control': kept }, request.method === 'HEAD' ? [] : [asset.body])
   }
 
-  async #api(request: HttpRequest): Promise<void> {
+  async #handleApi(request: HttpRequest): Promise<void> {
     const { control } = this.#options
     const path = request.path.slice('/api'.length)
-    if (path === '/session' && request.method === 'POST') return this.#trade(request)
-    const viewer = await this.#admit(request)
+    if (path === '/session' && request.method === 'POST') return this.#exchangeKey(request)
+    const viewer = await this.#authenticate(request)
     if (viewer === undefined) return
-    if (path === '/session') return this.#session(request, viewer)
-    if (path === '/feed' && request.method === 'GET') return this.#feed(request, viewer)
+    if (path === '/session') return this.#handleSession(request, viewer)
+    if (path === '/feed' && request.method === 'GET') return this.#streamFeed(request, viewer)
     const found = findRoute(request.method, path)
     if (found === undefined || found.route.access === 'socket')
       return refuse(request, { status: 404, code: 'path', message: `there is no ${request.method} ${request.path}` })
     const { route, id } = found
     const refused = this.#refuseAccess(route.access, viewer)
     if (refused !== undefined) return refuse(request, refused)
-    const body = await this.#body(request)
+    const body = await this.#readBody(request)
     if (body === undefined) return
     const gone = new AbortController()
     request.onDisconnect(() => gone.abort())
@@ -212,8 +213,8 @@ export class AdminListener implements AsyncDisposable {
     request.reply(200, JSON_TYPE, [Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer))])
   }
 
-  /** Whose request it is; `undefined`: it was refused, and answered. */
-  async #admit(request: HttpRequest): Promise<Viewer | undefined> {
+  /** The viewer of the request; `undefined`: it was refused, and answered. */
+  async #authenticate(request: HttpRequest): Promise<Viewer | undefined> {
     const token = tokenOf(request)
     const viewer = token === undefined ? undefined : await this.#viewer(token)
     if (viewer === undefined) refuse(request, UNAUTHORIZED, CHALLENGE)
@@ -225,9 +226,9 @@ export class AdminListener implements AsyncDisposable {
     return undefined
   }
 
-  /** Everything that is measured, in the format that is asked for. */
-  async #metrics(request: HttpRequest): Promise<void> {
-    const viewer = await this.#admit(request)
+  /** Replies all metrics in the requested format. */
+  async #replyMetrics(request: HttpRequest): Promise<void> {
+    const viewer = await this.#authenticate(request)
     if (viewer === undefined) return
     if (!viewer.isOperator) return refuse(request, OPERATORS_ONLY)
     if (request.method !== 'GET') return request.reply(405, { Allow: 'GET' })
@@ -237,8 +238,8 @@ export class AdminListener implements AsyncDisposable {
     request.reply(200, { 'Content-Type': type, 'Cache-Control': 'no-store' }, [Buffer.from(text)])
   }
 
-  /** Rows as events, until the reader leaves, or has taken nothing for too long. */
-  async #feed(request: HttpRequest, viewer: Viewer): Promise<void> {
+  /** Sends rows as events, until the reader disconnects, or has read nothing for too long. */
+  async #streamFeed(request: HttpRequest, viewer: Viewer): Promise<void> {
     if (!this.#observe.admin.hasUi) return refuse(request, { status: 404, code: 'path', message: 'ui.enabled is off' })
     const { control, context } = this.#options
     const query = new URLSearchParams(request.query)
@@ -269,7 +270,7 @@ export class AdminListener implements AsyncDisposable {
     stream?.end()
   }
 
-  /** Keeps feeds alive that are quiet, and ends those of readers that take nothing. */
+  /** Keeps idle feeds alive, and ends those of readers that read nothing. */
   #sweep(): void {
     const { limits, options } = this.#options.context
     const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = options.limits
@@ -282,7 +283,7 @@ export class AdminListener implements AsyncDisposable {
     this.#sweeping = undefined
   }
 
-  /** A promise that rejects is of an authorization server that cannot be asked now. */
+  /** `busy`: the authorization server cannot be reached now. */
   async #viewer(token: string): Promise<Viewer | 'busy' | undefined> {
     const { credentials, identityOf, log } = this.#options
     try {
@@ -298,25 +299,25 @@ export class AdminListener implements AsyncDisposable {
     return access === 'write' && !this.#observe.admin.mayWrite ? READ_ONLY : undefined
   }
 
-  /** `{"key": …}` from the link, for a token. */
-  async #trade(request: HttpRequest): Promise<void> {
-    const body = await this.#body(request)
+  /** Exchanges the key of a link, `{"key": …}`, for a token. */
+  async #exchangeKey(request: HttpRequest): Promise<void> {
+    const body = await this.#readBody(request)
     if (body === undefined) return
     const token = this.#options.credentials.trade(keyIn(body))
     if (token === undefined)
-      return refuse(request, { status: 401, code: 'key', message: 'the link was used already, or is too old: ask for another' })
+      return refuse(request, { status: 401, code: 'key', message: 'the link was already used or has expired: ask for another' })
     request.admitted()
-    reply(request, { token, ...this.#about({ principal: 'local', isOperator: true }) })
+    reply(request, { token, ...this.#describeSession(OPERATOR) })
   }
 
-  #session(request: HttpRequest, viewer: Viewer): void {
-    if (request.method === 'GET') return reply(request, this.#about(viewer))
+  #handleSession(request: HttpRequest, viewer: Viewer): void {
+    if (request.method === 'GET') return reply(request, this.#describeSession(viewer))
     if (request.method !== 'DELETE') return request.reply(405, { Allow: 'GET, POST, DELETE' })
     this.#options.credentials.end(tokenOf(request) ?? '')
     reply(request, {})
   }
 
-  #about({ principal, isOperator }: Viewer): object {
+  #describeSession({ principal, isOperator }: Viewer): object {
     const { admin, capture } = this.#observe
     const write = isOperator && admin.mayWrite
     const named = isOperator ? this.#options.named() : []
@@ -325,19 +326,19 @@ export class AdminListener implements AsyncDisposable {
   }
 
   /** The text of the body; `undefined`: it was refused, and answered. */
-  async #body(request: HttpRequest): Promise<string | undefined> {
+  async #readBody(request: HttpRequest): Promise<string | undefined> {
     if (request.method !== 'POST') return ''
     const { promise, resolve } = Promise.withResolvers<string | undefined>()
     request.onDisconnect(() => resolve(undefined))
     request.readBody(MAX_BODY_BYTES, (body) => {
       if (Buffer.isBuffer(body)) return resolve(body.toString())
-      refuse(request, { status: 413, code: 'too_large', message: `a request holds at most ${MAX_BODY_BYTES} bytes` })
+      refuse(request, { status: 413, code: 'too_large', message: `a request has at most ${MAX_BODY_BYTES} bytes` })
       resolve(undefined)
     })
     const body = await promise
     const isJson = (request.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
     if (body === undefined || body === '' || isJson) return body
-    refuse(request, { status: 415, code: 'type', message: 'a body is JSON, with Content-Type: application/json' })
+    refuse(request, { status: 415, code: 'type', message: 'a body must be JSON, with Content-Type: application/json' })
     return undefined
   }
 }
@@ -355,6 +356,6 @@ const refuse = (request: HttpRequest, { status, code, message }: Refused, header
 const refuseWith = (request: HttpRequest, { status, body }: AdminRefusal): void =>
   request.reply(status, JSON_TYPE, [Buffer.from(JSON.stringify(body))])
 
-/** It is always a TCP address. */
+/** The listener always has a TCP address. */
 const originOf = ({ tcp: { host, port } = { host: '', port: 0 } }: Listening): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,7 +1,6 @@
 /**
- * Headers of everything that the admin listener answers: a browser runs no code and loads nothing but what this origin serves as files,
- * makes no markup from texts (Trusted Types), keeps nothing, and shows it inside no other page. There are no cookies: those of a host
- * name are shared by all its ports.
+ * Headers of every answer of the admin listener: a browser runs and loads only files of this origin, creates no markup from texts (Trusted
+ * Types), caches nothing, and shows the page in no frame. There are no cookies: all ports of a host name share them.
  */
 const POLICY = [
   "default-src 'none'",

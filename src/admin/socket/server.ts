@@ -1,6 +1,6 @@
 /**
- * The admin socket: what the command line asks of a running process, as HTTP/1.1 over a unix socket that only its owner can reach.
- * It restarts, reloads and approves; it takes no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
+ * The admin socket: the requests of the command line to a running process, as HTTP/1.1 over a unix socket that only its owner can reach.
+ * It accepts no command line, no URL and no configuration (DECISIONS 7). Never on the MCP port (T-37).
  */
 import { chmod } from 'node:fs/promises'
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
@@ -8,8 +8,6 @@ import { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { HostStreams } from '../../app/environment.ts'
 import type { Log } from '../../downstream/environment.ts'
-import type { Viewer } from '../../observe/viewer.ts'
-import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
 import { isAnswered, listening } from '../../transport/http1/server/connection/listen-address.ts'
 import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'
@@ -20,48 +18,47 @@ import { asError } from '../../values/as-error.ts'
 import { askToRelease } from './client.ts'
 import { AdminRefusal } from '../refusal.ts'
 import { findRoute } from '../routes.ts'
-import { PIPE, prepareFolder, removeStale } from './place.ts'
-import type { Place } from './place.ts'
+import { OPERATOR } from '../../observe/viewer.ts'
+import { PIPE, prepareFolder, removeStale } from './socket-location.ts'
+import type { SocketLocation } from './socket-location.ts'
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024
-/** What may wait for a reader of the feed before rows are left out. */
+/** Bytes that may wait for a reader of the feed before rows are dropped. */
 const MAX_WAITING_BYTES = 256 * 1024
-/** Who may write to the socket may do everything. */
-const OPERATOR: Viewer = { principal: SHARED_PRINCIPAL, isOperator: true }
 
 export interface AdminOptions {
   readonly control: Control
-  /** Serves a host on a pipe; `undefined`: this process has no room for another. */
+  /** Serves a host on a pipe; `undefined`: this process serves one host only. */
   readonly attach: ((streams: HostStreams, path: EndpointPath, isRelay: boolean) => Promise<void>) | undefined
-  /** It takes no host any more. */
+  /** It accepts no further hosts. */
   readonly isStopping: () => boolean
-  /** Whether there is such an endpoint to attach to. */
+  /** Whether the path names an endpoint. */
   readonly isEndpoint: (path: EndpointPath) => boolean
   readonly log: Log
 }
 
-/** Takes the socket, or goes on without, which is logged: another process of this configuration may have it. */
-export const openAdmin = async (place: Place, options: AdminOptions): Promise<AsyncDisposable> => {
+/** Listens at the socket; logs a warning if it cannot, such as when another process of this configuration has it. */
+export const openAdmin = async (location: SocketLocation, options: AdminOptions): Promise<AsyncDisposable> => {
   const { log } = options
   const pipes = new Set<Duplex>()
   let http: HttpServer | undefined
-  // Most processes are never asked anything: node:http is loaded by the first connection.
+  // Most processes get no request: node:http is loaded by the first connection.
   const server = new Server({ allowHalfOpen: true }, (socket) => {
     http ??= serve(options, pipes, () => server.close())
     http.emit('connection', socket)
   })
   try {
-    await prepareFolder(place)
-    await take(server, place, options.attach !== undefined)
-    // A connection that cannot be taken, as when no descriptor is left, is no reason to end (F-29).
+    await prepareFolder(location)
+    await take(server, location, options.attach !== undefined)
+    // A connection that cannot be accepted, such as without free descriptors, does not end the process (F-29).
     server.on('error', (error) => log.warn({ error: error.message }, 'trouble with connections of the admin socket'))
-    if (place.folder !== undefined) await chmod(place.path, 0o600)
+    if (location.folder !== undefined) await chmod(location.path, 0o600)
   } catch (error) {
     const isTaken = asError(error).code === 'EADDRINUSE'
     const why = isTaken
-      ? 'another process of this configuration has it'
-      : `${asError(error).message}; set XDG_RUNTIME_DIR to a folder of yours`
-    log.warn({ socket: place.path }, `no admin socket: ${why}`)
+      ? 'another process of this configuration uses it'
+      : `${asError(error).message}; set XDG_RUNTIME_DIR to a folder that belongs to you`
+    log.warn({ socket: location.path }, `no admin socket: ${why}`)
   }
   return {
     async [Symbol.asyncDispose]() {
@@ -73,7 +70,7 @@ export const openAdmin = async (place: Place, options: AdminOptions): Promise<As
   }
 }
 
-/** What reads the requests; `release` stops listening. */
+/** Answers the requests; `release` stops listening. */
 const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): HttpServer => {
   const { log } = options
   const server = nodeHttp().createServer((request, response) => {
@@ -98,11 +95,11 @@ const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): 
     socket.once('close', () => pipes.delete(socket))
     socket.on('error', () => undefined)
     servePipe(request, socket, options).catch((error: unknown) => {
-      log.warn({ error: String(error) }, 'an attached host was let go')
+      log.warn({ error: String(error) }, 'the connection to an attached host failed')
       socket.destroy()
     })
   })
-  // From here on it looks for slow connections, as it does once it listens.
+  // Starts its check for slow connections, which normally starts when it listens.
   server.emit('listening')
   return server
 }
@@ -111,14 +108,14 @@ const serve = (options: AdminOptions, pipes: Set<Duplex>, release: () => void): 
  * The first process keeps the socket. A later process takes it over if no process answers at it. A process that serves any host
  * also takes it over from one that serves only the host that started it.
  */
-const take = async (server: Server, place: Place, servesAny: boolean): Promise<void> => {
+const take = async (server: Server, location: SocketLocation, servesAny: boolean): Promise<void> => {
   try {
-    await listening(server, { path: place.path })
+    await listening(server, { path: location.path })
   } catch (error) {
     if (asError(error).code !== 'EADDRINUSE') throw error
-    if ((await isAnswered(place.path)) && !(servesAny && (await askToRelease(place)))) throw error
-    await removeStale(place)
-    await listening(server, { path: place.path })
+    if ((await isAnswered(location.path)) && !(servesAny && (await askToRelease(location)))) throw error
+    await removeStale(location)
+    await listening(server, { path: location.path })
   }
 }
 
@@ -136,15 +133,21 @@ const answer = async (
   const found = findRoute(request.method ?? '', pathname)
   if (found === undefined) return undefined
   const { route, id } = found
-  const asked = { query: searchParams, body: await read(request), control, signal: gone, viewer: OPERATOR, id }
-  const body = await route.answer(asked)
+  const body = await route.answer({
+    query: searchParams,
+    body: await read(request),
+    control,
+    signal: gone,
+    viewer: OPERATOR,
+    id,
+  })
   return Buffer.isBuffer(body) ? body : JSON.stringify(body)
 }
 
 const refuse = (response: ServerResponse, error: AdminRefusal): void =>
   void response.writeHead(error.status, { 'Content-Type': 'application/json' }).end(JSON.stringify(error.body))
 
-/** Rows of calls as lines of JSON, until the reader leaves. */
+/** Sends rows of calls as lines of JSON, until the reader disconnects. */
 const follow = async (
   request: IncomingMessage,
   response: ServerResponse,
@@ -202,7 +205,7 @@ const servePipe = async (request: IncomingMessage, socket: Duplex, options: Admi
   if (isStopping()) return void socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n')
   if (attach === undefined) return void socket.end('HTTP/1.1 409 Conflict\r\nConnection: close\r\n\r\n')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PIPE}\r\n\r\n`)
-  log.info({}, 'a host is attached')
+  log.info({}, 'a host was attached')
   await attach({ input: socket, output: socket }, path, searchParams.has('relay'))
   socket.end()
 }

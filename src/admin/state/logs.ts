@@ -1,4 +1,4 @@
-/** What servers wrote, as it is asked for: a page of lines, or the next ones as soon as there are any. */
+/** Queries of lines that servers wrote: a page, or the next ones as soon as there are any. */
 import type { Running } from '../../app/running.ts'
 import type { LogLine, LogQuery, ServerLogs } from '../../downstream/server-logs.ts'
 import { countOf } from '../calls/calls.ts'
@@ -7,16 +7,16 @@ import { AdminRefusal } from '../refusal.ts'
 export interface LogPage {
   /** Oldest first. */
   readonly lines: readonly LogLine[]
-  /** The number of the latest line of any server: what comes later has a higher one. */
+  /** The number of the latest line of any server; later lines have higher numbers. */
   readonly latest: number
 }
 
-/** A query is answered after this time also where nothing came, so that a caller that has left is noticed. */
+/** The longest wait for a line, so that a disconnected caller is noticed. */
 const WAIT_MS = 20_000
 const MAX_LINES = 10_000
 const DEFAULT_LINES = 200
 
-/** `server` (repeatable), `after`, `since` (ms), `lines` and `wait` as they were written. Throws `AdminRefusal`. */
+/** Query: `server` (repeatable), `after`, `since` (ms), `lines`, `wait`. Throws `AdminRefusal`. */
 export const logQueryOf = (query: URLSearchParams): LogQuery & { readonly isWaiting: boolean } => ({
   servers: query.getAll('server'),
   after: countOf(query, 'after') ?? 0,

@@ -1,4 +1,4 @@
-/** The metrics of several processes as one (`listen.workers`): a label of each series says whose it is. */
+/** The metrics of several processes as one (`listen.workers`), with a label for the process. */
 import type { Family } from '../../observe/metrics/exposition.ts'
 
 /** `worker`: the value of the label. */
@@ -7,7 +7,7 @@ export interface MemberFamilies {
   readonly families: readonly Family[]
 }
 
-/** Each family once, with the series of all processes, in the order in which families are met. */
+/** Each family once, with the series of all processes, in the order of first occurrence. */
 export const joinFamilies = (members: readonly MemberFamilies[]): readonly Family[] => {
   const joined = new Map<string, Family>()
   for (const { worker, families } of members)

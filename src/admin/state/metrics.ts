@@ -1,6 +1,6 @@
 /**
- * Everything that is measured, as families of metrics: calls as they were counted, and the state of the process and its servers as it is
- * at the time of the request. No label holds a text of a host: servers are keys of the configuration, tools are bounded (`call-metrics`).
+ * All metrics as families: counted calls, and the state of the process and its servers at the time of the request. No label contains a text
+ * of a host: servers are keys of the configuration, the number of tools is limited (`call-metrics`).
  */
 import type { Running } from '../../app/running.ts'
 import type { HealthState } from '../../downstream/health/health.ts'
@@ -17,7 +17,7 @@ const STATES: readonly HealthState[] = ['starting', 'healthy', 'degraded', 'down
 export const metricsText = (running: Measured, isOpenMetrics: boolean): string =>
   formatMetrics(metricFamilies(running), isOpenMetrics)
 
-/** The same as plain data. */
+/** The metrics as plain data. */
 export const metricFamilies = (running: Measured): readonly Family[] => [
   ...running.observer.metrics.families,
   ...stateFamilies(running),
@@ -59,7 +59,7 @@ const stateFamilies = ({
     ),
     gauge(
       'trunkline_server_calls_in_flight',
-      'Calls under way at a server.',
+      'Calls in flight at a server.',
       sum(({ inFlight }) => inFlight),
     ),
     gauge(
@@ -69,7 +69,7 @@ const stateFamilies = ({
     ),
     gauge(
       'trunkline_server_processes',
-      'Processes that run for a server.',
+      'Running processes of a server.',
       sum(({ dialer }) => dialer.processes.length),
     ),
     gauge(
@@ -83,20 +83,20 @@ const stateFamilies = ({
       sum(({ health$ }) => health$.value.failures),
     ),
     gauge('trunkline_sessions', 'Sessions of legacy hosts.', one(front.sessionCount)),
-    gauge('trunkline_calls_in_flight', 'Requests of hosts under way.', one(front.inFlight)),
+    gauge('trunkline_calls_in_flight', 'Requests of hosts in flight.', one(front.inFlight)),
     gauge(
       'trunkline_held_bytes',
-      'Messages held, of hosts and servers together (limits.in_flight_bytes).',
+      'Bytes of messages in memory, of hosts and servers together (limits.in_flight_bytes).',
       one(context.bodies.held.bytes),
     ),
     gauge(
       'trunkline_shedding',
-      '0: nothing is refused for overload, 1: new sessions, 2: new calls, too.',
+      '0: nothing is refused for overload, 1: new sessions, 2: new calls as well.',
       one(context.overload.shedding),
     ),
     counter(
       'trunkline_limit_reached',
-      'How often a limit acted, by its option; `server` where it is one of a server.',
+      'How often a limit was reached, by its option; `server` for a limit of a server.',
       limitSamples(limits.all),
     ),
     counter(
@@ -106,7 +106,7 @@ const stateFamilies = ({
     ),
     counter(
       'trunkline_deviations',
-      'What was not passed on as it came, by the rule that says so.',
+      'Changes and losses of messages in translation, by rule.',
       servers.flatMap(({ server, downstream }) =>
         downstream.fidelity.counts.map(({ rule, feature, verdict, count }) => ({
           labels: { server, rule, feature, verdict },
@@ -126,15 +126,15 @@ const stateFamilies = ({
     ),
     gauge(
       'trunkline_store_up',
-      '1: the shared store answers, 0: it is away (store).',
+      '1: the shared store is reachable, 0: it is not (store).',
       store === undefined ? [] : one(store.isDown ? 0 : 1),
     ),
     counter('trunkline_store_operations', 'Operations of the shared store.', store === undefined ? [] : one(store.operations)),
-    counter('trunkline_store_failures', 'And those that failed.', store === undefined ? [] : one(store.failures)),
+    counter('trunkline_store_failures', 'Failed operations of the shared store.', store === undefined ? [] : one(store.failures)),
     counter(
       'trunkline_replica_passed_on',
       'Requests passed on to the replica that has their session or call.',
-      replicas === undefined ? [] : one(replicas.counts.passed),
+      replicas === undefined ? [] : one(replicas.counts.forwarded),
     ),
     counter(
       'trunkline_replica_takeovers',
@@ -152,7 +152,7 @@ const stateFamilies = ({
   ]
 }
 
-/** Every limit has a series from the start, so that an alert on its increase sees the first time. */
+/** Every limit has a series from the start, so that an alert on its increase notices the first time. */
 const limitSamples = (all: Running['limits']['all']): readonly Sample[] => {
   const reached = new Set(all.map(({ option }) => option))
   return [

@@ -1,12 +1,8 @@
-/**
- * The configuration as its files say it: each value with the line that it stands on, before variables are replaced. What usually is a
- * secret is not told, whatever stands there.
- */
+/** The configuration as in its files: each value with its place, before variables are replaced. Probable secrets are hidden. */
 import { readFile } from 'node:fs/promises'
-import { extname } from 'node:path'
 import type { Configuration } from '../../config/options.ts'
 import { fileSchema } from '../../config/schema/file-schema.ts'
-import { parseText } from '../../config/syntax/document.ts'
+import { hasYamlOrJsonName, parseText } from '../../config/syntax/document.ts'
 import { scalars } from '../../config/syntax/tree.ts'
 import type { MapTree, ScalarTree } from '../../config/syntax/tree.ts'
 import { recogniseHostFile } from '../../config/read/host-file.ts'
@@ -14,7 +10,7 @@ import { recogniseHostFile } from '../../config/read/host-file.ts'
 export interface Setting {
   /** `servers.github.args[1]`, as in its file. */
   readonly path: string
-  /** As it is written; `***`: it may be a secret. */
+  /** As written; `***`: it may be a secret. */
   readonly value: string
   /** `/srv/trunkline.yaml:31:7` */
   readonly place: string
@@ -22,9 +18,9 @@ export interface Setting {
 
 export interface Settings {
   readonly settings: readonly Setting[]
-  /** So many more are not listed. */
+  /** Number of further values that are not in `settings`. */
   readonly more: number
-  /** Where what is measured goes; absent members: nowhere. */
+  /** Where metrics and traces are sent; absent members: nowhere. */
   readonly telemetry: { readonly prometheus?: string; readonly otlp?: string }
 }
 
@@ -44,9 +40,9 @@ export const readSettings = async ({ files, observe, tracing }: Configuration): 
   }
 }
 
-/** None where the file is no configuration: a secret may be a file, too. */
+/** Empty for a file that is not a configuration: a secret may be in a file, too. */
 const settingsOf = async (file: string): Promise<readonly Setting[]> => {
-  if (!['.yaml', '.yml', '.json', '.jsonc', '.json5'].includes(extname(file).toLowerCase())) return []
+  if (!hasYamlOrJsonName(file)) return []
   const text = await readFile(file, 'utf8').catch(() => '')
   const { tree, problems } = parseText(text, file)
   if (problems.length > 0 || tree.kind !== 'map' || !isConfiguration(tree, file)) return []
@@ -56,7 +52,7 @@ const settingsOf = async (file: string): Promise<readonly Setting[]> => {
   })
 }
 
-/** `--token`, and its value as the next item of the same list. */
+/** Whether the value follows a flag such as `--token` in the same list. */
 const isAfterFlag = ({ path }: ScalarTree, before: ScalarTree | undefined): boolean =>
   before !== undefined &&
   /\[[1-9]\d*\]$/.test(path) &&
@@ -68,11 +64,11 @@ const listOf = (path: string): string => path.replace(/\[\d+\]$/, '')
 const isConfiguration = (tree: MapTree, file: string): boolean =>
   recogniseHostFile(tree, file) !== undefined || [...tree.entries.keys()].every((key) => Object.hasOwn(fileSchema.shape, key))
 
-/** Members whose values are secrets, or may be. */
+/** Paths of probable secrets. */
 const SECRET =
   /(?:^|\.)(?:env|headers|credentials|introspection|secrets)\.|(?:token|secret|password|passphrase|authorization|cookie|hash|key)s?(?:\[\d+\])?$/i
 
-/** References to variables stay: they are no secrets, and say where one comes from. */
+/** The value without secrets. References to variables are shown: they are not secrets. */
 const shown = ({ path, source }: ScalarTree): string => {
   if (/^\$\{[^}]*\}$/.test(source)) return source
   if (SECRET.test(path)) return HIDDEN

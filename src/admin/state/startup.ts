@@ -1,8 +1,8 @@
-/** What a server that starts is waiting for, in words: a cold `npx` takes most of a minute and prints nothing meanwhile. */
+/** Why a server is still starting: a cold `npx` takes most of a minute and prints nothing. */
 import { basename } from 'node:path'
 import type { Downstream } from '../../downstream/downstream.ts'
 
-/** Programs that fetch what they run, and what they fetch. */
+/** Programs that download what they run. */
 const FETCHED_BY: Readonly<Record<string, string>> = {
   npx: 'npx downloads a package that it does not have yet',
   npm: 'npm downloads a package that it does not have yet',
@@ -13,19 +13,19 @@ const FETCHED_BY: Readonly<Record<string, string>> = {
   docker: 'docker pulls an image that it does not have yet',
   podman: 'podman pulls an image that it does not have yet',
 }
-/** What is cached starts faster. */
+/** A start from a cache is faster. */
 const COLD_MS = 3_000
 
 export interface Startup {
-  /** Since its process was started, ms. */
+  /** Milliseconds since its process was started. */
   readonly forMs: number
-  /** What it probably does; `undefined`: its command fetches nothing. */
+  /** What its command probably does; `undefined`: it downloads nothing. */
   readonly fetching: string | undefined
   /** The latest line on stderr. */
   readonly printed: string | undefined
 }
 
-/** `undefined`: it is not starting, or it is no process of ours. */
+/** `undefined`: it is not starting, or has no process. */
 export const startupOf = (downstream: Downstream, nowMs: number): Startup | undefined => {
   const { options, health$ } = downstream
   const { processes } = downstream.dialer

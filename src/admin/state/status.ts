@@ -1,4 +1,4 @@
-/** What `ps` tells of a process and its servers: plain data, the same over the admin socket and in `--json`. */
+/** The status of a process and its servers for `ps`: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../../app/running.ts'
 import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import type { Finding } from '../../catalog/inventory.ts'
@@ -29,49 +29,49 @@ const STDERR_LINES = 20
 export interface ServerStatus {
   readonly key: string
   readonly state: string
-  /** Why it is not healthy. */
+  /** The reason if it is not healthy. */
   readonly reason: string | undefined
-  /** The operator must sign in there: `trunkline login`. */
+  /** The operator must sign in to it: `trunkline login`. */
   readonly needsSignIn: boolean
-  /** Where hosts are authenticated, of a server at which each caller signs in for itself: those there are now. The state is of the best off. */
+  /** The current callers of a server to which each caller signs in separately, where hosts are authenticated. `state` is the best of theirs. */
   readonly callers: CallerCount | undefined
   readonly transport: string
   readonly revision: string | undefined
   readonly tools: number
   readonly resources: number
   readonly prompts: number
-  /** Estimate of what its tools cost a model, as they are listed. */
+  /** Estimated cost of its listed tools for a model. */
   readonly tokens: number
   readonly links: number
-  /** The processes that run for it, with what their process groups hold in memory. */
+  /** Its processes, each with the memory of its process group. */
   readonly processes: readonly ProcessStatus[]
   readonly inFlight: number
   /** Calls that wait for a free slot (`limits.concurrency`). */
   readonly queued: number
-  /** Outages since it was configured: failures without health in between are one. */
+  /** Outages since it was configured; consecutive failures count as one. */
   readonly failures: number
-  /** Until the next attempt to reach it; `undefined`: it is there, an attempt is under way, or none is planned. */
+  /** Time until the next attempt to connect; `undefined`: it is connected, an attempt is running, or none is planned. */
   readonly nextTryMs: number | undefined
-  /** While its process starts: how long already, and what it does as far as is known. */
+  /** While its process starts: for how long, and what it probably does. */
   readonly startup: Startup | undefined
   readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
-  /** What is served all the same but should be known: hidden characters, changed definitions. */
+  /** Findings about served definitions: hidden characters, changes. */
   readonly findings: readonly Finding[]
   readonly warnings: readonly string[]
-  /** What of its calls was translated or impossible since the start, and how often. */
+  /** How often its calls were translated with loss, since the start. */
   readonly fidelity: readonly DeviationCount[]
-  /** The last lines its process printed on stderr, oldest first, while it is not healthy. */
+  /** The last lines on the stderr of its process, oldest first, while it is not healthy. */
   readonly stderr: readonly string[]
 }
 
-/** `memoryBytes`: resident, of all in its process group; `undefined` where the system does not say (only Linux does). */
+/** `memoryBytes`: resident memory of its process group; `undefined` where the system does not report it (only Linux does). */
 export interface ProcessStatus {
   readonly pid: number
   readonly memoryBytes: number | undefined
   readonly uptimeMs: number
 }
 
-/** How many a server serves, and how many of them must sign in there first, which their hosts ask them to. */
+/** The number of callers of a server, and of those that must sign in first. */
 export interface CallerCount {
   readonly all: number
   readonly unsigned: number
@@ -81,14 +81,14 @@ export interface CallerCount {
 export interface WorkerStatus {
   /** From 1. */
   readonly worker: number
-  /** `undefined`: it has ended, and is started again soon. */
+  /** `undefined`: it has ended, and is restarted soon. */
   readonly pid: number | undefined
   readonly uptimeMs: number
-  /** How often it was started again. */
+  /** Number of restarts. */
   readonly restarts: number
   readonly sessions: number
   readonly inFlight: number
-  /** Resident. */
+  /** Resident memory. */
   readonly memoryBytes: number
 }
 
@@ -99,39 +99,39 @@ export interface Status {
   readonly uptimeMs: number
   /** Absolute paths; the main one first. */
   readonly files: readonly string[]
-  /** The MCP endpoints; empty where one host is served on a pipe. */
+  /** The MCP endpoints; empty for a process that serves one host on a pipe. */
   readonly urls: readonly string[]
-  /** What lets a host in over HTTP: `none`, `tokens`, `oauth`, `any`. */
+  /** The credential that hosts need over HTTP: `none`, `tokens`, `oauth`, `any`. */
   readonly auth: string
   /**
-   * Absent: hosts sign in nowhere. `endpoint`: the MCP endpoint as tokens and metadata name it, which hosts must use as it stands;
-   * `clients`: client ids that they may be configured with (`auth.oauth.clients`).
+   * Absent: no OAuth. `endpoint`: the MCP endpoint as tokens and metadata name it, which hosts must use unchanged; `clients`: client ids
+   * with which they can be configured (`auth.oauth.clients`).
    */
   readonly oauth: { readonly endpoint: string; readonly clients: readonly HostClientId[] } | undefined
   readonly servers: readonly ServerStatus[]
-  /** Limits that were reached since the start, and how often. */
+  /** How often each limit was reached since the start; others are absent. */
   readonly limits: readonly LimitCount[]
-  /** The rate limits, and how many calls each has refused. */
+  /** The rate limits, and how many calls each refused. */
   readonly rates: readonly RateCount[]
-  /** The audit log; absent: none is kept. */
+  /** The audit log; absent: there is none. */
   readonly audit: AuditState | undefined
-  /** What is injected into calls on purpose (`--allow-faults`). */
+  /** Injected faults (`--allow-faults`). */
   readonly faults: readonly FaultCount[]
   readonly toolsets: readonly ToolsetSummary[]
-  /** Names that two servers wanted. */
+  /** Messages about equal exposed names. */
   readonly collisions: readonly string[]
   readonly warnings: readonly string[]
-  /** The replicas that share a store, this one among them; absent: they share none, or it is away. */
+  /** The replicas that share a store, including this one; absent: there is no store, or it is not reachable. */
   readonly replicas?: readonly ReplicaStatus[] | undefined
-  /** The processes that serve hosts (`listen.workers`); absent: this one serves them itself. */
+  /** The processes that serve hosts (`listen.workers`); absent: this process serves them itself. */
   readonly workers?: readonly WorkerStatus[] | undefined
-  /** Why the files as they are now are not in force; empty if they are. */
+  /** Why the current files are not applied; empty if they are. */
   readonly problems: readonly Problem[]
 }
 
-/** Where hosts reach the MCP endpoint: TCP addresses first, then unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
+/** URLs of the MCP endpoint: TCP addresses first, then unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
 export const urlsOf = ({ front, context }: Pick<Running, 'front' | 'context'>): readonly string[] =>
-  front.urls(context.options.path)
+  front.addresses.urls(context.options.path)
 
 export const serverStatuses = ({
   fleet,
@@ -190,7 +190,7 @@ export const serverStatuses = ({
 
 const isUnsigned = ({ health$ }: Downstream): boolean => health$.value.failure?.facts.signIn === true
 
-/** From the best on. */
+/** Best first. */
 const RANKS: readonly HealthState[] = ['healthy', 'degraded', 'starting', 'down', 'failed', 'draining']
 
 const bestOff = (all: readonly Downstream[]): Downstream | undefined =>

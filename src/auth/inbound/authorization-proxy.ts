@@ -1,29 +1,30 @@
 /**
- * Registration for hosts whose provider has none: Trunkline as an authorization server that passes people and codes on to the provider, with
+ * Client registration for a provider without it: Trunkline acts as an authorization server that relays authorization to the provider, with
  * the one client that an administrator registered there ([2026-07-28 basic/security_best_practices], Confused Deputy; BRIDGING 6.3.5).
  *
  *     host ── authorize ──► consent for this client, each time ── sealed state ──► provider
  *     host ◄── our code ─── same browser, state opened ◄────────── its code ────── provider
  *     host ── our code, verifier ──► token ── its code, the same verifier ──► provider
  *
- * The surprise: no request is stored. What must come back is sealed, so every replica can go on with it; a code is good once because the
- * provider's code in it is. The host's challenge goes to the provider as it is: PKCE is checked here and there.
+ * No request is stored. State, codes and refresh tokens are sealed, so every replica can continue a flow. A code is valid once because the
+ * provider's code in it is. The host's PKCE challenge is relayed, so both sides check it.
  */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../wire/message/failure.ts'
 import { discoverIssuer } from '../oauth/discovery.ts'
 import type { Provider } from '../oauth/discovery.ts'
-import { reachOfIssuer } from '../oauth/environment.ts'
-import { browserUrl } from '../oauth/authorization.ts'
+import { authorizationUrl, checkIssuer, withParams } from '../oauth/authorization.ts'
+import { authRequired } from '../oauth/failures.ts'
+import { reachOfIssuer } from '../oauth/reach.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import { GrantRefused, requestGrant } from '../oauth/token-endpoint.ts'
 import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
-import type { Clock } from './resource-server.ts'
+import type { Clock } from './clock.ts'
 import { HostClients, isRedirectOf } from './host-clients.ts'
 import type { HostClient } from './host-clients.ts'
 
-/** What a host asks for, once it is certain which host. */
+/** A valid authorization request of a known client. */
 export interface AuthorizationRequest {
   readonly clientId: string
   readonly redirectUri: string
@@ -33,7 +34,7 @@ export interface AuthorizationRequest {
   readonly resource: string | undefined
 }
 
-/** What becomes of a request to authorize: a question to the person, an error for the host, or a page where no host is certain. */
+/** The result of checking an authorization request: ask for consent, redirect with an error, or show an error page. */
 export type Asked =
   | { readonly kind: 'consent'; readonly client: HostClient; readonly request: AuthorizationRequest }
   | { readonly kind: 'redirect'; readonly url: string }
@@ -50,14 +51,14 @@ const CODE: Purpose<{ c: string; r: string; p: string; k: string }> = 'oauth cod
 const REFRESH: Purpose<{ c: string; k: string }> = 'oauth refresh'
 const CONSENT_MS = 600_000
 const CODE_MS = 60_000
-/** Requests to the provider at a time. */
+/** Concurrent token requests to the provider. */
 const MAX_PENDING = 64
-/** Provider metadata is read again after it. */
+/** How long provider metadata is cached. */
 const PROVIDER_MS = 600_000
-/** Until a provider that could not be reached is asked again, where it is known what it said before. */
+/** How long cached metadata is used again after a failed fetch. */
 const RETRY_MS = 30_000
 const MAX_PARAM = 2_048
-/** Of [RFC 7636] 4.1 and 4.2. */
+/** Forms of [RFC 7636] 4.1 and 4.2. */
 const CHALLENGE = /^[\w-]{43}$/
 const VERIFIER = /^[\w.~-]{43,128}$/
 
@@ -82,7 +83,7 @@ export class AuthorizationProxy {
     this.#clock = clock
   }
 
-  /** [RFC 8414] metadata of the proxy. `issuer`: its own identifier, origin and path without a slash at the end. */
+  /** Returns the proxy's metadata ([RFC 8414]). `issuer`: its identifier, origin and path without a trailing slash. */
   metadata(issuer: string): object {
     const scopes = [...new Set([...this.#options.requestScopes, ...this.#options.scopes])]
     return {
@@ -101,7 +102,7 @@ export class AuthorizationProxy {
     }
   }
 
-  /** Judges a request to authorize. An error goes to a redirect URI only after that URI is certain to be the client's. */
+  /** Checks an authorization request. Errors are sent to the redirect URI only after it is verified to be the client's. */
   async ask(params: URLSearchParams, issuer: string): Promise<Asked> {
     const repeated = [...params.keys()].find((name) => name !== 'resource' && params.getAll(name).length > 1)
     if (repeated !== undefined) return { kind: 'refused', reason: 'a parameter of the request is repeated' }
@@ -114,7 +115,7 @@ export class AuthorizationProxy {
     const state = params.get('state') ?? undefined
     const back = (error: string, description: string): Asked => ({
       kind: 'redirect',
-      url: answerUrl(redirectUri, { error, error_description: description, state, iss: issuer }),
+      url: withParams(redirectUri, { error, error_description: description, state, iss: issuer }),
     })
     const tooLong = [...params].some(([, value]) => value.length > 8_192) || (state?.length ?? 0) > MAX_PARAM
     if (tooLong) return back('invalid_request', 'a parameter is too long')
@@ -136,30 +137,28 @@ export class AuthorizationProxy {
     return { kind: 'consent', client, request }
   }
 
-  /** The request as a form field: valid for ten minutes, in this browser. */
+  /** Returns the request as a form field, valid for ten minutes in this browser. */
   sealRequest(request: AuthorizationRequest, browser: string): string {
     return this.#seal.seal(CONSENT, { request, browser }, CONSENT_MS)
   }
 
-  /** `undefined`: altered, too old, or of another browser. */
+  /** Returns the request of a form field; `undefined`: altered, expired, or of another browser. */
   openRequest(sealed: string, browser: string): AuthorizationRequest | undefined {
     const opened = this.#seal.open(CONSENT, sealed)
     return opened?.browser === browser ? opened.request : undefined
   }
 
-  /** The person refused. */
+  /** Returns the redirect to the host after the person has refused. */
   refuse({ redirectUri, state }: AuthorizationRequest, issuer: string): string {
-    return answerUrl(redirectUri, { error: 'access_denied', state, iss: issuer })
+    return withParams(redirectUri, { error: 'access_denied', state, iss: issuer })
   }
 
-  /** The person consented in `browser`: where to send it. Rejects with `Failure`. */
-  async depart(request: AuthorizationRequest, browser: string, issuer: string): Promise<string> {
+  /** Resolves with the redirect to the provider after the person has consented in `browser`. Rejects with `Failure`. */
+  async begin(request: AuthorizationRequest, browser: string, issuer: string): Promise<string> {
     const provider = await this.#providerNow()
-    if (provider.authorizationEndpoint === undefined)
-      throw new Failure('auth_required', `${provider.issuer} names no authorization endpoint`, { executed: 'no' })
-    const url = browserUrl(provider.authorizationEndpoint, reachOfIssuer(this.#options))
+    const url = authorizationUrl(provider, reachOfIssuer(this.#options))
     const { clientId, redirectUri, challenge, state, resource } = request
-    const params = {
+    return withParams(url, {
       response_type: 'code',
       client_id: this.#client.client.id,
       redirect_uri: `${issuer}/oauth/callback`,
@@ -168,31 +167,26 @@ export class AuthorizationProxy {
       scope: this.#client.scopes?.join(' ') ?? request.scope,
       resource: this.#client.sendsResource ? resource : undefined,
       state: this.#seal.seal(STATE, { c: clientId, r: redirectUri, p: challenge, s: state, b: browser }, CONSENT_MS),
-    }
-    for (const [name, value] of Object.entries(params)) if (value !== undefined) url.searchParams.set(name, value)
-    return url.href
+    })
   }
 
-  /** The provider sent the browser back: where the host gets its answer. `undefined`: this browser did not consent. Rejects with `Failure`. */
-  async arrive(answer: URLSearchParams, browser: string | undefined, issuer: string): Promise<string | undefined> {
+  /** Resolves with the redirect to the host after the provider's answer; `undefined`: this browser did not consent. Rejects with `Failure`. */
+  async finish(answer: URLSearchParams, browser: string | undefined, issuer: string): Promise<string | undefined> {
     const opened = this.#seal.open(STATE, answer.get('state') ?? '')
     if (opened === undefined || browser === undefined || opened.b !== browser) return undefined
-    const provider = await this.#providerNow()
-    const issuers = answer.getAll('iss')
-    if (issuers.length === 0 ? provider.tellsIssuer : issuers.length > 1 || issuers[0] !== provider.issuer)
-      throw new Failure('auth_required', 'the answer is not from the authorization server that was asked', { executed: 'no' })
+    checkIssuer(await this.#providerNow(), answer)
     const { c: clientId, r: redirectUri, p: challenge, s: state } = opened
     const error = answer.get('error')
     const code = answer.get('code')
     if (error !== null || code === null || code === '') {
       const known = error !== null && /^[a-z_]{1,40}$/.test(error) ? error : 'server_error'
-      return answerUrl(redirectUri, { error: known, state, iss: issuer })
+      return withParams(redirectUri, { error: known, state, iss: issuer })
     }
     const own = this.#seal.seal(CODE, { c: clientId, r: redirectUri, p: challenge, k: code }, CODE_MS)
-    return answerUrl(redirectUri, { code: own, state, iss: issuer })
+    return withParams(redirectUri, { code: own, state, iss: issuer })
   }
 
-  /** A token request of a host. Nothing of the provider but its tokens for Trunkline leaves here. */
+  /** Answers a token request of a host. Only the provider's tokens for Trunkline are relayed. */
   async token(form: URLSearchParams, issuer: string): Promise<TokenAnswer> {
     const clientId = form.get('client_id') ?? ''
     const params = this.#grantOf(form, clientId, issuer)
@@ -209,7 +203,7 @@ export class AuthorizationProxy {
         now: this.#clock.wallMs,
       })
       const { access_token: access, token_type: type, expires_in: seconds, scope, refresh_token: refresh } = answer
-      if (typeof access !== 'string') throw new Failure('auth_required', 'the provider sent no access token', { executed: 'no' })
+      if (typeof access !== 'string') throw authRequired('the provider sent no access token')
       return {
         status: 200,
         body: {
@@ -228,7 +222,7 @@ export class AuthorizationProxy {
     }
   }
 
-  /** The provider's grant behind a host's; `error`: there is none for this client. */
+  /** Returns the parameters of the provider's grant for a host's token request; `error`: the request is invalid. */
   #grantOf(form: URLSearchParams, clientId: string, issuer: string) {
     const kind = form.get('grant_type')
     const resource = form.get('resource') ?? undefined
@@ -268,7 +262,7 @@ export class AuthorizationProxy {
     return (this.#discovering ??= this.#discover().finally(() => (this.#discovering = undefined)))
   }
 
-  /** Rejects with `Failure`. While the provider cannot be reached, what it said before holds. */
+  /** Fetches the provider's metadata. While the provider cannot be reached, the cached metadata is used. Rejects with `Failure`. */
   async #discover(): Promise<Provider> {
     const reach = reachOfIssuer(this.#options)
     try {
@@ -276,8 +270,8 @@ export class AuthorizationProxy {
       this.#provider = { value, untilMs: this.#clock.monotonicMs() + PROVIDER_MS }
       return value
     } catch (error) {
-      const isAway = error instanceof Failure && error.kind === 'unreachable'
-      if (!isAway || this.#provider === undefined) throw error
+      const isUnreachable = error instanceof Failure && error.kind === 'unreachable'
+      if (!isUnreachable || this.#provider === undefined) throw error
       this.#provider = { ...this.#provider, untilMs: this.#clock.monotonicMs() + RETRY_MS }
       return this.#provider.value
     }
@@ -285,10 +279,3 @@ export class AuthorizationProxy {
 }
 
 const INVALID_GRANT = { error: 'invalid_grant' } as const
-
-/** A redirect URI with an answer, whatever parameters of its own it has. */
-const answerUrl = (redirectUri: string, params: Readonly<Record<string, string | undefined>>): string => {
-  const url = new URL(redirectUri)
-  for (const [name, value] of Object.entries(params)) if (value !== undefined) url.searchParams.set(name, value)
-  return url.href
-}

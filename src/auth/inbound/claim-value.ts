@@ -1,13 +1,12 @@
-/** Reads one claim of a token. */
 import { isJsonObject } from '../../values/json-object.ts'
 
-/** Claims of a JWT, or what introspection answered. */
+/** Claims of a JWT or of an introspection response. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** A name, or a path of names with dots; or the steps of a path, where a name has dots (`["resource_access","my.client","roles"]`). */
+/** A name, or names joined with dots, or a list of names if a name contains dots (`["resource_access","my.client","roles"]`). */
 export type ClaimPath = string | readonly string[]
 
-/** A claim may have dots in its name (`https://example.com/groups`); else they lead into objects (`realm_access.roles`). */
+/** Returns a claim. Tries the whole text as a name (`https://example.com/groups`) before it is split (`realm_access.roles`). */
 export const claimValue = (claims: Claims, claim: ClaimPath): unknown => {
   if (typeof claim === 'string' && Object.hasOwn(claims, claim)) return claims[claim]
   let value: unknown = claims
@@ -18,5 +17,5 @@ export const claimValue = (claims: Claims, claim: ClaimPath): unknown => {
   return value
 }
 
-/** As it is written in the configuration. */
+/** Returns the path as it is written in the configuration. */
 export const shownPath = (claim: ClaimPath): string => (typeof claim === 'string' ? claim : JSON.stringify(claim))

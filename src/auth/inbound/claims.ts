@@ -1,4 +1,4 @@
-/** The claims of a verified token: the checks they must pass, and what they say of the caller: which one, its scopes, its toolsets (BRIDGING 6.1). */
+/** Checks the claims of a verified token, and derives the caller's principal, scopes and toolsets (BRIDGING 6.1). */
 import { isList } from '../../values/json-object.ts'
 import { claimValue, shownPath } from './claim-value.ts'
 import type { Claims } from './claim-value.ts'
@@ -9,7 +9,7 @@ import type { ClaimSource } from './principal.ts'
 import { kindOf, shownValue } from '../refusal.ts'
 import type { Cause, Check, Refusal } from '../refusal.ts'
 
-/** Clocks of two machines differ (F-27). */
+/** Tolerance for clock skew between two machines (F-27). */
 export const SKEW_MS = 60_000
 
 export interface ClaimReading {
@@ -17,20 +17,20 @@ export interface ClaimReading {
   readonly resource: Pick<ResourceServerOptions, 'audience' | 'otherAudiences'>
   readonly map: readonly ClaimRule[]
   readonly source: ClaimSource
-  /** The claims are part of the identity. */
+  /** Adds the claims to the identity. */
   readonly keepsClaims?: boolean | undefined
   /** Wall clock in milliseconds. */
   readonly nowMs: number
 }
 
-/** What the claims of one token come to. */
+/** The result of checking the claims of one token. */
 export interface ClaimVerdict {
   readonly checks: readonly Check[]
   /** `undefined`: a check failed. */
   readonly admitted: Admitted | undefined
 }
 
-/** Makes every check, also after one has failed: the operator is to see all of them. */
+/** Makes all checks, even after one has failed, so that the operator sees all of them. */
 export const judgeClaims = (claims: Claims, reading: ClaimReading): ClaimVerdict => {
   const { issuer, resource, map, source, nowMs, keepsClaims } = reading
   const { exp, cnf } = claims
@@ -62,14 +62,14 @@ export const judgeClaims = (claims: Claims, reading: ClaimReading): ClaimVerdict
 export const passed = (cause: Cause, found: string): Check => ({ cause, found, refusal: undefined })
 export const failed = (refusal: Refusal): Check => ({ cause: refusal.cause, found: '', refusal })
 
-/** Whether a token for `audiences` is good at `resource`: the URI it names and below, never beside it (B234). */
+/** Whether a token for `audiences` is valid at `resource`: at each of these URIs and below it (B234). */
 export const isForResource = (audiences: readonly string[], resource: string): boolean =>
   audiences.some((uri) => uri === resource || resource.startsWith(uri.endsWith('/') ? uri : `${uri}/`))
 
-/** What every endpoint is below: the one value of `aud` that is valid at all of them. */
+/** Returns the origin of all endpoints, the one value of `aud` that is valid at all of them. */
 export const originOf = ({ audience }: Pick<ResourceServerOptions, 'audience'>): string => new URL(audience).origin
 
-/** The URIs of ours that a token names; an identifier of the configuration stands for all of them. */
+/** Returns the gateway's URIs in `aud`. A configured identifier (`otherAudiences`) counts as the origin. */
 const audiencesOf = ({ aud }: Claims, resource: ClaimReading['resource']): readonly string[] => {
   const origin = originOf(resource)
   return textsOf(aud).flatMap((uri) => {
@@ -93,7 +93,7 @@ const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): R
   }
 }
 
-/** A good token that is not for the endpoint it was sent to. `uri`: of that endpoint. */
+/** Returns the refusal of a valid token for another endpoint. `uri`: of the requested endpoint. */
 export const endpointRefusal = (uri: string, audiences: readonly string[], origin: string): Refusal => ({
   cause: 'endpoint',
   claim: 'aud',
@@ -102,7 +102,7 @@ export const endpointRefusal = (uri: string, audiences: readonly string[], origi
   remedy: `have the issuer put ${origin} into "aud": it is valid at every endpoint`,
 })
 
-/** A token within the minute of clock skew after its end, where servers exchange it: no issuer does any more (F-27). */
+/** Refusal of a token within the clock skew after its expiry, if servers use token exchange: no issuer exchanges it (F-27). */
 export const ENDED: Refusal = {
   cause: 'end',
   claim: 'exp',
@@ -143,7 +143,7 @@ const beginningCheck = (nbf: unknown, nowMs: number): Check => {
   })
 }
 
-/** A token bound to a key of its owner is worth nothing without the proof, which is not asked for ([RFC 9449] 7.2). */
+/** Refuses sender-constrained tokens: their proof is not supported ([RFC 9449] 7.2). */
 const bindingCheck = (cnf: unknown): Check =>
   cnf === undefined
     ? passed('binding', 'no cnf')
@@ -155,19 +155,19 @@ const bindingCheck = (cnf: unknown): Check =>
         remedy: 'switch off DPoP or certificate-bound tokens for this client at the issuer',
       })
 
-/** A time as seconds of the wall clock, as text; years that `Date` does not have stay numbers. */
+/** Returns a wall clock time in seconds as ISO 8601; a number outside of the range of `Date` unchanged. */
 const instant = (seconds: number): string => {
   const date = new Date(Math.round(seconds) * 1_000)
   return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString()
 }
 
-/** `scope` as [RFC 9068] has it, or `scp` as some issuers do. */
+/** Returns the scopes of `scope` ([RFC 9068]) or `scp`, which some issuers use. */
 const scopesOf = ({ scope, scp }: Claims): readonly string[] =>
   textsOf(scope ?? scp)
     .flatMap((text) => text.split(' '))
     .filter((word) => word !== '')
 
-/** Those of all rules that hold, the first rule's first; without rules any, and where none holds none. */
+/** Returns the toolsets of all matching rules, in their order; empty: no rule matches; `undefined`: no rules, so any toolset. */
 const toolsetsOf = (claims: Claims, map: readonly ClaimRule[], issuer: string): readonly string[] | undefined =>
   map.length === 0
     ? undefined
@@ -184,15 +184,15 @@ const holds = (rule: ClaimRule, claims: Claims, issuer: string): boolean => {
   return words.some((word) => withoutSlash(word) === wanted)
 }
 
-/** Keycloak names groups by their paths: `/dev` is the group `dev`, and `/team/dev` is not. */
+/** Removes the leading slash of Keycloak's group paths: `/dev` is the group `dev`, `/team/dev` is not. */
 const withoutSlash = (name: string): string => (name.startsWith('/') ? name.slice(1) : name)
 
 const MOST_NAMES = 50
 
-/** Why no rule holds: what the claims of the rules are, and which claims there are. No values: they name people and their groups. */
+/** Returns the refusal if no rule matches, with the kinds of the rules' claims and the names of all claims. No values: they are personal. */
 const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): Refusal => {
   const kinds = new Map(map.map(({ claim }) => [shownPath(claim), kindOf(claimValue(claims, claim))]))
-  // Cast: the caller has found one.
+  // Cast: the caller has rules, since none of them matches.
   const [[first, kind], ...others] = [...kinds] as [[string, string], ...[string, string][]]
   const names = Object.keys(claims)
     .slice(0, MOST_NAMES)

@@ -1,24 +1,26 @@
 /**
- * Hosts as clients of the registration proxy: what a client id stands for, its name and its redirect URIs. Nothing is stored. A registered client's
- * id holds its registration, sealed; the id of any other is the URL of its metadata document ([2026-07-28 basic/authorization/client-registration]).
+ * Hosts as clients of the registration proxy: the name and redirect URIs of a client id. Nothing is stored. The id of a registered client
+ * contains its sealed registration; any other id is the URL of a client metadata document
+ * ([2026-07-28 basic/authorization/client-registration]).
  */
 import { isLoopbackHost } from '../../transport/loopback.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
-import type { Reach } from '../oauth/addresses.ts'
+import type { Reach } from '../oauth/reach.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import type { Purpose, Seal } from '../seal.ts'
 
 export interface HostClient {
   readonly id: string
-  /** As it calls itself: display only. */
+  /** Self-reported, for display only. */
   readonly name: string
   readonly redirectUris: readonly string[]
-  /** Where its metadata document is; `undefined`: it registered itself. */
+  /** URL of its metadata document; `undefined`: a registered client. */
   readonly document: string | undefined
 }
 
-/** A refused registration, as [RFC 7591] 3.2.2 words it. */
+/** The response to a refused registration ([RFC 7591] 3.2.2). */
 export interface RegistrationRefused {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
   readonly error_description: string
@@ -28,7 +30,7 @@ const PURPOSE: Purpose<{ n: string; r: readonly string[] }> = 'oauth client'
 const MAX_REDIRECTS = 10
 const MAX_URI = 512
 const MAX_NAME = 100
-/** A document is read again after it. */
+/** How long a document is cached. */
 const DOCUMENT_MS = 300_000
 const MAX_DOCUMENTS = 1_000
 const MAX_DOCUMENT_CHARACTERS = 16 * 1_024
@@ -41,7 +43,7 @@ export class HostClients {
   /** By URL; oldest first. */
   readonly #documents = new Map<string, { readonly client: HostClient; readonly untilMs: number }>()
 
-  /** `reach`: where metadata documents may be. `now`: monotonic, in milliseconds. */
+  /** `reach`: allowed addresses of metadata documents. `now`: monotonic, in milliseconds. */
   constructor(seal: Seal, fetch: Fetch, reach: Reach, now: () => number) {
     this.#seal = seal
     this.#fetch = fetch
@@ -49,7 +51,7 @@ export class HostClients {
     this.#now = now
   }
 
-  /** The client that a registration request makes. `metadata`: the parsed body. */
+  /** Registers a client. `metadata`: the parsed body of the request. */
   register(metadata: unknown): HostClient | RegistrationRefused {
     const read = readMetadata(metadata)
     if ('error' in read) return read
@@ -57,7 +59,7 @@ export class HostClients {
     return { id, ...read, document: undefined }
   }
 
-  /** The client of this id; `undefined`: there is none, or its document is not good. */
+  /** Resolves with the client of an id; `undefined`: unknown, or its document is invalid. */
   async find(id: string): Promise<HostClient | undefined> {
     if (id.startsWith('https:') || id.startsWith('http:')) return this.#fromDocument(id)
     const opened = this.#seal.open(PURPOSE, id)
@@ -69,16 +71,13 @@ export class HostClients {
     const known = this.#documents.get(id)
     if (known !== undefined && known.untilMs > nowMs) return known.client
     const url = URL.parse(id)
-    // A path, no fragment, one spelling ([draft-ietf-oauth-client-id-metadata-document] 3).
+    // The URL needs a path and no fragment, in normal form ([draft-ietf-oauth-client-id-metadata-document] 3).
     if (url === null || id.length > MAX_URI || url.href !== id || url.pathname === '/' || url.hash !== '') return undefined
     const document = await this.#read(id)
     const read = document === undefined || document['client_id'] !== id ? undefined : readMetadata(document)
     if (read === undefined || 'error' in read) return undefined
     const client: HostClient = { id, ...read, document: id }
-    this.#documents.delete(id)
-    const [oldest] = this.#documents.keys()
-    if (oldest !== undefined && this.#documents.size >= MAX_DOCUMENTS) this.#documents.delete(oldest)
-    this.#documents.set(id, { client, untilMs: nowMs + DOCUMENT_MS })
+    setBounded(this.#documents, id, { client, untilMs: nowMs + DOCUMENT_MS }, MAX_DOCUMENTS)
     return client
   }
 
@@ -94,8 +93,8 @@ export class HostClients {
 }
 
 /**
- * Whether a client may be sent back to `uri`: letter for letter one of its own. A client with a metadata document may choose the port of a
- * loopback address, because it cannot know it when the document is written ([RFC 8252] 7.3).
+ * Whether `uri` is exactly one of the client's redirect URIs. A client with a metadata document may use any port of a loopback address,
+ * because the port is not known when the document is written ([RFC 8252] 7.3).
  */
 export const isRedirectOf = ({ redirectUris, document }: HostClient, uri: string): boolean => {
   if (redirectUris.includes(uri)) return true
@@ -127,13 +126,13 @@ const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUri
   return { name: shown, redirectUris: uris }
 }
 
-/** Schemes that run in the browser or read files. */
+/** Schemes that the browser runs itself, or that read files. */
 const FORBIDDEN = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:', 'filesystem:', 'ws:', 'wss:', 'ftp:'])
 
 const isRedirectUri = (uri: unknown): uri is string => {
   const url = typeof uri === 'string' && uri.length <= MAX_URI && /^[\x21-\x7e]+$/.test(uri) ? URL.parse(uri) : null
   if (url === null || url.hash !== '' || url.username !== '' || url.password !== '' || FORBIDDEN.has(url.protocol)) return false
   if (url.protocol === 'https:') return url.hostname !== ''
-  // Applications with a scheme of their own, such as cursor://, are reached on this machine alone.
+  // A scheme of an application, such as cursor://, reaches only this machine.
   return url.protocol === 'http:' ? isLoopbackHost(url.hostname) : true
 }

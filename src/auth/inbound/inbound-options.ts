@@ -1,17 +1,17 @@
-/** The credentials that are accepted from the network, and the principals they stand for: `auth` of the configuration (BRIDGING 6.1). */
-import type { ClientOptions } from '../oauth/options.ts'
+/** Options for the credentials of hosts and the principals they identify: `auth` of the configuration (BRIDGING 6.1). */
+import type { ClientOptions } from '../oauth/credential-options.ts'
 import type { ClaimPath } from './claim-value.ts'
 
 export interface AuthOptions {
   readonly tokens: readonly StaticToken[]
   readonly oauth: ResourceServerOptions | undefined
-  /** Toolsets by the claims of an OAuth token. Empty: each token may use any toolset. */
+  /** Toolsets by claims of an OAuth token. Empty: each token may use any toolset. */
   readonly map: readonly ClaimRule[]
 }
 
-/** A credential made by `trunkline token new`. */
+/** A token of `trunkline token new`. */
 export interface StaticToken {
-  /** Names it in logs; the principal is made of it, so that a renewed token is the same caller. */
+  /** Name in logs. The principal is derived from it, so that a renewed token is the same caller. */
   readonly id: string
   /** SHA-256 of the token, 64 hex characters. */
   readonly hash: string
@@ -19,93 +19,92 @@ export interface StaticToken {
   readonly toolsets: readonly string[] | undefined
   /** Wall clock in milliseconds; `Infinity`: never. */
   readonly expiresMs: number
-  /** Sees and does everything at the admin listener. */
+  /** Has all rights at the admin listener. */
   readonly isOperator: boolean
 }
 
-/** `entrance`: those to come in; `reads`: also those of servers; `all`: also those to write. */
+/** `entrance`: scopes that every request requires; `reads`: also the read scopes of servers; `all`: also their write scopes. */
 export type Advertised = 'entrance' | 'reads' | 'all'
 
 /** An authorization server whose tokens are accepted, and how they are checked. */
 export interface IssuerOptions {
-  /** As its metadata and tokens spell it. */
+  /** Exactly as in its metadata and tokens. */
   readonly issuer: string
   /** The claim that names the caller. */
   readonly subject: ClaimPath
-  /** In place of what the issuer's metadata says. */
+  /** Replaces `jwks_uri` of the issuer's metadata. */
   readonly jwksUri: string | undefined
-  /** How tokens are looked up that are not JWTs; `undefined`: they are refused. */
+  /** Introspection of tokens that are not JWTs; `undefined`: they are refused. */
   readonly introspection: IntrospectionOptions | undefined
-  /** Tokens that look like JWTs are looked up as well: their claims may be incomplete, or theirs alone to read. */
+  /** JWTs are introspected as well, because their claims may be incomplete or not meant to be read. */
   readonly introspectsAll: boolean
-  /** It may be reached over http at private addresses. */
+  /** Allows http at private addresses. */
   readonly allowsHttp: boolean
-  /** Trunkline as a client of its own there; `undefined`: it is none. */
+  /** Trunkline's own client at the issuer; `undefined`: none. */
   readonly client: ClientAtIssuer | undefined
 }
 
-/** A client that an administrator registered at the issuer of the callers. */
+/** A client that an administrator registered at the callers' issuer. */
 export interface ClientAtIssuer {
   readonly client: ClientOptions
-  /** Requested for hosts in place of the scopes that they ask for (`registration: proxy`); `undefined`: what they ask for. */
+  /** Requested for hosts instead of their own scopes (`registration: proxy`); `undefined`: their own scopes. */
   readonly scopes: readonly string[] | undefined
-  /** Whether `resource` of hosts is passed on ([RFC 8707]); some providers refuse it. */
+  /** Whether `resource` of hosts is relayed ([RFC 8707]); some providers refuse it. */
   readonly sendsResource: boolean
 }
 
 /** A client id that hosts may use at the issuer. */
 export interface HostClientId {
   readonly id: string
-  /** Which hosts it is for, in words. */
+  /** Description of the hosts it is for. */
   readonly name: string | undefined
 }
 
-/** We as an OAuth resource server. The authorization server that hosts are sent to is the first of all. */
+/** Trunkline as an OAuth resource server. The inherited members describe the authorization server that hosts are sent to. */
 export interface ResourceServerOptions extends IssuerOptions {
   /** Further authorization servers. */
   readonly otherIssuers: readonly IssuerOptions[]
-  /** URL of `listen.http.path` as hosts know it, without a slash at its end. */
+  /** URL of `listen.http.path` as hosts use it, without a slash at its end. */
   readonly audience: string
-  /** Identifiers of Trunkline at the issuers that are not URLs of its endpoints. A token for one of them is valid at every endpoint. */
+  /** Other identifiers of Trunkline at the issuers. A token for one of them is valid at every endpoint. */
   readonly otherAudiences: readonly string[]
-  /** What hosts are asked for: `mcp:<key>` and `mcp:<key>:write` limit a server, all others are needed to come in. */
+  /** Scopes of hosts: `mcp:<key>` and `mcp:<key>:write` are required for a server, all others for every request. */
   readonly scopes: readonly string[]
-  /** What hosts are asked to request beside them, for the issuer's sake alone: no token needs one of these. */
+  /** Further scopes that hosts are asked to request for the issuer. Tokens do not need them. */
   readonly requestScopes: readonly string[]
-  /** Which of `scopes` hosts are told of before they ask for anything in particular. */
+  /** Which of `scopes` are advertised to hosts. */
   readonly advertise: Advertised
-  /** A longer one could not be sent: `listen.limits.max_header`. */
+  /** By `listen.limits.max_header`: a longer token cannot be sent. */
   readonly maxTokenCharacters: number
-  /** Rules of a policy read the claims. */
+  /** Policy rules read the claims. */
   readonly keepsClaims?: boolean
-  /** Hosts register with us, and we pass them on with our own client. */
+  /** Hosts register at Trunkline, which uses its own client at the issuer. */
   readonly proxiesRegistration: boolean
-  /** Client ids that hosts may be configured with. */
   readonly hostClients: readonly HostClientId[]
-  /** Answer the issuer's metadata at our own origin, for hosts of 2025-03-26. */
+  /** Serves the issuer's metadata at our own origin, for hosts of 2025-03-26. */
   readonly relaysMetadata: boolean
 }
 
 export interface IntrospectionOptions {
-  /** In place of what the issuer's metadata says. */
+  /** Replaces `introspection_endpoint` of the issuer's metadata. */
   readonly endpoint: string | undefined
   readonly clientId: string
   readonly clientSecret: string
 }
 
-/** A claim, and exactly one condition. */
+/** A claim with exactly one condition (`has` or `is`). */
 export interface ClaimRule {
   readonly claim: ClaimPath
-  /** Only for tokens of this issuer; `undefined`: of any. */
+  /** Only for tokens of this issuer; `undefined`: any. */
   readonly issuer: string | undefined
-  /** One element of a list, or one word of a text; with or without a `/` at its beginning. */
+  /** An element of a list, or a word of a text; a leading `/` is ignored. */
   readonly has: string | undefined
   /** The whole value. */
   readonly is: string | undefined
   readonly toolsets: readonly string[]
 }
 
-/** What lets a host in, in the words of `auth.mode`. */
+/** Returns the accepted credentials in terms of `auth.mode`. */
 export const authMode = (auth: AuthOptions | undefined): 'none' | 'tokens' | 'oauth' | 'any' => {
   if (auth === undefined) return 'none'
   if (auth.oauth === undefined) return 'tokens'
@@ -113,18 +112,18 @@ export const authMode = (auth: AuthOptions | undefined): 'none' | 'tokens' | 'oa
 }
 
 /**
- * Whether hosts are given a token by hand. With an authorization server they sign in there, which a header in their own file would
- * prevent; one that cannot sign in gets its variable by `connect --token-env`.
+ * Whether hosts are configured with a token. With an authorization server they sign in there, which a header in their file would prevent; a
+ * host that cannot sign in gets a token variable by `connect --token-env`.
  */
 export const takesTokenByHand = (auth: AuthOptions | undefined): boolean => authMode(auth) === 'tokens'
 
-/** Scopes that are needed to come in at all. */
+/** Returns the scopes that every request requires. */
 export const entranceScopes = ({ scopes }: ResourceServerOptions): readonly string[] =>
   scopes.filter((scope) => serverOfScope(scope) === undefined)
 
 /**
- * Scopes that a host is told of at an endpoint, in its challenge and its metadata: it can ask for no others. At the endpoint of one
- * `server`, what that server takes is always among them, and of other servers nothing is.
+ * Returns the scopes that challenges and metadata of an endpoint advertise, since hosts request no others. The endpoint of one `server`
+ * always advertises the read scope of that server, and no scope of other servers.
  */
 export const advertisedScopes = ({ scopes, advertise }: ResourceServerOptions, server: string | undefined): readonly string[] =>
   scopes.filter((scope) => {
@@ -135,9 +134,9 @@ export const advertisedScopes = ({ scopes, advertise }: ResourceServerOptions, s
     return !scope.endsWith(':write') && (server !== undefined || advertise === 'reads')
   })
 
-/** Key of the server that a scope is about. */
+/** Returns the server key of a scope; `undefined`: not a server's scope. */
 export const serverOfScope = (scope: string): string | undefined =>
   scope === 'mcp:connect' ? undefined : /^mcp:([^:]+)(?::write)?$/.exec(scope)?.[1]
 
-/** All authorization servers whose tokens are accepted, the one that hosts are sent to first. */
+/** Returns all accepted authorization servers; the first is the one that hosts are sent to. */
 export const issuersOf = (options: ResourceServerOptions): readonly IssuerOptions[] => [options, ...options.otherIssuers]

@@ -1,4 +1,4 @@
-/** Whether each authorization server of callers can be asked what tokens need of it: `trunkline check --live`. */
+/** Checks whether the metadata and keys of each accepted authorization server can be read, for `trunkline check --live`. */
 import { createPublicKey } from 'node:crypto'
 import { asError } from '../../values/as-error.ts'
 import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
@@ -10,15 +10,15 @@ import { ALGORITHMS } from './jwt.ts'
 
 export interface IssuerReport {
   readonly issuer: string
-  /** Where it is configured: `auth.oauth`, `auth.oauth.issuers[0]`. */
+  /** Place in the configuration: `auth.oauth`, `auth.oauth.issuers[0]`. */
   readonly path: string
-  /** Keys that signatures can be checked with; `undefined`: none are needed, or they could not be read. */
+  /** Number of usable keys; `undefined`: none are needed, or they could not be read. */
   readonly keys: number | undefined
-  /** Why tokens of it cannot be checked now, and what to do; `undefined`: they can. */
+  /** Why its tokens cannot be verified now, with a remedy; `undefined`: they can. */
   readonly error: string | undefined
 }
 
-/** Reads metadata and keys of every issuer. Never rejects. `now`: monotonic, in milliseconds. */
+/** Reads the metadata and keys of every issuer. Never rejects. `now`: monotonic, in milliseconds. */
 export const reportIssuers = (
   options: ResourceServerOptions,
   fetch: Fetch,
@@ -76,7 +76,7 @@ const readKeysAt = async (options: IssuerOptions, issuer: Issuer, uri: string): 
 const CURVES: ReadonlySet<unknown> = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
 const MIN_RSA_BITS = 2_048
 
-/** Whether signatures of tokens can be checked with a key. */
+/** Whether a key can verify signatures of tokens. */
 const isUsable = (key: unknown): boolean => {
   if (!isJsonObject(key)) return false
   const { use, key_ops: operations, alg } = key

@@ -1,19 +1,20 @@
 /**
- * The authorization server whose tokens we take, as it describes itself: fetched when a token first needs it, and then kept
- * ([RFC 8414] 3, [OpenID Connect Discovery] 4). The operator has named it, so it may stand in a private network; what its document
- * names elsewhere may not (BRIDGING 6.2.9).
+ * The metadata of an authorization server whose tokens are accepted: fetched when a token first needs it, then cached ([RFC 8414] 3,
+ * [OpenID Connect Discovery] 4). The issuer may be in a private network, since the operator has configured it; URLs of other origins in its
+ * metadata may not (BRIDGING 6.2.9).
  */
 import { asError } from '../../values/as-error.ts'
 import { memberOf, parseJsonObject } from '../../values/json-object.ts'
-import type { Reach } from '../oauth/addresses.ts'
+import { issuerMetadataUrls } from '../oauth/discovery.ts'
+import type { Reach } from '../oauth/reach.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import { AnswerTimeout } from '../oauth/safe-fetch.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import type { IssuerOptions } from './inbound-options.ts'
 
-/** The authorization server cannot be asked now: nothing is said about the token. */
+/** The authorization server cannot be reached, so the token could not be verified. */
 export class IssuerUnreachable extends Error {
-  /** What an operator can do about it. */
+  /** What the operator can do; may be empty. */
   readonly remedy: string
 
   constructor(message: string, cause?: unknown, remedy = remedyOf(cause)) {
@@ -23,8 +24,8 @@ export class IssuerUnreachable extends Error {
   }
 }
 
-/** It answered, and not with what was asked for. */
-class Unexpected extends Error {
+/** The authorization server sent an unexpected answer. */
+class UnexpectedAnswer extends Error {
   readonly remedy: string
   constructor(message: string, remedy: string) {
     super(message)
@@ -33,13 +34,13 @@ class Unexpected extends Error {
 }
 
 export interface IssuerMetadata {
-  /** As it came. */
+  /** The whole document, unchanged. */
   readonly text: string
   readonly jwksUri: string | undefined
   readonly introspectionEndpoint: string | undefined
 }
 
-/** How long its document is believed, and how soon it is asked again after it could not be read. */
+/** How long metadata is cached, and the pause after a failed attempt. */
 const MAX_AGE_MS = 600_000
 const RETRY_MS = 2_000
 
@@ -53,7 +54,7 @@ export class Issuer {
   #failure: unknown
   #reading: Promise<IssuerMetadata> | undefined
 
-  /** `name`: exactly as its tokens spell it. `now`: monotonic, in milliseconds. `allowsHttp`: over http at private addresses, too. */
+  /** `name`: exactly as in its tokens. `now`: monotonic, in milliseconds. `allowsHttp`: http is allowed at private addresses. */
   constructor(name: string, fetch: Fetch, now: () => number, allowsHttp = false) {
     this.name = name
     this.#ownReach = allowsHttp ? 'intranet' : 'private'
@@ -61,7 +62,7 @@ export class Issuer {
     this.#now = now
   }
 
-  /** Rejects with `IssuerUnreachable`. An old document is better than none. */
+  /** Resolves with the metadata; with an old document if a new one cannot be fetched. Rejects with `IssuerUnreachable`. */
   metadata(): Promise<IssuerMetadata> {
     const ageMs = this.#now() - this.#triedMs
     if (this.#reading !== undefined) return this.#reading
@@ -71,8 +72,8 @@ export class Issuer {
     return (this.#reading = this.#read().finally(() => (this.#reading = undefined)))
   }
 
-  /** GET or POST of what the configuration (`isConfigured`) or the document names. Rejects with `IssuerUnreachable`. */
-  async ask(url: string, isConfigured: boolean, body?: string, headers?: Readonly<Record<string, string>>): Promise<string> {
+  /** Sends a GET, or a POST with `body`. `isConfigured`: the URL is of the configuration. Rejects with `IssuerUnreachable`. */
+  async request(url: string, isConfigured: boolean, body?: string, headers?: Readonly<Record<string, string>>): Promise<string> {
     try {
       const { status, text } = await this.#fetch({
         url,
@@ -81,24 +82,25 @@ export class Issuer {
         ...(headers !== undefined && { headers }),
       })
       if (status === 200) return text
-      const isAway = status >= 500 || status === 429
-      throw new Unexpected(`${withoutQuery(url)} answered HTTP ${status}`, isAway ? 'the issuer cannot serve requests now' : '')
+      const isUnavailable = status >= 500 || status === 429
+      const remedy = isUnavailable ? 'the issuer cannot serve requests now' : ''
+      throw new UnexpectedAnswer(`${withoutQuery(url)} answered HTTP ${status}`, remedy)
     } catch (error) {
       throw new IssuerUnreachable(`the authorization server cannot be asked (${asError(error).message})`, error)
     }
   }
 
-  /** All places are at one server: after one that does not answer in time no other is asked. */
+  /** Tries the well-known URLs in order. A timeout ends the search, since all URLs are at one server. */
   async #read(): Promise<IssuerMetadata> {
     this.#failure = undefined
-    for (const url of wellKnowns(this.name)) {
+    for (const url of issuerMetadataUrls(new URL(this.name))) {
       try {
-        const text = await this.ask(url, true)
+        const text = await this.request(url, true)
         const document = parseJsonObject(text)
-        if (document === undefined) throw new Unexpected(`${url} is no JSON object`, SPELLING)
+        if (document === undefined) throw new UnexpectedAnswer(`${url} is no JSON object`, SPELLING)
         const own = memberOf(document, 'issuer')
         if (own !== this.name)
-          throw new Unexpected(
+          throw new UnexpectedAnswer(
             `${url} describes the issuer ${shown(own)}`,
             'write issuer exactly as its metadata and its tokens do',
           )
@@ -112,8 +114,8 @@ export class Issuer {
           introspectionEndpoint: textAt('introspection_endpoint'),
         })
       } catch (error) {
-        // A document says more than its absence elsewhere.
-        if (!(this.#failure instanceof Unexpected)) this.#failure = error
+        // A wrong document tells more than a missing one.
+        if (!(this.#failure instanceof UnexpectedAnswer)) this.#failure = error
         if (asError(error).cause instanceof AnswerTimeout) break
       }
     }
@@ -123,11 +125,11 @@ export class Issuer {
 
   #unreachable(): IssuerUnreachable {
     const failure = asError(this.#failure)
-    const remedy = failure instanceof Unexpected || failure instanceof IssuerUnreachable ? failure.remedy : ''
+    const remedy = failure instanceof UnexpectedAnswer || failure instanceof IssuerUnreachable ? failure.remedy : ''
     return new IssuerUnreachable(`no metadata of ${this.name}: ${failure.message}`, failure, remedy || SPELLING)
   }
 
-  /** At the issuer's own origin is what the operator has named. */
+  /** Allows for the issuer's own origin what is allowed for the issuer. */
   #reachOf(url: string): Reach {
     const own = new URL(this.name)
     if (URL.parse(url)?.origin === own.origin) return this.#ownReach
@@ -135,19 +137,19 @@ export class Issuer {
   }
 }
 
-/** The text of an issuer's key set. Rejects with `IssuerUnreachable`. */
+/** Resolves with the text of an issuer's key set. Rejects with `IssuerUnreachable`. */
 export const readKeys = async ({ jwksUri: configured }: IssuerOptions, issuer: Issuer): Promise<string> => {
   const uri = configured ?? (await issuer.metadata()).jwksUri
   if (uri === undefined)
     throw new IssuerUnreachable(`the metadata of ${issuer.name} names no jwks_uri`, undefined, 'set jwks_uri beside issuer')
-  return issuer.ask(uri, configured !== undefined)
+  return issuer.request(uri, configured !== undefined)
 }
 
 const SPELLING = 'write issuer exactly as its tokens do in "iss"; where it has no metadata, set jwks_uri beside issuer'
 
-/** What can be done about a request that failed; empty: its message says it. */
+/** Returns the remedy for a failed request; empty: none beyond its message. */
 const remedyOf = (error: unknown): string => {
-  if (error instanceof Unexpected || error instanceof IssuerUnreachable) return error.remedy
+  if (error instanceof UnexpectedAnswer || error instanceof IssuerUnreachable) return error.remedy
   if (error instanceof AnswerTimeout) return 'check that the issuer runs, the network from here, and HTTPS_PROXY'
   const code = asError(asError(error).cause).code ?? ''
   if (code === 'ENOTFOUND') return 'check the name in issuer, the resolver from here, and HTTPS_PROXY'
@@ -164,12 +166,3 @@ const withoutQuery = (url: string): string => {
 }
 
 const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
-
-/** Path insertion of both documents, then OpenID's appended one; the two forms of an issuer without a path. */
-const wellKnowns = (issuer: string): readonly string[] => {
-  const { origin, pathname } = new URL(issuer)
-  const path = pathname.replace(/\/$/, '')
-  const at = (document: string): string => `${origin}/.well-known/${document}${path}`
-  const both = [at('oauth-authorization-server'), at('openid-configuration')]
-  return path === '' ? both : [...both, `${origin}${path}/.well-known/openid-configuration`]
-}

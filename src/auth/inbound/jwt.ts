@@ -1,4 +1,4 @@
-/** JWT access tokens: form, algorithm, type and signature ([RFC 7515], [RFC 9068] 4; T-07). What the claims say is judged in `claims.ts`. */
+/** Verifies JWT access tokens: form, algorithm, type and signature ([RFC 7515], [RFC 9068] 4; T-07). `claims.ts` checks the claims. */
 import { compactVerify, decodeProtectedHeader, errors } from 'jose'
 import type { JWTVerifyGetKey, ProtectedHeaderParameters } from 'jose'
 import { parseJsonObject } from '../../values/json-object.ts'
@@ -8,9 +8,9 @@ import type { Claims } from './claim-value.ts'
 import { failed, passed } from './claims.ts'
 import { IssuerUnreachable } from './issuer.ts'
 
-/** Signatures with a public key. None with a shared secret: an attacker could sign with the public key as the secret. */
+/** Signature algorithms with public keys. None with a shared secret: an attacker could sign with the public key as the secret. */
 export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** Of access tokens; issuers before [RFC 9068] say `JWT` or nothing. */
+/** Values of `typ` for access tokens. Issuers before [RFC 9068] use `JWT` or nothing. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
 const JWT_FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
@@ -20,10 +20,10 @@ export interface VerifiedJwt {
   readonly claims: Claims | undefined
 }
 
-/** Whether a token may be a JWT: three parts of base64url. */
+/** Whether a token may be a JWT: three base64url parts. */
 export const hasJwtForm = (token: string): boolean => JWT_FORM.test(token)
 
-/** `findKey`: of the issuer, which the token names. Rejects with `IssuerUnreachable` where its keys cannot be read now. */
+/** Verifies a token. `findKey`: finds the keys of `issuer`. Rejects with `IssuerUnreachable` if the keys cannot be read now. */
 export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer: string): Promise<VerifiedJwt> => {
   const header = headerOf(token)
   if (header === undefined) return { checks: [failed(UNREADABLE)], claims: undefined }
@@ -70,7 +70,7 @@ const typeCheck = (typ: unknown): Check =>
         remedy: 'have the host send its access token, not another kind of token',
       })
 
-/** Rethrows what is no verdict about the token. */
+/** Returns why the signature is refused. Rethrows errors that are not about the token. */
 const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): Refusal => {
   if (error instanceof IssuerUnreachable) throw error
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
@@ -81,7 +81,7 @@ const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameter
       got: shownValue(kid),
       remedy: 'the key is withdrawn, or the token is of another issuer; check jwks_uri in its metadata',
     }
-  // A key that is too short, or of another kind than its header says, is a TypeError of jose.
+  // jose throws a TypeError for a key that is too short or does not fit the header.
   if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error
   return {
     cause: 'signature',
@@ -100,6 +100,6 @@ const headerOf = (token: string): ProtectedHeaderParameters | undefined => {
   }
 }
 
-/** Chooses the keys; the signature then proves the same text. */
+/** Returns the issuer before verification, to choose the keys. The signature then covers the same text. */
 export const unverifiedIssuer = (token: string): unknown =>
   parseJsonObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())?.['iss']

@@ -1,25 +1,25 @@
 /**
- * The public keys of the authorization server: fetched when a token first needs one, again when they are old, and again, rarely, when
- * a token names one that is not among them: that is how keys are rotated. Invented key ids cause six fetches
- * at once, then one in five seconds.
+ * The public keys of an authorization server: fetched when a token first needs one, again after `MAX_AGE_MS`, and again for an unknown key
+ * id, because keys are rotated. Invented key ids cause at most six fetches at once, then one in five seconds.
  *
- * A key id for which the set was not just fetched says nothing about the token: the key may be new.
+ * An unknown key id refuses a token only if the set was just fetched for it, since the key may be new.
  *
- * An issuer that does not answer delays one token, not each: old keys are used at once while the last attempt to read them failed.
+ * An issuer that does not answer delays one token, not each: old keys are used at once while the last fetch has failed.
  */
 import { createLocalJWKSet, errors } from 'jose'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 import { asError } from '../../values/as-error.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 import { TokenBucket } from '../../rpc/rate.ts'
 import { IssuerUnreachable } from './issuer.ts'
 
 const MAX_AGE_MS = 600_000
-/** Fetches for keys that are not known: every token may name one. */
-const LOOKS = { amount: 6, periodMs: 30_000, text: '6/30s' }
-/** Key ids that are remembered as absent, and how long: an issuer may publish a key after the first token by it. */
+/** Limit of fetches for unknown key ids, which any token can name. */
+const FETCH_RATE = { amount: 6, periodMs: 30_000, text: '6/30s' }
+/** Number of key ids cached as absent, and for how long: an issuer may publish a key after its first token. */
 const MOST_ABSENT = 256
 const ABSENT_MS = 5_000
-/** Until a set that could not be read is tried again. */
+/** Pause after a failed fetch. */
 const RETRY_MS = 2_000
 
 export class KeySet {
@@ -28,25 +28,25 @@ export class KeySet {
   #keys: ReturnType<typeof createLocalJWKSet> | undefined
   #readMs = -Infinity
   #triedMs = -Infinity
-  readonly #looks = new TokenBucket(LOOKS)
-  /** Key ids that a fetch did not bring, and when it was made; oldest first. */
+  readonly #fetches = new TokenBucket(FETCH_RATE)
+  /** Absent key ids, and when they were fetched; oldest first. */
   readonly #absent = new Map<unknown, number>()
-  /** Why the last attempt to read failed; `undefined`: it did not. */
+  /** Why the last fetch failed; `undefined`: it did not fail. */
   #failure: Error | undefined
   #reading: Promise<void> | undefined
 
-  /** `read`: the document's text; `now`: monotonic, in milliseconds. */
+  /** `read`: resolves with the document's text. `now`: monotonic, in milliseconds. */
   constructor(read: () => Promise<string>, now: () => number) {
     this.#read = read
     this.#now = now
   }
 
-  /** The key a token names. Rejects with an error of jose where there is none, with `IssuerUnreachable` where that cannot be found out. */
+  /** Resolves with the key that a token names. Rejects with an error of jose if it does not exist, or with `IssuerUnreachable`. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     if (this.#keys === undefined || this.#now() - this.#readMs >= MAX_AGE_MS) {
-      const isAway = this.#failure !== undefined && this.#keys !== undefined
+      const usesOldKeys = this.#failure !== undefined && this.#keys !== undefined
       const refreshed = this.#refresh(RETRY_MS)
-      if (!isAway) await refreshed
+      if (!usesOldKeys) await refreshed
     }
     if (this.#keys === undefined) throw this.#unreachable()
     const before = this.#keys
@@ -54,35 +54,28 @@ export class KeySet {
       return await before(header, token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      const isLooked = await this.#lookAgain(header.kid)
+      const isFetched = await this.#fetchFor(header.kid)
       if (this.#failure !== undefined) throw this.#unreachable()
-      if (!isLooked)
+      if (!isFetched)
         throw new IssuerUnreachable('a key that is not known; the keys were fetched a moment ago, and are fetched again soon')
       return this.#keys(header, token)
     }
   }
 
-  /** Whether the set was just fetched for this key. */
-  async #lookAgain(kid: unknown): Promise<boolean> {
+  /** Fetches the set for an unknown key id. Resolves with false if the fetch rate does not allow it now. */
+  async #fetchFor(kid: unknown): Promise<boolean> {
     const nowMs = this.#now()
     if (nowMs - (this.#absent.get(kid) ?? -Infinity) < ABSENT_MS) return true
     if (this.#reading === undefined && this.#failure === undefined) {
-      if (this.#looks.waitMs(nowMs) > 0) return false
-      this.#looks.take(nowMs)
+      if (this.#fetches.waitMs(nowMs) > 0) return false
+      this.#fetches.take(nowMs)
     }
     await this.#refresh(this.#failure === undefined ? 0 : RETRY_MS)
-    if (this.#failure === undefined) this.#noteAbsent(kid, nowMs)
+    if (this.#failure === undefined) setBounded(this.#absent, kid, nowMs, MOST_ABSENT)
     return true
   }
 
-  #noteAbsent(kid: unknown, nowMs: number): void {
-    this.#absent.delete(kid)
-    const [oldest] = this.#absent.keys()
-    if (this.#absent.size >= MOST_ABSENT) this.#absent.delete(oldest)
-    this.#absent.set(kid, nowMs)
-  }
-
-  /** At most one fetch at a time and one per `pauseMs`. What is known stays known where it fails. */
+  /** Fetches the set, at most once at a time and once per `pauseMs`. Never rejects: a failure keeps the old keys. */
   #refresh(pauseMs: number): Promise<void> {
     if (this.#reading !== undefined) return this.#reading
     const nowMs = this.#now()

@@ -1,19 +1,19 @@
 /**
- * Which principal a verified token stands for (T-39): issuer and subject. A token without a subject stands for its client only where
- * it is certainly a machine's, because two people use one client.
+ * The principal of a verified token (T-39): issuer and subject. A token without a subject identifies its client only if it is certainly a
+ * machine's token, because several people may use one client.
  *
- * The surprise: `client_id` alone proves a machine in a JWT, where issuers put it beside `sub` for people, and nothing in an
- * introspection answer, where [RFC 7662] 2.2 names the client of every token. `azp` proves nothing anywhere.
+ * `client_id` without `sub` proves a machine in a JWT, because issuers add `sub` for people. It proves nothing in an introspection response,
+ * where [RFC 7662] 2.2 names the client of every token. `azp` never proves a machine.
  */
 import { claimValue, shownPath } from './claim-value.ts'
 import type { ClaimPath, Claims } from './claim-value.ts'
 import { kindOf } from '../refusal.ts'
 import type { Refusal } from '../refusal.ts'
 
-/** Where the claims are from: a signed token, or the answer of an introspection endpoint. */
+/** The source of claims: a signed token or an introspection response. */
 export type ClaimSource = 'jwt' | 'introspection'
 
-/** `refused`: why the token stands for no caller; it holds no value of the token. */
+/** `refused`: why the token identifies no caller, without values of the token. */
 export type Principal = { readonly name: string } | { readonly refused: Refusal }
 
 /** The claim that names the caller by default. */
@@ -23,7 +23,7 @@ const LONGEST_NAME = 255
 const NAMED = 'the name of the caller'
 const REMEDY = 'have the issuer put "sub" into access tokens, or name another claim with auth.oauth.subject'
 
-/** What only the token of a client-credentials grant holds, by issuer: Auth0; Entra ID; UAA and others; WSO2; PingAM. */
+/** Claims that mark a token of a client-credentials grant: Auth0; Entra ID; UAA and others; WSO2; PingAM. */
 const MACHINE_MARKS: readonly (readonly [claim: string, value: string])[] = [
   ['gty', 'client-credentials'],
   ['idtyp', 'app'],
@@ -32,10 +32,10 @@ const MACHINE_MARKS: readonly (readonly [claim: string, value: string])[] = [
   ['grantName', 'client_credentials'],
 ]
 
-/** Where a machine's token names its client: [RFC 9068], OpenID Connect, Okta, Entra ID. */
+/** Claims that name a machine's client: [RFC 9068], OpenID Connect, Okta, Entra ID. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'cid', 'appid'] as const
 
-/** Any of these is about a person, or about a session or sign-in of one. */
+/** Claims about a person, or about a person's session or sign-in. */
 const PERSON_CLAIMS = [
   'sid',
   'session_state',
@@ -61,7 +61,7 @@ const PERSON_CLAIMS = [
   'login_hint',
 ] as const
 
-/** `subject`: the claim that names the caller. One issuer's names say nothing about another's. */
+/** Returns the principal. `subject`: the claim that names the caller. The issuer is part of the name, since subjects are per issuer. */
 export const principalOfClaims = (claims: Claims, issuer: string, subject: ClaimPath, source: ClaimSource): Principal => {
   const value = claimValue(claims, subject)
   if (value === undefined) return machineOf(claims, issuer, subject, source)
@@ -80,7 +80,7 @@ const machineOf = (claims: Claims, issuer: string, subject: ClaimPath, source: C
   if (person !== undefined) return refusedFor(subject, NAMED, `missing, and "${person}" says that it is not a machine's token`)
   const isMarked = MACHINE_MARKS.some(([claim, value]) => [claims[claim]].flat().includes(value))
   const { sub, client_id: named } = claims
-  // Issuers that always write `sub` put the client there, too, where there is no person (RFC 9068, 2.2).
+  // Without a person, issuers that always write `sub` repeat the client there (RFC 9068, 2.2).
   const isClientOnly = source === 'jwt' && isName(named) && (sub === undefined || sub === named)
   const client = CLIENT_CLAIMS.map((claim) => claims[claim]).find(isName)
   if (client !== undefined && (isMarked || isClientOnly)) return { name: JSON.stringify([issuer, 'client', client]) }

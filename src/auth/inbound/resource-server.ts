@@ -1,12 +1,13 @@
 /**
- * Tokens of the configured authorization servers: JWTs are verified with the keys of their issuer, others are looked up where that is
- * configured ([RFC 9068] 4, [RFC 7662]; BRIDGING 6.1; B234, T-07). Whatever is wrong with a token, the host gets the same answer; what
- * is wrong is reported check by check, for the log and `trunkline token explain`.
+ * Verifies tokens of the configured authorization servers: JWTs with the keys of their issuer, other tokens by introspection where that is
+ * configured ([RFC 9068] 4, [RFC 7662]; BRIDGING 6.1; B234, T-07). The host gets the same answer for every invalid token; the failed checks
+ * are reported to the log and `trunkline token explain`.
  */
 import { parseJsonObject } from '../../values/json-object.ts'
 import type { Admitted } from '../identity.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import { failed, judgeClaims, passed } from './claims.ts'
+import type { Clock } from './clock.ts'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
 import { Issuer, IssuerUnreachable, readKeys } from './issuer.ts'
 import { hasJwtForm, unverifiedIssuer, verifyJwt } from './jwt.ts'
@@ -14,22 +15,15 @@ import { KeySet } from './key-set.ts'
 import { shownValue } from '../refusal.ts'
 import type { Check, Refusal } from '../refusal.ts'
 
-export interface Clock {
-  /** Wall clock in milliseconds: what tokens speak of. */
-  readonly wallMs: () => number
-  /** Monotonic, in milliseconds: how old what we fetched is. */
-  readonly monotonicMs: () => number
-}
-
-/** All that was found out of one token. */
+/** The result of examining one token. */
 export interface Examination {
   readonly checks: readonly Check[]
-  /** `undefined`: not a good token. */
+  /** `undefined`: the token is invalid. */
   readonly admitted: Admitted | undefined
 }
 
-/** One issuer, with what was fetched from it. */
-interface Known {
+/** An issuer with its fetched metadata and keys. */
+interface KnownIssuer {
   readonly options: IssuerOptions
   readonly issuer: Issuer
   readonly keys: KeySet
@@ -37,12 +31,12 @@ interface Known {
 
 export class ResourceServer {
   readonly #options: ResourceServerOptions
-  readonly #known: readonly [Known, ...Known[]]
+  readonly #issuers: readonly [KnownIssuer, ...KnownIssuer[]]
   readonly #map: readonly ClaimRule[]
   readonly #clock: Clock
   readonly #refused: (why: Refusal) => void
 
-  /** `refused` is called with the first check that a token failed, for the operator alone. */
+  /** `refused` is called with the first failed check of a token, for the operator only. */
   constructor(
     options: ResourceServerOptions,
     map: readonly ClaimRule[],
@@ -54,19 +48,19 @@ export class ResourceServer {
     this.#refused = refused
     this.#map = map
     this.#clock = clock
-    const known = (one: IssuerOptions): Known => {
+    const known = (one: IssuerOptions): KnownIssuer => {
       const issuer = new Issuer(one.issuer, fetch, clock.monotonicMs, one.allowsHttp)
       return { options: one, issuer, keys: new KeySet(() => readKeys(one, issuer), clock.monotonicMs) }
     }
-    this.#known = [known(options), ...options.otherIssuers.map(known)]
+    this.#issuers = [known(options), ...options.otherIssuers.map(known)]
   }
 
   /** The authorization server that hosts are sent to first. */
   get issuer(): Issuer {
-    return this.#known[0].issuer
+    return this.#issuers[0].issuer
   }
 
-  /** `undefined`: not a good token. Rejects with `IssuerUnreachable` where that cannot be found out now. */
+  /** Resolves with `undefined` for an invalid token. Rejects with `IssuerUnreachable` if the token cannot be verified now. */
   async verify(token: string): Promise<Admitted | undefined> {
     const { checks, admitted } = await this.examine(token)
     const refusal = checks.find((check) => check.refusal !== undefined)?.refusal
@@ -74,7 +68,7 @@ export class ResourceServer {
     return admitted
   }
 
-  /** Makes the checks that can be made. Rejects with `IssuerUnreachable` where the issuer is needed and cannot be asked now. */
+  /** Makes all possible checks. Rejects with `IssuerUnreachable` if the issuer is needed and cannot be reached. */
   async examine(token: string): Promise<Examination> {
     const { maxTokenCharacters } = this.#options
     if (token.length > maxTokenCharacters)
@@ -87,25 +81,25 @@ export class ResourceServer {
       })
     const isJwt = hasJwtForm(token)
     const named = isJwt ? unverifiedIssuer(token) : undefined
-    const own = isJwt ? this.#known.find(({ options }) => options.issuer === named) : undefined
+    const own = isJwt ? this.#issuers.find(({ options }) => options.issuer === named) : undefined
     if (own !== undefined && !own.options.introspectsAll) return this.#examineJwt(token, own)
-    const asked = this.#known.filter(
+    const introspecting = this.#issuers.filter(
       (one) =>
         one.options.introspection !== undefined && (own === undefined ? !isJwt || one.options.introspectsAll : one === own),
     )
-    if (asked.length > 0) return this.#introspectAt(token, asked)
-    return refuse(isJwt ? this.#strangeIssuer(named) : NOT_A_JWT)
+    if (introspecting.length > 0) return this.#introspectAt(token, introspecting)
+    return refuse(isJwt ? this.#unknownIssuer(named) : NOT_A_JWT)
   }
 
-  async #examineJwt(token: string, { options, keys }: Known): Promise<Examination> {
+  async #examineJwt(token: string, { options, keys }: KnownIssuer): Promise<Examination> {
     const { checks, claims } = await verifyJwt(token, keys.find, options.issuer)
     if (claims === undefined) return { checks, admitted: undefined }
     const verdict = judgeClaims(claims, this.#reading(options, 'jwt'))
     return { ...verdict, checks: [...checks, ...verdict.checks] }
   }
 
-  /** The first issuer that says a token is active decides. One that cannot be asked counts only where no other accepts the token. */
-  async #introspectAt(token: string, issuers: readonly Known[]): Promise<Examination> {
+  /** The first issuer at which the token is active decides. An unreachable issuer counts only if no other accepts the token. */
+  async #introspectAt(token: string, issuers: readonly KnownIssuer[]): Promise<Examination> {
     let unreachable: IssuerUnreachable | undefined
     let inactive: Examination | undefined
     for (const one of issuers) {
@@ -122,20 +116,20 @@ export class ResourceServer {
     return inactive
   }
 
-  async #introspect(token: string, { options, issuer }: Known): Promise<Examination> {
+  async #introspect(token: string, { options, issuer }: KnownIssuer): Promise<Examination> {
     const { introspection } = options
     const { clientId = '', clientSecret = '', endpoint: configured } = introspection ?? {}
     const endpoint = configured ?? (await issuer.metadata()).introspectionEndpoint
     if (endpoint === undefined) throw new IssuerUnreachable(`the metadata of ${issuer.name} names no introspection_endpoint`)
     const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString()
     const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64')
-    const text = await issuer.ask(endpoint, configured !== undefined, body, {
+    const text = await issuer.request(endpoint, configured !== undefined, body, {
       'content-type': 'application/x-www-form-urlencoded',
       authorization: `Basic ${basic}`,
     })
     const claims = parseJsonObject(text)
     if (claims?.['active'] !== true) return refuse(inactiveAt(options.issuer, claims?.['active']))
-    if ((claims['iss'] ?? options.issuer) !== options.issuer) return refuse(this.#strangeIssuer(claims['iss']))
+    if ((claims['iss'] ?? options.issuer) !== options.issuer) return refuse(this.#unknownIssuer(claims['iss']))
     const verdict = judgeClaims(claims, this.#reading(options, 'introspection'))
     return { ...verdict, checks: [passed('activity', `active at ${options.issuer}`), ...verdict.checks] }
   }
@@ -145,8 +139,8 @@ export class ResourceServer {
     return { issuer, resource: this.#options, map: this.#map, source, nowMs: this.#clock.wallMs(), keepsClaims }
   }
 
-  #strangeIssuer(named: unknown): Refusal {
-    const own = this.#known.map(({ options }) => options.issuer)
+  #unknownIssuer(named: unknown): Refusal {
+    const own = this.#issuers.map(({ options }) => options.issuer)
     return {
       cause: 'issuer',
       claim: 'iss',

@@ -1,10 +1,10 @@
-/** Credentials that a reload revokes: sessions and streams of their principals end at once, not with the next request (BRIDGING 5.1). */
+/** Credentials that a reload revokes: sessions and streams of their principals end at once (BRIDGING 5.1). */
 import { isDeepStrictEqual } from 'node:util'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { AuthOptions } from './inbound-options.ts'
 import { principalOf } from './static-tokens.ts'
 
-/** Whether a principal authenticated under `before` must authenticate again under `after`. `undefined`: no authentication. */
+/** Returns whether a principal authenticated under `before` must authenticate again under `after`. `undefined`: no authentication. */
 export const revokedBy = (before: AuthOptions | undefined, after: AuthOptions | undefined): ((principal: string) => boolean) => {
   if (isDeepStrictEqual(before, after)) return () => false
   if (before === undefined) return (principal) => principal === SHARED_PRINCIPAL

@@ -1,26 +1,26 @@
 /**
- * Static tokens: made here, handed to a host, known afterwards by their hash alone. All hashes are compared, each in constant time,
- * so that an answer takes as long whichever of them it was (T-31).
+ * Static tokens: generated here and stored only as hashes. Every hash is compared, each in constant time, so that the time of an answer does
+ * not depend on the token (T-31).
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Admitted } from '../identity.ts'
 import type { StaticToken } from './inbound-options.ts'
 
 const RANDOM_BYTES = 32
-/** By it scanners for leaked secrets know one of ours. */
+/** Lets scanners for leaked secrets recognise the token. */
 const PREFIX = 'tlk_'
 const HASH_PREFIX = 'sha256:'
 
-/** A new bearer token: 32 random bytes. It is shown once and not stored. */
+/** Returns a new bearer token with 32 random bytes. */
 export const makeToken = (): string => `${PREFIX}${randomBytes(RANDOM_BYTES).toString('base64url')}`
 
-/** SHA-256 of whatever a host presents, 32 bytes. */
+/** Returns the SHA-256 of a token, 32 bytes. */
 export const digestOf = (token: string): Buffer => hash('sha256', token, 'buffer')
 
-/** What stands in `auth.tokens[].hash`. */
+/** Returns the value for `auth.tokens[].hash`. */
 export const hashLine = (token: string): string => `${HASH_PREFIX}${digestOf(token).toString('hex')}`
 
-/** The 64 hex characters of a `hashLine`; `undefined` for every other text. */
+/** Returns the 64 hex characters of a `hashLine`; `undefined`: another text. */
 export const readHash = (text: string): string | undefined => /^sha256:([0-9a-f]{64})$/.exec(text)?.[1]
 
 export class StaticTokens {
@@ -37,7 +37,7 @@ export class StaticTokens {
     }))
   }
 
-  /** Whose token has this digest, expired or not. */
+  /** Returns the credential with this digest, also if it has expired. */
   find(digest: Buffer): Admitted | undefined {
     let found: Admitted | undefined
     for (const token of this.#tokens) if (timingSafeEqual(token.digest, digest)) found = token.admitted
@@ -45,5 +45,5 @@ export class StaticTokens {
   }
 }
 
-/** The principal of a static token. */
+/** Returns the principal of a static token. */
 export const principalOf = (id: string): string => `token:${id}`

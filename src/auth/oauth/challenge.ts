@@ -1,8 +1,8 @@
-/** What a server says with its 401 or 403: where its metadata is, which scopes it wants ([RFC 6750] 3, [RFC 9728] 5.1). */
+/** Parses the challenge of a server's 401 or 403: the URL of its metadata and the required scopes ([RFC 6750] 3, [RFC 9728] 5.1). */
 
 export interface BearerChallenge {
   readonly resourceMetadata: string | undefined
-  /** Scopes of the operation, with spaces between. */
+  /** Scopes of the operation, separated by spaces. */
   readonly scope: string | undefined
   readonly error: string | undefined
 }
@@ -10,7 +10,7 @@ export interface BearerChallenge {
 const LONGEST = 4_096
 const PARAMETER = /([a-z_]{1,40})\s?=\s?(?:"((?:[^"\\]|\\.){0,2048})"|([^\s",]{1,2048}))/gi
 
-/** Reads the `Bearer` challenge of a `WWW-Authenticate` header; what is not there is `undefined`. */
+/** Reads the `Bearer` challenge of a `WWW-Authenticate` header. Absent members are `undefined`. */
 export const readChallenge = (header: string | undefined): BearerChallenge => {
   const text = (header ?? '').slice(0, LONGEST)
   const at = text.search(/\bbearer\b/i)

@@ -1,11 +1,11 @@
-/** The credential that the configuration asks for, for one caller or for all. */
+/** Creates the configured credential of a server, for one principal or for all. */
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Credential } from './credential.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { ExchangeCredential } from './exchange-credential.ts'
 import { MachineCredential } from './machine-credential.ts'
-import { isPerUser } from './options.ts'
-import type { CredentialOptions } from './options.ts'
+import { isPerUser } from './credential-options.ts'
+import type { CredentialOptions } from './credential-options.ts'
 import { UserCredential } from './user-credential.ts'
 
 export interface CredentialTarget {
@@ -15,7 +15,7 @@ export interface CredentialTarget {
   readonly credential: CredentialOptions | undefined
 }
 
-/** `undefined`: none that changes; or each principal has one, and none is named here. */
+/** Returns `undefined` if no credential is configured, or if `principal` is missing for a credential per principal. */
 export const credentialFor = (
   { key, url, credential }: CredentialTarget,
   principal: string | undefined,

@@ -1,50 +1,50 @@
 /**
- * The proof that goes with every request to one server, for one principal or for the gateway itself: its current value, and its
- * renewal after the server refuses it. A `Credential` object gives access to no other credential (B250).
+ * The credential for the requests to one server, of one principal or of the gateway: its current value, and its renewal after the server
+ * has refused it. A `Credential` object gives access to no other credential (B250).
  */
 import type { Bearer } from '../../transport/channel/channel.ts'
-import type { Journey } from './authorization.ts'
+import type { PendingAuthorization } from './authorization.ts'
 import { Failure } from '../../wire/message/failure.ts'
 
 /** A request that the server refused with 401 or 403. */
 export interface Rejection {
-  /** What had been sent with it. */
+  /** The `Authorization` value of the request. */
   readonly used: string | undefined
   readonly status: 401 | 403
   /** The server's `WWW-Authenticate`. */
   readonly challenge: string | undefined
 }
 
-/** What a person can do for a credential. */
+/** The sign-in of a person for a credential. */
 export interface Interactive {
-  /** Who must it be; the shared principal where the operator signs in for all. */
+  /** The principal who must sign in; the shared principal if the operator signs in for all. */
   readonly principal: string
   readonly isSignedIn: boolean
-  /** Where to send the person, and what to keep until they are back. Rejects with `Failure`. */
-  begin(back: Return): Promise<{ readonly url: string; readonly journey: Journey }>
-  /** The person is back: the answer becomes tokens. Rejects with `Failure`. */
-  finish(journey: Journey, answer: URLSearchParams): Promise<void>
+  /** Resolves with the URL for the browser, and the flow to keep for `finish`. Rejects with `Failure`. */
+  begin(back: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }>
+  /** Exchanges the authorization response for tokens. Rejects with `Failure`. */
+  finish(pending: PendingAuthorization, answer: URLSearchParams): Promise<void>
 }
 
-/** Where the browser comes back to, and where our metadata document can be read. */
+/** The redirect URI, and the URL of our client metadata document. */
 export interface Return {
   readonly redirectUri: string
   readonly document: string | undefined
 }
 
 export interface Credential {
-  /** `undefined`: no person is needed, ever. */
+  /** `undefined`: no sign-in of a person. */
   readonly interactive: Interactive | undefined
   readonly bearer: Bearer
-  /** `undefined`: nothing speaks against sending now. Rejects with `Failure` where only a person can help. */
+  /** Resolves when a request may be sent; `undefined`: at once. Rejects with `Failure`, such as a needed sign-in. */
   ready(): Promise<void> | undefined
-  /** Resolves when it is worth trying again; rejects with `Failure` when it is not. */
+  /** Resolves when the request may be tried again. Rejects with `Failure` if that is useless. */
   renew(rejection: Rejection): Promise<void>
-  /** Calls back when it became usable without having been asked, as after a sign-in; absent: that does not happen. */
+  /** Calls back when the credential became usable without a request, as after a sign-in. Absent: that does not happen. */
   onChange?(callback: () => void): void
 }
 
-/** A refusal of the server that another token may mend; else `undefined`. */
+/** Returns the rejection if another token may be accepted; `undefined`: another kind of error. */
 export const rejectionOf = (error: unknown, used: string | undefined): Rejection | undefined => {
   if (!(error instanceof Failure) || error.facts.signIn === true) return undefined
   const { status, challenge } = error.facts
@@ -52,10 +52,10 @@ export const rejectionOf = (error: unknown, used: string | undefined): Rejection
   return error.kind === 'scope_required' ? { used, status: 403, challenge } : undefined
 }
 
-/** Refusals that one attempt may meet: a token that has expired, then two that want more scopes (B247). */
+/** Rejections per request: one for an expired token, two for missing scopes (B247). */
 const MOST_RENEWALS = 3
 
-/** Does `work` with the credential, renewing it where the server asks for that. */
+/** Runs `work` with the credential, and runs it again after a renewal if the server rejects the credential. */
 export const withCredential = async <T>(credential: Credential | undefined, work: () => Promise<T>): Promise<T> => {
   if (credential === undefined) return work()
   for (let renewals = 0; ; renewals++) {

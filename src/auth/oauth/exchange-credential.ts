@@ -1,22 +1,23 @@
 /**
- * The caller's own identity, exchanged for a token of the server ([RFC 8693]; BRIDGING 6.2.8, 6.3.1): what the host brought goes to the
- * authorization server that issued it and nowhere else, and what comes back is for this server alone. When the caller comes with
- * another token, `SubjectTokens` says so, and the server is tried again.
+ * A caller's access token, exchanged for a token of the server ([RFC 8693]; BRIDGING 6.2.8, 6.3.1). The caller's token is sent only to the
+ * authorization server that issued it; the exchanged token is for this server only. When the caller sends another token, `SubjectTokens`
+ * reports it, and the server is tried again.
  */
+import { setBounded } from '../../values/bounded-map.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { canonicalUri, discoverIssuer } from './discovery.ts'
-import { reachOf } from './environment.ts'
 import type { OAuthEnvironment } from './environment.ts'
-import { MARGIN_MS, noToken } from './machine-credential.ts'
-import type { ExchangeOptions } from './options.ts'
-import { GrantRefused, requestTokens } from './token-endpoint.ts'
+import { authRequired, noToken } from './failures.ts'
+import { reachOf } from './reach.ts'
+import type { ExchangeOptions } from './credential-options.ts'
+import { GrantRefused, isFresh, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
-/** What issuers say of a subject token they do not accept ([RFC 8693] 2.2.2, [RFC 6749] 5.2). */
+/** Error codes for a refused subject token ([RFC 8693] 2.2.2, [RFC 6749] 5.2). */
 const SUBJECT_CODES: ReadonlySet<string> = new Set(['invalid_request', 'invalid_grant', 'invalid_token'])
-/** Tokens of one caller that are remembered: its hosts come with one each, by turns. */
+/** Exchanged tokens kept per caller, whose hosts may use a token each. */
 const MOST = 4
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
@@ -27,7 +28,7 @@ export class ExchangeCredential implements Credential {
   readonly #options: ExchangeOptions
   readonly #principal: string
   readonly #environment: OAuthEnvironment
-  /** By the token of the caller that it was exchanged for; the one that was exchanged first is removed first. */
+  /** By the caller's token; the oldest is removed first. */
   readonly #exchanged = new Map<string, Tokens>()
   #obtaining: Promise<void> | undefined
 
@@ -40,7 +41,7 @@ export class ExchangeCredential implements Credential {
 
   ready(): Promise<void> | undefined {
     const tokens = this.#exchanged.get(this.#subject() ?? '')
-    if (tokens === undefined || (tokens.expiresAt ?? Infinity) - MARGIN_MS <= this.#environment.now()) return this.#obtain()
+    if (tokens === undefined || !isFresh(tokens, this.#environment.now())) return this.#obtain()
     this.bearer.value = bearerOf(tokens)
     return undefined
   }
@@ -52,7 +53,7 @@ export class ExchangeCredential implements Credential {
     await this.#obtain()
   }
 
-  /** The token that the caller came with last. */
+  /** The caller's latest access token. */
   #subject(): string | undefined {
     return this.#environment.subject(this.#principal)
   }
@@ -65,7 +66,7 @@ export class ExchangeCredential implements Credential {
     const { fetch, now, secrets } = this.#environment
     const { issuer, client, audience, scopes, isPrivate } = this.#options
     const subject = this.#subject()
-    if (subject === undefined) throw new Failure('auth_required', 'the caller brought no token to exchange', { executed: 'no' })
+    if (subject === undefined) throw authRequired('the caller brought no token to exchange')
     const reach = reachOf(new URL(issuer), isPrivate)
     try {
       const provider = await discoverIssuer(issuer, canonicalUri(this.#server), { reach, fetch })
@@ -79,7 +80,7 @@ export class ExchangeCredential implements Credential {
         scope: scopes?.join(' '),
       }
       const tokens = await requestTokens({ provider, client, params, reach, fetch, now })
-      this.#remember(subject, tokens)
+      setBounded(this.#exchanged, subject, tokens, MOST)
       secrets(
         this,
         [...this.#exchanged.values()].map(({ accessToken }) => accessToken),
@@ -88,20 +89,13 @@ export class ExchangeCredential implements Credential {
     } catch (error) {
       this.#exchanged.delete(subject)
       this.bearer.value = undefined
-      // The caller came with another token while this one was judged.
+      // The caller has sent another token during the exchange.
       if (this.#subject() !== subject) return this.#request()
       if (error instanceof Failure) throw error
       const isOfSubject = error instanceof GrantRefused && SUBJECT_CODES.has(error.code)
       if (isOfSubject) this.#environment.subjectRefused(this.#principal, subject)
       throw noToken(error)
     }
-  }
-
-  #remember(subject: string, tokens: Tokens): void {
-    this.#exchanged.delete(subject)
-    const [oldest] = this.#exchanged.keys()
-    if (oldest !== undefined && this.#exchanged.size >= MOST) this.#exchanged.delete(oldest)
-    this.#exchanged.set(subject, tokens)
   }
 }
 

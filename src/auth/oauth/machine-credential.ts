@@ -1,30 +1,19 @@
-/** The gateway's own account at a server: client credentials, obtained when they are needed ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
-import { asError } from '../../values/as-error.ts'
+/** The gateway's own account at a server: tokens by client credentials, requested on demand ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
 import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
 import { canonicalUri, discover, discoverIssuer } from './discovery.ts'
 import type { Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
-import { reachOf } from './environment.ts'
-import type { MachineOptions } from './options.ts'
+import { noToken } from './failures.ts'
+import { reachOf } from './reach.ts'
+import type { MachineOptions } from './credential-options.ts'
 import { chooseScopes, union } from './scopes.ts'
-import { GrantRefused, requestTokens } from './token-endpoint.ts'
+import { isFresh, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
-/** A token is renewed this long before it expires. */
-export const MARGIN_MS = 30_000
-/** Stepping up is tried so often in a row (B247). */
+/** Consecutive attempts to get more scopes (B247). */
 const MOST_STEPS = 2
-
-/** Why an attempt at a token failed: the authorization server refused it, or could not be reached. */
-export const noToken = (error: unknown): Failure =>
-  new Failure(
-    error instanceof GrantRefused ? 'auth_required' : 'unreachable',
-    `no token: ${asError(error).message}`,
-    { executed: 'no', retryable: true },
-    error,
-  )
 
 export class MachineCredential implements Credential {
   readonly interactive = undefined
@@ -44,9 +33,8 @@ export class MachineCredential implements Credential {
   }
 
   ready(): Promise<void> | undefined {
-    const { now } = this.#environment
-    if (this.#tokens !== undefined && (this.#tokens.expiresAt ?? Infinity) - MARGIN_MS > now()) return undefined
-    return this.#obtain(undefined)
+    const isUsable = this.#tokens !== undefined && isFresh(this.#tokens, this.#environment.now())
+    return isUsable ? undefined : this.#obtain(undefined)
   }
 
   async renew({ used, status, challenge }: Rejection): Promise<void> {

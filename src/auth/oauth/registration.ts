@@ -1,20 +1,20 @@
 /**
- * Who we are to an authorization server ([2026-07-28 basic/authorization/client-registration]; B245, B246): the configured client,
- * else our metadata document, else a client that is registered as we come. What one issuer knows us by is told no other.
+ * The client at an authorization server ([2026-07-28 basic/authorization/client-registration]; B245, B246): the configured client, else our
+ * client metadata document, else a dynamically registered client. A client is used only at its own issuer.
  *
- * A client is registered without `scope`: one that was registered for what the first sign-in took could never step up. Only where a
- * server binds its clients to scopes is it registered again, with those that are wanted.
+ * Registers without `scope`, because a client bound to the scopes of the first sign-in could never step up. Registers again with the wanted
+ * scopes only if the server binds clients to scopes.
  */
-import { asError } from '../../values/as-error.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
-import type { Reach } from './addresses.ts'
+import type { Reach } from './reach.ts'
 import type { Provider } from './discovery.ts'
-import type { ClientOptions, SignInOptions } from './options.ts'
+import { authRequired, unreachable } from './failures.ts'
+import type { ClientOptions, SignInOptions } from './credential-options.ts'
 import type { Fetch } from './safe-fetch.ts'
 import { union } from './scopes.ts'
-import type { StoreKey, TokenStore } from './store.ts'
+import type { StoreKey, TokenStore } from './token-store.ts'
 import type { TokenAuth } from './token-endpoint.ts'
 
 export interface Registered {
@@ -26,7 +26,7 @@ export interface RegistrationOptions {
   readonly provider: Provider
   readonly options: SignInOptions
   readonly redirectUri: string
-  /** Where our own metadata document can be read, if anybody can read it. */
+  /** URL of our client metadata document; `undefined`: it cannot be reached. */
   readonly document: string | undefined
   readonly scope: string | undefined
   readonly reach: Reach
@@ -36,31 +36,31 @@ export interface RegistrationOptions {
   readonly now: () => number
 }
 
+/** The stored record. Its members' names are part of the stored form. */
 interface Stored extends Registered {
   readonly issuer: string
-  /** All it may ever ask for, where the server says so; `undefined`: it does not say, and may ask for anything. */
+  /** Scopes the client is bound to; absent: none are declared. */
   readonly scope?: string
-  /** What was asked for when it was registered again: to ask for the same once more would change nothing. */
+  /** Scopes of a repeated registration: repeating it for the same scopes would change nothing. */
   readonly insisted?: string
   readonly expiresAt?: number
 }
 
 const AUTHS: readonly TokenAuth[] = ['none', 'client_secret_basic', 'client_secret_post']
-/** A client that is about to expire is not begun with. */
+/** A client that expires within this time is not used. */
 const MARGIN_MS = 10 * 60_000
 
+/** Resolves with the client for a sign-in; registers it if necessary. Rejects with `Failure`. */
 export const clientFor = async (registration: RegistrationOptions): Promise<Registered> => {
   const { provider, options, document } = registration
   if (options.client !== undefined) return { client: options.client, auth: undefined }
   const id = options.clientDocument ?? document
   if (provider.takesDocuments && id !== undefined) return { client: publicClient(id), auth: 'none' }
   if (provider.registrationEndpoint !== undefined) return registered(registration)
-  throw new Failure('auth_required', `${provider.issuer} registers no clients: credentials.oauth needs a client_id`, {
-    executed: 'no',
-  })
+  throw authRequired(`${provider.issuer} registers no clients: credentials.oauth needs a client_id`)
 }
 
-/** What a client says of itself: the body of a registration, and our metadata document. */
+/** Returns the metadata of our client, for a registration and for the client metadata document. */
 export const clientMetadata = (redirectUri: string, auth: TokenAuth): Record<string, unknown> => ({
   client_name: 'Trunkline',
   redirect_uris: [redirectUri],
@@ -74,28 +74,28 @@ const registered = async (registration: RegistrationOptions): Promise<Registered
   const key = keyOf(provider, redirectUri)
   return store.exclusively(key, async () => {
     const known = store.read(key)
-    const isGood = known?.issuer === provider.issuer && now() + MARGIN_MS < (known.expiresAt ?? Infinity)
+    const isValid = known?.issuer === provider.issuer && now() + MARGIN_MS < (known.expiresAt ?? Infinity)
     const isEnough = covers(known?.scope, scope) || (known?.insisted !== undefined && covers(known.insisted, scope))
-    if (known !== undefined && isGood && isEnough) return known
-    const fresh = await registerAsWanted(registration, isGood ? known?.scope : undefined)
+    if (known !== undefined && isValid && isEnough) return known
+    const fresh = await registerFor(registration, isValid ? known?.scope : undefined)
     store.write(key, fresh)
     return fresh
   })
 }
 
-/** `bound`: scopes that the client we are known as is bound to, of which nothing is lost. */
-const registerAsWanted = async (registration: RegistrationOptions, bound: string | undefined): Promise<Stored> => {
+/** Registers a client. `bound`: scopes of the present client, which are requested as well. */
+const registerFor = async (registration: RegistrationOptions, bound: string | undefined): Promise<Stored> => {
   const wanted = union(bound, registration.scope)
   const free = bound === undefined ? await register(registration, undefined).catch(unlessBadRequest(wanted)) : undefined
   if (free !== undefined && covers(free.scope, wanted)) return free
-  const insisted = await register(registration, wanted).catch((error: unknown) => {
+  const scoped = await register(registration, wanted).catch((error: unknown) => {
     if (free === undefined) throw error
     return free
   })
-  return { ...insisted, ...(wanted !== undefined && { insisted: wanted }) }
+  return { ...scoped, ...(wanted !== undefined && { insisted: wanted }) }
 }
 
-/** A server may take no client that does not say what it will ask for. */
+/** Ignores HTTP 400 if scopes are wanted: the server may refuse registrations without `scope`. */
 const unlessBadRequest =
   (wanted: string | undefined) =>
   (error: unknown): undefined => {
@@ -104,8 +104,8 @@ const unlessBadRequest =
   }
 
 /**
- * The server refuses scopes to a client that is registered: it is bound to others, though its registration did not say so. The next
- * sign-in registers again, with those that it asks for.
+ * Records that the server refused scopes to a registered client, which is bound to others without having declared it. The next sign-in
+ * registers again with its scopes.
  */
 export const scopeRefused = (store: TokenStore, { issuer }: Pick<Provider, 'issuer'>, redirectUri: string): Promise<void> => {
   const key = keyOf({ issuer }, redirectUri)
@@ -118,14 +118,14 @@ export const scopeRefused = (store: TokenStore, { issuer }: Pick<Provider, 'issu
 
 const keyOf = ({ issuer }: Pick<Provider, 'issuer'>, redirectUri: string): StoreKey<Stored> => ['client', issuer, redirectUri]
 
-/** Whether a client that is bound to `bound` may ask for `wanted`. */
+/** Whether a client bound to the scopes `bound` may request `wanted`. */
 const covers = (bound: string | undefined, wanted: string | undefined): boolean => {
   if (bound === undefined || wanted === undefined) return true
   const all = bound.split(' ')
   return wanted.split(' ').every((scope) => all.includes(scope))
 }
 
-/** `scope`: what it is to be bound to; `undefined`: nothing is said of scopes. */
+/** Sends a registration. `scope`: to bind the client to; `undefined`: omitted. */
 const register = async (
   { provider, redirectUri, reach, fetch }: RegistrationOptions,
   scope: string | undefined,
@@ -140,12 +140,13 @@ const register = async (
     body: JSON.stringify(metadata),
     headers: { 'content-type': 'application/json' },
   }).catch((error: unknown) => {
-    throw away(asError(error).message, error)
+    throw unreachable('we could not be registered', error)
   })
-  if (status >= 500 || status === 429 || status === 408) throw away(`${provider.issuer} answered HTTP ${status}`)
+  if (status >= 500 || status === 429 || status === 408)
+    throw unreachable('we could not be registered', new Error(`${provider.issuer} answered HTTP ${status}`))
   const { client_id: id, client_secret: secret, ...rest } = parseJsonObject(text) ?? {}
   if (status >= 300 || typeof id !== 'string')
-    throw new Failure('auth_required', `${provider.issuer} did not register us (HTTP ${status})`, { executed: 'no', status })
+    throw authRequired(`${provider.issuer} did not register us (HTTP ${status})`, undefined, status)
   const expires = Number(rest['client_secret_expires_at'] ?? 0)
   return {
     issuer: provider.issuer,
@@ -156,8 +157,5 @@ const register = async (
     ...(typeof rest['scope'] === 'string' && { scope: rest['scope'] }),
   }
 }
-
-const away = (message: string, cause?: unknown): Failure =>
-  new Failure('unreachable', `we could not be registered: ${message}`, { executed: 'no', retryable: true }, cause)
 
 const publicClient = (id: string): ClientOptions => ({ id, secret: undefined, privateKey: undefined, algorithm: '' })

@@ -1,9 +1,7 @@
 /**
- * Fetches what strangers name: metadata, registrations, tokens (BRIDGING 6.2.9; B249, T-09). The address is judged where the
- * connection is made, so that it cannot be another one than the one that was looked at.
- *
- * The surprise: a resolver is not asked about literals, so the literal is judged as well. And no redirect is ever followed. Through a
- * proxy, it is the proxy that resolves the name; ours is asked as well, and where it knows the name, what it says is judged.
+ * Fetches untrusted URLs: metadata, registrations, tokens (BRIDGING 6.2.9; B249, T-09). The address is checked when the connection is made,
+ * so that it is the address that is used. IP literals are checked separately, because they are not resolved. Redirects are not followed.
+ * A proxy resolves names itself; a name that the local resolver knows is checked before.
  */
 import { lookup as systemLookup } from 'node:dns'
 import type { LookupAddress, LookupOptions } from 'node:dns'
@@ -13,8 +11,8 @@ import { shownLocation } from '../../transport/http1/client/http-reply.ts'
 import { NO_PROXIES, originOfProxy, proxyFor } from '../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../transport/http1/client/proxy-rules.ts'
 import { asError } from '../../values/as-error.ts'
-import { isReachable } from './addresses.ts'
-import type { Reach } from './addresses.ts'
+import { isReachable } from './reach.ts'
+import type { Reach } from './reach.ts'
 
 export interface FetchRequest {
   readonly url: string
@@ -30,12 +28,12 @@ export interface FetchReply {
   readonly text: string
 }
 
-/** No answer in time. Another question to the same server would take as long. */
+/** No answer in time. Another request to the same server would take as long. */
 export class AnswerTimeout extends Error {}
 
 /**
- * Rejects with an `Error` whose message may be logged: it holds the URL's origin and the reason, no body and no query. Where no answer came
- * in time, that is an `AnswerTimeout`.
+ * Rejects with an `Error` whose message may be logged: the URL's origin and the reason, without body and query. `AnswerTimeout`: no answer in
+ * time.
  */
 export type Fetch = (request: FetchRequest) => Promise<FetchReply>
 
@@ -47,11 +45,11 @@ export type Lookup = (
 ) => void
 
 export interface SafeFetchOptions {
-  /** From the first byte out to the last one in. */
+  /** From sending the request to receiving the whole answer. */
   readonly timeoutMs: number
   readonly maxBytes: number
   readonly lookup: Lookup
-  /** The `User-Agent` of every request: some authorization servers refuse requests without one. */
+  /** `User-Agent`: some authorization servers refuse requests without it. */
   readonly userAgent?: string
 }
 
@@ -66,20 +64,20 @@ export class SafeFetch implements AsyncDisposable {
     this.#options = { ...DEFAULT_SAFE_FETCH, ...options }
   }
 
-  /** Without proxies. */
+  /** Fetches without proxies. */
   readonly fetch: Fetch = (request) => this.#fetch(request, NO_PROXIES)
 
-  /** The same through proxies, as the rules are at the time of each request. */
+  /** Returns a fetch through proxies. `rules` are read for each request. */
   through(rules: () => ProxyRules): Fetch {
     return (request) => this.#fetch(request, rules())
   }
 
-  async #fetch({ url, reach: asked, body, headers }: FetchRequest, rules: ProxyRules): Promise<FetchReply> {
-    const target = checkedUrl(url, asked)
-    // What goes over https may go anywhere.
-    const reach = asked === 'intranet' && target.protocol === 'https:' ? 'private' : asked
+  async #fetch({ url, reach: wanted, body, headers }: FetchRequest, rules: ProxyRules): Promise<FetchReply> {
+    const target = checkedUrl(url, wanted)
+    // With https any address is allowed.
+    const reach = wanted === 'intranet' && target.protocol === 'https:' ? 'private' : wanted
     const proxy = proxyFor(target, rules)
-    if (proxy !== undefined) await this.#judge(target.hostname, reach)
+    if (proxy !== undefined) await this.#check(target.hostname, reach)
     const { timeoutMs, maxBytes, userAgent } = this.#options
     const { request } = await import('undici')
     const reply = await request(target, {
@@ -118,7 +116,7 @@ export class SafeFetch implements AsyncDisposable {
     const isLate = error instanceof Error && (error.name === 'TimeoutError' || error.name === 'ConnectTimeoutError')
     if (isLate) return new AnswerTimeout(`${before}no answer within ${this.#options.timeoutMs / 1_000} s`, { cause: error })
     const { message, code } = asError(error)
-    // Where a name has several addresses, the message may be empty.
+    // For a name with several addresses the message may be empty.
     return new Error(`${before}${message || (code ?? 'failed')}`, { cause: error })
   }
 
@@ -136,9 +134,9 @@ export class SafeFetch implements AsyncDisposable {
     return agent
   }
 
-  /** Rejects for a literal, or a name known here, that `reach` does not have. A name known to the proxy alone is left to it. */
-  async #judge(hostname: string, reach: Reach): Promise<void> {
-    const host = hostname.replace(/^\[|\]$/g, '')
+  /** Rejects for an IP literal, or a name of the local resolver, that `reach` does not include. */
+  async #check(hostname: string, reach: Reach): Promise<void> {
+    const host = withoutBrackets(hostname)
     if (isIP(host) !== 0) {
       if (!isReachable(host, reach)) throw notReachable(host, reach)
       return
@@ -172,7 +170,7 @@ export class SafeFetch implements AsyncDisposable {
     return new MakeAgent({
       connections: 4,
       connect: (options, done) => {
-        const host = options.hostname.replace(/^\[|\]$/g, '')
+        const host = withoutBrackets(options.hostname)
         if (isIP(host) !== 0 && !isReachable(host, reach)) return done(notReachable(host, reach), null)
         return connect(options, done)
       },
@@ -180,7 +178,7 @@ export class SafeFetch implements AsyncDisposable {
   }
 }
 
-/** Throws for what is not an https URL; http is for this machine alone where `reach` has it, and with `intranet` for private addresses. */
+/** Parses a URL. Throws unless it is https, or http to this machine or with `intranet`, as `reach` allows. */
 export const checkedUrl = (text: string, reach: Reach): URL => {
   const url = URL.parse(text)
   if (url === null) throw new Error('not a URL')
@@ -191,9 +189,11 @@ export const checkedUrl = (text: string, reach: Reach): URL => {
 }
 
 const isLocalName = (host: string): boolean => {
-  const bare = host.replace(/^\[|\]$/g, '')
+  const bare = withoutBrackets(host)
   return bare === 'localhost' || (isIP(bare) !== 0 && isReachable(bare, 'loopback') && !isReachable(bare, 'public'))
 }
+
+const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')
 
 const notReachable = (host: string, reach: Reach): Error =>
   new Error(

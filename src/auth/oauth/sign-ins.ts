@@ -1,23 +1,23 @@
 /**
- * Sign-ins under way: one for each credential, valid for ten minutes (BRIDGING 6.3.5, 6.4; T-08). The link names a sign-in and
- * proves nothing; a mark (cookie) binds the browser from consent to return.
+ * Pending sign-ins: one for each credential, valid for ten minutes (BRIDGING 6.3.5, 6.4; T-08). The link names a sign-in and proves
+ * nothing; a cookie binds the browser from consent to return.
  *
- *     asked ── consent of the principal's own browser ──► under way (state, verifier) ── the same browser is back ──► done
+ *     open ── consent in the principal's browser ──► authorizing (state, verifier) ── return of the same browser ──► done
  */
 import { randomBytes } from 'node:crypto'
-import type { Journey } from './authorization.ts'
+import type { PendingAuthorization } from './authorization.ts'
 import type { Interactive, Return } from './credential.ts'
 
-/** What a person must be told before leaving. */
+/** A pending sign-in. */
 export interface SignIn {
-  /** 128 random bits: names it in the link. */
+  /** 128 random bits; part of the link. */
   readonly id: string
   readonly principal: string
-  /** The server, as people know it. */
+  /** Display name of the server. */
   readonly displayName: string
-  /** 128 random bits that the operator alone is told. */
+  /** 128 random bits that only the operator gets. */
   readonly code: string
-  /** Calls back once, with how the attempt since the last `ask` ends: signed in, in vain, or never made in time. */
+  /** Calls back once with the end of the attempt since the last `ask`: signed in, failed, or expired. */
   onEnd(callback: (end: SignInEnd) => void): void
 }
 
@@ -30,15 +30,15 @@ interface Entry extends SignIn {
   hasFailed: boolean
 }
 
-interface UnderWay {
+interface Authorizing {
   readonly entry: Entry
-  readonly journey: Journey
+  readonly pending: PendingAuthorization
   /** The browser that consented. */
   readonly browser: string
 }
 
 export const SIGN_IN_TTL_MS = 10 * 60_000
-/** Of all principals together; who asks for more ends the oldest. */
+/** Limit of all principals together; a further sign-in removes the oldest. */
 const MOST = 10_000
 
 export class SignIns {
@@ -47,13 +47,12 @@ export class SignIns {
   readonly #entries = new Map<string, Entry>()
   readonly #byCredential = new WeakMap<Interactive, Entry>()
   /** By `state`. */
-  readonly #underWay = new Map<string, UnderWay>()
-
+  readonly #authorizing = new Map<string, Authorizing>()
   readonly #announce: (name: string) => Promise<void>
 
   /**
-   * `base`: origin under which browsers reach us, asked when the first link is made. `now`: monotonic milliseconds. `announce`: tells other
-   * replicas that this one has the sign-in of this id or `state`.
+   * `base`: resolves with the URL under which browsers reach the gateway. `now`: monotonic milliseconds. `announce` tells other replicas
+   * that this one has the sign-in of an id or `state`.
    */
   constructor(
     base: () => Promise<string>,
@@ -65,7 +64,7 @@ export class SignIns {
     this.#now = now
   }
 
-  /** The sign-in for this credential, and the link to it; the same while one is open. */
+  /** Returns the sign-in of a credential and its link; the same until it ends. */
   async ask(interactive: Interactive, displayName: string): Promise<{ readonly signIn: SignIn; readonly url: string }> {
     const signIn = this.#open(interactive, displayName)
     signIn.hasFailed = false
@@ -73,45 +72,45 @@ export class SignIns {
     return { signIn, url: `${await this.#base()}/connect/${signIn.id}` }
   }
 
-  /** Whether an id or a `state` is of a sign-in here. */
+  /** Whether an id or a `state` is of a sign-in at this process. */
   has(name: string): boolean {
-    return this.#entries.has(name) || this.#underWay.has(name)
+    return this.#entries.has(name) || this.#authorizing.has(name)
   }
 
   find(id: string): SignIn | undefined {
     return this.#live(id)
   }
 
-  /** The person consents in `browser`; resolves with where to go. `undefined`: there is no such sign-in any more. Rejects with `Failure`. */
-  async depart(id: string, browser: string, document: (base: string) => string | undefined): Promise<string | undefined> {
+  /** Begins authorization after consent in `browser`; resolves with the redirect. `undefined`: no such sign-in. Rejects with `Failure`. */
+  async begin(id: string, browser: string, document: (base: string) => string | undefined): Promise<string | undefined> {
     const entry = this.#live(id)
     if (entry === undefined) return undefined
     const base = await this.#base()
     const back: Return = { redirectUri: `${base}/connect/callback`, document: document(base) }
-    const { url, journey } = await entry.interactive.begin(back).catch((error: unknown) => {
-      tell(entry, 'failed')
+    const { url, pending } = await entry.interactive.begin(back).catch((error: unknown) => {
+      report(entry, 'failed')
       throw error
     })
-    for (const [state, { entry: other }] of this.#underWay) if (other === entry) this.#underWay.delete(state)
-    this.#underWay.set(journey.state, { entry, journey, browser })
-    await this.#announce(journey.state)
+    for (const [state, { entry: other }] of this.#authorizing) if (other === entry) this.#authorizing.delete(state)
+    this.#authorizing.set(pending.state, { entry, pending, browser })
+    await this.#announce(pending.state)
     return url
   }
 
   /**
-   * Accepts the answer of the authorization server, once. `undefined`: no sign-in with this state is open, it has expired, or it
-   * was begun in another browser. Rejects with `Failure` for an answer that is refused.
+   * Handles the authorization response, once. `undefined`: no sign-in with this state, it has expired, or it began in another browser.
+   * Rejects with `Failure` for a refused response.
    */
-  async arrive(answer: URLSearchParams, browser: string | undefined): Promise<SignIn | undefined> {
+  async finish(answer: URLSearchParams, browser: string | undefined): Promise<SignIn | undefined> {
     const state = answer.get('state') ?? ''
-    const found = this.#underWay.get(state)
-    this.#underWay.delete(state)
+    const found = this.#authorizing.get(state)
+    this.#authorizing.delete(state)
     if (found === undefined || found.browser !== browser || this.#live(found.entry.id) === undefined) return undefined
-    const { entry, journey } = found
+    const { entry, pending } = found
     try {
-      await entry.interactive.finish(journey, answer)
+      await entry.interactive.finish(pending, answer)
     } catch (error) {
-      tell(entry, 'failed')
+      report(entry, 'failed')
       throw error
     }
     this.#close(entry, 'done')
@@ -136,9 +135,8 @@ export class SignIns {
         else waiting.add(callback)
       },
     }
-    for (const [id, other] of this.#entries) {
+    for (const other of this.#entries.values()) {
       if (this.#entries.size < MOST && other.expiresMs > this.#now()) break
-      this.#entries.delete(id)
       this.#close(other, 'expired')
     }
     this.#entries.set(entry.id, entry)
@@ -155,15 +153,14 @@ export class SignIns {
 
   #close(entry: Entry, end: SignInEnd): void {
     this.#entries.delete(entry.id)
-    for (const [state, { entry: other }] of this.#underWay) if (other === entry) this.#underWay.delete(state)
-    tell(entry, end)
+    for (const [state, { entry: other }] of this.#authorizing) if (other === entry) this.#authorizing.delete(state)
+    report(entry, end)
   }
 }
 
-const tell = (entry: Entry, end: SignInEnd): void => {
-  const { waiting } = entry
+const report = (entry: Entry, end: SignInEnd): void => {
   entry.hasFailed = end === 'failed'
-  const all = [...waiting]
-  waiting.clear()
-  for (const callback of all) callback(end)
+  const callbacks = [...entry.waiting]
+  entry.waiting.clear()
+  for (const callback of callbacks) callback(end)
 }

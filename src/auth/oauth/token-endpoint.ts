@@ -1,24 +1,24 @@
-/** One question to a token endpoint, and how the client proves itself there ([RFC 6749] 2.3, [RFC 7523] 2.2). */
+/** Requests to a token endpoint, with client authentication ([RFC 6749] 2.3, [RFC 7523] 2.2). */
 import { createPrivateKey, randomUUID } from 'node:crypto'
 import { parseJsonObject } from '../../values/json-object.ts'
-import type { Reach } from './addresses.ts'
+import type { Reach } from './reach.ts'
 import type { Provider } from './discovery.ts'
-import type { ClientOptions } from './options.ts'
+import type { ClientOptions } from './credential-options.ts'
 import type { Fetch } from './safe-fetch.ts'
 
-/** What a grant brought. */
+/** The result of a grant. */
 export interface Tokens {
   readonly accessToken: string
   readonly refreshToken: string | undefined
-  /** Wall clock in milliseconds; `undefined`: it does not say. */
+  /** Wall clock in milliseconds; `undefined`: not declared. */
   readonly expiresAt: number | undefined
-  /** Granted, where that is not what was asked for. */
+  /** Granted scopes, if they differ from the requested ones. */
   readonly scope: string | undefined
 }
 
 /**
- * The authorization server refused, in its own words: `code` is from [RFC 6749] 5.2. The message is for the log and the operator: it
- * has the server's description, without the secrets of the request.
+ * The authorization server refused the grant. `code`: of [RFC 6749] 5.2. The message, for the log and the operator, contains the server's
+ * description without the secrets of the request.
  */
 export class GrantRefused extends Error {
   readonly code: string
@@ -33,9 +33,9 @@ export type TokenAuth = 'none' | 'client_secret_basic' | 'client_secret_post' | 
 export interface TokenRequest {
   readonly provider: Pick<Provider, 'issuer' | 'tokenEndpoint' | 'tokenAuth'>
   readonly client: ClientOptions
-  /** As registered; `undefined`: what the metadata allows. */
+  /** As registered; `undefined`: chosen by the provider's metadata. */
   readonly auth?: TokenAuth | undefined
-  /** `grant_type` and what it needs; members that are `undefined` are left out. */
+  /** `grant_type` and its parameters; members that are `undefined` are omitted. */
   readonly params: Readonly<Record<string, string | undefined>>
   readonly reach: Reach
   readonly fetch: Fetch
@@ -44,12 +44,17 @@ export interface TokenRequest {
 }
 
 const ASSERTION_SECONDS = 60
+/** A token is renewed this long before it expires. */
+const RENEW_BEFORE_MS = 30_000
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Rejects with `GrantRefused`, or with an `Error` where there was no usable answer. */
+/** Whether a token can still be used. `nowMs`: wall clock. */
+export const isFresh = ({ expiresAt = Infinity }: Tokens, nowMs: number): boolean => expiresAt - RENEW_BEFORE_MS > nowMs
+
+/** Requests tokens. Rejects with `GrantRefused`, or with an `Error` if there was no usable answer. */
 export const requestTokens = async (request: TokenRequest): Promise<Tokens> => tokensOf(await requestGrant(request), request.now)
 
-/** The members of a token endpoint's answer. Rejects as `requestTokens`. */
+/** Requests a grant, and resolves with the members of the answer. Rejects as `requestTokens`. */
 export const requestGrant = async (request: TokenRequest): Promise<Readonly<Record<string, unknown>>> => {
   const { provider, params, reach, fetch } = request
   const proof = await prove(request)
@@ -61,7 +66,7 @@ export const requestGrant = async (request: TokenRequest): Promise<Readonly<Reco
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...proof.headers },
   })
   const answer = parseJsonObject(text) ?? {}
-  // It is away, was too slow, or asks to wait: none is a word about the grant.
+  // Unavailable, too slow, or rate limited: not a decision about the grant.
   if (status >= 500 || status === 429 || status === 408)
     throw new Error(`${shownOrigin(provider.tokenEndpoint)}: answered HTTP ${status}`)
   if (status >= 400 || typeof answer['error'] === 'string') {
@@ -88,19 +93,19 @@ const tokensOf = (answer: Readonly<Record<string, unknown>>, now: () => number):
 const SECRET_PARAMS = new Set(['subject_token', 'refresh_token', 'code', 'code_verifier', 'client_secret', 'client_assertion'])
 const LONGEST_DESCRIPTION = 300
 
-/** Why an authorization server refused. `description`: as it came; whatever of it looks like a token, or is one of `secrets`, is left out. */
+/** Returns why an authorization server refused. `secrets`, and parts of `description` that look like tokens, are replaced. */
 export const refusalText = (code: string, description: unknown, secrets: readonly string[]): string => {
-  const said = `the authorization server refused: ${JSON.stringify(code.slice(0, 80))}`
-  if (typeof description !== 'string' || description === '') return said
+  const refusal = `the authorization server refused: ${JSON.stringify(code.slice(0, 80))}`
+  if (typeof description !== 'string' || description === '') return refusal
   let text = description.slice(0, 4_096)
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '…')
   text = text.replaceAll(/[\w.-]{40,}/g, '…')
-  return `${said} (${JSON.stringify(text.slice(0, LONGEST_DESCRIPTION))})`
+  return `${refusal} (${JSON.stringify(text.slice(0, LONGEST_DESCRIPTION))})`
 }
 
 const shownOrigin = (url: string): string => URL.parse(url)?.origin ?? 'the token endpoint'
 
-/** A key that signs is best; then what was registered; then what the metadata lists, the header before the form. */
+/** Chooses the method: a signing key, then the registered method, then a supported one, with the header before the form. */
 const chooseAuth = ({ client, auth, provider }: TokenRequest): TokenAuth => {
   if (client.privateKey !== undefined) return 'private_key_jwt'
   if (auth !== undefined) return auth
@@ -116,7 +121,7 @@ interface Proof {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** `client_id` always stands in the form: the official Python SDK knows a client by it alone, whatever else proves it. */
+/** Returns the client authentication. `client_id` is always in the form, since the official Python SDK identifies clients only by it. */
 const prove = async (request: TokenRequest): Promise<Proof> => {
   const { client } = request
   const { id } = client
@@ -132,7 +137,7 @@ const prove = async (request: TokenRequest): Promise<Proof> => {
   return { params: { client_id: id }, headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } }
 }
 
-/** The audience is the issuer, which no other server of the same client can be made to take. */
+/** Returns the client assertion. Its audience is the issuer, so that no other authorization server accepts it. */
 const assertion = async ({ client, provider, now }: TokenRequest): Promise<string> => {
   const { SignJWT } = await import('jose')
   const seconds = Math.floor(now() / 1_000)

@@ -1,6 +1,6 @@
 /**
- * What a person let us do at one server: a token that renews itself while its refresh token lasts, and the way through a sign-in
- * where it does not (BRIDGING 6.2, 6.4).
+ * A person's credential at one server: a token that is refreshed while its refresh token is valid, and the sign-in otherwise (BRIDGING
+ * 6.2, 6.4).
  *
  *     no token ──────────────┐                    ┌─ refreshed ──► try again
  *     401 ── refresh token? ─┼─ no ──► sign in    │
@@ -9,42 +9,41 @@
  */
 import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import { arrive, depart } from './authorization.ts'
-import type { Journey } from './authorization.ts'
+import { authorizationCode, beginAuthorization } from './authorization.ts'
+import type { PendingAuthorization } from './authorization.ts'
 import { readChallenge } from './challenge.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
 import { discover, discoverAt, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
-import { reachOf } from './environment.ts'
 import type { OAuthEnvironment } from './environment.ts'
-import { MARGIN_MS } from './machine-credential.ts'
-import type { SignInOptions } from './options.ts'
+import { authRequired, noToken } from './failures.ts'
+import { reachOf } from './reach.ts'
+import type { SignInOptions } from './credential-options.ts'
 import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
 import { chooseScopes } from './scopes.ts'
-import type { StoreKey } from './store.ts'
-import { GrantRefused, requestTokens } from './token-endpoint.ts'
+import type { StoreKey } from './token-store.ts'
+import { GrantRefused, isFresh, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
-/** Whose it is, and where it is good for. */
 export interface UserCredentialOptions {
   /** Server key. */
   readonly key: string
   readonly server: URL
-  /** Who signs in; the same for all where the operator does. */
+  /** Who signs in; the shared principal if the operator signs in for all. */
   readonly principal: string
   readonly signIn: SignInOptions
 }
 
-/** What is kept: the tokens, and all that is needed to renew them. */
+/** The stored record: the tokens, and everything needed to refresh them. Its members' names are part of the stored form. */
 interface Held extends Tokens {
   readonly provider: Pick<Provider, 'issuer' | 'resource' | 'tokenEndpoint' | 'tokenAuth'>
   readonly registered: Registered
-  /** Asked for, and so what stepping up adds to. */
+  /** Requested scopes, to which stepping up adds. */
   readonly asked: string | undefined
 }
 
-/** Sign-ins for the same scopes that the server still found too few (B247). */
+/** Sign-ins for the same missing scopes (B247). */
 const MOST_STEPS = 2
 
 export class UserCredential implements Credential, Interactive {
@@ -56,10 +55,10 @@ export class UserCredential implements Credential, Interactive {
   readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
   #held: Held | undefined
-  /** What the server said when it refused us last, for the next sign-in. */
+  /** `WWW-Authenticate` of the latest rejection, for the next sign-in; empty: the rejection had none. */
   #challenge: string | undefined
   #refreshing: Promise<void> | undefined
-  /** Sign-ins that were asked for, by the scopes that were missing. */
+  /** Number of requested sign-ins by missing scopes. */
   readonly #steps = new Map<string, number>()
 
   constructor(options: UserCredentialOptions, environment: OAuthEnvironment) {
@@ -71,7 +70,7 @@ export class UserCredential implements Credential, Interactive {
     environment.store.watch(this.#storeKey, () => this.#changedElsewhere())
   }
 
-  /** Another replica has signed in or renewed the token. */
+  /** Applies a sign-in or refresh of another replica. */
   #changedElsewhere(): void {
     const wasSignedIn = this.isSignedIn
     this.#adopt(this.#stored())
@@ -79,7 +78,6 @@ export class UserCredential implements Credential, Interactive {
     if (!wasSignedIn) for (const changed of this.#listeners) changed()
   }
 
-  /** Whether there is anything to send. */
   get isSignedIn(): boolean {
     return this.#held !== undefined
   }
@@ -91,12 +89,11 @@ export class UserCredential implements Credential, Interactive {
   ready(): Promise<void> | undefined {
     if (this.#held === undefined) {
       this.#adopt(this.#stored())
-      // What the server says to a request without a token is where a sign-in begins.
+      // A request without a token is sent first: a sign-in begins with the server's challenge.
       if (this.#held === undefined)
         return this.#challenge === undefined ? undefined : Promise.reject(this.#needsSignIn('not signed in yet'))
     }
-    const isFresh = (this.#held.expiresAt ?? Infinity) - MARGIN_MS > this.#environment.now()
-    if (isFresh || this.#held.refreshToken === undefined) return undefined
+    if (isFresh(this.#held, this.#environment.now()) || this.#held.refreshToken === undefined) return undefined
     return this.#refresh()
   }
 
@@ -109,17 +106,16 @@ export class UserCredential implements Credential, Interactive {
     await this.#refresh()
   }
 
-  /** Where to send the person, and what to keep until they are back. Rejects with `Failure`. */
-  async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly journey: Journey }> {
+  async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }> {
     const { signIn, server } = this.#options
     const { fetch, store, now } = this.#environment
-    const asked = readChallenge(this.#challenge)
-    const discovery = this.#discovery(asked.resourceMetadata)
+    const challenge = readChallenge(this.#challenge)
+    const discovery = this.#discovery(challenge.resourceMetadata)
     const provider = signIn.issuer === undefined ? await discover(discovery) : await discoverAt(signIn.issuer, discovery)
     if (signIn.client !== undefined) this.#refuseOther(provider)
     const scope = chooseScopes({
       configured: signIn.scopes,
-      challenged: asked.scope,
+      challenged: challenge.scope,
       ofResource: provider.resourceScopes,
       ofIssuer: provider.scopes,
       before: this.#held?.provider.issuer === provider.issuer ? this.#held.asked : undefined,
@@ -127,13 +123,12 @@ export class UserCredential implements Credential, Interactive {
     })
     const reach = reachOf(server, signIn.isPrivate)
     const registered = await clientFor({ provider, options: signIn, redirectUri, document, scope, reach, fetch, store, now })
-    return depart(provider, registered, { redirectUri, scope, reach })
+    return beginAuthorization(provider, registered, { redirectUri, scope, reach })
   }
 
-  /** The person is back: the code becomes tokens, which replace what there was. Rejects with `Failure`. */
-  async finish(journey: Journey, answer: URLSearchParams): Promise<void> {
-    const { provider, registered, redirectUri, verifier, scope } = journey
-    const code = await this.#codeOf(journey, answer)
+  async finish(pending: PendingAuthorization, answer: URLSearchParams): Promise<void> {
+    const { provider, registered, redirectUri, verifier, scope } = pending
+    const code = await this.#codeOf(pending, answer)
     const tokens = await this.#request(provider, registered, {
       grant_type: 'authorization_code',
       code,
@@ -141,27 +136,26 @@ export class UserCredential implements Credential, Interactive {
       code_verifier: verifier,
       resource: provider.resource,
     }).catch((error: unknown) => {
-      const kind = error instanceof GrantRefused ? 'auth_required' : 'unreachable'
-      throw new Failure(kind, `no token: ${asError(error).message}`, { executed: 'no' }, error)
+      throw noToken(error)
     })
-    const held: Held = { ...tokens, provider: kept(provider), registered, asked: scope }
+    const held: Held = { ...tokens, provider: storedProvider(provider), registered, asked: scope }
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
     this.#challenge = undefined
     for (const changed of this.#listeners) changed()
   }
 
-  async #codeOf(journey: Journey, answer: URLSearchParams): Promise<string> {
+  async #codeOf(pending: PendingAuthorization, answer: URLSearchParams): Promise<string> {
     try {
-      return arrive(journey, answer)
+      return authorizationCode(pending, answer)
     } catch (error) {
       const { cause } = asError(error)
       if (cause instanceof GrantRefused && cause.code === 'invalid_scope')
-        await scopeRefused(this.#environment.store, journey.provider, journey.redirectUri)
+        await scopeRefused(this.#environment.store, pending.provider, pending.redirectUri)
       throw error
     }
   }
 
-  /** What the server refuses for want of scopes a person may grant, twice; then it is no matter of scopes. */
+  /** Requests a sign-in for the missing scopes, twice at most; after that more scopes do not help. */
   #stepUp(): never {
     const missing = readChallenge(this.#challenge).scope ?? ''
     const { scopes } = this.#options.signIn
@@ -169,10 +163,7 @@ export class UserCredential implements Credential, Interactive {
       throw new Failure(
         'forbidden',
         `the server wants the scopes ${missing}; credentials.oauth.scopes does not name all of them`,
-        {
-          executed: 'no',
-          status: 403,
-        },
+        { executed: 'no', status: 403 },
       )
     const steps = this.#steps.get(missing) ?? 0
     if (steps >= MOST_STEPS)
@@ -185,7 +176,7 @@ export class UserCredential implements Credential, Interactive {
     return (this.#refreshing ??= this.#refreshOnce().finally(() => (this.#refreshing = undefined)))
   }
 
-  /** One refresh for all waiting calls, here and in other processes: the second process finds the tokens of the first (F-17). */
+  /** Refreshes once for all waiting calls of all processes: a second process finds the tokens of the first (F-17). */
   async #refreshOnce(): Promise<void> {
     const { store } = this.#environment
     const before = this.#held?.accessToken
@@ -206,18 +197,13 @@ export class UserCredential implements Credential, Interactive {
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
         }
-        // Whatever else is wrong, signing in again would not mend it.
-        throw new Failure(
-          error instanceof GrantRefused ? 'auth_required' : 'unreachable',
-          `the token could not be renewed: ${asError(error).message}`,
-          { executed: 'no', retryable: true },
-          error,
-        )
+        // Signing in again would not remove any other cause.
+        throw noToken(error, 'the token could not be renewed')
       }
     })
   }
 
-  /** A refresh token goes to whom it is from, and only while the server still sends people there (B245). */
+  /** Whether the server still names the issuer of the refresh token, which is sent only to that issuer (B245). */
   async #isStillTrusted({ provider }: Held): Promise<boolean> {
     const { resourceMetadata } = readChallenge(this.#challenge)
     const { signIn } = this.#options
@@ -242,15 +228,12 @@ export class UserCredential implements Credential, Interactive {
     return { server, metadataUrl, reach: reachOf(server, signIn.isPrivate), fetch: this.#environment.fetch }
   }
 
-  /** A configured client is known to one authorization server; another one must not hear of it. */
+  /** Throws if the issuer is not the one that the configured client was first used at: a client is sent to one issuer only. */
   #refuseOther({ issuer }: Provider): void {
     const key: StoreKey<{ issuer: string }> = ['issuer', this.#options.key, this.#options.signIn.client?.id ?? '']
     const known = this.#environment.store.read(key)
     if (known === undefined) this.#environment.store.write(key, { issuer })
-    else if (known.issuer !== issuer)
-      throw new Failure('auth_required', `client_id is of ${known.issuer}, and the server names ${issuer} now`, {
-        executed: 'no',
-      })
+    else if (known.issuer !== issuer) throw authRequired(`client_id is of ${known.issuer}, and the server names ${issuer} now`)
   }
 
   #stored(): Held | undefined {
@@ -282,8 +265,8 @@ export class UserCredential implements Credential, Interactive {
   }
 }
 
-/** What renewing needs of a provider, and no more of a stranger's document. */
-const kept = ({ issuer, resource, tokenEndpoint, tokenAuth }: Provider): Held['provider'] => ({
+/** Returns the members of a provider that refreshing needs. */
+const storedProvider = ({ issuer, resource, tokenEndpoint, tokenAuth }: Provider): Held['provider'] => ({
   issuer,
   resource,
   tokenEndpoint,

@@ -8,6 +8,7 @@ import { membersAt } from '../../wire/message/members.ts'
 import type { Member } from '../../wire/json/scan.ts'
 import { isPreset } from '../curation.ts'
 import type { ArgumentEdit } from '../curation.ts'
+import { NULL, OPEN_BRACE } from '../../wire/json/tokens.ts'
 
 /**
  * `args`: the JSON of the call's `arguments`, if any. Returns the same buffer if nothing is added. `fault`: an error that the model can
@@ -19,7 +20,7 @@ export const fillArguments = (
 ): { readonly filled: Buffer | undefined } | { readonly fault: string } | { readonly refused: string } => {
   // Null counts as absent, but stays if nothing is added.
   const isAbsent = args === undefined || args[0] === NULL
-  if (!isAbsent && args[0] !== OPEN) return { fault: 'the arguments must be an object' }
+  if (!isAbsent && args[0] !== OPEN_BRACE) return { fault: 'the arguments must be an object' }
   const sent = isAbsent ? [] : membersAt(args, 0)
   let added = ''
   for (const edit of edits) {
@@ -36,10 +37,6 @@ export const fillArguments = (
   if (isAbsent || sent.length === 0) return { filled: Buffer.from(`{${added}}`) }
   return { filled: Buffer.concat([Buffer.from(`{${added},`), args.subarray(1)]) }
 }
-
-const OPEN = 0x7b
-/** First byte of `null`. */
-const NULL = 0x6e
 
 /** Without the name of an argument that hosts do not see. */
 const nameOf = ({ name, isHidden }: ArgumentEdit): string =>

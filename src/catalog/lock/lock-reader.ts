@@ -12,7 +12,8 @@ import { digestEntry } from '../digest.ts'
 import { LOCK_KINDS } from './lock.ts'
 import type { Locked, LockKind, ServerLock } from './lock.ts'
 import { LOCK_VERSION } from './lock-text.ts'
-import { NAME_FIELD } from '../view/ready-entry.ts'
+import { LISTS } from '../inventory.ts'
+import { OPEN_BRACE, QUOTE } from '../../wire/json/tokens.ts'
 
 /** The reason why a lock file is refused, with its place. */
 export class LockError extends Error {
@@ -85,8 +86,8 @@ const readEntry = (reader: Reader, entry: Member, kind: LockKind, name: string, 
 }
 
 const isNamed = (raw: Buffer, kind: LockKind, name: string): boolean => {
-  if (kind === 'instructions') return raw[0] === 0x22
-  const field = membersAt(raw, 0).findLast(({ key }) => key === NAME_FIELD[kind])
+  if (kind === 'instructions') return raw[0] === QUOTE
+  const field = membersAt(raw, 0).findLast(({ key }) => key === LISTS[kind].field)
   return field !== undefined && stringAt(raw, field) === name
 }
 
@@ -139,7 +140,7 @@ class Reader {
 
   /** The members of an object; throws `LockError` for a repeated key. */
   members(span: Span, path: string): Member[] {
-    if (this.bytes[span.start] !== 0x7b) throw this.error('expected a mapping', path, span)
+    if (this.bytes[span.start] !== OPEN_BRACE) throw this.error('expected a mapping', path, span)
     const found = membersAt(this.bytes, span.start)
     const seen = new Set<string>()
     for (const member of found) {

@@ -10,6 +10,7 @@ import { Scanner } from '../../wire/json/scan.ts'
 import type { Span } from '../../wire/json/scan.ts'
 import { inLockOrder, LOCK_KINDS } from './lock.ts'
 import type { Locked, ServerLock } from './lock.ts'
+import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/json/tokens.ts'
 
 export const LOCK_VERSION = 1
 const HEADER = [
@@ -59,12 +60,12 @@ const block = (lines: readonly string[], indent: string, [open, close] = '{}'): 
 const printValue = (bytes: Buffer, span: Span, indent: string): string => {
   const first = bytes[span.start]
   const inner = `${indent}  `
-  if (first === 0x22) return printText(stringAt(bytes, span) ?? '', inner)
-  if (first === 0x5b) {
+  if (first === QUOTE) return printText(stringAt(bytes, span) ?? '', inner)
+  if (first === OPEN_BRACKET) {
     const elements = elementsAt(bytes, span.start).map((element) => inner + printValue(bytes, element, inner))
     return block(elements, indent, '[]')
   }
-  if (first !== 0x7b) return bytes.toString('latin1', span.start, span.end)
+  if (first !== OPEN_BRACE) return bytes.toString('latin1', span.start, span.end)
   // The sort is stable: repeated keys keep their order, since the last one counts.
   const members = membersAt(bytes, span.start).sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
   return block(

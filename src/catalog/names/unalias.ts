@@ -5,10 +5,8 @@
  */
 import { edited } from '../../wire/message/members.ts'
 import type { Edit } from '../../wire/message/members.ts'
+import { BACKSLASH, COLON, QUOTE } from '../../wire/json/tokens.ts'
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
 /** Every exposed URI has one of them. */
 const PLUS = 0x2b
 const TILDE = 0x7e

@@ -2,6 +2,7 @@
  * Synonyms in questions about tools: people ask to "remove a row" where a definition says "delete a record". Only words that apply to
  * many kinds of tools are listed, so the table does not grow with the number of servers.
  */
+import { lazily } from '../../values/lazily.ts'
 import { wordsOf } from './search-words.ts'
 
 const GROUPS: readonly string[] = [
@@ -130,12 +131,6 @@ const PHRASES: readonly (readonly [phrase: string, meant: string])[] = [
   ['get rid of', 'delete'],
   ['roll back', 'rollback'],
 ]
-
-/** Returns what `make` returns, built on first use: programs that do not search start without it. */
-const lazily = <T>(make: () => T): (() => T) => {
-  let made: { readonly value: T } | undefined
-  return () => (made ??= { value: make() }).value
-}
 
 /** Marks of the groups a word is in; a mark is no word, so that nothing else begins or reads like it. */
 const marksByWord = lazily((): ReadonlyMap<string, readonly string[]> => {

@@ -8,11 +8,13 @@ import type { Edit } from '../../wire/message/members.ts'
 import { stringAt } from '../../wire/message/payload.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { Member } from '../../wire/json/scan.ts'
+import { LISTS } from '../inventory.ts'
 import type { ListKind } from '../inventory.ts'
 import { overridden } from '../curate/override.ts'
 import type { ToolOverride } from '../curate/override.ts'
 import { exposeUri } from '../names/uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
+import { QUOTE } from '../../wire/json/tokens.ts'
 
 /** Form of lists by the host's revision. `wrapped`: only object roots in `outputSchema`. `tasks`: with `execution`. */
 export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
@@ -38,13 +40,6 @@ export interface Exposure {
   readonly override?: ToolOverride | undefined
 }
 
-/** The member of an entry that names it. */
-export const NAME_FIELD: Readonly<Record<ListKind, string>> = {
-  tools: 'name',
-  prompts: 'name',
-  resources: 'uri',
-  templates: 'uriTemplate',
-}
 const UI_KEYS: ReadonlySet<string> = new Set(['ui', 'ui/resourceUri'])
 
 /** The bytes of the entry under this exposure; `own` itself if nothing changes. */
@@ -53,7 +48,7 @@ export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
   const members = membersAt(raw, 0)
   const edits: Edit[] = []
   for (const member of members) {
-    if (member.key === NAME_FIELD[exposure.kind]) editText(raw, member, () => exposure.exposed, edits)
+    if (member.key === LISTS[exposure.kind].field) editText(raw, member, () => exposure.exposed, edits)
     else if (member.key === '_meta') editMeta(raw, member, exposure, edits)
     else if (member.key === 'title' && exposure.label !== undefined) decorate(raw, member, exposure.label, edits)
     else if (exposure.kind === 'tools') editTool(raw, member, exposure, edits)
@@ -95,6 +90,6 @@ const editText = (raw: Buffer, member: Member, change: (text: string) => string,
 }
 
 const decorate = (raw: Buffer, member: Member, label: string, edits: Edit[]): void => {
-  if (raw[member.start] !== 0x22) return
+  if (raw[member.start] !== QUOTE) return
   edits.push({ start: member.end - 1, end: member.end - 1, text: JSON.stringify(` (${cleanLabel(label)})`).slice(1, -1) })
 }

@@ -20,6 +20,9 @@ export interface Route {
   readonly isSignIn?: true
 }
 
+/** Whether the route leads to the sign-in tool of the gateway, not to a tool of the server. */
+export const isSignInRoute = ({ entry, isSignIn = entry?.isSignIn }: Route): boolean => isSignIn === true
+
 /** The part of a view that routing needs. */
 export interface Routable {
   readonly catalog: Catalog

@@ -148,6 +148,16 @@ export class View {
     return isExpanded && plainUri(original) !== undefined
   }
 
+  /** Whether URIs of the server are exposed with its prefix. */
+  isNamespaced(server: CatalogServer): boolean {
+    return uriMode(server, this.catalog.naming) === 'namespaced'
+  }
+
+  /** Whether URIs in results of the server may have another exposed form: with several servers another one may own them. */
+  mayRenameUris(server: CatalogServer): boolean {
+    return this.catalog.sources.length > 1 || this.isNamespaced(server)
+  }
+
   /** Whether a call of this tool needs the write scope; true for an unlisted tool. */
   isWrite(exposed: string): boolean {
     const row = this.catalog.index.tools.get(exposed)
@@ -248,7 +258,7 @@ export class View {
       form: hidesTasks ? 'wrapped' : this.#form,
       isModern: isOfModernServer(this.catalog, position),
       exposed,
-      uriPrefix: uriMode(server, this.catalog.naming) === 'namespaced' ? server.prefix : undefined,
+      uriPrefix: this.isNamespaced(server) ? server.prefix : undefined,
       label: server.decorateTitles && (kind === 'tools' || kind === 'prompts') ? server.displayName : undefined,
       apps: servesApps(server, this.catalog),
       override: kind === 'tools' ? this.#overrideOf(entry) : undefined,

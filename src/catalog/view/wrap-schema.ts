@@ -9,10 +9,9 @@ import type { Edit } from '../../wire/message/members.ts'
 import { stringAt } from '../../wire/message/payload.ts'
 import type { Member } from '../../wire/json/scan.ts'
 import { DATA_KEYWORDS, NAME_MAPS } from '../../wire/protocol/schema-keywords.ts'
+import { NULL } from '../../wire/json/tokens.ts'
 
 const NEW_ROOT = '#/properties/result'
-/** First byte of `null`. */
-const NULL_START = 0x6e
 
 /** The form of a modern server's tool, by its definition; tools of legacy servers are always `plain`. */
 export const outputFormOf = (definition: Buffer): OutputForm => {
@@ -22,7 +21,7 @@ export const outputFormOf = (definition: Buffer): OutputForm => {
 
 /** `null` counts as absent (B282). */
 const formOf = (schema: Buffer): OutputForm => {
-  if (schema[0] === NULL_START) return 'by value'
+  if (schema[0] === NULL) return 'by value'
   const type = lastMember(membersAt(schema, 0), 'type')
   return type !== undefined && stringAt(schema, type) === 'object' ? 'plain' : 'wrapped'
 }

@@ -1,4 +1,4 @@
-/** What `trunkline doctor` looks at. Adding a check is adding a function to `CHECKS`. */
+/** The checks of `trunkline doctor`. A new check is a function in `CHECKS`. */
 import { constants, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { asError } from '../../values/as-error.ts'
@@ -31,12 +31,10 @@ const INSTALL: Readonly<Record<string, string>> = {
 const trouble = (text: string, remedy: string): Finding => ({ level: 'trouble', text, remedy })
 const advice = (text: string, remedy: string): Finding => ({ level: 'advice', text, remedy })
 
-/** Without a server nothing else is of use. */
+/** Reports that there is no server; other checks are useless then. */
 const noServer: Check = async ({ configuration, invocation: { command, isFound, files } }) => {
   if (configuration.servers.length > 0) return []
-  const where = isFound
-    ? `no server is switched on in ${files[0]}`
-    : 'there is no configuration, and no server in the files of hosts'
+  const where = isFound ? `no server is enabled in ${files[0]}` : 'there is no configuration, and no server in the files of hosts'
   const add = command('add', 'NAME')
   return [advice(where, `add one: ${add} URL, or ${add} -- COMMAND`)]
 }
@@ -62,7 +60,7 @@ const ownNode: Check = async () => {
   return isOld ? [trouble(`Node.js ${process.versions.node} is too old`, `install ${OLDEST_NODE.join('.')} or later`)] : []
 }
 
-/** Commands that are not found, or found by the login shell alone. */
+/** Finds commands that do not exist, or that only the login shell finds. */
 const commands = eachLaunched(async ({ key, launch }, { shellPath, desktopPath, invocation }) => {
   const { command, env } = launch
   const found = await findIn(command, env['PATH'])
@@ -81,7 +79,7 @@ const commands = eachLaunched(async ({ key, launch }, { shellPath, desktopPath, 
   return [{ level: 'advice', text, ...fixed(found) }]
 })
 
-/** Programs that the system refuses to start because they were downloaded. */
+/** Finds programs that the system refuses to start because they were downloaded. */
 const quarantine = eachLaunched(async ({ key, launch }, { invocation: { context } }) => {
   const file = await findIn(launch.command, launch.env['PATH'])
   if (file === undefined) return []
@@ -94,7 +92,7 @@ const quarantine = eachLaunched(async ({ key, launch }, { invocation: { context 
   return []
 })
 
-/** Programs that are there and cannot do their work. */
+/** Finds programs that are installed but do not work. */
 const runtimes = eachLaunched(async ({ key, launch }, { invocation: { context } }) => {
   const { command, env } = launch
   const name = command.replace(/^.*[/\\]/, '')
@@ -116,7 +114,7 @@ const runtimes = eachLaunched(async ({ key, launch }, { invocation: { context } 
   ]
 })
 
-/** Addresses that another program has. */
+/** Finds addresses that another program uses. */
 const ports: Check = async ({ configuration, isRunning, invocation }) => {
   if (isRunning) return []
   const { addresses } = configuration.host
@@ -137,22 +135,22 @@ const isFree = ({ host, port }: { readonly host: string; readonly port: number }
     server.listen(port, host, () => server.close(() => resolve(true)))
   })
 
-/** Proxies of the environment that are no HTTP proxies, or take no connection. */
+/** Finds proxies of the environment that are not HTTP proxies, or refuse connections. */
 const proxies: Check = async ({ invocation: { context } }) => {
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter((name) => context.env[name])
   const found = await Promise.all(
     names.map(async (name): Promise<readonly Finding[]> => {
       const url = URL.parse(context.env[name] ?? '')
       if (url === null || !/^https?:$/.test(url.protocol))
-        return [trouble(`${name} is no URL of an HTTP proxy`, 'set it to http://HOST:PORT, or unset it')]
-      if (await isTaken(url)) return []
-      return [trouble(`${name}: the proxy ${url.host} takes no connection`, `start it, correct ${name}, or unset it`)]
+        return [trouble(`${name} is not the URL of an HTTP proxy`, 'set it to http://HOST:PORT, or unset it')]
+      if (await acceptsConnections(url)) return []
+      return [trouble(`${name}: the proxy ${url.host} accepts no connection`, `start it, correct ${name}, or unset it`)]
     }),
   )
   return found.flat()
 }
 
-const isTaken = (url: URL): Promise<boolean> =>
+const acceptsConnections = (url: URL): Promise<boolean> =>
   new Promise((resolve) => {
     const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port)
     const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ''), port })
@@ -165,14 +163,14 @@ const isTaken = (url: URL): Promise<boolean> =>
     socket.once('error', () => end(false))
   })
 
-/** A file of certificate authorities that Node could not read: Node says so once and goes on without. */
+/** Finds a file of certificate authorities that Node cannot read: Node warns once and continues without it. */
 const authorities: Check = async ({ invocation: { context } }) => {
   const file = context.env['NODE_EXTRA_CA_CERTS']
   if (!file || (await isAllowed(file, constants.R_OK))) return []
   return [trouble(`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read`, 'correct the path, or unset it')]
 }
 
-/** Servers at URLs that cannot be reached, asked as calls reach them; and clocks that differ. */
+/** Finds servers whose URLs cannot be reached, with the HTTP client of calls; and a clock that is wrong. */
 const urls: Check = async ({ configuration }) => {
   const clients = new HttpClients()
   const asked = configuration.servers.filter(({ url, launch }) => url !== undefined && launch === undefined)
@@ -199,7 +197,7 @@ const askServer = async (server: ServerOptions, clients: HttpClients): Promise<r
   }
 }
 
-/** The `Date` of an answer, whatever its status; empty: it has none. */
+/** The `Date` header of the answer, whatever its status; empty if there is none. */
 const dateOf = (url: URL, server: ServerOptions, clients: HttpClients): Promise<string> =>
   new Promise((resolve, reject) => {
     const headers = { accept: 'application/json, text/event-stream' }
@@ -223,20 +221,18 @@ const dateOf = (url: URL, server: ServerOptions, clients: HttpClients): Promise<
     )
   })
 
-/** A file of secrets that other users of the machine can read. */
+/** Finds a file of secrets that other users of the machine can read. */
 const secrets: Check = async ({ configuration, invocation: { context } }) => {
   const [file] = configuration.files
   if (file === undefined || context.platform === 'win32') return []
   const ours = await readOurFile(file).catch(() => undefined)
-  const mode =
-    ours?.namesEnvFile === true
-      ? await stat(ours.envFile).then(
-          (found) => found.mode & 0o777,
-          () => 0,
-        )
-      : 0
-  if (ours === undefined || (mode & GROUP_AND_OTHERS) === 0) return []
-  const finding = advice(`${ours.envFile} holds secrets, and other users can read it`, `chmod 600 ${ours.envFile}`)
+  if (ours?.namesEnvFile !== true) return []
+  const mode = await stat(ours.envFile).then(
+    (found) => found.mode & 0o777,
+    () => 0,
+  )
+  if ((mode & GROUP_AND_OTHERS) === 0) return []
+  const finding = advice(`${ours.envFile} contains secrets, and other users can read it`, `chmod 600 ${ours.envFile}`)
   return [{ ...finding, fix: { kind: 'mode', file: ours.envFile } }]
 }
 

@@ -1,6 +1,6 @@
 /**
- * `trunkline doctor`: what of the environment keeps servers from working, each finding with its remedy; `--fix` repairs what is safe to
- * repair. Checks run side by side and are bounded in time.
+ * `trunkline doctor`: problems of the environment that keep servers from working, each with a remedy. `--fix` repairs those that can be
+ * repaired safely. Checks run concurrently and have time limits.
  */
 import { chmod } from 'node:fs/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
@@ -8,7 +8,7 @@ import { stateRoot } from '../../config/read/folders.ts'
 import { editing } from '../../host-files/edit/change.ts'
 import { replaceScalar } from '../../host-files/edit/edit-yaml.ts'
 import { updateOurFile } from '../../host-files/our-file.ts'
-import { refusing } from '../setup/import.ts'
+import { refuseChangeErrors } from '../setup/import.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
@@ -20,14 +20,14 @@ export interface DoctorOptions {
   readonly fix?: boolean
 }
 
-/** Ends with 6 where something does not work. */
+/** Exit code 6: something does not work. */
 export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Promise<number> => {
   const { io, json, context } = invocation
   const { configuration } = await load(invocation)
   const [shellPath, desktopPath, control] = await Promise.all([
     askShellPath(context),
     askDesktopPath(context),
-    connectAdmin(invocation.place),
+    connectAdmin(invocation.socket),
   ])
   const examined: Examined = { configuration, invocation, shellPath, desktopPath, isRunning: control !== undefined }
   const status = await control?.status()
@@ -54,14 +54,14 @@ export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Pr
         ['  ', level === 'trouble' ? paint('✗', 'red') : paint('▲', 'yellow'), ` ${text}`],
         `    → ${remedy}`,
       ]),
-      ...(findings.length === 0 ? ['  nothing was found that keeps servers from working'] : []),
+      ...(findings.length === 0 ? ['  no problems found'] : []),
     ])
   const count = left.filter(({ level }) => level === 'trouble').length
   if (count === 0) return EXIT.ok
   throw new CommandError(EXIT.mismatch, `${count === 1 ? '1 thing does' : `${count} things do`} not work; each remedy is above`)
 }
 
-/** Returns what was repaired: modes of files, and commands of servers that our own file names. */
+/** Repairs modes of files, and commands of servers in our own file. Returns the repaired findings. */
 const repair = async (examined: Examined, findings: readonly Finding[]): Promise<readonly Finding[]> => {
   const done: Finding[] = []
   for (const finding of findings)
@@ -80,7 +80,7 @@ const repairCommands = async (
   const wanted = findings.flatMap((finding) => (finding.fix?.kind === 'command' ? [{ finding, ...finding.fix }] : []))
   if (file === undefined || wanted.length === 0 || !/\.ya?ml$/.test(file)) return []
   let done: readonly Finding[] = []
-  await refusing(() =>
+  await refuseChangeErrors(() =>
     updateOurFile(file, stateRoot(invocation.context), (ours) => {
       const here = wanted.filter(({ server }) => ours.servers[server] !== undefined)
       done = here.map(({ finding }) => finding)

@@ -1,19 +1,19 @@
-/** What `trunkline doctor` finds, and what its checks are given. */
+/** The findings of `trunkline doctor`, and the input of its checks. */
 import type { Configuration } from '../../config/options.ts'
 import type { Invocation } from '../terminal/io.ts'
 
-/** How `--fix` repairs a finding without a question. */
+/** A repair that `--fix` makes without a question. */
 export type Fix =
-  /** Writes the absolute path of a command into our own configuration. */
+  /** Writes the absolute path of a command into our configuration. */
   | { readonly kind: 'command'; readonly server: string; readonly path: string }
-  /** Takes the permissions of others from a file with secrets. */
+  /** Removes the permissions of other users from a file with secrets. */
   | { readonly kind: 'mode'; readonly file: string }
 
 export interface Finding {
-  /** `trouble`: something does not work; `advice`: it may not. */
+  /** `trouble`: something does not work; `advice`: it may fail. */
   readonly level: 'trouble' | 'advice'
   readonly text: string
-  /** What a person does about it. */
+  /** What to do about it. */
   readonly remedy: string
   readonly fix?: Fix
 }
@@ -30,5 +30,5 @@ export interface Examined {
   readonly isRunning: boolean
 }
 
-/** A check that cannot be made finds nothing. Never rejects. */
+/** Returns nothing for a check that cannot be made. Never rejects. */
 export type Check = (examined: Examined) => Promise<readonly Finding[]>

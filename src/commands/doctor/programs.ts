@@ -1,4 +1,4 @@
-/** Questions to the system: where a program is, what it prints, which `PATH` others have. All end within `ASK_MS` and never reject. */
+/** Queries of the system: where a program is, what it prints, which `PATH` other programs have. All end within `ASK_MS` and never reject. */
 import { execFile } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -6,7 +6,7 @@ import type { Context } from '../../config/runtime-environment.ts'
 
 export const ASK_MS = 5_000
 
-/** The file that a command names in these folders; `undefined`: none. */
+/** The file of a command in these folders; `undefined`: none. */
 export const findIn = async (command: string, path: string | undefined): Promise<string | undefined> => {
   if (/[/\\]/.test(command)) return (await isAllowed(command, constants.X_OK)) ? command : undefined
   for (const folder of (path ?? '').split(delimiter)) {
@@ -22,7 +22,7 @@ export const isAllowed = (file: string, mode: number): Promise<boolean> =>
     () => false,
   )
 
-/** What a program prints on stdout; `undefined`: it is missing, failed, or took too long. */
+/** The stdout of a program; `undefined`: it is missing, failed, or took too long. */
 export const ask = (
   program: string,
   args: readonly string[],
@@ -34,7 +34,7 @@ export const ask = (
     )
   })
 
-/** The `PATH` of a person's terminal. A login shell may print anything before it. */
+/** The `PATH` of a terminal. A login shell may print other text before it. */
 export const askShellPath = async ({ env }: Context): Promise<string | undefined> => {
   const shell = env['SHELL']
   if (!shell) return undefined
@@ -42,10 +42,10 @@ export const askShellPath = async ({ env }: Context): Promise<string | undefined
   return text === undefined ? undefined : /trunkline-path:(.*)$/.exec(text)?.[1]
 }
 
-/** What launchd gives to programs where nothing was set. */
+/** The default of launchd. */
 const LAUNCHD_PATH = '/usr/bin:/bin:/usr/sbin:/sbin'
 
-/** The `PATH` of programs started from the desktop, as Claude Desktop or an editor is: they see no settings of a shell. */
+/** The `PATH` of programs that are started from the desktop, such as Claude Desktop or an editor, without the settings of a shell. */
 export const askDesktopPath = async ({ env, platform }: Context): Promise<string | undefined> => {
   if (platform === 'darwin') return (await ask('launchctl', ['getenv', 'PATH'], env))?.trim() || LAUNCHD_PATH
   if (platform !== 'linux') return undefined

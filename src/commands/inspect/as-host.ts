@@ -1,23 +1,23 @@
-/** `--as HOST`: the tools under the names that this host gives them, and what it would not take as it is. */
+/** `--as HOST`: the tools under the names that this host gives them, and its known limits that they exceed. */
 import type { Control } from '../../admin/control.ts'
 import { OUR_NAME } from '../../catalog/lint/host-lint.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
-import { nearestKey } from '../../config/syntax/nearest-key.ts'
+import { suggest } from '../../config/syntax/nearest-key.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 
-/** A host as it looks at one toolset. */
+/** The view of a host of one toolset. */
 export interface AsHost {
   readonly label: string
-  /** What its model sees of an exposed name, before the host shortens it. */
+  /** The name that its model gets for an exposed name, before the host shortens it. */
   readonly nameOf: (exposed: string) => string
-  /** About one tool, by its exposed name; about all of them with an empty one. */
+  /** Findings about one tool, by its exposed name; for an empty name those about all tools. */
   readonly findings: (exposed: string) => readonly HostFinding[]
 }
 
-/** `toolset`: what is looked at; `undefined`: what hosts get that name none. */
+/** `toolset`: `undefined`: what hosts get that name none. */
 export const asHost = async (control: Control, word: string, toolset: string | undefined): Promise<AsHost> => {
-  // Cast: `knownLimits` takes no other word.
+  // Cast: `knownLimits` returns keys of `HOST_LIMITS` only.
   const limits = HOST_LIMITS[knownLimits(word)]!
   const { findings } = await control.lint([word])
   const own = findings.filter((finding) => finding.toolset === (toolset ?? ''))
@@ -28,15 +28,11 @@ export const asHost = async (control: Control, word: string, toolset: string | u
   }
 }
 
-/** The word of a host whose limits are known, or a usage error that names the nearest. */
+/** The key of a host whose limits are known; throws a usage error with a suggestion. */
 export const knownLimits = (word: string): string => {
   const known = Object.keys(HOST_LIMITS)
   if (known.includes(word)) return word
-  const near = nearestKey(word, known)
-  throw new CommandError(
-    EXIT.usage,
-    `no host "${word}" is known; ${near === undefined ? `known: ${known.join(', ')}` : `did you mean "${near}"?`}`,
-  )
+  throw new CommandError(EXIT.usage, `no host "${word}" is known; ${suggest(word, known)}`)
 }
 
 export const findingText = ({ message, remedy }: HostFinding): string => `${message} → ${remedy}`

@@ -1,18 +1,19 @@
-/** `trunkline can`: whether a caller may make a call, and the rule that says so. The call is not made. */
+/** `trunkline can`: whether a caller may make a call, and the rule that decides. The call is not made. */
 import type { CanEnd } from '../../admin/explain/can.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
 import { readArguments } from '../terminal/arguments.ts'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
-import { unknownToolset } from '../terminal/unknown-toolset.ts'
+import { unknownName, unknownToolset } from '../terminal/unknown-name.ts'
 
 export interface CanOptions {
   readonly args?: string
   readonly toolset?: string
   /** JSON object. */
   readonly claims?: string
-  /** With blanks or commas between. */
+  /** Separated by blanks or commas. */
   readonly scopes?: string
   readonly host?: string
   readonly address?: string
@@ -21,7 +22,7 @@ export interface CanOptions {
 const WORDS = { allow: 'yes', deny: 'no', confirm: 'yes, once a person has confirmed it' } as const
 const COLOURS = { allow: 'green', deny: 'red', confirm: 'yellow' } as const
 
-/** Exit code 0: yes, also where a person is asked; `EXIT.mismatch`: no. */
+/** Exit code 0: yes, also with a confirmation; `EXIT.mismatch`: no. */
 export const can = async (
   invocation: Invocation,
   principal: string,
@@ -43,10 +44,8 @@ export const can = async (
   })
   if (end.kind === 'no toolset') throw unknownToolset(toolset, command)
   if (end.kind === 'unknown') {
-    const near = end.near.length === 0 ? `see what there is: ${command('tools')}` : `did you mean ${end.near.join(', ')}?`
-    const why =
-      end.hiddenBy === undefined ? `nothing is called "${name}"; ${near}` : `no: ${end.hiddenBy} hides ${name} from ${principal}`
-    throw new CommandError(end.hiddenBy === undefined ? EXIT.usage : EXIT.mismatch, why)
+    if (end.hiddenBy === undefined) throw unknownName(name, end.near, command)
+    throw new CommandError(EXIT.mismatch, `no: ${end.hiddenBy} hides ${name} from ${principal}`)
   }
   const { decision, rule, reason, detail, isListed } = end
   if (json) await printJson(io, end)
@@ -56,19 +55,14 @@ export const can = async (
       [paint(WORDS[decision], COLOURS[decision]), `: ${rule ?? 'no policy is configured'}`],
       ...(reason === undefined ? [] : [`  ${reason}`]),
       ...(detail === undefined ? [] : [`  ${detail}`]),
-      ...(isListed ? [] : ['  lists do not show it to this caller']),
+      ...(isListed ? [] : ['  it is not in the lists of this caller']),
     ])
   }
   return decision === 'deny' ? EXIT.mismatch : EXIT.ok
 }
 
 const readObject = (text: string | undefined): unknown => {
-  if (text === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  } catch {
-    // Told below.
-  }
-  throw new CommandError(EXIT.usage, `--claims is no JSON object; write for example --claims '{"groups":["dev"]}'`)
+  const value = text === undefined ? undefined : parseJsonObject(text)
+  if (text === undefined || value !== undefined) return value
+  throw new CommandError(EXIT.usage, `--claims is not a JSON object; write for example --claims '{"groups":["dev"]}'`)
 }

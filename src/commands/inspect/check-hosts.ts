@@ -1,4 +1,4 @@
-/** `trunkline check --host`: would these hosts take the catalog as it is? */
+/** `trunkline check --host`: the catalog against the known limits of hosts. */
 import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Lint } from '../../admin/catalog/lint.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
@@ -11,11 +11,11 @@ import type { Loaded } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
-/** `list`: words with commas between, or `all`. Looks at what the running process knows, else at what is stored; `live` starts servers. */
+/** `list`: hosts separated by commas, or `all`. Uses the lists of the running process, else the stored ones; `live` starts servers. */
 export const checkHosts = async (loaded: Loaded, list: string, live: boolean): Promise<number> => {
   const { io, json, context } = loaded
   const hosts = hostsOf(list)
-  const remote = live ? undefined : await connectAdmin(loaded.place)
+  const remote = live ? undefined : await connectAdmin(loaded.socket)
   const lint = live
     ? await inline(loaded, (control) => control.lint(hosts))
     : remote === undefined
@@ -37,23 +37,23 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
     )
     await printLines(io, [
       ...lines,
-      ...lint.unknown.map((key) => `  ${key}: nothing is known of it yet; look with --live`),
+      ...lint.unknown.map((key) => `  ${key}: its lists are not known yet; use --live`),
       summary(hosts, lint),
     ])
   }
   if (broken.length === 0) return EXIT.ok
   throw new CommandError(
     EXIT.mismatch,
-    `${formatCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => HOST_LIMITS[host]?.label ?? host))].join(', ')}`,
+    `${formatCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => labelOf(host)))].join(', ')}`,
   )
 }
 
 const summary = (hosts: readonly string[], { findings, tools }: Lint): string => {
   const fine = hosts.filter((host) => !findings.some((finding) => finding.host === host))
-  return fine.length === 0
-    ? `${tools} tools`
-    : `${tools} tools: ok in ${fine.map((host) => HOST_LIMITS[host]?.label ?? host).join(', ')}`
+  return `${tools} tools${fine.length === 0 ? '' : `: ok in ${fine.map(labelOf).join(', ')}`}`
 }
+
+const labelOf = (host: string): string => HOST_LIMITS[host]?.label ?? host
 
 const formatCount = (findings: readonly HostFinding[]): string =>
   findings.length === 1 ? '1 thing' : `${findings.length} things`

@@ -1,4 +1,4 @@
-/** The part of `trunkline check --live` about `auth.oauth`: whether each authorization server's metadata and keys can be read from here. */
+/** `trunkline check --live` for `auth.oauth`: whether the metadata and keys of each authorization server can be read. */
 import type { IssuerReport } from '../../auth/inbound/issuer-report.ts'
 import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import type { Configuration } from '../../config/options.ts'
@@ -20,7 +20,7 @@ export const checkIssuers = async ({ host, proxies }: Configuration): Promise<re
 export const issuerLines = (reports: readonly IssuerReport[], paint: Paint): readonly Line[] =>
   reports.map(({ issuer, path, keys, error }) =>
     error === undefined
-      ? [paint('●', 'green'), ` issuer ${issuer}  ${keys === undefined ? 'tokens are looked up' : countOf(keys)}`]
+      ? [paint('●', 'green'), ` issuer ${issuer}  ${keys === undefined ? 'tokens are introspected' : countOf(keys)}`]
       : [paint('✖', 'red'), ` issuer ${issuer} (${path})  ${error}`],
   )
 

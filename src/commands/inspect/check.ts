@@ -1,4 +1,4 @@
-/** `trunkline check`: is the configuration right, and with `--live`, do its servers work? */
+/** `trunkline check`: whether the configuration is valid, and with `--live`, whether its servers work. */
 import type { Status } from '../../admin/state/status.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { checkHosts } from './check-hosts.ts'
@@ -11,13 +11,12 @@ import { painter, printJson, printLines } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
 
-/** What is checked beside the files. */
 export interface CheckOptions {
   readonly live?: boolean
-  /** Warnings end with 6. */
+  /** Warnings end with exit code 6. */
   readonly strict?: boolean
   readonly locked?: boolean
-  /** Words for hosts, with commas between. */
+  /** Names of hosts, separated by commas. */
   readonly host?: string
 }
 
@@ -38,29 +37,32 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   // Servers that only signed-in callers reach do not fail the check.
   const unwell = status.servers.filter(({ state, callers }) => !callers && state !== 'healthy' && state !== 'degraded')
   const unsigned = unwell.filter(({ needsSignIn }) => needsSignIn).map(({ key }) => key)
-  const lost = unwell.filter(({ needsSignIn }) => !needsSignIn).map(({ key }) => key)
+  const unreachable = unwell.filter(({ needsSignIn }) => !needsSignIn).map(({ key }) => key)
   const [firstUnsigned] = unsigned
-  const { collisions } = status
-  const away = issuers.flatMap(({ issuer, error }) => (error === undefined ? [] : [issuer]))
+  const { toolsets, collisions } = status
+  const failedIssuers = issuers.flatMap(({ issuer, error }) => (error === undefined ? [] : [issuer]))
   const paint = painter(io.stdout, context.env)
   if (json)
     await printJson(io, {
-      ok: unwell.length + collisions.length + away.length === 0,
+      ok: unwell.length + collisions.length + failedIssuers.length === 0,
       files,
-      ...told(status),
+      servers: status.servers,
+      toolsets,
+      collisions,
+      warnings: status.warnings,
       ...(issuers.length > 0 && { issuers }),
     })
   else
     await printLines(io, [...issuerLines(issuers, paint), ...reportLines(status, paint, invocation.command, io.stdout.columns)])
-  if (away.length > 0)
+  if (failedIssuers.length > 0)
     throw new CommandError(
       EXIT.unreachable,
-      `tokens cannot be checked: ${away.join(', ')}; the reason stands beside each (auth.oauth in ${files[0]})`,
+      `tokens cannot be checked: ${failedIssuers.join(', ')}; see the reasons above (auth.oauth in ${files[0]})`,
     )
-  if (lost.length > 0)
+  if (unreachable.length > 0)
     throw new CommandError(
       EXIT.unreachable,
-      `not reachable: ${lost.join(', ')}; the reason stands beside each, correct it in ${files[0]}`,
+      `not reachable: ${unreachable.join(', ')}; see the reasons above, and correct ${files[0]}`,
     )
   if (firstUnsigned !== undefined)
     throw new CommandError(
@@ -68,13 +70,13 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
       `needs sign-in: ${unsigned.join(', ')}; sign in with ${invocation.command('login', firstUnsigned)}`,
     )
   const serverWarnings = status.servers.flatMap((server) => [...server.warnings, ...server.findings.map(({ note }) => note)])
-  const toolsetWarnings = status.toolsets.flatMap(({ findings }) => findings)
+  const toolsetWarnings = toolsets.flatMap(({ findings }) => findings)
   if (collisions.length === 0) return strictly(strict === true, [...warnings, ...serverWarnings, ...toolsetWarnings])
-  const what = collisions.length === 1 ? '1 name is wanted twice' : `${collisions.length} names are wanted twice`
-  throw new CommandError(EXIT.mismatch, `${what}; rename one of each (servers.<key>.tools.<name>.name), or filter it out`)
+  const what = collisions.length === 1 ? '1 exposed name is not unique' : `${collisions.length} exposed names are not unique`
+  throw new CommandError(EXIT.mismatch, `${what}; rename one tool of each (servers.<key>.tools.<name>.name), or filter it out`)
 }
 
-/** `--strict`: what is only told of otherwise is an error of the check. */
+/** With `--strict`, warnings are an error. */
 const strictly = (isStrict: boolean, warnings: readonly string[]): number => {
   if (!isStrict || warnings.length === 0) return EXIT.ok
   throw new CommandError(
@@ -83,9 +85,7 @@ const strictly = (isStrict: boolean, warnings: readonly string[]): number => {
   )
 }
 
-const told = ({ servers, toolsets, collisions, warnings }: Status) => ({ servers, toolsets, collisions, warnings })
-
-/** What can be said of a process and its servers, in lines. */
+/** The report of a process and its servers, in lines. */
 export const reportLines = (
   { servers, toolsets, rates, audit, faults, collisions, warnings, problems }: Status,
   paint: Paint,
@@ -110,6 +110,6 @@ export const reportLines = (
   ...collisions.map((collision) => `  collision: ${collision}`),
   ...warnings.map((warning) => `  warning: ${warning}`),
   ...problems.map(({ place, path, message, remedy }) =>
-    paint(`  not in force: ${[place, path].filter(Boolean).join(' ')}: ${message}${remedy && `; ${remedy}`}`, 'red'),
+    paint(`  not applied: ${[place, path].filter(Boolean).join(' ')}: ${message}${remedy && `; ${remedy}`}`, 'red'),
   ),
 ]

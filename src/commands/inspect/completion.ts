@@ -1,4 +1,4 @@
-/** `trunkline completion SHELL`: a script that completes commands and options; made from the command line itself, so that it is never behind it. */
+/** `trunkline completion SHELL`: a script that completes commands and options, generated from the command line itself. */
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
@@ -31,7 +31,7 @@ const wordOf = (command: Command): Word => ({
 const optionsOf = (command: Command): Word['options'] =>
   command.options.flatMap(({ long, description }) => (long == null ? [] : [{ flag: long, description }]))
 
-/** Descriptions hold no quotes of the shells but these. */
+/** Of quotes, descriptions contain single ones only. */
 const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`
 const flags = ({ options }: Word): string => [...options.map(({ flag }) => flag), '--help'].join(' ')
 const cases = (words: readonly Word[], line: (word: Word) => string): string => words.map(line).join('\n')

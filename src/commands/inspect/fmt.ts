@@ -1,4 +1,4 @@
-/** `trunkline fmt`: the configuration in one form of YAML, with its comments and the order of its keys. What it means never changes. */
+/** `trunkline fmt`: formats the configuration, with its comments and the order of its keys. The meaning never changes. */
 import { readFile, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -11,22 +11,22 @@ import type { Invocation } from '../terminal/io.ts'
 import { printJson, printLines, printText } from '../terminal/print.ts'
 
 export interface FmtOptions {
-  /** Ends with 6 where a file is in another form. */
+  /** Exit code 6 if a file is not formatted. */
   readonly check?: boolean
   readonly write?: boolean
 }
 
 const FORM = { lineWidth: 0, indent: 2, indentSeq: true, flowCollectionPadding: true } as const
 
-/** Throws `ConfigError` for what is no YAML. */
+/** Throws `ConfigError` for text that is not YAML. */
 export const formatted = (text: string, name: string): string => {
   const { problems } = parseText(text, name)
   if (problems.length > 0) throw new ConfigError(problems)
   const document = parseDocument(text, { logLevel: 'silent' })
-  // A file without a value would become the word `null`.
+  // An empty document would become the word `null`.
   if (document.contents === null) return text
   const form = document.toString(FORM)
-  // A form that meant something else would be a mistake of the printer.
+  // Guards against a printer that changes the meaning.
   return isDeepStrictEqual(parseDocument(form).toJS(), document.toJS()) ? form : text
 }
 
@@ -56,6 +56,6 @@ export const fmt = async ({ files, isFound, io, json, context }: Invocation, { c
       changed.length === 0 ? ['nothing to change'] : changed.map((file) => `${write === true ? 'wrote' : 'differs'} ${file}`),
     )
   if (check === true && changed.length > 0)
-    throw new CommandError(EXIT.mismatch, `not in the form of fmt: ${changed.join(', ')}; write it with fmt --write`)
+    throw new CommandError(EXIT.mismatch, `not formatted: ${changed.join(', ')}; format it with fmt --write`)
   return EXIT.ok
 }

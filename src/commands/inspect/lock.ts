@@ -1,8 +1,8 @@
-/** `trunkline lock`, `diff` and `check --locked`: what servers offer, against what was approved. */
+/** `trunkline lock`, `diff` and `check --locked`: the definitions that servers offer, and the approved ones. */
 import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
-import type { Deviating, OfferedServer } from '../../admin/catalog/offered.ts'
+import type { UnapprovedChange, OfferedServer } from '../../admin/catalog/offered.ts'
 import { asError } from '../../values/as-error.ts'
 import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts'
 import { printLock } from '../../catalog/lock/lock-text.ts'
@@ -16,16 +16,17 @@ import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
 import type { Line, Paint, Painted } from '../terminal/print.ts'
+import { unknownName } from '../terminal/unknown-name.ts'
 
-/** What is written: all of these servers (all if none is named), or of one server the entries of one name. */
+/** The entries to be written: those of these servers (of all if none is named), or those of one name. */
 export interface LockChoice {
   readonly servers: readonly string[]
   readonly name?: string
-  /** Also what servers list to hosts that run MCP Apps. */
+  /** Also the lists for hosts with MCP Apps. */
   readonly apps: boolean
 }
 
-/** Writes the lock file where it differs, and reloads the running process. `again`: reads the configuration with its lock. */
+/** Writes the lock file if it differs, and reloads the running process. `again`: reads the configuration with its lock. */
 export const lock = async (invocation: Invocation, choice: LockChoice, again: Invocation['read']): Promise<number> => {
   const { io, json, context } = invocation
   const file = lockFileOf(await load(invocation))
@@ -34,7 +35,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const servers = compose(known, offered, choice, file.covers)
   const changes = compareServers(known, servers)
   const isWritten = await writeChanged(file.file, printLock(servers))
-  const remote = isWritten ? await connectAdmin(invocation.place) : undefined
+  const remote = isWritten ? await connectAdmin(invocation.socket) : undefined
   const end = await remote?.reload()
   if (json) await printJson(io, { file: file.file, written: isWritten, changes: changes.map(outline) })
   else {
@@ -51,12 +52,12 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   return EXIT.ok
 }
 
-/** Whether servers offer what the lock file says. Exit code 6: they do not; 4: some could not be asked. */
+/** Whether servers offer what the lock file contains. Exit code 6: they do not; 4: some could not be read. */
 export const checkLocked = async (loaded: Loaded): Promise<number> => {
   const { io, json, context, command } = loaded
   const file = lockFileOf(loaded)
   if (file.servers === undefined)
-    throw new CommandError(EXIT.mismatch, `${file.name} is not there; write it and put it into git: ${command('lock')}`)
+    throw new CommandError(EXIT.mismatch, `${file.name} does not exist; write it and add it to git: ${command('lock')}`)
   const offered = await withGateway(loaded, (control) =>
     control.offered([], file.servers?.some(({ apps }) => apps.length > 0) === true),
   )
@@ -73,11 +74,11 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
       ok: changes.length + lost.length === 0,
       file: file.file,
       changes: changes.map(outline),
-      lost: lost.map(lostOne),
+      lost: lost.map(({ key, reason }) => ({ key, reason })),
     })
   else {
     const paint = painter(io.stdout, context.env)
-    const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${servers.length} servers are as locked`] : []
+    const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${servers.length} servers match`] : []
     await printLines(io, [
       ...changes.flatMap((change) => changeLines(change, paint)),
       ...lost.map((server) => `${server.key}: ${server.reason}`),
@@ -88,24 +89,23 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
   if (changes.length > 0)
     throw new CommandError(
       EXIT.mismatch,
-      `${changes.length} definitions are not as in ${file.name}; if they are right: ${command('lock')}`,
+      `${changes.length} definitions differ from ${file.name}; to approve them: ${command('lock')}`,
     )
   if (lost.length > 0) throw new CommandError(EXIT.unreachable, `not reachable: ${lost.map(({ key }) => key).join(', ')}`)
   return EXIT.ok
 }
 
-/** How a definition differs from the one that was approved; all of them without a name. */
+/** How a definition differs from the approved one; without a name, all that differ. */
 export const diff = async (invocation: Invocation, name: string | undefined): Promise<number> => {
   const { io, json, context, command } = invocation
   const [all, isKnown] = await withGateway(invocation, async (control) => {
     const changes = await control.changes()
     return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
   })
-  if (!isKnown) throw new CommandError(EXIT.usage, `nothing is called "${name}"; see what there is: ${command('tools')}`)
+  if (!isKnown) throw unknownName(name ?? '', [], command)
   const found = all.filter((change) => name === undefined || isNamed(change, name))
   if (json) await printJson(io, found.map(outline))
-  else if (found.length === 0)
-    await printLines(io, [name === undefined ? 'everything is as it was approved' : `${name} is as it was approved`])
+  else if (found.length === 0) await printLines(io, [name === undefined ? 'everything is as approved' : `${name} is as approved`])
   else
     await printLines(
       io,
@@ -114,11 +114,11 @@ export const diff = async (invocation: Invocation, name: string | undefined): Pr
   return EXIT.ok
 }
 
-/** Whether it is the name of something that is offered, or the key of a server. */
+/** Whether it is the name of an offered entry, or the key of a server. */
 const isKnownTo = async (control: Control, name: string): Promise<boolean> =>
   (await control.why(name, undefined)).kind === 'known' || (await control.status()).servers.some(({ key }) => key === name)
 
-const isNamed = ({ exposed, name: original, server }: Deviating, name: string): boolean =>
+const isNamed = ({ exposed, name: original, server }: UnapprovedChange, name: string): boolean =>
   [exposed, original, server, `${server}__${original}`].includes(name)
 
 /** The lock file that the configuration names. */
@@ -127,7 +127,7 @@ export const lockFileOf = ({ configuration, files }: Loaded): LockFile => {
   throw new CommandError(EXIT.config, `no lock file is configured; write into ${files[0]}: lock: { file: ./trunkline.lock }`)
 }
 
-/** The servers in the file now. The file must be valid if parts of it are kept; if all of it is replaced it may hold anything. */
+/** The servers in the file now. A file that is kept in part must be valid; one that is replaced may have any content. */
 const knownLock = async (file: LockFile, { servers }: LockChoice, again: Invocation['read']): Promise<readonly ServerLock[]> => {
   try {
     return (await again()).configuration.lock?.servers ?? []
@@ -138,15 +138,15 @@ const knownLock = async (file: LockFile, { servers }: LockChoice, again: Invocat
   }
 }
 
-/** Under `strict` a lock file that is not there yet is the configuration's only fault. */
+/** Whether the only problem is that the lock file does not exist yet, under `strict`. */
 const isMissing = (error: unknown): boolean =>
   error instanceof ConfigError && error.problems.every(({ path }) => path === 'lock.file')
 
-/** A server that no lock has held yet and that only signed-in callers can list: it is reported and is no error. */
+/** Whether the server is in no lock yet and only signed-in callers can list it: it is reported, and is not an error. */
 const isLeftOut = ({ key, isForCallers }: OfferedServer, known: readonly ServerLock[] = []): boolean =>
   isForCallers && !known.some((server) => server.key === key)
 
-const notLocked = ({ key }: OfferedServer): string => `${key}: is not locked, since each caller signs in there for itself`
+const notLocked = ({ key }: OfferedServer): string => `${key}: is not locked, since each caller signs in separately`
 
 const offeredOf = async (
   control: Control,
@@ -157,7 +157,7 @@ const offeredOf = async (
   const offered = await control.offered(servers, apps)
   const unknown = servers.find((key) => !offered.some((server) => server.key === key))
   if (unknown !== undefined)
-    throw new CommandError(EXIT.usage, `no server "${unknown}" is running; see which are: ${command('ps')}`)
+    throw new CommandError(EXIT.usage, `no server "${unknown}" is running; see all with: ${command('ps')}`)
   const lost = offered.filter((server) => server.lock === undefined && (servers.length > 0 || !isLeftOut(server, known)))
   if (lost.length === 0) return offered
   const reasons = lost.map(({ key, reason }) => `${key}: ${reason.split('\n', 1)[0]}`).join('; ')
@@ -194,7 +194,7 @@ const covered = (servers: readonly ServerLock[], covers: readonly LockKind[]): S
   return servers.map(({ key, entries, apps }) => ({ key, entries: only(entries), apps: only(apps) }))
 }
 
-/** A change and the server it is of; `exposed` where it is known. */
+/** A change, its server, and the exposed name where it is known. */
 type ServerChange = LockChange & { readonly server: string; readonly exposed?: string }
 
 const compareServers = (before: readonly ServerLock[], after: readonly ServerLock[]): ServerChange[] => {
@@ -218,7 +218,7 @@ const writeChanged = async (file: string, text: string): Promise<boolean> => {
   }
 }
 
-const SINGULAR: Readonly<Record<LockKind, string>> = {
+export const SINGULAR: Readonly<Record<LockKind, string>> = {
   instructions: 'instructions',
   tools: 'tool',
   prompts: 'prompt',
@@ -236,15 +236,15 @@ const changeLine = ({ server, exposed, kind, name, from, to }: ServerChange, pai
 
 /** `description changed` */
 export const changedWords = ({ from, to }: Pick<LockChange, 'from' | 'to'>): string => {
-  if (to === undefined) return 'is not offered any more'
+  if (to === undefined) return 'is no longer offered'
   if (from === undefined) return 'is new'
   return `${from.definition === '' ? 'its definition' : changedMembers(from, to).join(', ')} changed`
 }
 
-/** The same with the lines that differ. */
+/** The change, followed by the lines that differ. */
 const changeLines = (change: ServerChange, paint: Paint): Line[] => {
   const { from, to } = change
-  if (from?.definition === '') return [changeLine(change, paint), '    the old text was not kept, only its digest']
+  if (from?.definition === '') return [changeLine(change, paint), '    only the digest of the old text was kept']
   const lines = from !== undefined && to !== undefined ? diffDefinitions(from, to) : []
   return [changeLine(change, paint), ...lines.map((line): Line => ['    ', coloured(line, paint)])]
 }
@@ -261,5 +261,3 @@ const outline = ({ server, exposed, kind, name, from, to }: ServerChange) => ({
   to: to?.digest,
   ...(from !== undefined && to !== undefined && from.definition !== '' && { diff: diffDefinitions(from, to) }),
 })
-
-const lostOne = ({ key, reason }: OfferedServer) => ({ key, reason })

@@ -1,6 +1,6 @@
 /**
- * `trunkline mock`: a recording as a server on stdin and stdout, for tests of hosts and agents that must not depend on real servers. It
- * speaks both eras; what it was not recorded with it refuses.
+ * `trunkline mock`: serves a recording on stdin and stdout, for tests of hosts and agents without real servers. Speaks both eras, and
+ * refuses requests that are not in the recording.
  */
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
@@ -12,7 +12,7 @@ import type { Io } from '../terminal/io.ts'
 import { printJsonText, remark } from '../terminal/print.ts'
 
 export interface MockOptions {
-  /** Calls only in the order and with the arguments in which they were recorded. */
+  /** Accepts calls only in the recorded order and with the recorded arguments. */
   readonly strict?: boolean
 }
 
@@ -23,7 +23,7 @@ export const mock = async (io: Io, file: string, { strict }: MockOptions): Promi
       throw new CommandError(EXIT.config, `${file} cannot be served: ${asError(error).message}`)
     })
   if (recorded.calls.length === 0)
-    throw new CommandError(EXIT.config, `${file} holds no call with both its request and its answer`)
+    throw new CommandError(EXIT.config, `${file} contains no call with both its request and its answer`)
   const player = new Player(recorded, strict === true)
   remark(io, `serving ${recorded.tools.length} tools and ${recorded.calls.length} recorded calls`)
   const lines = createInterface({ input: io.stdin })

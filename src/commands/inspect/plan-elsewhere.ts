@@ -1,6 +1,6 @@
 /**
- * `trunkline plan -c new.yaml` while a process runs another file: what that process would do with the new one in place of its own.
- * The process tells what it is made of (`admin/change/basis.ts`); the new file is read here, and nothing of it leaves this command.
+ * `trunkline plan -c new.yaml` while a process runs another file: the changes that the new file would make to that process. The process
+ * sends a snapshot of itself (`admin/change/basis.ts`); the new file is read here, and nothing of it leaves this command.
  */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { connectAdmin, connectAll } from '../../admin/socket/client.ts'
 import type { Control } from '../../admin/control.ts'
 import { makePlan, refuseCollisions, refuseTruncated } from '../../admin/change/plan.ts'
 import type { Plan } from '../../admin/change/plan.ts'
-import { adminPlace } from '../../admin/socket/place.ts'
+import { locateSocket } from '../../admin/socket/socket-location.ts'
 import { differing } from '../../config/change/difference.ts'
 import { configurationId, runtimeRoot } from '../../config/read/folders.ts'
 import { loadConfiguration } from '../../config/load.ts'
@@ -21,14 +21,14 @@ import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { remark } from '../terminal/print.ts'
 
-/** The process that a plan is about. */
+/** The process for which the plan was made. */
 export interface Against {
   /** Its main file. */
   readonly file: string
   readonly pid: number
 }
 
-/** `file`: the one that the process runs; without it there must be one process alone, and a configuration that was named. */
+/** `file`: the one that the process runs. Without it there must be exactly one process, and a configuration named by `-c`. */
 export const planElsewhere = async (
   invocation: Invocation,
   file: string | undefined,
@@ -36,34 +36,31 @@ export const planElsewhere = async (
   const control = await (file === undefined ? soleProcess(invocation) : processOf(invocation, file))
   const basis = await basisFrom(control, invocation)
   const { files, context, io } = invocation
-  const around = { ...context, env: environmentAs(basis, context.env), overrides: overridesAs(basis, context.overrides) }
-  const after = await loadConfiguration({ files }, around)
+  const target = { ...context, env: environmentAs(basis, context.env), overrides: overridesAs(basis, context.overrides) }
+  const after = await loadConfiguration({ files }, target)
   io.redactor.learn(after.secrets)
   refuseTruncated(basis, after)
-  const made = makePlan(basis, after, around.env)
+  const made = makePlan(basis, after, target.env)
   refuseCollisions(basis, after, made)
   const differ = await differingVariables(basis, context.env, after.files)
   if (differ.length > 0)
-    remark(
-      io,
-      `${differ.join(', ')}: not as in the environment of the running process; what depends on it is compared as it is here`,
-    )
+    remark(io, `${differ.join(', ')}: the running process has other values; the plan uses those of this command`)
   return { made, against: { file: basis.files[0] ?? '', pid: basis.pid } }
 }
 
 const processOf = async ({ context }: Invocation, file: string): Promise<Control> => {
   const id = configurationId(resolve(context.cwd, file))
-  const control = await connectAdmin(adminPlace({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform))
+  const control = await connectAdmin(locateSocket({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform))
   if (control === undefined)
     throw new CommandError(EXIT.unreachable, `no process runs ${file}; start one: ${operatorCommand([file], 'up')}`)
   return control
 }
 
-/** A configuration that was merely found in the working folder is not meant for a process of another. */
-const soleProcess = async ({ files, isFound, place, context, command }: Invocation): Promise<Control> => {
+/** A configuration that was only found in the working folder is not compared with the process of another one. */
+const soleProcess = async ({ files, isFound, socket, context, command }: Invocation): Promise<Control> => {
   const [file = ''] = files
   const nothing = isFound ? `no process runs ${file}` : 'no process of yours runs here'
-  const others = (context.overrides?.named ?? []).length === 0 ? [] : await connectAll(place)
+  const others = (context.overrides?.named ?? []).length === 0 ? [] : await connectAll(socket)
   const [sole] = others
   if (sole === undefined)
     throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(isFound ? files : [], 'up')}`)
@@ -75,29 +72,29 @@ const soleProcess = async ({ files, isFound, place, context, command }: Invocati
   )
 }
 
-/** Digests of another version may be of other things. */
+/** Throws for a process of another version, whose digests cannot be compared. */
 const basisFrom = async (control: Control, { files: [file = ''] }: Invocation): Promise<Basis> => {
   const basis = await control.basis()
   if (basis !== undefined) return basis
   const { version, files } = await control.status()
   throw new CommandError(
     EXIT.unreachable,
-    `the process of ${files[0]} is trunkline ${version}, and this is ${VERSION}: only the same version tells what ${file} would change; restart the process with this version, or use its own`,
+    `the process of ${files[0]} is trunkline ${version}, and this is ${VERSION}: only the same version can plan ${file}; restart the process with this version, or use its own`,
   )
 }
 
-/** What the command line of the running process says holds for its next file, too, as do its name and its state. */
+/** Options of the running process apply to its next file as well, as do its id and its state. */
 const overridesAs = ({ overrides, files }: Basis, own: Context['overrides'] = {}): Context['overrides'] => ({
   ...overrides,
   ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)),
   standsFor: files[0],
 })
 
-/** The variables that the running process has, with the values of this one: what it does not have does not count, and what is missing here stands for itself. */
+/** The variables of the running process, with the values of this command. Variables that are missing here keep their reference as their value. */
 const environmentAs = (basis: Basis, own: Context['env']): Context['env'] =>
   Object.fromEntries(Object.keys(basis.env).map((name) => [name, own[name] ?? `\${${name}}`]))
 
-/** Those of the variables that the files name. */
+/** Variables with different values that the files use. */
 const differingVariables = async (basis: Basis, own: Context['env'], files: readonly string[]): Promise<string[]> => {
   const here = environmentOf(own, Buffer.from(basis.salt, 'base64'))
   const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')))

@@ -1,29 +1,28 @@
-/** `trunkline plan` and `reload`: what the files change of the running process, before and after it is done. */
+/** `trunkline plan` and `reload`: the changes that the files make to the running process. */
 import { connectAdmin } from '../../admin/socket/client.ts'
 import type { PlanEnd } from '../../admin/change/reload-ends.ts'
 import { isEmpty } from '../../admin/change/plan.ts'
 import type { EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../../admin/change/plan.ts'
 import type { Cost } from '../../admin/catalog/toolset-costs.ts'
-import type { ListKind } from '../../catalog/inventory.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
 import { running } from '../serve/inline.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { changedWords } from './lock.ts'
+import { changedWords, SINGULAR } from './lock.ts'
 import { painter, printJson, printLines, remark, remarkLines } from '../terminal/print.ts'
 import type { Colour, Line, Paint, Painted } from '../terminal/print.ts'
 import { planElsewhere } from './plan-elsewhere.ts'
 import { columns, thousands } from '../terminal/table.ts'
 
 /**
- * Shows what a reload would do, or what the running process would do with another file in place of its own. `other`: the file of
- * that process, where several run. Exit code 2: it would be refused; 6: something is not as the lock file says.
+ * Shows the changes of a reload, or those of another file for the running process. `other`: the file of that process, where several run.
+ * Exit code 2: it would be refused; 6: definitions differ from the lock file.
  */
 export const plan = async (invocation: Invocation, other?: string): Promise<number> => {
   const { json, io, command } = invocation
-  const own = other === undefined ? await connectAdmin(invocation.place) : undefined
-  const { made, against } = own === undefined ? await planElsewhere(invocation, other) : { made: planned(await own.plan()) }
+  const own = other === undefined ? await connectAdmin(invocation.socket) : undefined
+  const { made, against } = own === undefined ? await planElsewhere(invocation, other) : { made: planOf(await own.plan()) }
   if (json) await printJson(io, { ...made, ...(against !== undefined && { against }) })
   else
     await printLines(io, [
@@ -34,7 +33,7 @@ export const plan = async (invocation: Invocation, other?: string): Promise<numb
   const verb = made.lock.length === 1 ? 'definition is' : 'definitions are'
   throw new CommandError(
     EXIT.mismatch,
-    `${made.lock.length} ${verb} not as locked; see ${command('diff')}, take them with ${command('lock')}`,
+    `${made.lock.length} ${verb} not as locked; see ${command('diff')}, approve them with ${command('lock')}`,
   )
 }
 
@@ -43,11 +42,11 @@ export interface ReloadOptions {
   readonly yes?: boolean
 }
 
-/** Makes the running process read its files again, and shows what that did; on a terminal what it will do, and asks. */
+/** Makes the running process read its files again, and shows the changes; on a terminal it shows them before, and asks. */
 export const reload = async (invocation: Invocation, { yes }: ReloadOptions = {}): Promise<number> => {
   const { io, json } = invocation
   const control = await running(invocation)
-  if (yes !== true && !json && canAsk(io) && !(await isWanted(invocation, planned(await control.plan())))) {
+  if (yes !== true && !json && canAsk(io) && !(await isConfirmed(invocation, planOf(await control.plan())))) {
     remark(io, 'nothing was applied')
     return EXIT.ok
   }
@@ -61,25 +60,19 @@ export const reload = async (invocation: Invocation, { yes }: ReloadOptions = {}
   return EXIT.ok
 }
 
-/** What changes nothing is not asked about. */
-const isWanted = async (invocation: Invocation, made: Plan): Promise<boolean> => {
+/** Asks only if something changes. */
+const isConfirmed = async (invocation: Invocation, made: Plan): Promise<boolean> => {
   const { io } = invocation
   if (isEmpty(made)) return true
   remarkLines(io, lines(invocation, made))
   return confirm(io, 'Apply?', true)
 }
 
-const planned = (end: PlanEnd): Plan => {
+const planOf = (end: PlanEnd): Plan => {
   if (end.kind === 'refused') throw new ConfigError(end.problems)
   return end.plan
 }
 
-const SINGULAR: Readonly<Record<ListKind, string>> = {
-  tools: 'tool',
-  prompts: 'prompt',
-  resources: 'resource',
-  templates: 'template',
-}
 const SIGNS = { added: ['+', 'green'], removed: ['-', 'red'], changed: ['~', 'yellow'] } as const
 const WORDS = { added: 'new', removed: 'gone', changed: 'changed' } as const
 
@@ -108,7 +101,7 @@ const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
     }),
     ...(made.listeners ? [{ cells: ['~', 'listen', '', '', 'opens again'], colour: 'yellow' } as const] : []),
     ...made.needsRestart.map((path): Row => ({
-      cells: ['!', 'option', path, 'changed', 'waits for a restart of trunkline'],
+      cells: ['!', 'option', path, 'changed', 'takes effect after a restart of trunkline'],
       colour: 'yellow',
     })),
   ]
@@ -131,11 +124,11 @@ const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row 
   const [sign, colour] = SIGNS[change]
   const calls = `${inFlight} ${inFlight === 1 ? 'call' : 'calls'} in flight`
   const words = {
-    start: 'starts; what it offers is known then',
+    start: 'starts; its lists are known then',
     end: `ends, ${calls}`,
     restart: `restart, ${calls}`,
     reconnect: `reconnect, ${calls}`,
-    nothing: 'goes on',
+    nothing: 'keeps running',
   }[effect]
   return { cells: [sign, 'server', key, options.length === 0 ? WORDS[change] : `${options.join(', ')} changed`, words], colour }
 }

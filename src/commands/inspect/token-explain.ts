@@ -1,6 +1,6 @@
 /**
- * `trunkline token explain`: reads a token from stdin and prints what Trunkline makes of it: each check, the caller, its toolsets and
- * scopes. The token is checked as a request with it would be, also at its authorization server, and is never printed.
+ * `trunkline token explain`: reads a token from stdin and prints each check, the caller, its toolsets and scopes. The token is checked as
+ * in a request, also at its authorization server, and is never printed.
  */
 import type { Readable } from 'node:stream'
 import type { Admitted } from '../../auth/identity.ts'
@@ -9,6 +9,7 @@ import { entranceScopes } from '../../auth/inbound/inbound-options.ts'
 import type { AuthOptions } from '../../auth/inbound/inbound-options.ts'
 import { IssuerUnreachable } from '../../auth/inbound/issuer.ts'
 import { passed } from '../../auth/inbound/claims.ts'
+import { SYSTEM_CLOCK } from '../../auth/inbound/clock.ts'
 import { sentenceOf } from '../../auth/refusal.ts'
 import type { Check } from '../../auth/refusal.ts'
 import type { Examination } from '../../auth/inbound/resource-server.ts'
@@ -21,7 +22,7 @@ import { painter, printJson, printLines } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
-/** More than any token that is accepted has, so that a longer one is refused with its reason. */
+/** Longer than any accepted token, so that a longer one is refused with its reason. */
 const MAX_INPUT_CHARACTERS = 128 * 1_024
 
 export const explainToken = async (invocation: Invocation): Promise<number> => {
@@ -69,9 +70,8 @@ const examine = async (token: string, { tokens, oauth, map }: AuthOptions, fetch
         : 'refused: this static token has expired',
     )
   const { ResourceServer } = await import('../../auth/inbound/resource-server.ts')
-  const clock = { wallMs: Date.now, monotonicMs: () => performance.now() }
   try {
-    return await new ResourceServer(oauth, map, fetch, clock).examine(token)
+    return await new ResourceServer(oauth, map, fetch, SYSTEM_CLOCK).examine(token)
   } catch (error) {
     if (!(error instanceof IssuerUnreachable)) throw error
     throw new CommandError(
@@ -116,14 +116,14 @@ const textOf = (value: unknown): string =>
 const plainCheck = ({ cause, found, refusal }: Check) =>
   refusal === undefined ? { check: cause, ok: true, found } : { check: cause, ok: false, ...refusal }
 
-/** The first line that is not empty; a scheme before it is left out. Reading stops where a token would end. */
+/** The first line that is not empty, without a scheme. Reading stops after it. */
 const readToken = async (stdin: Readable): Promise<string> => {
   let text = ''
   for await (const chunk of stdin) {
     text += String(chunk)
     if (/\S\s*\n/.test(text)) break
     if (text.length > MAX_INPUT_CHARACTERS)
-      throw new CommandError(EXIT.usage, `stdin holds more than ${MAX_INPUT_CHARACTERS} characters, and no token`)
+      throw new CommandError(EXIT.usage, `stdin has more than ${MAX_INPUT_CHARACTERS} characters, and no token`)
   }
   const token =
     text

@@ -1,4 +1,4 @@
-/** `trunkline tools`: what hosts see, and what it costs them. */
+/** `trunkline tools`: the tools that hosts see, with their costs. */
 import { asHost, findingText, knownLimits } from './as-host.ts'
 import type { AsHost } from './as-host.ts'
 import { withGateway } from '../serve/inline.ts'
@@ -6,11 +6,11 @@ import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJson, printLines, remark } from '../terminal/print.ts'
 import { columns, thousands } from '../terminal/table.ts'
-import { unknownToolset } from '../terminal/unknown-toolset.ts'
+import { unknownToolset } from '../terminal/unknown-name.ts'
 
 export interface ToolsOptions {
   readonly toolset?: string
-  /** The word of a host: under its names, with what it would not take. */
+  /** A host: shows its names of tools, and the limits that they exceed. */
   readonly as?: string
 }
 
@@ -42,7 +42,7 @@ export const tools = async (invocation: Invocation, query: string, { toolset, as
   return EXIT.ok
 }
 
-/** One tool as a host takes it. */
+/** One tool as a host presents it. */
 const seenBy = (host: AsHost, exposed: string): object => ({
   name: host.nameOf(exposed),
   findings: host.findings(exposed).map(({ consequence, message, remedy }) => ({ consequence, message, remedy })),

@@ -1,4 +1,4 @@
-/** `trunkline why`: the chain of rules that shows, hides or renames one tool, prompt or resource. */
+/** `trunkline why`: the rules that show, hide or rename one tool, prompt or resource. */
 import type { Step, Why } from '../../admin/explain/why.ts'
 import { asHost, findingText, knownLimits } from './as-host.ts'
 import type { AsHost } from './as-host.ts'
@@ -8,11 +8,12 @@ import type { Invocation } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
 import type { Colour, Line, Paint } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
+import { didYouMean, unknownName } from '../terminal/unknown-name.ts'
 
 export interface WhyOptions {
-  /** What this toolset makes of it; all of them without. */
+  /** Only this toolset. */
   readonly toolset?: string
-  /** The word of a host: and what this one would make of it. */
+  /** A host: adds its names and limits. */
   readonly as?: string
 }
 
@@ -23,14 +24,9 @@ export const why = async (invocation: Invocation, name: string, { toolset, as }:
     end: await control.why(name, toolset),
     host: word === undefined ? undefined : await asHost(control, word, toolset),
   }))
-  if (end.kind === 'no toolset') {
-    const near = end.near.length === 0 ? `see which are: ${command('check', '--json')}` : `did you mean ${end.near.join(', ')}?`
-    throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${near}`)
-  }
-  if (end.kind !== 'known') {
-    const near = end.near.length === 0 ? `see what there is: ${command('tools')}` : `did you mean ${end.near.join(', ')}?`
-    throw new CommandError(EXIT.usage, `nothing is called "${name}"; ${near}`)
-  }
+  if (end.kind === 'no toolset')
+    throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${didYouMean(end.near, command('check', '--json'))}`)
+  if (end.kind !== 'known') throw unknownName(name, end.near, command)
   const all = host === undefined ? end.all : end.all.map((one) => ({ ...one, steps: [...one.steps, ...hostSteps(host, one)] }))
   if (json) await printJson(io, all)
   else
@@ -41,7 +37,7 @@ export const why = async (invocation: Invocation, name: string, { toolset, as }:
   return EXIT.ok
 }
 
-/** What a host makes of a tool that it is given. */
+/** Names and limits of a host for a tool. */
 const hostSteps = (host: AsHost, { kind, exposed }: Why): Step[] => {
   if (kind !== 'tools' || exposed === undefined) return []
   const name = host.nameOf(exposed)
@@ -49,7 +45,7 @@ const hostSteps = (host: AsHost, { kind, exposed }: Why): Step[] => {
   const found = host
     .findings(exposed)
     .map((finding) => hostStep(finding.consequence === 'breaks' ? 'hides' : 'notes', `${host.label}: ${findingText(finding)}`))
-  return [...renamed, ...(found.length === 0 ? [hostStep('shows', `${host.label} takes it as it is`)] : found)]
+  return [...renamed, ...(found.length === 0 ? [hostStep('shows', `${host.label} accepts it unchanged`)] : found)]
 }
 
 const hostStep = (effect: Step['effect'], what: string): Step => ({ effect, what, path: '', place: '' })

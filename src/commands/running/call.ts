@@ -8,13 +8,13 @@ import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJsonText, printText } from '../terminal/print.ts'
-import { unknownToolset } from '../terminal/unknown-toolset.ts'
+import { unknownToolset } from '../terminal/unknown-name.ts'
 
 export interface CallOptions {
   /** All arguments as one JSON object. */
   readonly args?: string
   readonly toolset?: string
-  /** What the host calls itself, for rules. */
+  /** Name of the host, for rules. */
   readonly as?: string
 }
 
@@ -35,11 +35,11 @@ export const call = async (
   if (json) await printJsonText(io, end.result.toString())
   else for (const text of textsOf(end.result)) await printText(io, text)
   if (!end.isError) return EXIT.ok
-  throw new CommandError(EXIT.tool, `${tool} ended with an error, told above; its arguments: ${command('tools', tool, '--json')}`)
+  throw new CommandError(EXIT.tool, `${tool} ended with the error above; its arguments: ${command('tools', tool, '--json')}`)
 }
 
 const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>, command: CommandPrinter): CommandError => {
-  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see what there is: ${command('tools')}`)
+  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see all with: ${command('tools')}`)
   if (kind === 'error')
     return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: ${command('tools', tool, '--json')}`)
   if (kind === 'auth_required' || kind === 'scope_required')
@@ -47,7 +47,7 @@ const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'resul
   return new CommandError(EXIT.unreachable, `${tool}: ${message}; see ${command('check', '--live')}`)
 }
 
-/** What a person wants of a result: its texts, and everything else as the JSON that came, which may be of any depth. */
+/** The texts of a result, and all other content as JSON, unchanged. */
 const textsOf = (bytes: Buffer): string[] => {
   const result = Payload.at(bytes)
   const content = result.member('content')

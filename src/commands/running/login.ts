@@ -1,4 +1,4 @@
-/** `trunkline login`: prints the link to sign in at a server and waits for the end. The link opens in a browser only with `--open` (T-11). */
+/** `trunkline login`: prints the link to sign in to a server and waits for the end. The link opens in a browser only with `--open` (T-11). */
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -8,13 +8,13 @@ import { printJson, printLines, remark } from '../terminal/print.ts'
 export const login = async (invocation: Invocation, server: string, opens: boolean): Promise<number> => {
   const { io, json, context } = invocation
   const end = await withGateway(invocation, async (control) => {
-    const asked = await control.login(server)
-    if (asked === undefined) {
+    const link = await control.login(server)
+    if (link === undefined) {
       const keys = (await control.status()).servers.map(({ key }) => key)
-      throw new CommandError(EXIT.usage, `"${server}" is no server that a person signs in to; known: ${keys.join(', ')}`)
+      throw new CommandError(EXIT.usage, `"${server}" is not a server with a sign-in; known: ${keys.join(', ')}`)
     }
-    const { url, code } = asked
-    if (json) await printJson(io, asked)
+    const { url, code } = link
+    if (json) await printJson(io, link)
     else await printLines(io, code === undefined ? [url] : [url, `code: ${code}`])
     if (opens) void openUrl(url, context.platform)
     return control.loginEnd(server, io.interrupted)

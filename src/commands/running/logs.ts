@@ -1,10 +1,10 @@
-/** `trunkline logs [SERVER…]`: what servers print on stderr and log by the protocol, as the running process has kept it (`limits.stderr`). */
+/** `trunkline logs [SERVER…]`: the stderr and the log messages of servers, as kept by the running process (`limits.stderr`). */
 import type { Control } from '../../admin/control.ts'
 import type { LogLine } from '../../downstream/server-logs.ts'
 import { parseDuration } from '../../config/schema/units.ts'
 import { withoutColours } from '../../transport/process/output-tail.ts'
 import { running } from '../serve/inline.ts'
-import { unknownServer } from './control.ts'
+import { unknownServer } from './servers.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { painter, printJson, printLines } from '../terminal/print.ts'
@@ -19,8 +19,8 @@ export interface LogsOptions {
 
 const MOST_LINES = 10_000
 
-/** Levels of log messages (RFC 5424) that are trouble. */
-const TROUBLE: Readonly<Record<string, Colour>> = {
+/** Colours of log levels (RFC 5424). */
+const LEVEL_COLOURS: Readonly<Record<string, Colour>> = {
   warning: 'yellow',
   error: 'red',
   critical: 'red',
@@ -53,10 +53,10 @@ export const logs = async (
   }
   const first = await control.logs({ servers, after: 0, sinceMs, count, isWaiting: false }, io.interrupted)
   await show(count === 0 ? [] : first.lines)
-  return follow === true ? followed(control, servers, first.latest, show, io.interrupted) : EXIT.ok
+  return follow === true ? followLogs(control, servers, first.latest, show, io.interrupted) : EXIT.ok
 }
 
-const followed = async (
+const followLogs = async (
   control: Control,
   servers: readonly string[],
   latest: number,
@@ -77,19 +77,19 @@ const followed = async (
   return EXIT.ok
 }
 
-/** `20:15:03.123  github  the line`; of a log message with its level and logger: `warning db: the text`. */
+/** `20:15:03.123  github  the line`; for a log message with its level and logger: `warning db: the text`. */
 const linesOf = ({ atMs, server, from, level = '', logger, text, skipped }: LogLine, width: number, paint: Paint): Line[] => {
   const head = `${new Date(atMs).toISOString().slice(11, 23)}  ${server.padEnd(width)}  `
   const about = from === 'stderr' ? '' : `${[level, logger].filter(Boolean).join(' ')}: `
   const shown = `${about}${withoutColours(text)}`
-  const colour = TROUBLE[level]
+  const colour = LEVEL_COLOURS[level]
   return [
     ...(skipped === undefined ? [] : [[head, paint(`${skipped} lines were skipped: too many in one second`, 'yellow')]]),
     [head, colour === undefined ? shown : paint(shown, colour)],
   ]
 }
 
-/** Wall clock, ms. */
+/** In milliseconds of the wall clock. */
 const startOf = (since: string, nowMs: number): number => {
   const agoMs = parseDuration(since)
   const atMs = agoMs === undefined && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN

@@ -1,4 +1,4 @@
-/** `trunkline open`: a link to the dashboard of the running process, opened in a browser where a person asks at a terminal. */
+/** `trunkline open`: prints a link to the dashboard of the running process, and opens it in a browser if asked to. */
 import { running } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -9,10 +9,7 @@ export const open = async (invocation: Invocation, opens: boolean): Promise<numb
   const { io, json, context } = invocation
   const opened = await (await running(invocation)).open()
   if (opened === undefined)
-    throw new CommandError(
-      EXIT.unreachable,
-      'the dashboard is switched off: set ui.enabled, and admin.bind if it is to stay open',
-    )
+    throw new CommandError(EXIT.unreachable, 'the dashboard is disabled: set ui.enabled, and admin.bind if it should stay open')
   if (json) await printJson(io, opened)
   else await printLines(io, [opened.url])
   if (opens) void openUrl(opened.url, context.platform)

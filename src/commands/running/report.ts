@@ -1,30 +1,25 @@
-/** `trunkline report`: what went wrong with one call, as text for the author of the server: without secrets, and to be reproduced. */
-import { running } from '../serve/inline.ts'
+/** `trunkline report`: one call as Markdown for the author of the server: without secrets, and reproducible. */
 import type { CallDetail, Lane } from '../../observe/capture/captured.ts'
 import type { KeptBody } from '../../observe/capture/body.ts'
 import { VERSION } from '../../version.ts'
-import { CommandError, EXIT } from '../terminal/io.ts'
+import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJson, printText } from '../terminal/print.ts'
-import { explainRefusal } from './refused.ts'
-
-const OPERATOR = { principal: 'local', isOperator: true }
+import { findCall } from './captured-calls.ts'
 
 export const report = async (invocation: Invocation, id: string): Promise<number> => {
-  const { io, json, command, context } = invocation
-  if (!/^\d{1,15}$/.test(id)) throw new CommandError(EXIT.usage, `"${id}" is no number of a call; ${command('tail')} shows them`)
-  const control = await running(invocation)
-  const detail = await control.callDetail(OPERATOR, Number(id)).catch(explainRefusal)
+  const { io, json, context } = invocation
+  const { detail } = await findCall(invocation, id)
   if (json) await printJson(io, detail)
   else await printText(io, formatReport(detail, context.home))
   return EXIT.ok
 }
 
-/** Markdown. `home`: the folder of the person, which is not told. */
+/** Markdown. `home`: the user's home folder, which is replaced by `~`. */
 export const formatReport = (detail: CallDetail, home: string): string => {
   const { server, original, method, outcome, error, ms, times, hops, deviations } = detail
   const parts = [
-    `# ${method} ${original ?? detail.name ?? ''}: ${outcome ?? 'still under way'}`,
+    `# ${method} ${original ?? detail.name ?? ''}: ${outcome ?? 'in flight'}`,
     error === null ? '' : `\`${error.kind ?? error.code ?? 'error'}\`: ${error.message ?? ''}`,
     [
       '| | |',
@@ -32,7 +27,7 @@ export const formatReport = (detail: CallDetail, home: string): string => {
       `| server | \`${server ?? 'none'}\` |`,
       ...hops
         .slice(-1)
-        .map(({ transport, revision }) => `| spoken | ${revision} over ${transport === 'pipe' ? 'stdio' : transport} |`),
+        .map(({ transport, revision }) => `| protocol | ${revision} over ${transport === 'pipe' ? 'stdio' : transport} |`),
       detail.transport === null
         ? '| host | the command line |'
         : `| host | ${detail.host ?? 'unknown'}, ${detail.revision} over ${detail.transport} |`,
@@ -43,9 +38,9 @@ export const formatReport = (detail: CallDetail, home: string): string => {
     ...hops.map(formatHop),
     deviations.length === 0
       ? ''
-      : ['## Translated on the way', ...deviations.map(({ rule, reason }) => `- ${rule}: ${reason}`)].join('\n\n'),
+      : ['## Translations', ...deviations.map(({ rule, reason }) => `- ${rule}: ${reason}`)].join('\n\n'),
     '## To reproduce',
-    'Send the request above to the server as it stands, after the handshake of its revision. Values that are `***` were hidden.',
+    'Send the request above to the server unchanged, after the handshake of its revision. Values that are `***` were hidden.',
   ]
   const text = parts.filter((part) => part !== '').join('\n\n')
   return home.length > 1 ? text.replaceAll(home, '~') : text
@@ -58,7 +53,7 @@ const formatHop = ({ kind, sent, done, end, request, response }: Lane, at: numbe
     formatBody(response),
   ].join('\n\n')
 
-/** Longer fences than any in the text. */
+/** In a fence that is longer than any in the text. */
 const formatBody = (body: KeptBody | undefined): string => {
   if (body === undefined) return '(not kept: ui.capture.bodies)'
   const text = body.text ?? `${body.head}\n… ${body.omitted} bytes …\n${body.tail}`

@@ -1,13 +1,13 @@
-/** `trunkline tail`: calls of the running process as they end, in columns, as JSON, or into a recording that `mock` serves. */
+/** `trunkline tail`: calls of the running process as they end, in columns, as JSON, or into a recording for `mock`. */
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { Control } from '../../admin/control.ts'
 import type { CallRow } from '../../observe/capture/captured.ts'
 import { asError } from '../../values/as-error.ts'
-import type { Viewer } from '../../observe/viewer.ts'
+import { OPERATOR } from '../../observe/viewer.ts'
 import { formatHeader, formatRecorded } from '../../observe/recorded/recorded-file.ts'
 import { running } from '../serve/inline.ts'
-import { explainRefusal } from './refused.ts'
+import { explainRefusal } from './captured-calls.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { painter, printJson, printLines, remark } from '../terminal/print.ts'
@@ -16,15 +16,13 @@ import type { Line, Paint } from '../terminal/print.ts'
 export interface TailOptions {
   /** File to which the calls are written, with both sides of each. */
   readonly record?: string
-  /** Also what is kept from before. */
+  /** Begins with the captured calls. */
   readonly since?: boolean
   /** Key of a server. */
   readonly server?: string
-  /** What ended with an error. */
+  /** Only calls that ended with an error. */
   readonly errors?: boolean
 }
-
-const OPERATOR: Viewer = { principal: 'local', isOperator: true }
 
 export const tail = async (invocation: Invocation, terms: readonly string[], options: TailOptions): Promise<number> => {
   const { record, since, server, errors } = options
@@ -33,7 +31,7 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const control = await running(invocation)
   const paint = painter(io.stdout, context.env)
   await using file = record === undefined ? undefined : await openRecording(record, control)
-  // Rows are written in order, each once the one before it is out.
+  // Rows are written in order.
   let last: Promise<void> = Promise.resolve()
   const show = async (row: CallRow): Promise<void> => {
     if (json) await printJson(io, row)
@@ -94,14 +92,14 @@ interface RecordingFile extends AsyncDisposable {
   add(row: CallRow): Promise<void>
 }
 
-/** The file must not be there yet: a recording is not mixed with another one. */
+/** Refuses an existing file, so that recordings are not mixed. */
 const openRecording = async (name: string, control: Control): Promise<RecordingFile> => {
   let handle: FileHandle
   try {
     handle = await open(name, 'wx', 0o600)
   } catch (error) {
     const { code, message } = asError(error)
-    const why = code === 'EEXIST' ? 'it is there already; name another file' : message
+    const why = code === 'EEXIST' ? 'it already exists; name another file' : message
     throw new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
   }
   const tools = (await control.tools('', undefined)) ?? []

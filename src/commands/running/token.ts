@@ -1,4 +1,4 @@
-/** `trunkline token new`: makes a static token for a host and the line of the configuration that lets it in. Nothing is kept. */
+/** `trunkline token new`: makes a static token for a host, and its line for the configuration. Stores nothing. */
 import { hashLine, makeToken } from '../../auth/inbound/static-tokens.ts'
 import { isTokenId, parseExpiry } from '../../config/schema/auth-schema.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -6,15 +6,15 @@ import type { Io } from '../terminal/io.ts'
 import { printJson, printLines, remark } from '../terminal/print.ts'
 
 export interface TokenOptions {
-  /** Names it in the configuration; `host` by default. */
+  /** Its name in the configuration; default: `host`. */
   readonly id?: string
-  /** Toolsets it may choose, the first unasked; any by default. */
+  /** Toolsets that it may choose, the first by default; without them, all. */
   readonly toolset?: readonly string[]
-  /** As in the configuration; never by default. */
+  /** As in the configuration; default: never. */
   readonly expires?: string
 }
 
-/** `nowMs`: wall clock. */
+/** `nowMs`: of the wall clock. */
 export const newToken = async (
   io: Io,
   json: boolean,
@@ -38,12 +38,12 @@ export const newToken = async (
     await printJson(io, { token, entry })
     return EXIT.ok
   }
-  remark(io, 'The token, which is shown this once, and its line for auth.tokens of the configuration:')
+  remark(io, 'The token, which is shown only once, and its line for auth.tokens of the configuration:')
   await printLines(io, [token, `- ${flow(entry)}`])
   return EXIT.ok
 }
 
-/** One line of YAML: JSON is YAML, and reads better with bare keys. */
+/** One line of YAML: JSON with bare keys. */
 const flow = (entry: object): string =>
   `{ ${Object.entries(entry)
     .map(([key, value]) => `${key}: ${JSON.stringify(value)}`)

@@ -1,4 +1,4 @@
-/** `trunkline top`: the servers of the running process with their calls of the last minutes, live. */
+/** `trunkline top`: the servers of the running process and their calls of the last minutes, live. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stats } from '../../admin/calls/stats.ts'
 import { running } from '../serve/inline.ts'
@@ -6,14 +6,14 @@ import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { clearScreen, isDrawn, printJson, printLines } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
-import { explainRefusal } from './refused.ts'
+import { OPERATOR } from '../../observe/viewer.ts'
+import { explainRefusal } from './captured-calls.ts'
 
 export interface TopOptions {
-  /** Show it once. */
+  /** Print once and end. */
   readonly once?: boolean
 }
 
-const OPERATOR = { principal: 'local', isOperator: true }
 const PERIOD_MS = 1_000
 const WINDOW_MS = 5 * 60_000
 
@@ -27,7 +27,7 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
     else await printLines(io, linesOf(stats))
     return EXIT.ok
   }
-  // Calls are captured as long as they are followed.
+  // Calls are captured while a feed is open.
   const following = control
     .follow(
       { viewer: OPERATOR, filter: 'id:0', after: undefined, isWhole: false },
@@ -46,7 +46,7 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
 }
 
 const linesOf = ({ servers, tools, windowMs }: Stats): string[] => {
-  const head = ['SERVER', 'STATE', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS', 'UNDER WAY', 'MEMORY']
+  const head = ['SERVER', 'STATE', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS', 'IN FLIGHT', 'MEMORY']
   const rows = servers.map(({ server, state, calls, errors, p50, p95, inFlight, memoryBytes }) => [
     server,
     state,

@@ -1,9 +1,9 @@
 /**
- * The conversation of one host with a gateway behind a pipe, as far as it must be known to go on with another process: what the host said
- * once and for all, what is not answered yet. Looks at every line, changes none (B296).
+ * The state of one host's conversation with a gateway behind a pipe that another process needs to continue it: the handshake, settings and
+ * pending requests of the host. Reads every line, changes none (B296).
  *
- * The surprise: answers to what is said here on the gateway's behalf (`initialize` again, subscriptions again) come in between those to
- * the host, so `fromGateway` decides line by line what reaches the host.
+ * Answers to requests of the relay itself (repeated `initialize` and subscriptions) arrive between those for the host, so `fromGateway`
+ * decides for each line whether it is for the host.
  */
 import { isModern, encodeModern } from '../../era/host/modern-host.ts'
 import { errorReply } from '../../host/response/respond.ts'
@@ -19,14 +19,14 @@ import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
 import { NO_LIMITS } from '../../wire/json/scan.ts'
 
-/** A request of the host that is not answered. */
+/** A pending request of the host. */
 interface Pending {
   readonly message: Envelope
-  /** A listen of the modern era that was acknowledged, and the host was told so. */
+  /** A modern listen that was acknowledged to the host. */
   isAcknowledged: boolean
 }
 
-/** Repeating these changes nothing, so the next process is asked what the last one did not answer. */
+/** Idempotent methods: the next process gets those that are pending. */
 const REPEATABLE: ReadonlySet<string> = new Set([
   'initialize',
   'server/discover',
@@ -42,7 +42,7 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ])
 const LISTEN = 'subscriptions/listen'
-/** As a listen names them in its acknowledgement, or as capabilities do. */
+/** List names in acknowledgements and capabilities. */
 const LISTS = ['tools', 'prompts', 'resources'] as const
 const SILENT = {
   limits: { hit: () => undefined },
@@ -53,9 +53,9 @@ const SILENT = {
 
 export class Conversation {
   readonly #pending = new Map<Id, Pending>()
-  /** Requests of the gateway that the host has not answered. */
-  readonly #questions = new Set<Id>()
-  /** Ours, by id. */
+  /** Pending requests of the gateway to the host. */
+  readonly #serverRequests = new Set<Id>()
+  /** Pending requests of the relay, by id. */
   readonly #own = new Map<Id, (answer: Envelope) => void>()
   #nextOwn = 1
   /** The host's `initialize`, once it was answered with a result. */
@@ -66,22 +66,22 @@ export class Conversation {
   readonly #subscriptions = new Map<string, Envelope>()
   #refs = 0
 
-  /** Whether the host waits for anything. */
+  /** Whether no request of the host is pending. */
   get isIdle(): boolean {
     return this.#pending.size === 0
   }
 
-  /** A line that goes to the gateway. Returns whether it asks for new work: where the gateway stops, such a line waits for the next. */
-  asks(line: Buffer): boolean {
+  /** Whether a line for the gateway starts new work: while a gateway stops, such a line waits for the next one. */
+  startsWork(line: Buffer): boolean {
     return messagesIn(line, readHost).some(({ kind, method }) => kind === 'request' || method === 'notifications/initialized')
   }
 
-  /** A line was sent to the gateway. */
+  /** Records a line that was sent to the gateway. */
   fromHost(line: Buffer): void {
     for (const message of messagesIn(line, readHost)) this.#sent(message)
   }
 
-  /** A line of the gateway has come. `host`: it is for the host; `draining`: the gateway is about to stop. */
+  /** Records a line of the gateway. `host`: it is for the host; `relay`: it is not; `draining`: the gateway is about to stop. */
   fromGateway(line: Buffer, tell: (parts: Parts) => void): 'host' | 'relay' | 'draining' {
     const messages = messagesIn(line, readServer)
     const [first] = messages
@@ -100,16 +100,16 @@ export class Conversation {
   }
 
   /**
-   * The pipe has ended: tells the host what will not be answered any more, and takes back what it was asked. What can be repeated
-   * stays pending.
+   * The pipe has ended: answers the host's requests that cannot be repeated with an error, and cancels those of the gateway. Requests that
+   * can be repeated stay pending.
    */
   lost(tell: (parts: Parts) => void): void {
     this.#own.clear()
-    for (const id of this.#questions)
+    for (const id of this.#serverRequests)
       tell(
         notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id},"reason":"the gateway was stopped"}`)]),
       )
-    this.#questions.clear()
+    this.#serverRequests.clear()
     for (const [id, { message }] of this.#pending) {
       if (REPEATABLE.has(message.method)) continue
       this.#pending.delete(id)
@@ -118,19 +118,19 @@ export class Conversation {
   }
 
   /**
-   * Goes on with another process: introduces the host, sets what it had set, and repeats what was not answered. Resolves once further
-   * lines of the host may follow; the host is told then that every list may be another.
+   * Continues with another process: repeats the handshake, the settings and the pending requests of the host. Resolves once further lines
+   * of the host may be sent. The host is then notified that every list may have changed.
    */
-  async takeUp(send: (parts: Parts) => void, tell: (parts: Parts) => void): Promise<void> {
+  async resume(send: (parts: Parts) => void, tell: (parts: Parts) => void): Promise<void> {
     const pending = [...this.#pending.values()]
     if (this.#initialize !== undefined) {
       const answer = await this.#ask(send, this.#initialize)
-      if (answer.error !== undefined) throw new Error(`the session cannot go on: ${answer.error.text('message') ?? 'refused'}`)
+      if (answer.error !== undefined) throw new Error(`the session cannot continue: ${answer.error.text('message') ?? 'refused'}`)
       if (this.#initialized !== undefined) {
         send([this.#initialized.bytes])
         if (this.#level !== undefined) void this.#ask(send, this.#level)
         for (const subscription of this.#subscriptions.values()) void this.#ask(send, subscription)
-        this.#tellChanges(answer, tell)
+        this.#notifyChanges(answer, tell)
       }
     }
     for (const { message } of pending) send([message.bytes])
@@ -139,7 +139,7 @@ export class Conversation {
   #sent(message: Envelope): void {
     const { kind, id, method, params } = message
     if (kind === 'response') {
-      if (id !== undefined) this.#questions.delete(id)
+      if (id !== undefined) this.#serverRequests.delete(id)
     } else if (kind === 'request' && id !== undefined) {
       this.#pending.set(id, { message, isAcknowledged: false })
       const uri = params?.raw('uri')?.toString()
@@ -151,15 +151,15 @@ export class Conversation {
   }
 
   #received({ kind, id, method, params, result }: Envelope): void {
-    if (kind === 'request' && id !== undefined) this.#questions.add(id)
+    if (kind === 'request' && id !== undefined) this.#serverRequests.add(id)
     else if (kind === 'response' && id !== undefined) {
       const request = this.#pending.get(id)?.message
       if (request?.method === 'initialize' && result !== undefined) this.#initialize = request
       this.#pending.delete(id)
-    } else if (method === 'notifications/cancelled') this.#questions.delete(params?.raw('requestId')?.toString() ?? '')
+    } else if (method === 'notifications/cancelled') this.#serverRequests.delete(params?.raw('requestId')?.toString() ?? '')
   }
 
-  /** Whether the host knows that this listen was acknowledged: then it is told what may have changed in place of it. */
+  /** Whether the host already has an acknowledgement of this listen: then it is notified of possible changes instead. */
   #isKnownTo({ params }: Envelope, tell: (parts: Parts) => void): boolean {
     const id = params?.object('_meta')?.raw(META.subscriptionId)?.toString()
     const listen = id === undefined ? undefined : this.#pending.get(id)
@@ -186,8 +186,8 @@ export class Conversation {
     })
   }
 
-  /** Every list that may change may have changed, and so may every resource. */
-  #tellChanges({ result }: Envelope, tell: (parts: Parts) => void): void {
+  /** Notifies the host that its lists and subscribed resources may have changed. */
+  #notifyChanges({ result }: Envelope, tell: (parts: Parts) => void): void {
     const capabilities = result?.object('capabilities')
     for (const list of LISTS)
       if (capabilities?.object(list)?.value('listChanged') === true)
@@ -204,11 +204,11 @@ export class Conversation {
   }
 }
 
-/** Without limits: the gateway has its own, and names them. */
+/** Without limits: the gateway checks its own. */
 const readHost = (bytes: Buffer): Envelope => readHostMessage(bytes, NO_LIMITS)
 const readServer = (bytes: Buffer): Envelope => readServerMessage(bytes)
 
-/** The messages of a line; none where it cannot be parsed: its receiver reports that. */
+/** The messages of a line; none if it cannot be parsed, which its receiver reports. */
 const messagesIn = (line: Buffer, read: (bytes: Buffer) => Envelope): readonly Envelope[] => {
   try {
     return splitBatch(line)?.map(read) ?? [read(line)]

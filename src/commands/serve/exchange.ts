@@ -1,6 +1,6 @@
 /**
- * Questions, answers and news between a worker and its supervisor, over the channel that Node opens between a process and its parent.
- * Both sides are of one build and one configuration, so nothing is versioned.
+ * Requests, answers and notifications between a worker and its supervisor, over the channel that Node opens between a process and its
+ * parent. Both sides have the same build and configuration, so nothing is versioned.
  */
 import { AdminRefusal } from '../../admin/refusal.ts'
 import { asError } from '../../values/as-error.ts'
@@ -8,32 +8,32 @@ import { ConfigError } from '../../config/syntax/problems.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import { memberOf } from '../../values/json-object.ts'
 
-/** By it a process knows that it is one of several, started by their supervisor (`listen.workers`). */
+/** Environment variable of processes that a supervisor started (`listen.workers`). */
 export const WORKER_VARIABLE = 'TRUNKLINE_WORKER'
 
-/** One side's end of the channel. */
+/** One end of the channel. */
 export interface Port {
-  /** False, or throws: the other process is not there any more. */
+  /** False, or throws: the other process has ended. */
   send(message: Message): boolean
   onMessage(receive: (message: unknown) => void): void
   onClose(closed: () => void): void
 }
 
-/** `question` expects an answer; `news` does not. */
+/** A `request` expects an answer; a `notification` does not. */
 export type Message =
-  | { readonly kind: 'question'; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
+  | { readonly kind: 'request'; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
-  | { readonly kind: 'news'; readonly name: string; readonly args: readonly unknown[] }
+  | { readonly kind: 'notification'; readonly name: string; readonly args: readonly unknown[] }
 
-/** By name. A question is answered with what its function resolves with, or with why it rejects. */
+/** By name. The answer to a request is the value or the error of its function. */
 export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
 
-/** What of an error the other side needs. */
+/** The members of an error that the other side needs. */
 interface SentError {
   readonly message: string
   readonly problems?: readonly Problem[]
   readonly refusal?: readonly [status: number, code: string, at: number | undefined]
-  /** Of the system: code, address, port and the option that names them. */
+  /** Of a system error: code, address, port and the option that names them. */
   readonly facts: Readonly<Record<string, unknown>>
 }
 
@@ -57,18 +57,18 @@ export class Exchange {
     })
   }
 
-  /** `T` is what the other side's function resolves with. Rejects with what it rejected with, or when the other side has ended. */
-  ask<T>(name: string, ...args: readonly unknown[]): Promise<T> {
+  /** `T`: the result of the other side's function. Rejects with its error, or if the other side has ended. */
+  request<T>(name: string, ...args: readonly unknown[]): Promise<T> {
     const id = this.#nextId++
     const pending = Promise.withResolvers<T>()
-    if (!this.#send({ kind: 'question', id, name, args })) return Promise.reject(ended())
-    // Cast: both sides are of one build, so the value is a `T`.
+    if (!this.#send({ kind: 'request', id, name, args })) return Promise.reject(ended())
+    // Cast: both sides have the same build, so the value is a `T`.
     this.#pending.set(id, { ...pending, resolve: (value) => pending.resolve(value as T) })
     return pending.promise
   }
 
-  tell(name: string, ...args: readonly unknown[]): void {
-    this.#send({ kind: 'news', name, args })
+  notify(name: string, ...args: readonly unknown[]): void {
+    this.#send({ kind: 'notification', name, args })
   }
 
   #receive(message: Message): void {
@@ -79,12 +79,12 @@ export class Exchange {
       else pending?.reject(receivedError(message.error))
       return
     }
-    // Cast: both sides are of one build, so the arguments are those of the function.
+    // Cast: both sides have the same build, so the arguments match the function.
     const handler = this.#handlers[message.name] as ((...args: readonly unknown[]) => unknown) | undefined
-    if (message.kind === 'news') return void handler?.(...message.args)
+    if (message.kind === 'notification') return void handler?.(...message.args)
     const { id, name, args } = message
     new Promise((resolve) => {
-      if (handler === undefined) throw new Error(`there is no question ${name}`)
+      if (handler === undefined) throw new Error(`there is no request ${name}`)
       resolve(handler(...args))
     }).then(
       (value) => this.#send({ kind: 'answer', id, value }),
@@ -95,7 +95,7 @@ export class Exchange {
   #send(message: Message): boolean {
     if (this.#isClosed) return false
     try {
-      // False says only that the channel is full for the moment: what was given to it is sent.
+      // False means only that the channel is full at the moment: the message is sent nevertheless.
       this.#port.send(message)
       return true
     } catch {

@@ -1,4 +1,4 @@
-/** What answers a command: the running process of the same configuration, else a gateway of our own, for as long as it takes. */
+/** Gives a command a gateway: the running process of the same configuration, else one that is started for the command. */
 import { connectAdmin } from '../../admin/socket/client.ts'
 import { localControl } from '../../admin/control.ts'
 import type { Control } from '../../admin/control.ts'
@@ -8,21 +8,21 @@ import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
-import { tellWaiting } from '../terminal/waiting.ts'
+import { showWaiting } from '../terminal/waiting.ts'
 import { settled } from './settled.ts'
 
-/** Asks the running process if there is one, else starts the servers here and ends them afterwards. */
+/** Uses the running process if there is one, else starts the servers here and ends them afterwards. */
 export const withGateway = async <T>(invocation: Invocation, use: (control: Control) => Promise<T>): Promise<T> => {
-  const remote = await connectAdmin(invocation.place)
+  const remote = await connectAdmin(invocation.socket)
   return remote === undefined ? inline(await load(invocation), use) : use(remote)
 }
 
 /** Rejects with exit code 4 where no process of this configuration runs. */
 export const running = async (invocation: Invocation): Promise<Control> => {
-  const remote = await connectAdmin(invocation.place)
+  const remote = await connectAdmin(invocation.socket)
   if (remote !== undefined) return remote
   const { files, isFound } = invocation
-  // The file that would be found is no advice: it is not there.
+  // A file that does not exist is not suggested.
   const nothing = isFound ? `no process runs ${files[0]}` : 'no process of yours runs here'
   throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(isFound ? files : [], 'up')}`)
 }
@@ -34,10 +34,10 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   const { host, servers } = configuration
   const silent = { ...configuration, host: { ...host, addresses: [] } }
   await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
-  // Where callers are not told apart, we are the one that each server has.
+  // Without authentication, the command is the only caller of each server.
   if (host.auth === undefined) for (const downstream of gateway.fleet.downstreams$.value) downstream.for(SHARED_PRINCIPAL)
   {
-    using _waiting = tellWaiting(gateway, io, context.env)
+    using _waiting = showWaiting(gateway, io, context.env)
     await settled(gateway, Math.max(0, ...servers.map(({ timeouts }) => timeouts.startMs)), io.interrupted)
   }
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')

@@ -1,11 +1,11 @@
 /**
- * One host on a pair of streams, served by a gateway of another process over a pipe, and by the one after it when that ends: the host
- * keeps its pipe and its session (B296).
+ * Relays one host on a pair of streams to the gateway of another process over a pipe, and to the next one when that ends: the host keeps
+ * its pipe and its session (B296).
  *
- *   host ⇄ relay ⇄ gateway          lines both ways
- *   host ⇄ relay                    no gateway: lines of the host wait; connecting is tried until `giveUpMs`
- *   host ⇄ relay ⇄ next gateway     introduced, told what the host had set; then what waited
- *   host ⇄ relay ⇄ gateway in here  where none came in time
+ *   host ⇄ relay ⇄ gateway           lines in both directions
+ *   host ⇄ relay                     no gateway: lines of the host wait; the relay tries to connect until `giveUpMs`
+ *   host ⇄ relay ⇄ next gateway      gets the handshake and settings of the host, then the waiting lines
+ *   host ⇄ relay ⇄ gateway in here   if there was none in time
  */
 import { once } from 'node:events'
 import type { Duplex, Readable, Writable } from 'node:stream'
@@ -19,48 +19,48 @@ import { Conversation } from './conversation.ts'
 export interface RelayOptions {
   readonly input: Readable
   readonly output: Writable
-  /** A pipe to a process that takes hosts; `undefined`: there is none now. Rejects where no process will take this one. */
+  /** A pipe to a process that accepts hosts; `undefined`: there is none now. Rejects where no process will accept this one. */
   readonly connect: () => Promise<Duplex | undefined>
   /** Serves in this process. */
   readonly inline: () => Promise<Duplex>
   /** The process is to end. */
   readonly interrupted: AbortSignal
-  /** How long a gateway may be away, and how often it is looked for, in milliseconds. */
+  /** How long a gateway may be missing, and the interval of attempts to connect, in milliseconds. */
   readonly giveUpMs: number
   readonly retryMs: number
-  /** Tells the operator. */
+  /** Prints a line for the operator. */
   readonly remark: (text: string) => void
 }
 
-/** No message is larger than this: the limits of gateways are far below. */
+/** Larger than any message: the limits of gateways are far below. */
 const MAX_LINE_BYTES = 512 * 1024 * 1024
-/** What may wait for a gateway before the host is not read any more. */
+/** Bytes that may wait for a gateway before reading from the host is paused. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const NEWLINE = Buffer.from('\n')
 
 /**
- * Serves the host with `first`, if there is one, and with the pipes that follow. Resolves when the host has left and what it asked is
- * answered, or on `interrupted`.
+ * Serves the host with `first`, if there is one, and with the pipes that follow. Resolves when the host has disconnected and its requests
+ * are answered, or on `interrupted`.
  */
 export const relay = async (first: Duplex | undefined, options: RelayOptions): Promise<void> => {
-  const relaying = new Relaying(options)
-  if (first !== undefined) await relaying.serve(first)
-  while (!relaying.isOver) {
-    const next = await relaying.next()
-    if (next !== undefined) await relaying.serve(next)
+  const session = new RelaySession(options)
+  if (first !== undefined) await session.serve(first)
+  while (!session.isOver) {
+    const next = await session.next()
+    if (next !== undefined) await session.serve(next)
   }
 }
 
-class Relaying {
+class RelaySession {
   readonly #options: RelayOptions
   readonly #conversation = new Conversation()
   readonly #hostLines: LineFramer
-  /** Lines of the host that no gateway has been given. */
+  /** Lines of the host that were sent to no gateway. */
   #waiting: Buffer[] = []
   #waitingBytes = 0
-  /** Takes lines of the host. */
+  /** The pipe to the gateway that gets lines of the host. */
   #link: Duplex | undefined
-  /** Its gateway stops: it is given no new work. */
+  /** The gateway stops: it gets no new work. */
   #isDraining = false
   #hasLeft = false
   #left = new AbortController()
@@ -81,7 +81,7 @@ class Relaying {
     else interrupted.addEventListener('abort', () => this.#leave(), { once: true })
   }
 
-  /** The host has left, and there is nothing to be done for it any more. */
+  /** The host has disconnected, and none of its requests is pending. */
   get isOver(): boolean {
     return this.#hasLeft && (this.#options.interrupted.aborted || (this.#conversation.isIdle && this.#waiting.length === 0))
   }
@@ -97,13 +97,13 @@ class Relaying {
       this.#options.output.cork()
       lines.push(chunk)
       this.#options.output.uncork()
-      if (this.#options.output.writableNeedDrain) this.#rest(link, this.#options.output)
+      if (this.#options.output.writableNeedDrain) this.#pauseUntilDrained(link, this.#options.output)
     })
     this.#isDraining = false
     if (this.#isFirst) this.#open(link)
     else
       this.#conversation
-        .takeUp((parts) => void link.write(join([...parts, NEWLINE])), tell)
+        .resume((parts) => void link.write(join([...parts, NEWLINE])), tell)
         .then(
           () => this.#open(link),
           (error: Error) => {
@@ -117,7 +117,7 @@ class Relaying {
     this.#conversation.lost(tell)
   }
 
-  /** A pipe to the next gateway; `undefined`: the host left while it was looked for. */
+  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. */
   async next(): Promise<Duplex | undefined> {
     const { connect, inline, giveUpMs, retryMs, remark } = this.#options
     remark('the running process ended; its host waits for the next one')
@@ -142,7 +142,7 @@ class Relaying {
     await once(this.#left.signal, 'abort')
   }
 
-  /** From now on the gateway takes lines of the host: first those that waited. */
+  /** From now on the gateway gets the lines of the host, the waiting ones first. */
   #open(link: Duplex): void {
     if (link.destroyed || link.readableEnded) return
     this.#link = link
@@ -154,13 +154,13 @@ class Relaying {
 
   #fromHost(line: Buffer): void {
     const link = this.#link
-    if (link === undefined || (this.#isDraining && this.#conversation.asks(line))) return this.#hold(line)
+    if (link === undefined || (this.#isDraining && this.#conversation.startsWork(line))) return this.#hold(line)
     this.#conversation.fromHost(line)
     link.cork()
     link.write(line)
-    const isTaken = link.write(NEWLINE)
+    const hasRoom = link.write(NEWLINE)
     link.uncork()
-    if (!isTaken) this.#rest(this.#options.input, link)
+    if (!hasRoom) this.#pauseUntilDrained(this.#options.input, link)
   }
 
   #hold(line: Buffer): void {
@@ -185,8 +185,8 @@ class Relaying {
     output.write(NEWLINE)
   }
 
-  /** Reads no more until the other side has taken what there is. */
-  #rest(source: Readable, sink: Writable): void {
+  /** Backpressure: pauses `source` until `sink` has room. */
+  #pauseUntilDrained(source: Readable, sink: Writable): void {
     source.pause()
     const goOn = (): void => {
       source.resume()
@@ -199,7 +199,7 @@ class Relaying {
     if (this.#hasLeft) return
     this.#hasLeft = true
     this.#left.abort()
-    // The gateway answers what it was asked, and ends the pipe.
+    // The gateway answers pending requests, and ends the pipe.
     this.#link?.end()
   }
 }

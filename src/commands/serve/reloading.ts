@@ -1,4 +1,4 @@
-/** Reads the configuration again when its files change, on SIGHUP and on request; an invalid one changes nothing and is logged. */
+/** Reloads the configuration when its files change, on SIGHUP and on request. An invalid one changes nothing and is logged. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Subscription } from 'rxjs'
 import { problemsOf } from '../../admin/control.ts'
@@ -18,7 +18,7 @@ import type { Log } from '../../downstream/environment.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Io, Read } from '../terminal/io.ts'
 
-/** So many reloads are kept. */
+/** Number of past reloads that are kept. */
 const MAX_PAST = 50
 
 export class Reloading implements Reloader, AsyncDisposable {
@@ -31,10 +31,10 @@ export class Reloading implements Reloader, AsyncDisposable {
   #problems: readonly Problem[] = []
   #past: readonly PastReload[] = []
   #watching: Subscription | undefined
-  /** One at a time, in order: none is lost because another is under way. */
+  /** Reloads run one after the other, in order. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** `prepare`: what else a configuration needs before it is in force; what it rejects with refuses the configuration. */
+  /** `prepare`: is called before a configuration is applied; the configuration is refused if it rejects. */
   constructor(
     running: Running,
     context: Context,
@@ -67,7 +67,7 @@ export class Reloading implements Reloader, AsyncDisposable {
     return done
   }
 
-  /** Reads the files as a reload would, and does nothing else. */
+  /** Reads the files as a reload would, and applies nothing. */
   async plan(edited?: readonly EditedFile[]): Promise<PlanEnd> {
     try {
       const { configuration } = await this.#read(edited)
@@ -92,7 +92,7 @@ export class Reloading implements Reloader, AsyncDisposable {
       : undefined
   }
 
-  /** `reload.confirm`: what changed is told, and what is wrong with it; nothing is applied. */
+  /** With `reload.confirm`: logs that the files changed, or what is wrong with them; applies nothing. */
   async #announce(): Promise<void> {
     const end = await this.plan()
     this.#problems = end.kind === 'refused' ? end.problems : []
@@ -100,7 +100,7 @@ export class Reloading implements Reloader, AsyncDisposable {
       this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration cannot be used')
     else {
       const [show, apply] = ['plan', 'reload'].map((word) => operatorCommand(this.#running.configuration.named, word))
-      this.#log.warn({}, `the configuration changed: ${show} shows what of it, ${apply} applies it`)
+      this.#log.warn({}, `the configuration changed: ${show} shows the changes, ${apply} applies them`)
     }
   }
 
@@ -131,7 +131,7 @@ export class Reloading implements Reloader, AsyncDisposable {
       return end
     } catch (error) {
       this.#problems = problemsOf(error)
-      this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not used')
+      this.#log.error({ problems: this.#problems.map(formatProblem) }, 'the new configuration is not applied')
       this.#keep({ end: 'refused', added: [], removed: [], changed: [], entries: 0, problems: this.#problems })
       return { kind: 'refused', problems: this.#problems }
     }

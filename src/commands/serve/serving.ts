@@ -1,4 +1,4 @@
-/** What every serving process has beside its hosts: reloads, the admin socket and listener, a log without secrets. */
+/** The services of a serving process besides its hosts: reloads, the admin socket and listener, a log without secrets. */
 import { join } from 'node:path'
 import { localControl } from '../../admin/control.ts'
 import { HistoryKeeper } from '../../admin/catalog/history.ts'
@@ -16,36 +16,37 @@ import type { Redactor } from '../../redactor.ts'
 import type { Loaded } from '../terminal/io.ts'
 import { Reloading } from './reloading.ts'
 
-export interface Voice {
+/** The log of a process, and what keeps secrets out of it. */
+export interface ProcessLog {
   readonly log: ReturnType<typeof createLog>
   readonly redactor: Redactor
 }
 
-/** What is open beside the gateway. */
+/** The opened services. */
 export interface Services extends AsyncDisposable {
   readonly listener: AdminListener
 }
 
-/** The log of a serving process; what a person should know of the configuration is said at once. */
-export const openLog = ({ configuration, io }: Pick<Loaded, 'configuration' | 'io'>): Voice => {
+/** The log of a serving process; warnings of the configuration are logged at once. */
+export const openLog = ({ configuration, io }: Pick<Loaded, 'configuration' | 'io'>): ProcessLog => {
   const { redactor } = io
   const log = createLog(configuration.log, io.stderr, redactor.hideJson)
   for (const warning of configuration.warnings) log.warn({}, warning)
   io.crashed.addEventListener('abort', () => {
     const { reason } = io.crashed
-    log.fatal({ error: reason instanceof Error ? reason.stack : String(reason) }, 'unexpected; ending')
+    log.fatal({ error: reason instanceof Error ? reason.stack : String(reason) }, 'unexpected error: the process ends')
   })
   return { log, redactor }
 }
 
 /**
- * Opens both for a gateway that runs; `takesHosts`: others may attach to it. `whole`: the control of all processes, made of that of this
- * one. Disposing it again does nothing.
+ * Opens the services of a running gateway; `takesHosts`: other hosts may attach to it. `whole`: combines the control of this process with
+ * those of others. Disposing twice is allowed.
  */
 export const openServices = async (
   running: Running,
-  { sinceMs, read, place, io, context }: Loaded,
-  { log, redactor }: Voice,
+  { sinceMs, read, socket, io, context }: Loaded,
+  { log, redactor }: ProcessLog,
   takesHosts: boolean,
   whole: (control: Control) => Control = (control) => control,
 ): Promise<Services> => {
@@ -64,7 +65,7 @@ export const openServices = async (
   const listener: AdminListener = await makeListener(running, control, history, log)
   try {
     await bindListener(listener, running, log, takesHosts)
-    const admin = await openAdmin(place, {
+    const admin = await openAdmin(socket, {
       control,
       attach: takesHosts ? (streams, path, isRelay) => running.attach(streams, path, isRelay) : undefined,
       isStopping: () => running.isStopping,
@@ -89,7 +90,7 @@ const makeListener = async (
   running: Running,
   control: Control,
   history: HistoryKeeper,
-  log: Voice['log'],
+  log: ProcessLog['log'],
 ): Promise<AdminListener> => {
   const { context, front, configuration } = running
   const file = configuration.stateDir === undefined ? undefined : join(configuration.stateDir, 'admin-token')
@@ -117,13 +118,18 @@ const makeListener = async (
 }
 
 const warnOf =
-  (log: Voice['log'], file: string) =>
+  (log: ProcessLog['log'], file: string) =>
   (error: unknown): undefined => {
-    log.warn({ file, error: String(error) }, 'no token for programs can be kept (admin.bind)')
+    log.warn({ file, error: String(error) }, 'there is no token for programs (admin.bind)')
   }
 
-/** Of several processes that serve one host each the first has the address; a process that any host may come to must have it. */
-const bindListener = async (listener: AdminListener, running: Running, log: Voice['log'], takesHosts: boolean): Promise<void> => {
+/** A process that serves one host goes on without the address, which another one may have; a process for all hosts fails. */
+const bindListener = async (
+  listener: AdminListener,
+  running: Running,
+  log: ProcessLog['log'],
+  takesHosts: boolean,
+): Promise<void> => {
   try {
     await listener.rebind(running.configuration.observe)
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * What each of several processes runs of one configuration (`listen.workers`). A server that all callers share must be one process: the
- * supervisor runs it, behind a gateway of its own that does nothing but relay, and all others reach it there.
+ * The configurations of several processes (`listen.workers`). A server that all callers share must be one process: the supervisor runs it,
+ * behind an internal gateway that only relays, and all other processes reach it there.
  *
  *     host ─► worker ── HTTP on loopback ─► owner (in the supervisor) ── pipe ─► the one process
  */
@@ -12,13 +12,13 @@ import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
 import { DEFAULT_HOST } from '../../host/options.ts'
 import { NO_PROXIES } from '../../transport/http1/client/proxy-rules.ts'
 
-/** Where the owner is, and the proof that a request comes from a process of ours. */
+/** The address of the owner, and a token that only our processes have. */
 export interface OwnerAddress {
   readonly origin: string
   readonly token: string
 }
 
-/** A process for all callers, spoken to on its pipe. Of one that serves a URL the supervisor starts the process, and all connect to the URL. */
+/** Whether it is one process for all callers, on a pipe. For a process that serves a URL, the supervisor starts it, and all connect to the URL. */
 const isOwned = ({ launch, url, sharing }: ServerOptions): boolean =>
   launch !== undefined && url === undefined && sharing === 'shared'
 
@@ -26,7 +26,7 @@ const isOwned = ({ launch, url, sharing }: ServerOptions): boolean =>
 export const ownedServers = ({ servers }: Configuration): ReadonlySet<string> =>
   new Set(servers.filter(isOwned).map(({ key }) => key))
 
-/** The owner: shared servers as they are, without names, rules, limits per caller and listeners of hosts. */
+/** The configuration of the owner: shared servers without renaming, rules, limits per caller and listeners for hosts. */
 export const ownerConfiguration = (configuration: Configuration, token: string): Configuration => {
   const { limits } = configuration.host
   return {
@@ -81,25 +81,25 @@ export const ownerConfiguration = (configuration: Configuration, token: string):
   }
 }
 
-/** A process that serves hosts: servers that must be one are reached where they run. */
+/** The configuration of a worker: it reaches owned servers at the owner. */
 export const memberConfiguration = (configuration: Configuration, owner: OwnerAddress): Configuration => ({
   ...configuration,
   servers: configuration.servers.map((server) => {
-    if (isOwned(server)) return reached(server, owner)
+    if (isOwned(server)) return atOwner(server, owner)
     return server.launch !== undefined && server.url !== undefined ? { ...server, launch: undefined, configured: server } : server
   }),
   secrets: [...configuration.secrets, owner.token],
 })
 
-/** The supervisor as one of them, for what is asked of it and for hosts on pipes: it serves no address. */
+/** The configuration of the supervisor's gateway for operators and hosts on pipes: it binds no address. */
 export const viewConfiguration = (configuration: Configuration, owner: OwnerAddress): Configuration => ({
   ...configuration,
-  servers: configuration.servers.map((server) => (isOwned(server) ? reached(server, owner) : { ...server, spare: 0 })),
+  servers: configuration.servers.map((server) => (isOwned(server) ? atOwner(server, owner) : { ...server, spare: 0 })),
   host: { ...configuration.host, addresses: [] },
   secrets: [...configuration.secrets, owner.token],
 })
 
-const reached = (server: ServerOptions, { origin, token }: OwnerAddress): ServerOptions => ({
+const atOwner = (server: ServerOptions, { origin, token }: OwnerAddress): ServerOptions => ({
   ...server,
   configured: server,
   launch: undefined,

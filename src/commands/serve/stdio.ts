@@ -1,6 +1,6 @@
 /**
- * `trunkline stdio`: one host on stdin and stdout, which carry nothing but the protocol. Attaches to a process of the same
- * configuration where one runs, and to the one after it; else serves by itself. The host sees the same bytes (DECISIONS 1).
+ * `trunkline stdio`: one host on stdin and stdout, which carry only the protocol. Attaches to a running process of the same configuration,
+ * and to the next one; without one it serves by itself. The host sees the same bytes (DECISIONS 1).
  */
 import { once } from 'node:events'
 import { duplexPair } from 'node:stream'
@@ -9,30 +9,31 @@ import { openPipe } from '../../admin/socket/client.ts'
 import { loadConfiguration } from '../../config/load.ts'
 import { startGateway } from '../../app.ts'
 import { NoEndpoint } from '../../app/running.ts'
+import type { Running } from '../../app/running.ts'
 import type { HostStreams } from '../../app/environment.ts'
 import { DEFAULT_TOOLSET } from '../../catalog/view/toolsets.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
 import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
-import type { Invocation, Loaded } from '../terminal/io.ts'
+import type { Invocation, Io, Loaded } from '../terminal/io.ts'
 import { remark } from '../terminal/print.ts'
 import { relay } from './relay.ts'
 import { openLog, openServices } from './serving.ts'
-import { unknownToolset } from '../terminal/unknown-toolset.ts'
+import { unknownToolset } from '../terminal/unknown-name.ts'
 
-/** So long a gateway may be away; it is looked for this often. */
+/** How long a gateway may be missing, and the interval of attempts to connect. */
 const GIVE_UP_MS = 30_000
 const RETRY_MS = 250
 
 export interface StdioOptions {
   /** Serve by itself even where a process runs. */
   readonly inline?: boolean
-  /** This server alone, under its own names. */
+  /** This server only, under its own names. */
   readonly server?: string
-  /** This toolset. */
+  /** This toolset only. */
   readonly toolset?: string
   /** A bridge to the server at this URL, without a configuration. */
   readonly url?: string
-  /** Sent to it with every request: `Name: value`. */
+  /** Sent with every request to it: `Name: value`. */
   readonly header?: readonly string[]
 }
 
@@ -50,7 +51,7 @@ export const stdio = async (invocation: Invocation, { inline, server, toolset, h
 
 /** A pipe to the running process. Rejects where it has no such endpoint. */
 const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duplex | 'stopping' | 'none'> => {
-  const pipe = await openPipe(invocation.place, path)
+  const pipe = await openPipe(invocation.socket, path)
   if (pipe === 'unknown') throw unknownEndpoint(path, await load(invocation))
   return pipe
 }
@@ -58,11 +59,11 @@ const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duple
 /** The one server of a bridge without a configuration. */
 const BRIDGED = 'server'
 
-/** `trunkline stdio --url`: one server, as it is, over a pipe. Reads no configuration, keeps no state and takes no socket. */
+/** `trunkline stdio --url`: one server, unchanged, over a pipe. Reads no configuration, keeps no state and opens no socket. */
 export const bridge = async (invocation: Invocation, { url, header = [], server, toolset }: StdioOptions): Promise<number> => {
   const { context, io } = invocation
   if (server !== undefined || toolset !== undefined)
-    throw new CommandError(EXIT.usage, '--url takes neither --server nor --toolset: there is one server, as it is')
+    throw new CommandError(EXIT.usage, '--url takes neither --server nor --toolset: there is one server only')
   if (url !== undefined && !url.includes('${') && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new CommandError(EXIT.usage, `--url takes a URL with http:// or https://, got "${url}"`)
   const headers = Object.fromEntries(
@@ -78,10 +79,7 @@ export const bridge = async (invocation: Invocation, { url, header = [], server,
   const voice = openLog({ configuration, io })
   const pipe = { input: io.stdin, output: io.stdout, path: { server: BRIDGED } }
   await using running = await startGateway(configuration, { ...voice, path: context.env['PATH'], pipe })
-  const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
-  await Promise.race([running.hostLeft, interrupted])
-  await running.stop(io.crashed.aborted ? CRASH_MS : undefined)
-  return EXIT.ok
+  return await untilEnd(running, io)
 }
 
 const serve = async (loaded: Loaded, path: EndpointPath, streams: HostStreams): Promise<number> => {
@@ -94,13 +92,18 @@ const serve = async (loaded: Loaded, path: EndpointPath, streams: HostStreams): 
     },
   )
   await using _services = await openServices(running, loaded, voice, false)
+  return await untilEnd(running, io)
+}
+
+/** Waits until the host disconnects or the process is interrupted, and stops the gateway. */
+const untilEnd = async (running: Running, io: Io): Promise<number> => {
   const interrupted = io.interrupted.aborted ? undefined : once(io.interrupted, 'abort')
   await Promise.race([running.hostLeft, interrupted])
   await running.stop(io.crashed.aborted ? CRASH_MS : undefined)
   return EXIT.ok
 }
 
-/** Through the running process, through the one after it, and by ourselves where none comes. */
+/** Relays to the running process and to the next ones; serves in this process if there is none. */
 const relayed = async (invocation: Invocation, path: EndpointPath, first: Duplex | 'stopping'): Promise<number> => {
   const { io } = invocation
   let serving: Promise<number> = Promise.resolve(EXIT.ok)
@@ -133,6 +136,6 @@ const unknownEndpoint = ({ server, toolset }: EndpointPath, { configuration, com
     return new CommandError(EXIT.config, `no server "${server}" is configured; see which are: ${command('check', '--json')}`)
   return new CommandError(
     EXIT.config,
-    `nothing of server "${server}" is in a toolset, and toolset "${standard.name}" (${standard.place}) says what is served without one; name the server there, or in a toolset of its own`,
+    `toolset "${standard.name}" (${standard.place}), which applies without --toolset, contains nothing of server "${server}"; name the server there, or in a toolset of its own`,
   )
 }

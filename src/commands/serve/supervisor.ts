@@ -1,9 +1,9 @@
 /**
- * `listen.workers`: starts the processes that serve hosts and watches over them. This process serves no address itself. It has what must
- * be one: the configuration, the admin socket and listener, hosts on pipes, the store that the workers share, and the processes of
- * servers that all callers share (decision 0121).
+ * `listen.workers`: starts the processes that serve hosts and restarts them. The supervisor itself serves no address. It runs everything
+ * that must exist once: the configuration, the admin socket and listener, hosts on pipes, the store that the workers share, and the
+ * processes of servers that all callers share (decision 0121).
  *
- *                         ┌ worker 1 ┐  each a replica of the other: what belongs to one is passed on to it, once
+ *                         ┌ worker 1 ┐  replicas of each other: a request that belongs to another one is passed on, once
  *     host ── one port ───┤          ├── servers over HTTP; processes of its own sessions
  *                         └ worker 2 ┘
  *                              ├── store, reports, commands: the channel between a process and its parent
@@ -29,16 +29,16 @@ import type { Loaded } from '../terminal/io.ts'
 import { remark } from '../terminal/print.ts'
 import { Exchange, WORKER_VARIABLE } from './exchange.ts'
 import type { Port } from './exchange.ts'
-import type { Voice } from './serving.ts'
+import type { ProcessLog } from './serving.ts'
 import { ownedServers, ownerConfiguration, viewConfiguration } from './shared-servers.ts'
 import type { OwnerAddress } from './shared-servers.ts'
 import { relayLogs } from './worker.ts'
 import type { RelayedLine, Start } from './worker.ts'
 
-/** How much longer than the drain time a worker may take to end. */
+/** How long a worker may take to end beyond the drain time. */
 const GRACE_MS = 2_000
 
-/** One place for a worker; the process in it may change. */
+/** The state of one worker, whose process may change. */
 interface Slot {
   /** From 1. */
   readonly index: number
@@ -57,48 +57,48 @@ export interface Serving {
   readonly exchange: Exchange
 }
 
-/** A connection that is handed to a worker; `fd` is negative once it is closed here. */
-interface HandedOver {
+/** A connection that Node passes to a worker; `fd` is negative once it is closed here. */
+interface PassedConnection {
   readonly fd: number
   close(): void
 }
 
 /**
- * Node keeps a connection open here until the worker says that it has it, and for ever where the worker ends before: its host would wait for
- * an answer that never comes. Such connections are closed, so that hosts connect again.
+ * Node keeps a connection open here until the worker confirms it, and forever if the worker ends before: its host would wait for an answer
+ * in vain. Closes such connections, so that hosts connect again.
  */
-const closeUntaken = (child: Child): void => {
+const closeUnconfirmed = (child: Child): void => {
   const { process: forked } = child
-  // Cast: it is called with what Node passes, which is not looked at.
+  // Cast: the arguments are passed on unchanged.
   const send = forked.send.bind(forked) as (...args: readonly unknown[]) => boolean
-  let handed: HandedOver[] = []
-  const noting = (...args: readonly unknown[]): boolean => {
+  let passed: PassedConnection[] = []
+  const recording = (...args: readonly unknown[]): boolean => {
     const [, handle] = args
-    if (isHandedOver(handle)) handed = [...handed.filter(({ fd }) => fd >= 0), handle]
+    if (isPassedConnection(handle)) passed = [...passed.filter(({ fd }) => fd >= 0), handle]
     return send(...args)
   }
-  forked.send = noting
+  forked.send = recording
   child.once('exit', () => {
-    for (const handle of handed) if (handle.fd >= 0) handle.close()
+    for (const handle of passed) if (handle.fd >= 0) handle.close()
   })
 }
 
-const isHandedOver = (handle: unknown): handle is HandedOver =>
+const isPassedConnection = (handle: unknown): handle is PassedConnection =>
   typeof handle === 'object' && handle !== null && 'fd' in handle && typeof handle.fd === 'number' && 'close' in handle
 
-/** What one worker answered: what its function of that name returns. */
+/** The answer of one worker to a request. */
 export interface WorkerAnswer {
   readonly worker: Serving
   readonly answer: unknown
 }
 
-/** What every worker is told, whichever it is and whenever it starts. */
+/** The part of the start message that all workers get. */
 type CommonStart = Omit<Start, 'member' | 'isWatched'> & { readonly member: Omit<Member, 'index'> }
 
-/** The log of the worker says why, if anything does. */
+/** The log of the worker may contain the reason. */
 class EndedEarly extends CommandError {
   constructor(index: number, how: string | number | null) {
-    super(EXIT.internal, `worker ${index} ended before it served (${how}); its lines above say why (listen.workers)`)
+    super(EXIT.internal, `worker ${index} ended before it served (${how}); see its log lines above (listen.workers)`)
   }
 }
 
@@ -108,12 +108,12 @@ interface Follower {
 }
 
 export class Supervisor {
-  /** As hosts on pipes and operators see the gateway. */
+  /** The gateway for hosts on pipes and for operators. */
   readonly view: Running
-  /** Runs the processes that all share. */
+  /** Runs the processes of shared servers. */
   readonly owner: Running
   readonly #loaded: Loaded
-  readonly #log: Voice['log']
+  readonly #log: ProcessLog['log']
   readonly #store: MemoryStore
   readonly #start: CommonStart
   readonly #slots: readonly Slot[]
@@ -125,7 +125,7 @@ export class Supervisor {
 
   private constructor(
     loaded: Loaded,
-    log: Voice['log'],
+    log: ProcessLog['log'],
     parts: {
       readonly view: Running
       readonly owner: Running
@@ -150,21 +150,21 @@ export class Supervisor {
     }))
   }
 
-  /** Resolves when all workers serve. Rejects with why the first one could not, and leaves nothing running. */
-  static async start(loaded: Loaded, { log, redactor }: Voice): Promise<Supervisor> {
+  /** Resolves when all workers serve. Rejects with the error of the first one that cannot, and leaves nothing running. */
+  static async start(loaded: Loaded, { log, redactor }: ProcessLog): Promise<Supervisor> {
     const { configuration, context, io } = loaded
     let supervisor: Supervisor | undefined
     const token = randomBytes(32).toString('base64url')
-    const surroundings = { log, redactor, path: context.env['PATH'] }
-    const owner = await startGateway(ownerConfiguration(configuration, token), surroundings)
-    const address: OwnerAddress = { origin: await owner.front.origin(), token }
+    const environment = { log, redactor, path: context.env['PATH'] }
+    const owner = await startGateway(ownerConfiguration(configuration, token), environment)
+    const address: OwnerAddress = { origin: await owner.front.addresses.origin(), token }
     const store: MemoryStore = new MemoryStore({
       maxListBytes: configuration.host.limits.maxTotalEventBytes,
-      published: (channel, message) => supervisor?.tellAll('published', channel, message),
+      published: (channel, message) => supervisor?.notifyAll('published', channel, message),
     })
     const member = { keys: sealKeys(configuration.stateKeys, configuration.stateDir, log), sinceMs: Date.now() }
     const view = await startGateway(viewConfiguration(configuration, address), {
-      ...surroundings,
+      ...environment,
       store,
       member: { ...member, index: 0 },
     }).catch(async (error: unknown) => {
@@ -184,14 +184,14 @@ export class Supervisor {
     return supervisor
   }
 
-  /** Those that serve now. */
+  /** The workers that serve now. */
   get serving(): readonly Serving[] {
     return this.#slots.flatMap(({ index, child, exchange }) =>
       exchange === undefined || child === undefined ? [] : [{ index, pid: child.process.pid ?? 0, exchange }],
     )
   }
 
-  /** How often each worker was started again, by index from 1. */
+  /** Number of restarts of each worker, by index from 1. */
   get restarts(): ReadonlyMap<number, number> {
     return new Map(this.#slots.map(({ index, restarts }) => [index, restarts]))
   }
@@ -200,20 +200,20 @@ export class Supervisor {
     return this.#configuration
   }
 
-  /** Asks every worker that serves; one that ends meanwhile is left out. */
-  async askAll(name: string, ...args: readonly unknown[]): Promise<readonly WorkerAnswer[]> {
+  /** Sends a request to every worker that serves; leaves out workers that end meanwhile. */
+  async requestAll(name: string, ...args: readonly unknown[]): Promise<readonly WorkerAnswer[]> {
     const answers = this.serving.map(async (worker) => {
-      const answer = await worker.exchange.ask('answer', name, ...args)
+      const answer = await worker.exchange.request('answer', name, ...args)
       return [{ worker, answer }]
     })
     return (await Promise.allSettled(answers)).flatMap((end) => (end.status === 'fulfilled' ? end.value : []))
   }
 
-  tellAll(name: string, ...args: readonly unknown[]): void {
-    for (const { exchange } of this.serving) exchange.tell(name, ...args)
+  notifyAll(name: string, ...args: readonly unknown[]): void {
+    for (const { exchange } of this.serving) exchange.notify(name, ...args)
   }
 
-  /** The gateway as a whole, for everything that serves one: what must reach the workers goes to them, too. */
+  /** All processes as one running gateway, for the services of a process. */
   get running(): Running {
     const { view } = this
     const whole: Partial<Running> = {
@@ -223,22 +223,22 @@ export class Supervisor {
       [Symbol.asyncDispose]: () => this.stop(),
     }
     const configuration = { get: () => this.#configuration }
-    // Cast: all else is the view's own, read when it is asked for.
+    // Cast: all other members are those of the view.
     return Object.setPrototypeOf(Object.defineProperties(whole, { configuration }), view) as Running
   }
 
-  /** Is given the calls of the workers as they begin and end, until the returned function is called. */
+  /** Passes on rows of the workers' calls as they begin and end, until the returned function is called. */
   follow(options: FeedOptions, receive: (message: FeedMessage) => void): () => void {
     const id = ++this.#latestFollower
     this.#followers.set(id, { options, receive })
-    this.tellAll('follow', id, options)
+    this.notifyAll('follow', id, options)
     return () => {
       this.#followers.delete(id)
-      this.tellAll('unfollow', id)
+      this.notifyAll('unfollow', id)
     }
   }
 
-  /** Ends the workers within the drain time, open calls first, and then what they share. */
+  /** Ends the workers within the drain time, open calls first, and then their shared parts. */
   stop(withinMs?: number): Promise<void> {
     return (this.#ending ??= this.#stop(withinMs))
   }
@@ -251,7 +251,7 @@ export class Supervisor {
 
   async #startAll(): Promise<void> {
     const { program = [], args = [] } = this.#loaded.context
-    // The single executable is no script: what stands in the place of one is the first word of its command line.
+    // The single executable has no script: its place is the first word of the command line.
     const words = [...program.slice(1), ...args]
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({
@@ -261,8 +261,8 @@ export class Supervisor {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     const addresses = await Promise.all(this.#slots.map((slot) => this.#open(slot)))
-    this.view.front.servedAt(addresses[0] ?? [])
-    for (const slot of this.#slots) this.#watchOver(slot)
+    this.view.front.addresses.servedAt(addresses[0] ?? [])
+    for (const slot of this.#slots) this.#restartOnExit(slot)
     const { logs } = this.owner
     void relayLogs(
       logs,
@@ -275,16 +275,16 @@ export class Supervisor {
   async #open(slot: Slot): Promise<readonly TcpAddress[]> {
     const child = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
     slot.child = child
-    closeUntaken(child)
+    closeUnconfirmed(child)
     const { stderr: input } = child.process
-    // Lines of its log, and what Node says of a process that dies.
+    // Lines of its log, and errors of Node itself.
     if (input !== null) createInterface({ input }).on('line', (line) => remark(this.#loaded.io, line))
     const port: Port = {
       send: (message) => child.send(message),
       onMessage: (receive) => void child.on('message', receive),
       onClose: (closed) => void child.once('disconnect', closed),
     }
-    // What is sent before the worker listens to messages would be lost.
+    // Messages that are sent before the worker listens would be lost.
     const ready = Promise.withResolvers<void>()
     child.once('exit', (code, signal) => ready.reject(new EndedEarly(slot.index, signal ?? code)))
     const exchange: Exchange = new Exchange(port, {
@@ -296,14 +296,14 @@ export class Supervisor {
     const member: Member = { ...this.#start.member, index: slot.index }
     const start: Start = { ...this.#start, member, isWatched: this.#watchers > 0 }
     await ready.promise
-    const addresses = await exchange.ask<readonly TcpAddress[]>('start', start)
+    const addresses = await exchange.request<readonly TcpAddress[]>('start', start)
     slot.exchange = exchange
-    for (const [id, { options }] of this.#followers) exchange.tell('follow', id, options)
+    for (const [id, { options }] of this.#followers) exchange.notify('follow', id, options)
     return addresses
   }
 
-  /** Starts a worker again that has ended by itself. */
-  #watchOver(slot: Slot): void {
+  /** Restarts a worker that ends unexpectedly. */
+  #restartOnExit(slot: Slot): void {
     const { child } = slot
     const startedMs = performance.now()
     const ended = (code: number | null, signal: string | null): void => {
@@ -311,16 +311,16 @@ export class Supervisor {
       if (this.#ending !== undefined) return
       const { waitMs } = slot.backoff.fail(performance.now(), { upMs: performance.now() - startedMs, isCrash: true })
       const facts = { worker: slot.index, code, signal, nextTryMs: Math.round(waitMs) }
-      this.#log.error(facts, 'a worker has ended: its calls are lost, its sessions go on at others, and it is started again')
+      this.#log.error(facts, 'a worker has ended: its calls are lost, its sessions continue at others, and it is restarted')
       slot.restarts++
-      slot.timer = setTimeout(() => void this.#again(slot), waitMs)
+      slot.timer = setTimeout(() => void this.#restart(slot), waitMs)
     }
     const { exitCode = null, signalCode = null } = child?.process ?? {}
     if (child === undefined || child.isDead()) ended(exitCode, signalCode)
     else child.once('exit', ended)
   }
 
-  async #again(slot: Slot): Promise<void> {
+  async #restart(slot: Slot): Promise<void> {
     if (this.#ending !== undefined) return
     try {
       await this.#open(slot)
@@ -329,7 +329,7 @@ export class Supervisor {
       this.#log.error({ worker: slot.index, error: String(error) }, 'a worker cannot be started')
       slot.child?.process.kill('SIGKILL')
     }
-    this.#watchOver(slot)
+    this.#restartOnExit(slot)
   }
 
   async #end(slot: Slot, withinMs: number | undefined): Promise<void> {
@@ -340,7 +340,7 @@ export class Supervisor {
     const maxMs = Math.min(this.#configuration.host.drainMs, withinMs ?? Infinity) + GRACE_MS
     const timer = setTimeout(() => child.process.kill('SIGKILL'), maxMs)
     if (slot.exchange === undefined) child.process.kill('SIGKILL')
-    else slot.exchange.tell('stop')
+    else slot.exchange.notify('stop')
     await exited
     clearTimeout(timer)
   }
@@ -353,7 +353,7 @@ export class Supervisor {
     const unwatch = this.view.watchCalls()
     const count = (by: number): void => {
       this.#watchers += by
-      if (this.#watchers === (by > 0 ? 1 : 0)) this.tellAll('watch', by > 0)
+      if (this.#watchers === (by > 0 ? 1 : 0)) this.notifyAll('watch', by > 0)
     }
     count(1)
     let isWatching = true
@@ -365,25 +365,27 @@ export class Supervisor {
   }
 
   /**
-   * The owner first, whose processes the others reach. Where no worker can apply it, as with an address that is in use, nothing is changed;
-   * a worker alone that cannot is ended, and started with it.
+   * Applies to the owner first, whose processes the others reach. If no worker can apply it, such as with an address in use, nothing is
+   * changed; a single worker that cannot is ended, and restarted with the new configuration.
    */
   async #apply(next: Configuration, restart: ReadonlySet<string>): Promise<void> {
     const { owner } = this.#start
     const before = this.#configuration
     await this.owner.apply(ownerConfiguration(next, owner.token), restart)
     const workers = this.serving
-    const ends = await Promise.allSettled(workers.map(({ exchange }) => exchange.ask<readonly TcpAddress[]>('answer', 'reload')))
+    const ends = await Promise.allSettled(
+      workers.map(({ exchange }) => exchange.request<readonly TcpAddress[]>('answer', 'reload')),
+    )
     const [failed] = ends.flatMap((end) => (end.status === 'rejected' ? [asError(end.reason)] : []))
     const [addresses] = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
     if (addresses === undefined && failed !== undefined) {
       await this.owner.apply(ownerConfiguration(before, owner.token), restart)
       throw failed
     }
-    for (const [at, end] of ends.entries()) if (end.status === 'rejected') workers[at]?.exchange.tell('stop')
+    for (const [at, end] of ends.entries()) if (end.status === 'rejected') workers[at]?.exchange.notify('stop')
     const owned = ownedServers(next)
     await this.view.apply(viewConfiguration(next, owner), new Set([...restart].filter((key) => !owned.has(key))))
-    this.view.front.servedAt(addresses ?? [])
+    this.view.front.addresses.servedAt(addresses ?? [])
     this.#configuration = next
   }
 }

@@ -1,4 +1,4 @@
-/** `trunkline up`: serves the configuration until it is told to end. */
+/** `trunkline up`: serves the configuration until it is stopped. */
 import { once } from 'node:events'
 import { serverStatuses, urlsOf } from '../../admin/state/status.ts'
 import type { Control } from '../../admin/control.ts'
@@ -12,7 +12,7 @@ import type { Invocation, Loaded } from '../terminal/io.ts'
 import { portHolder } from '../terminal/port-holder.ts'
 import { WORKER_VARIABLE } from './exchange.ts'
 import { openLog, openServices } from './serving.ts'
-import type { Services, Voice } from './serving.ts'
+import type { ProcessLog, Services } from './serving.ts'
 import { settled, statusChanges } from './settled.ts'
 import { openUrl } from '../terminal/open-url.ts'
 import { LiveScreen } from '../terminal/screen.ts'
@@ -22,13 +22,13 @@ import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, thousands } from '../terminal/table.ts'
 
 export interface UpOptions {
-  /** Serve one host on stdin and stdout, too, and end when it has left. */
+  /** Also serves one host on stdin and stdout, and ends when it has disconnected. */
   readonly stdio?: boolean
   /** Open the dashboard in a browser. */
   readonly open?: boolean
 }
 
-/** Why a process that serves ends. */
+/** Why a serving process ends. */
 type Ending = 'interrupted' | 'exhausted' | 'host left'
 
 export const up = async (invocation: Invocation, options: UpOptions = {}): Promise<number> => {
@@ -42,9 +42,9 @@ export const up = async (invocation: Invocation, options: UpOptions = {}): Promi
   if (screen === undefined) remarkLines(io, headLines(loaded))
   else screen.show({ ...EMPTY, top: [...headLines(loaded), '  starting'] })
   const served = screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } }
-  const voice = openLog(served)
-  await using running = await start(served, voice)
-  await using services = await openServices(running, served, voice, true, running.whole).catch(explainAddress)
+  const processLog = openLog(served)
+  await using running = await start(served, processLog)
+  await using services = await openServices(running, served, processLog, true, running.whole).catch(explainAddress)
   if (screen === undefined) remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   const pipe = options.stdio === true ? running.attach({ input: io.stdin, output: io.stdout }, {}) : undefined
   const ending = endingOf(running, io, pipe)
@@ -52,13 +52,13 @@ export const up = async (invocation: Invocation, options: UpOptions = {}): Promi
   await (screen === undefined ? report(show) : keepShowing(screen, show))
   const isExhausted = (await ending) === 'exhausted'
   screen?.[Symbol.dispose]()
-  if (isExhausted) voice.log.fatal({ reason: await running.exhausted }, 'beyond help; ending, to be started again')
+  if (isExhausted) processLog.log.fatal({ reason: await running.exhausted }, 'unrecoverable: the process ends, to be restarted')
   await running.stop(isExhausted || io.crashed.aborted ? CRASH_MS : undefined)
   await services[Symbol.asyncDispose]()
   return isExhausted ? EXIT.internal : EXIT.ok
 }
 
-/** `pipe`: settles when the host on it has left. */
+/** `pipe`: settles when the host on it has disconnected. */
 const endingOf = (running: Running, { interrupted }: Loaded['io'], pipe: Promise<void> | undefined): Promise<Ending> => {
   if (interrupted.aborted) return Promise.resolve('interrupted')
   return Promise.race([
@@ -70,14 +70,14 @@ const endingOf = (running: Running, { interrupted }: Loaded['io'], pipe: Promise
 
 const EMPTY: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
 
-/** One that stays live, where a person sees stderr on a terminal and the log has no form of its own (`telemetry.log.format`). */
+/** A live screen if stderr is a terminal and `telemetry.log.format` does not set a form of the log. */
 const openScreen = ({ io, context, configuration, json }: Loaded): LiveScreen | undefined => {
   const { TERM } = context.env
   const isWanted = !json && configuration.log.format === 'auto' && terminalSize(io, TERM) !== undefined
   return isWanted ? new LiveScreen(io, TERM) : undefined
 }
 
-/** What is shown, and until when. */
+/** The content of the screen, and its end. */
 interface Showing {
   readonly running: Running
   readonly services: Services
@@ -87,7 +87,7 @@ interface Showing {
   readonly ending: Promise<Ending>
 }
 
-/** Says once what the servers are, when they have said it; the log says what changes. Resolves when the process is to end. */
+/** Prints the servers once, when they have started or failed; the log reports changes. Resolves when the process is to end. */
 const report = async ({ running, services, loaded, isOpened, ending }: Showing): Promise<void> => {
   const { io, context, configuration, command } = loaded
   const opened = isOpened ? await openPage(services, context.platform) : undefined
@@ -100,7 +100,7 @@ const report = async ({ running, services, loaded, isOpened, ending }: Showing):
   await ending
 }
 
-/** The same, shown again with every change; the key `o` opens the dashboard. */
+/** Shows the servers, and updates them with every change; the key `o` opens the dashboard. */
 const keepShowing = async (screen: LiveScreen, { running, services, loaded, isOpened, ending }: Showing): Promise<void> => {
   const { io, context, command } = loaded
   const paint = painter(io.stderr, context.env)
@@ -136,7 +136,7 @@ const headLines = ({ discovered, context }: Loaded): Line[] => (discovered === u
 const footLines = ({ discovered, command }: Loaded, paint: Paint): Line[] =>
   discovered === undefined ? [] : foundFoot(discovered, paint, command)
 
-/** A line per server, and what hosts reach of them. */
+/** A line per server, and one with the endpoint and totals. */
 const serverTable = (
   running: Running,
   paint: Paint,
@@ -152,47 +152,47 @@ const serverTable = (
   }
 }
 
-/** A gateway that runs, be it in several processes; `whole`: their control, made of that of this one. */
+/** A running gateway, of one or several processes; `whole`: combines the control of this process with those of others. */
 interface Started extends Running {
   readonly whole?: (control: Control) => Control
 }
 
-const start = async (loaded: Loaded, voice: Voice): Promise<Started> => {
+const start = async (loaded: Loaded, processLog: ProcessLog): Promise<Started> => {
   const { configuration, context } = loaded
   try {
-    if (configuration.workers === 1) return await startGateway(configuration, { ...voice, path: context.env['PATH'] })
+    if (configuration.workers === 1) return await startGateway(configuration, { ...processLog, path: context.env['PATH'] })
     const { startWorkers } = await import('./workers.ts')
-    return await startWorkers(loaded, voice)
+    return await startWorkers(loaded, processLog)
   } catch (error) {
     return explainAddress(error)
   }
 }
 
-/** Throws what was caught, in words where an address could not be bound. */
+/** Throws the error, with a sentence if an address could not be bound. */
 const explainAddress = (error: unknown): never => {
-  // Cast: what Node adds to the errors of a listener, and the `option` that names it.
+  // Cast: Node adds these members to the errors of a listener, `listen` the option.
   const { code, address, port, option } = error as NodeJS.ErrnoException & { address?: string; port?: number; option?: string }
   if (address === undefined) throw error
   const remedy = option === undefined ? 'choose another with --listen HOST:PORT' : `choose another for ${option}`
   if (code === 'EADDRINUSE' && port === undefined)
-    throw new CommandError(EXIT.config, `${address} is in use: end what listens there, or ${remedy}`)
+    throw new CommandError(EXIT.config, `${address} is in use: end the process that listens there, or ${remedy}`)
   if (code !== 'EADDRINUSE' || port === undefined)
     throw new CommandError(EXIT.config, `${address} cannot be bound (${code}): ${remedy}`)
   const holder = portHolder(port)
   const by = holder === undefined ? '' : ` by ${holder}`
-  throw new CommandError(EXIT.config, `${address} is in use${by}: end what listens there, or ${remedy}`)
+  throw new CommandError(EXIT.config, `${address} is in use${by}: end the process that listens there, or ${remedy}`)
 }
 
-/** A link that was given to a browser, and what is wrong with that. */
+/** A link that was passed to a browser, and why that failed. */
 interface OpenedPage {
   readonly url?: string
   readonly trouble?: string
 }
 
-/** Gives a new link to the dashboard to a browser. Its listener is opened where it was not. */
+/** Passes a new link to the dashboard to a browser. Opens the listener if it is closed. */
 const openPage = async ({ listener }: Services, platform: NodeJS.Platform | undefined): Promise<OpenedPage> => {
   const opened = await listener.open().catch((error: unknown) => asError(error))
-  if (opened === undefined) return { trouble: 'the dashboard is switched off: set ui.enabled' }
+  if (opened === undefined) return { trouble: 'the dashboard is disabled: set ui.enabled' }
   if (opened instanceof Error) return { trouble: `the dashboard cannot be opened: ${opened.message}` }
   const { url } = opened
   return (await openUrl(url, platform)) ? { url } : { url, trouble: 'no browser can be started here: open this link in one' }
@@ -201,7 +201,7 @@ const openPage = async ({ listener }: Services, platform: NodeJS.Platform | unde
 const troubleLine = ({ url, trouble }: OpenedPage = {}): Line[] =>
   trouble === undefined ? [] : [`  ${url === undefined ? 'UI ' : '   '}  ${trouble}`]
 
-/** The link to the dashboard where the listener is open. Its key is for the person at a terminal, not for a log. */
+/** The link to the dashboard if the listener is open. It has a key only on a terminal, not in a log. */
 const pageLine = async ({ listener }: Services, isTerminal: boolean, command: CommandPrinter): Promise<Line[]> => {
   if (listener.origin === undefined) return []
   const opened = isTerminal ? await listener.open() : undefined

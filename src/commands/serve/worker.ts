@@ -1,6 +1,6 @@
 /**
  * One of several processes that serve hosts (`listen.workers`): the configuration at its addresses, as a replica of the others on this
- * machine. What it is to do, its supervisor says; without one it ends.
+ * machine. Its supervisor controls it; without a supervisor it ends.
  */
 import cluster from 'node:cluster'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ import type { Port } from './exchange.ts'
 import { memberConfiguration, ownedServers } from './shared-servers.ts'
 import type { OwnerAddress } from './shared-servers.ts'
 
-/** What a worker is told at its start. */
+/** The start message of a worker. */
 export interface Start {
   readonly member: Member
   readonly owner: OwnerAddress
@@ -38,7 +38,7 @@ export interface Start {
   readonly isWatched: boolean
 }
 
-/** What a worker says of itself. */
+/** The status of a worker. */
 export interface WorkerReport {
   readonly sessions: number
   readonly inFlight: number
@@ -50,13 +50,13 @@ export interface WorkerReport {
   readonly audit: Running['audit']
 }
 
-/** Serves until its supervisor, or a signal, says that it is to end. */
+/** Serves until its supervisor or a signal ends it. */
 export const serveAsWorker = async (invocation: Invocation): Promise<number> => {
   const { io } = invocation
   const { worker } = cluster
   if (worker === undefined)
-    throw new CommandError(EXIT.usage, 'TRUNKLINE_WORKER is set, and no supervisor started this process; unset it')
-  // Sent to the group of processes: the supervisor reads the configuration again, and asks for it.
+    throw new CommandError(EXIT.usage, 'TRUNKLINE_WORKER is set, but no supervisor started this process; unset it')
+  // SIGHUP reaches all processes of the group: the supervisor reloads, and sends a message.
   io.onHangup(() => undefined)
   const ended = Promise.withResolvers<number>()
   const port: Port = {
@@ -69,16 +69,16 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
     start: async (start: Start): Promise<readonly TcpAddress[]> => {
       served = await serve(await load(invocation), start, exchange)
       void served.running.exhausted.then((reason) => {
-        served?.log.fatal({ reason }, 'unrecoverable; ending, to be started again')
+        served?.log.fatal({ reason }, 'unrecoverable: the worker ends, to be restarted')
         void end(EXIT.internal, CRASH_MS)
       })
-      return served.running.front.addresses
+      return served.running.front.addresses.tcp
     },
     stop: () => end(EXIT.ok),
     answer: (name: keyof Served['answers'], ...args: never[]) => {
-      // Cast: the supervisor is of the same build, and sends the arguments of the answer it names.
+      // Cast: the supervisor has the same build, and sends the arguments of the named function.
       const answer = served?.answers[name] as ((...given: never[]) => unknown) | undefined
-      if (answer === undefined) throw new Error(`the worker does not serve, or knows no ${name}`)
+      if (answer === undefined) throw new Error(`the worker does not serve yet, or does not know ${name}`)
       return answer(...args)
     },
     published: (channel: string, message: string) => served?.store.published(channel, message),
@@ -90,8 +90,8 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
     await served?.running.stop(withinMs)
     ended.resolve(exitCode)
   }
-  exchange.tell('ready')
-  // Without its supervisor there is no process to own what all share.
+  exchange.notify('ready')
+  // Without the supervisor there is no owner of shared servers.
   port.onClose(() => void end(EXIT.internal))
   if (!io.interrupted.aborted)
     void once(io.interrupted, 'abort').then(() => end(EXIT.ok, io.crashed.aborted ? CRASH_MS : undefined))
@@ -100,7 +100,7 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
 
 type Served = Awaited<ReturnType<typeof serve>>
 
-/** The questions of the supervisor to a worker that serves. */
+/** The requests that a serving worker answers. */
 export type WorkerAnswers = Served['answers']
 
 const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: Start, exchange: Exchange) => {
@@ -109,8 +109,10 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
   const { redactor } = io
   redactor.learn([owner.token])
   const log = createLog({ ...configuration.log, format: logFormat }, io.stderr, redactor.hideJson).child({ worker: member.index })
-  io.crashed.addEventListener('abort', () => log.fatal({ error: String(io.crashed.reason) }, 'unexpected; ending'))
-  const store = new RelayedStore((operation, args) => exchange.ask('store', operation, args))
+  io.crashed.addEventListener('abort', () =>
+    log.fatal({ error: String(io.crashed.reason) }, 'unexpected error: the process ends'),
+  )
+  const store = new RelayedStore((operation, args) => exchange.request('store', operation, args))
   const running = await startGateway(memberConfiguration(configuration, owner), {
     log,
     redactor,
@@ -124,9 +126,9 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     await running.apply(memberConfiguration(next, owner), new Set(diffConfigurations(configuration, next).changed))
     log.level = next.log.level
     configuration = next
-    return running.front.addresses
+    return running.front.addresses.tcp
   }
-  const control = localControl(running, { problems: [], past: [], reload: unasked, plan: unasked }, context, redactor)
+  const control = localControl(running, { problems: [], past: [], reload: unsupported, plan: unsupported }, context, redactor)
   let unwatch: (() => void) | undefined
   const watch = (isOn: boolean): void => {
     if (isOn) unwatch ??= running.watchCalls()
@@ -140,9 +142,9 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
   void relayLogs(
     running.logs,
     () => configuration,
-    // What a process that all share says, its owner hands on.
+    // The owner relays the lines of shared servers.
     (lines) =>
-      exchange.tell(
+      exchange.notify(
         'logs',
         lines.filter(({ line }) => !ownedServers(configuration).has(line.server)),
       ),
@@ -152,7 +154,7 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     store,
     log,
     watch,
-    /** Questions of the supervisor, by name. */
+    /** Requests of the supervisor, by name. */
     answers: {
       reload,
       report: async (): Promise<WorkerReport> => {
@@ -172,7 +174,7 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     follow: (id: number, options: FeedOptions): void => {
       const controller = new AbortController()
       followed.set(id, controller)
-      const sink = { isStalled: false, send: (message: unknown) => exchange.tell('feed', id, message) }
+      const sink = { isStalled: false, send: (message: unknown) => exchange.notify('feed', id, message) }
       control
         .follow(options, sink, controller.signal)
         .catch((error: unknown) => log.warn({ error: String(error) }, 'calls cannot be followed'))
@@ -184,9 +186,9 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
   }
 }
 
-const unasked = (): Promise<never> => Promise.reject(new Error('the supervisor reads the configuration'))
+const unsupported = (): Promise<never> => Promise.reject(new Error('the supervisor reads the configuration'))
 
-/** Hands on what servers write from now on, as it comes. */
+/** Relays the lines that servers write. */
 export const relayLogs = async (
   logs: ServerLogs,
   configuration: () => Pick<Configuration, 'servers'>,
@@ -202,7 +204,7 @@ export const relayLogs = async (
   }
 }
 
-/** A line, and how much is kept of its server. */
+/** A line, and the limit of kept lines of its server. */
 export interface RelayedLine {
   readonly line: Parameters<ServerLogs['relayed']>[0]
   readonly maxBytes: number

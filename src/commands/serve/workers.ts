@@ -1,4 +1,4 @@
-/** The gateway as a whole where several processes serve it (`listen.workers`): what is asked of it is asked of all of them. */
+/** Several processes as one gateway (`listen.workers`): requests are sent to all of them, and their answers are merged. */
 import { readFilter } from '../../admin/calls/calls.ts'
 import type { FeedMessage } from '../../admin/calls/calls.ts'
 import type { Control } from '../../admin/control.ts'
@@ -15,41 +15,41 @@ import type { Family } from '../../observe/metrics/exposition.ts'
 import type { CallPage } from '../../observe/observer.ts'
 import type { ReplayEnd } from '../../admin/calls/replay.ts'
 import type { Loaded } from '../terminal/io.ts'
-import type { Voice } from './serving.ts'
+import type { ProcessLog } from './serving.ts'
 import { ownedServers } from './shared-servers.ts'
 import { Supervisor } from './supervisor.ts'
 import type { Serving } from './supervisor.ts'
 import type { WorkerAnswers, WorkerReport } from './worker.ts'
 
-/** Rejects with why they cannot serve, and leaves nothing running. */
+/** Rejects with the reason if they cannot serve, and leaves nothing running. */
 export const startWorkers = async (
   loaded: Loaded,
-  voice: Voice,
+  processLog: ProcessLog,
 ): Promise<Running & { readonly whole: (control: Control) => Control }> => {
-  const supervisor = await Supervisor.start(loaded, voice)
-  return Object.assign(supervisor.running, { whole: (control: Control) => wholeControl(supervisor, control, voice) })
+  const supervisor = await Supervisor.start(loaded, processLog)
+  return Object.assign(supervisor.running, { whole: (control: Control) => wholeControl(supervisor, control, processLog) })
 }
 
-/** `local`: of the view alone. */
-export const wholeControl = (supervisor: Supervisor, local: Control, { redactor }: Pick<Voice, 'redactor'>): Control => {
+/** `local`: the control of the supervisor's own gateway. */
+export const wholeControl = (supervisor: Supervisor, local: Control, { redactor }: Pick<ProcessLog, 'redactor'>): Control => {
   const { owner, view } = supervisor
   const isOwned = (server: string): boolean => ownedServers(supervisor.configuration).has(server)
-  /** The worker that numbered a call; `undefined`: this process did. Its end is the answer of no other. */
+  /** The worker that numbered a call; `undefined`: this process, or a worker that has ended. */
   const workerOf = (id: number): Serving | undefined => supervisor.serving.find(({ index }) => index === id % MEMBER_STRIDE)
-  const askAll = async <Name extends keyof WorkerAnswers>(name: Name, ...args: Parameters<WorkerAnswers[Name]>) =>
-    (await supervisor.askAll(name, ...args)).map(({ worker, answer }) => ({
+  const requestAll = async <Name extends keyof WorkerAnswers>(name: Name, ...args: Parameters<WorkerAnswers[Name]>) =>
+    (await supervisor.requestAll(name, ...args)).map(({ worker, answer }) => ({
       worker,
-      // Cast: both sides are of one build.
+      // Cast: both sides have the same build.
       answer: answer as Awaited<ReturnType<WorkerAnswers[Name]>>,
     }))
   return {
     ...local,
     status: async () => {
-      const [status, reports] = await Promise.all([local.status(), askAll('report')])
+      const [status, reports] = await Promise.all([local.status(), requestAll('report')])
       return joinStatus(status, redactor.hideIn(serverStatuses(owner)), reports, supervisor.restarts)
     },
     metrics: async (isOpenMetrics) => {
-      const answers = await askAll('families')
+      const answers = await requestAll('families')
       const owned = metricFamilies(owner).filter(({ name }) => name.startsWith('trunkline_server_'))
       const text = formatMetrics(
         joinFamilies([
@@ -62,24 +62,24 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
       return redactor.hide(text)
     },
     calls: async (viewer, query) => {
-      const [own, others] = await Promise.all([local.calls(viewer, query), askAll('calls', viewer, query.toString())])
+      const [own, others] = await Promise.all([local.calls(viewer, query), requestAll('calls', viewer, query.toString())])
       return joinPages([own, ...others.map(({ answer }) => answer)])
     },
     callDetail: (viewer, id) => {
       const worker = workerOf(id)
       if (worker === undefined) return local.callDetail(viewer, id)
-      return worker.exchange.ask<CallDetail>('answer', 'callDetail', viewer, id)
+      return worker.exchange.request<CallDetail>('answer', 'callDetail', viewer, id)
     },
     replay: (viewer, request, signal) => {
       const worker = workerOf(request.id)
       if (worker === undefined) return local.replay(viewer, request, signal)
-      return worker.exchange.ask<ReplayEnd>('answer', 'replay', viewer, request)
+      return worker.exchange.request<ReplayEnd>('answer', 'replay', viewer, request)
     },
     follow: async (options, sink, signal) => {
       readFilter(options.filter)
       let missed = 0
       const receive = (message: FeedMessage): void => {
-        // Each process says it of itself; this one's is for all.
+        // Every process sends one; the feed has that of this process.
         if (message.type === 'hello') return
         if (sink.isStalled) return void (missed += message.type === 'calls' ? message.calls.length : message.missed)
         if (missed > 0) sink.send({ type: 'gap', missed })
@@ -89,7 +89,7 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
       let unfollow: (() => void) | undefined
       const send = (message: FeedMessage): void => {
         sink.send(message)
-        // The workers' calls come behind the greeting.
+        // The rows of workers follow the `hello`.
         unfollow ??= supervisor.follow(options, receive)
       }
       const own = {
@@ -101,7 +101,7 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
       await local.follow(options, own, signal).finally(() => unfollow?.())
     },
     stats: async (windowMs) => {
-      const others = await askAll('timedCalls', windowMs)
+      const others = await requestAll('timedCalls', windowMs)
       const all = [...timedCalls(view, windowMs), ...others.flatMap(({ answer }) => answer)]
       const own = statsOf(
         view,
@@ -119,26 +119,26 @@ export const wholeControl = (supervisor: Supervisor, local: Control, { redactor 
       redactor.hideIn((isOwned(server) ? owner : view).fleet.get(server)?.dialer.stderrTail(lines)),
     restart: async (server) => {
       if (isOwned(server)) owner.fleet.restart(server, supervisor.configuration.host.drainMs)
-      const [isKnown] = await Promise.all([local.restart(server), askAll('restart', server)])
+      const [isKnown] = await Promise.all([local.restart(server), requestAll('restart', server)])
       return isKnown
     },
     approve: async (server, tool) => {
-      const [approved] = await Promise.all([local.approve(server, tool), askAll('approve', server, tool)])
+      const [approved] = await Promise.all([local.approve(server, tool), requestAll('approve', server, tool)])
       return approved
     },
   }
 }
 
-/** What is said of servers that the owner runs is said by it. */
+/** The family without the samples of owned servers, which the owner reports. */
 const withoutServers = (family: Family, isOwned: (server: string) => boolean): Family => {
   if (!family.name.startsWith('trunkline_server_')) return family
   const samples = family.samples.filter(({ labels: { server } }) => server === undefined || !isOwned(server))
-  // Cast: TypeScript does not see that the samples are those of the same kind of family.
+  // Cast: the samples are those of the same kind of family.
   return { ...family, samples } as Family
 }
 
 const joinPages = (pages: readonly CallPage[]): CallPage => {
-  // A page that was cut off knows nothing of what is older: what another one has of that comes with the next.
+  // Older calls than the end of a truncated page may be missing in it, so they are left to the next page.
   const cut = Math.max(0, ...pages.map(({ next }) => next ?? 0))
   const calls = pages.flatMap((page): readonly CallRow[] => page.calls).filter(({ id }) => id >= cut)
   const oldest = pages.flatMap(({ kept }) => kept.oldest ?? []).sort()[0] ?? null
@@ -182,7 +182,7 @@ const joinStatus = (
   }
 }
 
-/** `owned`: of the process that all share; `others`: as the workers have the server. */
+/** `owned`: the status at the owner; `others`: those at the workers. */
 const joinServer = (row: ServerStatus, owned: ServerStatus | undefined, others: readonly ServerStatus[]): ServerStatus => {
   if (owned !== undefined) {
     const { state, reason, transport, revision, processes, links, inFlight, queued, failures, nextTryMs, startup, stderr } = owned
@@ -204,7 +204,7 @@ const joinServer = (row: ServerStatus, owned: ServerStatus | undefined, others: 
   }
 }
 
-/** Rows of one name are one, with the sum of their counts. */
+/** Merges rows of one name into one, with the sums of their counts. */
 const joinCounts = <T extends object>(
   lists: readonly (readonly T[])[],
   nameOf: (row: T) => string,

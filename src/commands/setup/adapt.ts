@@ -1,23 +1,23 @@
-/** `trunkline adapt FILE`: the servers of a host's file as `trunkline.yaml`, on stdout; secrets become variables. `--write` keeps them. */
+/** `trunkline adapt FILE`: prints the servers of a host's file as `trunkline.yaml`; secrets become variables. `--write` saves them. */
 import { dirname, resolve } from 'node:path'
 import { findInFile } from '../../host-files/found-in-file.ts'
 import { planImport } from '../../host-files/import.ts'
 import { withServers } from '../../host-files/our-file.ts'
 import { EXIT } from '../terminal/io.ts'
 import { printJson, printText, remark } from '../terminal/print.ts'
-import { keepServers, refusing } from './import.ts'
+import { refuseChangeErrors, saveServers } from './import.ts'
 import type { ImportOptions, Writing } from './import.ts'
 
 export interface AdaptOptions extends ImportOptions {
-  /** Into the configuration and its `.env`, as `import` does with what hosts have. */
+  /** Writes into the configuration and its `.env`, as `import` does. */
   readonly write?: boolean
 }
 
 export const adapt = async (writing: Writing, named: string, options: AdaptOptions = {}): Promise<number> => {
   const { context, io, json } = writing
   const file = resolve(context.cwd, named)
-  const read = await refusing(() => findInFile(file, context))
-  if (options.write === true) return keepServers(writing, [read], options)
+  const read = await refuseChangeErrors(() => findInFile(file, context))
+  if (options.write === true) return saveServers(writing, [read], options)
   for (const problem of [...read.problems, ...read.warnings]) remark(io, problem)
   const existing = { servers: {}, env: context.env, envFile: {}, folder: dirname(file) }
   const { servers, secrets, unset, warnings } = planImport(read.servers, existing)

@@ -1,6 +1,6 @@
 /**
- * `trunkline add`: one server by command, URL, name in the registry, `server.json` or bundle, written into the configuration. What is
- * secret goes to the `env_file`; what strangers describe is shown before it is kept.
+ * `trunkline add`: writes one server into the configuration, by command, URL, name in the registry, `server.json` or bundle. Secrets go to
+ * the `env_file`; an entry from a foreign description is shown before it is written.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
@@ -23,7 +23,7 @@ import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
-import { refusing } from './import.ts'
+import { refuseChangeErrors, valuesOf } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import { printJson, printLines, remarkLines } from '../terminal/print.ts'
@@ -43,7 +43,7 @@ export interface AddOptions {
 interface Source {
   readonly name: string
   readonly draft: ServerDraft
-  /** Written by strangers: shown, and asked about. */
+  /** From a foreign description: it is shown, and needs a confirmation. */
   readonly isForeign: boolean
   /** Variables that are required and have no value yet. */
   readonly open: readonly string[]
@@ -51,8 +51,8 @@ interface Source {
 
 export const add = async (writing: Writing, words: readonly string[], options: AddOptions): Promise<number> => {
   const { file, named, context, io, json } = writing
-  const ours = await refusing(() => readOurFile(file))
-  const source = await installing(() =>
+  const ours = await refuseChangeErrors(() => readOurFile(file))
+  const source = await refuseInstallErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
   const key = keyFor(options.as ?? source.name, words, options, Object.keys(ours.servers))
@@ -73,26 +73,25 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   }
   const planned = planFor(ours)
   io.redactor.learn([...planned.secrets.values()])
-  const [there] = planned.known
-  if (there !== undefined && options.force !== true)
+  const [existing] = planned.known
+  if (existing !== undefined && options.force !== true)
     throw new CommandError(
       EXIT.config,
-      `${nameOf(file, context)} has this server as "${there.key}" already; add it twice with --force`,
+      `${nameOf(file, context)} already has this server as "${existing.key}"; add it twice with --force`,
     )
-  const values = (plan: typeof planned): ReadonlyMap<string, string> =>
-    new Map([...plan.secrets, ...[...plan.unset.keys()].map((name) => [name, ''] as const)])
   const entries = (plan: typeof planned) => plan.servers.map((server) => ({ ...server, key }))
   if (source.isForeign && options.yes !== true) {
-    remarkLines(io, diffLines(ours.text ?? '', withServers(ours, { servers: entries(planned), values: values(planned) })))
+    remarkLines(io, diffLines(ours.text ?? '', withServers(ours, { servers: entries(planned), values: valuesOf(planned) })))
     if (!canAsk(io)) throw new CommandError(EXIT.usage, `this is what ${JSON.stringify(words[0])} would run; add it with --yes`)
     if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
   }
-  const written = await refusing(() =>
+  const written = await refuseChangeErrors(() =>
     updateOurFile(file, stateRoot(context), (now) => {
       if (Object.hasOwn(now.servers, key) && options.force !== true)
         throw new CommandError(EXIT.config, `${nameOf(file, context)} has a server "${key}"; choose another name, or --force`)
       const plan = planFor(now)
-      return { text: withServers(now, { servers: entries(plan), values: values(plan) }), values: values(plan) }
+      const values = valuesOf(plan)
+      return { text: withServers(now, { servers: entries(plan), values }), values }
     }),
   )
   const secrets = [...planned.secrets.keys()]
@@ -136,7 +135,7 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
     return { name: first, draft: { command, ...(args.length === 0 ? {} : { args }), ...own }, isForeign: false, open: [] }
   }
   const open: string[] = []
-  const answer = answering(writing, own.env ?? {}, open)
+  const answer = answerInputs(writing, own.env ?? {}, open)
   const path = resolve(context.cwd, first)
   const isFile = (await stat(path).catch(() => undefined))?.isFile() === true
   if (isFile && extname(path) === '.mcpb') {
@@ -154,7 +153,7 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
   if (!first.includes('/'))
     throw new CommandError(
       EXIT.usage,
-      `say what "${first}" is: ${operatorCommand([], 'add', first)} URL, or ${operatorCommand([], 'add', first)} -- COMMAND; names in the registry have a "/"`,
+      `unclear what "${first}" is: ${operatorCommand([], 'add', first)} URL, or ${operatorCommand([], 'add', first)} -- COMMAND; names in the registry have a "/"`,
     )
   const server = await fetchServer(first, registryOptions(registry), readProxies(context.env).rules)
   return { name: server.name, draft: merged(await draftOf(server, answer, options.use), own), isForeign: true, open }
@@ -168,8 +167,8 @@ const merged = (draft: ServerDraft, own: { readonly env?: object; readonly heade
     : { headers: { ...jsonObject(draft['headers']), ...own.headers } }),
 })
 
-/** Asks on a terminal. Elsewhere what `-e` gave, else the default, else, where it is required, a variable to be set. */
-const answering =
+/** Asks on a terminal. Otherwise the value of `-e`, else the default, else, if it is required, a reference to a variable. */
+const answerInputs =
   ({ io }: Writing, given: Readonly<Record<string, string>>, open: string[]): Answer =>
   async ({ name, description, isRequired, isSecret, standard, choices }) => {
     if (given[name] !== undefined) return given[name]
@@ -203,7 +202,7 @@ const pairs = <K extends string>(
   return (entries.length === 0 ? {} : { [member]: Object.fromEntries(entries) }) as never
 }
 
-/** A name that a person typed is a key as it is; one that strangers gave is made into one. */
+/** A typed name must be a valid key; a foreign name is converted to one. */
 const keyFor = (name: string, words: readonly string[], options: AddOptions, taken: readonly string[]): string => {
   const isTyped = options.as !== undefined || words.length > 1
   if (!isTyped)
@@ -213,12 +212,12 @@ const keyFor = (name: string, words: readonly string[], options: AddOptions, tak
   if (!SERVER_KEY.test(name) || RESERVED_KEYS.includes(name))
     throw new CommandError(
       EXIT.usage,
-      `"${name}" is no key of a server (a-z, 0-9 and -, at most 20, beginning with a letter); call it "${normaliseKey(name)}"`,
+      `"${name}" is not a key of a server (a-z, 0-9 and -, at most 20, beginning with a letter); call it "${normaliseKey(name)}"`,
     )
   return name
 }
 
-const installing = async <T>(run: () => Promise<T>): Promise<T> => {
+const refuseInstallErrors = async <T>(run: () => Promise<T>): Promise<T> => {
   try {
     return await run()
   } catch (error) {

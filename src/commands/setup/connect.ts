@@ -1,4 +1,4 @@
-/** `trunkline connect HOST` and `disconnect HOST`: shows the difference, keeps a backup, writes the file of the host; or takes it back. */
+/** `trunkline connect HOST` and `disconnect HOST`: shows the difference, makes a backup, and writes the file of the host or undoes that. */
 import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { connectAdmin } from '../../admin/socket/client.ts'
@@ -40,18 +40,18 @@ export interface ConnectOptions {
   readonly print?: boolean
   readonly link?: boolean
   readonly move?: boolean
-  /** A duration; `false`: none. */
+  /** A duration; `false`: do not wait. */
   readonly wait?: string | boolean
   readonly yes?: boolean
 }
 
-/** What is known of the configuration that a host is connected to. */
+/** The configuration for a host to be connected. */
 export interface Connecting extends Writing {
-  /** `-c` of what the host starts; `undefined`: what it finds without. */
+  /** `-c` for the process that the host starts; `undefined`: it finds the configuration without. */
   readonly configuration: string | undefined
-  /** Of the same configuration, for what it is asked. */
+  /** For requests to a process of the same configuration. */
   readonly invocation: Invocation
-  /** The same, found again: after a configuration was written where there was none. */
+  /** Found again, after a configuration was written. */
   readonly again: () => Promise<Connecting>
 }
 
@@ -70,7 +70,7 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
       const place = await placeFor(host, connecting, options)
       if (options.link === true) {
         const link = HOSTS[host].link?.(OUR_NAME, entry)
-        if (link === undefined) throw new ChangeError(`${HOSTS[host].label} has no install links; leave --link out`)
+        if (link === undefined) throw new ChangeError(`${HOSTS[host].label} has no install links; remove --link`)
         reports.push({ host, link })
         if (!json) await printLines(io, [link])
       } else if (options.print === true) {
@@ -95,7 +95,7 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
   return EXIT.ok
 }
 
-/** What `--json` tells of one host; `changed` is there where its file was looked at. */
+/** The result for one host in `--json`; `changed` is absent if its file was not read. */
 interface Report {
   readonly host: HostName
   readonly changed?: boolean
@@ -105,14 +105,14 @@ interface Report {
   readonly entry?: HostEntry
   readonly link?: string
   readonly backup?: string
-  /** Names of the servers that were taken out of it. */
+  /** Names of the servers that were moved from it to our configuration. */
   readonly moved?: readonly string[]
 }
 
-/** How long a person waits who has to find and restart the host. */
+/** Time for a person to find and restart the host. */
 const WAIT_MS = 120_000
 
-/** `undefined`: it is not waited. */
+/** `undefined`: do not wait. */
 const waitOf = ({ wait, print, link }: ConnectOptions, io: Connecting['io']): number | undefined => {
   if (print === true || link === true || wait === false) return undefined
   if (typeof wait !== 'string') return canAsk(io) ? WAIT_MS : undefined
@@ -121,7 +121,7 @@ const waitOf = ({ wait, print, link }: ConnectOptions, io: Connecting['io']): nu
   return waitMs
 }
 
-/** Says what each host sees that connects within the time; by host. */
+/** Waits for the first request of each host, and prints it; the result is by host. */
 const awaitHosts = async (
   { invocation, io, json }: Connecting,
   reports: readonly Report[],
@@ -132,7 +132,7 @@ const awaitHosts = async (
   const hosts = reports.flatMap(({ host, changed }) => (changed === undefined ? [] : [host]))
   if (waitMs === undefined || hosts.length === 0) return found
   const loaded = await load(invocation).catch((error: unknown) => {
-    remarkLines(io, [`  ▲ nothing can be served yet (${invocation.command('check')} says why): ${firstLine(error)}`])
+    remarkLines(io, [`  ▲ nothing can be served yet (see ${invocation.command('check')}): ${firstLine(error)}`])
   })
   if (loaded === undefined) return found
   const names = hosts.map((host) => HOSTS[host].label).join(', ')
@@ -148,21 +148,21 @@ const awaitHosts = async (
   return found
 }
 
-/** Most hosts register by themselves; the others ask a person for an id. */
+/** Most hosts register themselves; others ask a person for a client id. */
 const clientLines = (clients: readonly HostClientId[]): readonly string[] => [
   '  client ids, for a host that asks for one when it signs in:',
   ...clients.map(({ id, name }) => `    ${id}  ${name ?? 'any host'}`),
 ]
 
 const runningStatus = async ({ invocation }: Connecting): Promise<Status | undefined> =>
-  (await connectAdmin(invocation.place))?.status()
+  (await connectAdmin(invocation.socket))?.status()
 
 const firstLine = (error: unknown): string => asError(error).message.split('\n', 1)[0] ?? ''
 
-/** Throws `ChangeError` where the host cannot be reached so. */
+/** Throws `ChangeError` if the host does not support the target. */
 const entryOf = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<HostEntry> => {
   const entry = entryFor(HOSTS[host], await targetFor(connecting, host, options))
-  if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} takes no URL in its file; leave --http out`)
+  if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} supports no URL in its file; remove --http`)
   return entry
 }
 
@@ -178,13 +178,13 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
     servers.length > 0 &&
     (options.move === true ||
       (options.move === undefined && canAsk(io) && (await confirm(io, `${label}: move ${count} behind Trunkline?`, false))))
-  // The servers are kept before they are taken out of the file of the host.
-  if (isMoved) await importServers({ ...connecting, json: false, io: quietly(connecting) }, [host], { yes: true })
+  // The servers are saved before they are removed from the file of the host.
+  if (isMoved) await importServers({ ...connecting, json: false, io: toStderr(connecting) }, [host], { yes: true })
   const moved = isMoved ? servers.map(({ name }) => name) : []
   const entry = await entryOf(isMoved ? await connecting.again() : connecting, host, options)
   const planned = await connection.planConnect(entry, moved)
   if (planned.before === planned.after) {
-    if (!json) await printLines(io, [`  ${label} is connected already (${shown})`])
+    if (!json) await printLines(io, [`  ${label} is already connected (${shown})`])
     return { host, file: place.path, changed: false }
   }
   const isAsked = options.yes !== true && canAsk(io)
@@ -199,10 +199,10 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
       `    ${label}: ${afterwards}${note === undefined ? '' : `; ${note}`}`,
       ...(limits?.tools === undefined
         ? []
-        : [`    it takes ${limits.tools.most} tools at most: ${operatorCommand(named, 'check', '--host', host)}`]),
+        : [`    it accepts at most ${limits.tools.most} tools: ${operatorCommand(named, 'check', '--host', host)}`]),
       ...((await servesNothing(isMoved ? await connecting.again() : connecting, options))
         ? [
-            `    ▲ it is served nothing yet: keep the servers of this project by ${operatorCommand(named, 'init')}, and connect it again`,
+            `    ▲ it gets no server yet: save the servers of this project by ${operatorCommand(named, 'init')}, and connect it again`,
           ]
         : []),
       `    undo: ${operatorCommand(named, 'disconnect', host)}`,
@@ -212,7 +212,7 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
   return { host, file: place.path, changed: true, backup: done.backup, entry, moved }
 }
 
-/** Without a configuration a host is served what the user's own files of hosts have, since it starts us in any folder. */
+/** Without a configuration, a host gets the servers of the user's own host files, since it starts us in any folder. */
 const servesNothing = async ({ configuration, context }: Connecting, { http }: ConnectOptions): Promise<boolean> => {
   if (http === true || configuration !== undefined) return false
   if ((await stat(userConfigurationPath(context.home, context.env)).catch(() => undefined)) !== undefined) return false
@@ -251,13 +251,13 @@ export const disconnect = async (
       }
     }
   if (json) await printJson(io, { hosts: reports })
-  else if (reports.length === 0 && failures.length === 0) await printLines(io, ['  Trunkline is in none of these files'])
+  else if (reports.length === 0 && failures.length === 0) await printLines(io, ['  none of these files contains Trunkline'])
   else await printLines(io, lines)
   if (failures.length > 0) throw new CommandError(EXIT.config, failures.join('\n'))
   return EXIT.ok
 }
 
-/** Values that look like secrets are not shown: the difference may be copied into a report. */
+/** The difference without values that look like secrets, since it may be copied into a report. */
 const shownDiff = ({ before, after }: Change): readonly string[] =>
   diffLines(before, after).map((line) =>
     line
@@ -276,15 +276,12 @@ const chosenHosts = async (
   if (all !== true && hosts.length === 0)
     throw new CommandError(EXIT.usage, `name a host, or --all; known: ${Object.keys(HOSTS).join(', ')}`)
   if (all !== true) return hosts.map(knownHost)
-  const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
   const found = await Promise.all(
     keysOf(HOSTS).map(async (host) => {
       const places = HOSTS[host].places(context).filter(({ scope }) => scope === 'user')
-      // A host that has its folder is installed, though it may have no such file yet; home itself says nothing.
+      // A host with a folder is installed, even without this file; the home folder itself proves nothing.
       const there = await Promise.all(
-        places.map(
-          async ({ path }) => (await isThere(path)) || (dirname(path) !== context.home && (await isThere(dirname(path)))),
-        ),
+        places.map(async ({ path }) => (await exists(path)) || (dirname(path) !== context.home && (await exists(dirname(path))))),
       )
       return there.includes(true) ? [host] : []
     }),
@@ -292,7 +289,7 @@ const chosenHosts = async (
   return found.flat()
 }
 
-/** The file of this scope that is there, else the one whose folder is there, else the first. */
+/** The file of this scope that exists, else the one whose folder exists, else the first. */
 const placeFor = async (host: HostName, { context }: Connecting, { scope }: ConnectOptions): Promise<HostPlace> => {
   const places = HOSTS[host].places(context).filter(({ isOld }) => isOld !== true)
   const wanted = scope === undefined ? (places.some((place) => place.scope === 'user') ? 'user' : 'project') : knownScope(scope)
@@ -300,11 +297,12 @@ const placeFor = async (host: HostName, { context }: Connecting, { scope }: Conn
   const [first] = fit
   if (first === undefined)
     throw new ChangeError(`has no file of scope ${wanted}; it has ${[...new Set(places.map((place) => place.scope))].join(', ')}`)
-  const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
-  const files = await Promise.all(fit.map(({ path }) => isThere(path)))
-  const folders = await Promise.all(fit.map(({ path }) => isThere(dirname(path))))
+  const files = await Promise.all(fit.map(({ path }) => exists(path)))
+  const folders = await Promise.all(fit.map(({ path }) => exists(dirname(path))))
   return fit[files.includes(true) ? files.indexOf(true) : folders.indexOf(true)] ?? first
 }
+
+const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
 
 const knownScope = (word: string): Scope => {
   const scope = SCOPES.find((one) => one === word)
@@ -312,7 +310,7 @@ const knownScope = (word: string): Scope => {
   return scope
 }
 
-/** By URL where a process runs that can be reached so, or where that is asked for; else the host starts us, and we attach to it. */
+/** By URL with `--http`; else the host starts us, and we attach to a running process. */
 const targetFor = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<Target> => {
   const { context, configuration } = connecting
   const { http = false, stdio = false, toolset, tokenEnv } = options
@@ -323,11 +321,11 @@ const targetFor = async (connecting: Connecting, host: HostName, options: Connec
     if (url === undefined)
       throw new CommandError(
         EXIT.unreachable,
-        `no process of this configuration runs, so its URL is not known: start it (${operatorCommand(connecting.named, 'up')}), or leave --http out`,
+        `no process of this configuration runs, so its URL is not known: start it (${operatorCommand(connecting.named, 'up')}), or remove --http`,
       )
     const tokenVariable = tokenEnv ?? (status?.auth === 'tokens' ? 'TRUNKLINE_TOKEN' : undefined)
     if (tokenVariable !== undefined && HOSTS[host].variable === undefined && HOSTS[host].http !== undefined)
-      throw new ChangeError(`has no variables in its file, so a token would stand there; leave --http out`)
+      throw new ChangeError(`has no variables in its file, so the file would contain the token; remove --http`)
     return { kind: 'http', url: toolset === undefined ? url : `${url.replace(/\/$/, '')}/${toolset}`, tokenVariable }
   }
   const args = [
@@ -335,45 +333,46 @@ const targetFor = async (connecting: Connecting, host: HostName, options: Connec
     ...(toolset === undefined ? [] : ['--toolset', toolset]),
     ...(configuration === undefined ? [] : ['-c', configuration]),
   ]
-  return { kind: 'stdio', ...launchOf(context.program, args, context.cwd), env: placesOf(context) }
+  return { kind: 'stdio', ...launchOf(context.program, args, context.cwd), env: folderVariables(context) }
 }
 
-/** Variables that decide where our files and the socket lie, where they are not as usual: many hosts pass on `HOME` and `PATH` alone. */
-const placesOf = ({
+/** Variables of folders that differ from the defaults: many hosts pass on `HOME` and `PATH` only. */
+const folderVariables = ({
   env,
   home,
   uid,
   platform = process.platform,
 }: Connecting['context']): Readonly<Record<string, string>> | undefined => {
-  const usual: Readonly<Record<string, string | undefined>> = {
+  const defaults: Readonly<Record<string, string | undefined>> = {
     XDG_CONFIG_HOME: join(home, '.config'),
     XDG_STATE_HOME: join(home, '.local', 'state'),
     XDG_RUNTIME_DIR: uid === undefined ? undefined : sessionFolder(uid),
-    // Where there is no folder of the session; macOS has one of its own for each user.
+    // Used where there is no session folder; macOS has one for each user.
     ...(env['XDG_RUNTIME_DIR'] ? {} : { TMPDIR: '/tmp' }),
   }
-  const own = Object.entries(usual).flatMap(([name, value]) => {
-    const there = env[name]?.replace(/(?<=.)\/$/, '')
-    // Cast: `there` is made of it.
-    return there === undefined || !isAbsolute(there) || there === value ? [] : [[name, env[name]!] as const]
+  const own = Object.entries(defaults).flatMap(([name, initial]) => {
+    const value = env[name]
+    const folder = value?.replace(/(?<=.)\/$/, '')
+    return value === undefined || folder === undefined || !isAbsolute(folder) || folder === initial
+      ? []
+      : [[name, value] as const]
   })
   return own.length === 0 || platform === 'win32' ? undefined : Object.fromEntries(own)
 }
 
-/** How a host starts us: as we were started, by absolute paths, since programs with a window have another PATH. */
+/** How a host starts us: with our own program, by absolute paths, since desktop programs have another PATH. */
 const launchOf = (
   program: readonly string[] | undefined,
   args: readonly string[],
   cwd: string,
 ): { readonly command: string; readonly args: readonly string[] } => {
   const [node, file] = program ?? []
-  // A package that npx keeps may be gone tomorrow.
-  // The single executable is its own program.
+  // The cache of npx may be deleted. The single executable is its own program.
   if (node !== undefined && file === undefined) return { command: node, args }
   if (node === undefined || file === undefined || /[/\\]_npx[/\\]/.test(file))
     return { command: 'npx', args: ['-y', 'trunkline', ...args] }
   return { command: node, args: [isAbsolute(file) ? file : resolve(cwd, file), ...args] }
 }
 
-/** What `import` says is said on stderr, so that stdout stays the answer of `connect`. */
-const quietly = ({ io: { stderr, ...rest } }: Connecting): Connecting['io'] => ({ ...rest, stderr, stdout: stderr })
+/** Prints the output of `import` to stderr, so that stdout contains the answer of `connect` only. */
+const toStderr = ({ io: { stderr, ...rest } }: Connecting): Connecting['io'] => ({ ...rest, stderr, stdout: stderr })

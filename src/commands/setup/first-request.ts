@@ -1,6 +1,6 @@
 /**
- * Waits for the first request of a host that was just connected, and says what came of it: the revision it speaks, how many tools it
- * was listed, and which of its limits they exceed. The process that the host reached wrote it down (host/host-sightings).
+ * Waits for the first request of a host that was just connected: its revision, the number of its listed tools, and the limits that they
+ * exceed. The process that serves the host records it (host/host-sightings).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
@@ -14,20 +14,20 @@ import type { CommandPrinter } from '../../operator-command.ts'
 import type { Loaded } from '../terminal/io.ts'
 import type { Line } from '../terminal/print.ts'
 
-/** What a host was seen to do. */
+/** The first request of a host. */
 export interface FirstRequest {
   readonly seen: HostSighting
-  /** Tools, and the list as a whole, that this host does not take as they are. */
+  /** Tools, and the list as a whole, that exceed the limits of the host. */
   readonly findings: readonly HostFinding[]
 }
 
-const LOOK_MS = 250
-/** A host that has said who it is lists tools soon after, or only when they are needed. */
+const POLL_MS = 250
+/** Time after the handshake in which most hosts list tools. */
 const LISTING_MS = 3_000
 /** Findings that are shown. */
 const SHOWN = 4
 
-/** `undefined`: none came within `waitMs`, or `signal` fired. `sinceMs`: wall clock. */
+/** `undefined`: there was none within `waitMs`, or `signal` fired. `sinceMs`: wall clock. */
 export const firstRequest = async (
   loaded: Loaded,
   host: HostName,
@@ -43,24 +43,24 @@ export const firstRequest = async (
     if (found !== undefined) foundMs = Math.min(foundMs, performance.now())
     const nowMs = performance.now()
     if (signal.aborted || found?.tools !== undefined || nowMs - foundMs >= LISTING_MS || nowMs >= untilMs) break
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined)
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined)
   }
   return found && { seen: found, findings: await findingsOf(loaded, host, found) }
 }
 
-/** By its name; a name that is no host's is taken for the one that is waited for. */
+/** By the name of the client; an unknown name counts as the expected host. */
 const isOf = (host: HostName, { name }: HostSighting): boolean => {
   const small = name.toLowerCase()
   return HOSTS[host].client.test(small) || Object.values(HOSTS).every(({ client }) => !client.test(small))
 }
 
 const findingsOf = async (loaded: Loaded, host: HostName, { toolset }: HostSighting): Promise<readonly HostFinding[]> => {
-  const control = await connectAdmin(loaded.place)
+  const control = await connectAdmin(loaded.socket)
   const { findings } = control === undefined ? storedLint(loaded, [host]) : await control.lint([host])
   return findings.filter((finding) => finding.toolset === (toolset ?? ''))
 }
 
-/** `● Cursor has connected: 2025-11-25 over stdio, 53 tools (cursor-vscode 1.7)`, and what it does not take. */
+/** `● Cursor has connected: 2025-11-25 over stdio, 53 tools (cursor-vscode 1.7)`, and exceeded limits. */
 export const firstRequestLines = (host: HostName, { seen, findings }: FirstRequest, command: CommandPrinter): Line[] => {
   const { name, version, revision, transport, tools } = seen
   const listed = tools === undefined ? 'it has not listed tools yet' : tools === 1 ? '1 tool' : `${tools} tools`

@@ -1,4 +1,4 @@
-/** What is said where there is no configuration: what was found where, what is wrong, and what to type next. */
+/** The output of `up` without a configuration: the servers of hosts, problems, and the next commands. */
 import type { Context } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import { nameOf } from '../../host-files/found.ts'
@@ -9,8 +9,8 @@ import { operatorCommand } from '../../operator-command.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
-/** `found 9 servers in Claude Code, Cursor (read-only; trunkline init keeps them)`, and a line per file of a host. */
-export const foundHead = (discovered: Discovered, around: Pick<Context, 'cwd' | 'home'>): Line[] => {
+/** `found 9 servers in Claude Code, Cursor (read-only; trunkline init saves them)`, and a line per file of a host. */
+export const foundHead = (discovered: Discovered, context: Pick<Context, 'cwd' | 'home'>): Line[] => {
   const { plan, found, from } = discovered
   const on = plan.servers.filter(({ draft }) => draft['enabled'] !== false)
   const count = on.length === 1 ? '1 server' : `${on.length} servers`
@@ -20,17 +20,17 @@ export const foundHead = (discovered: Discovered, around: Pick<Context, 'cwd' | 
       .map(({ key }) => key)
     return servers.length === 0
       ? []
-      : [[HOSTS[host].label, nameOf(file, around), keys.length === 0 ? 'all switched off' : keys.join(', ')]]
+      : [[HOSTS[host].label, nameOf(file, context), keys.length === 0 ? 'all disabled' : keys.join(', ')]]
   })
   const where = from.length > 0 ? from.join(', ') : labelsOf(on.flatMap(({ from: places }) => places.map(({ host }) => host)))
   return [
-    `  found ${count} in ${where} (read-only; ${operatorCommand([], ...keeping(discovered))} keeps them)`,
+    `  found ${count} in ${where} (read-only; ${operatorCommand([], ...savingCommand(discovered))} saves them)`,
     ...columns(rows).map((line) => `    ${line}`),
   ]
 }
 
-/** The command that keeps what was found. */
-const keeping = ({ from }: Discovered): readonly string[] => {
+/** The command that saves the servers. */
+const savingCommand = ({ from }: Discovered): readonly string[] => {
   const file = from.find((word) => !Object.hasOwn(HOSTS, word))
   if (from.length === 0) return ['init']
   return file === undefined ? ['import', ...from] : ['adapt', file, '--write']
@@ -50,9 +50,9 @@ export const foundFoot = (discovered: Discovered, paint: Paint, command: Command
       mark('▲', 'yellow', `${name} is not set, and ${keys.join(', ')} needs it: set it in the environment`),
     ),
     ...plan.warnings.map((text) => mark('▲', 'yellow', text)),
-    ...(off.length === 0 ? [] : [`  ○ switched off, and left so: ${off.map(({ key }) => key).join(', ')}`]),
-    ...(connected.length === 0 ? [] : [`  connected already: ${labelsOf(connected)}`]),
-    `  Next: ${[...open.map((host) => command('connect', host)).slice(0, 3), command(...keeping(discovered))].join(' | ')}`,
+    ...(off.length === 0 ? [] : [`  ○ disabled in the host: ${off.map(({ key }) => key).join(', ')}`]),
+    ...(connected.length === 0 ? [] : [`  already connected: ${labelsOf(connected)}`]),
+    `  Next: ${[...open.map((host) => command('connect', host)).slice(0, 3), command(...savingCommand(discovered))].join(' | ')}`,
   ]
 }
 

@@ -1,7 +1,7 @@
-/** `trunkline init` and `import [HOST…]`: the servers that hosts have, kept as `trunkline.yaml`, with their secrets in `.env`. */
+/** `trunkline init` and `import [HOST…]`: writes the servers of hosts to `trunkline.yaml`, and their secrets to `.env`. */
 import { dirname } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
-import { nearestKey } from '../../config/syntax/nearest-key.ts'
+import { suggest } from '../../config/syntax/nearest-key.ts'
 import type { Context } from '../../config/runtime-environment.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
@@ -22,11 +22,11 @@ import type { Line } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 import { operatorCommand } from '../../operator-command.ts'
 
-/** What a command that writes a configuration is given. */
+/** The input of a command that writes a configuration. */
 export interface Writing {
-  /** Absolute; may not be there yet. */
+  /** Absolute; may not exist yet. */
   readonly file: string
-  /** What `-c` named, for messages. */
+  /** The arguments of `-c`, for messages. */
   readonly named: readonly string[]
   readonly context: Context
   readonly io: Io
@@ -40,11 +40,11 @@ export interface ImportOptions {
 
 export const importServers = async (writing: Writing, hosts: readonly string[], options: ImportOptions): Promise<number> => {
   const words = hosts.map(knownHost)
-  return keepServers(writing, await findServers(writing.context, words.length === 0 ? undefined : words), options)
+  return saveServers(writing, await findServers(writing.context, words.length === 0 ? undefined : words), options)
 }
 
-/** Writes what was found into the configuration, as far as it is not there, and its secrets into `.env`. */
-export const keepServers = async (
+/** Writes the servers that are not in the configuration yet, and their secrets into `.env`. */
+export const saveServers = async (
   { file, named, context, io, json }: Writing,
   found: readonly FoundFile[],
   { dryRun = false, yes = false }: ImportOptions,
@@ -54,7 +54,7 @@ export const keepServers = async (
       found.flatMap(({ servers }) => servers),
       { servers: ours.servers, env: context.env, envFile: ours.values, folder: dirname(file) },
     )
-  const ours = await refusing(() => readOurFile(file))
+  const ours = await refuseChangeErrors(() => readOurFile(file))
   const plan = planFor(ours)
   io.redactor.learn([...plan.secrets.values()])
   const shown = nameOf(file, context)
@@ -64,9 +64,9 @@ export const keepServers = async (
     return EXIT.ok
   }
   const isNew = ours.text === undefined
-  const isWritten = !dryRun && (isNew || yes || !canAsk(io) || (await isWanted(ours, plan, shown, io)))
+  const isWritten = !dryRun && (isNew || yes || !canAsk(io) || (await isConfirmed(ours, plan, shown, io)))
   if (isWritten)
-    await refusing(() =>
+    await refuseChangeErrors(() =>
       updateOurFile(file, stateRoot(context), (now) => {
         const latest = planFor(now)
         const values = valuesOf(latest)
@@ -96,11 +96,11 @@ export const keepServers = async (
   return EXIT.ok
 }
 
-/** Variables that are set nowhere stand in the file without a value, so that one place is left to fill in. */
-const valuesOf = ({ secrets, unset }: ImportPlan): ReadonlyMap<string, string> =>
+/** Secrets, and variables without a value, which are written without one to be filled in. */
+export const valuesOf = ({ secrets, unset }: Pick<ImportPlan, 'secrets' | 'unset'>): ReadonlyMap<string, string> =>
   new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
 
-const isWanted = (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
+const isConfirmed = (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
   const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
   remarkLines(io, diffLines(ours.text ?? '', text))
   return confirm(io, `Write ${shown}?`, true)
@@ -116,9 +116,9 @@ const serverRows = ({ servers, known }: ImportPlan): Line[] => {
         .map(({ host }) => HOSTS[host].label)
         .filter((label, at, all) => all.indexOf(label) === at)
         .join(', '),
-      draft['enabled'] === false ? 'switched off there, and here' : '',
+      draft['enabled'] === false ? 'disabled' : '',
     ]),
-    ...known.map(({ key, from }) => ['·', key, '', HOSTS[from.host].label, 'is in the configuration already']),
+    ...known.map(({ key, from }) => ['·', key, '', HOSTS[from.host].label, 'is already in the configuration']),
   ]
   return columns(rows).map((line) => `  ${line}`)
 }
@@ -130,7 +130,7 @@ const problemLines = (found: readonly FoundFile[]): Line[] =>
   ])
 
 const nothingNew = ({ known }: ImportPlan, found: readonly FoundFile[], shown: string): string => {
-  if (known.length > 0) return `  every server that was found is in ${shown} already`
+  if (known.length > 0) return `  ${shown} already contains every server that was found`
   const looked = found.length === 0 ? 'no file of a host was found' : `no server in ${found.map(({ file }) => file).join(', ')}`
   return `  ${looked}; add one: ${operatorCommand([], 'add', 'NAME')} URL, or ${operatorCommand([], 'add', 'NAME')} -- COMMAND`
 }
@@ -150,17 +150,15 @@ const summaryOf = (plan: ImportPlan, found: readonly FoundFile[], file: string, 
   warnings: [...plan.warnings, ...found.flatMap(({ warnings }) => warnings)],
 })
 
-/** The word of a host, or a usage error that names the nearest. */
+/** The host of this name; throws a usage error with a suggestion. */
 export const knownHost = (word: string): HostName => {
   const host = keysOf(HOSTS).find((name) => name === word)
   if (host !== undefined) return host
-  const near = nearestKey(word, Object.keys(HOSTS))
-  const hint = near === undefined ? `known: ${Object.keys(HOSTS).join(', ')}` : `did you mean "${near}"?`
-  throw new CommandError(EXIT.usage, `no host "${word}" is known; ${hint}`)
+  throw new CommandError(EXIT.usage, `no host "${word}" is known; ${suggest(word, Object.keys(HOSTS))}`)
 }
 
-/** A refused change is an error of the command. */
-export const refusing = async <T>(change: () => Promise<T>): Promise<T> => {
+/** Turns a `ChangeError` into an error of the command. */
+export const refuseChangeErrors = async <T>(change: () => Promise<T>): Promise<T> => {
   try {
     return await change()
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What hosts would take of the tools that an earlier run has stored. */
+/** Checks the stored lists of an earlier run against the limits of hosts. */
 import { lintCatalog } from '../../admin/catalog/lint.ts'
 import type { Lint } from '../../admin/catalog/lint.ts'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
@@ -9,7 +9,7 @@ import { openMemory } from '../../downstream/lists/store.ts'
 import { createLog } from '../../log.ts'
 import type { Loaded } from '../terminal/io.ts'
 
-/** No server is started. `hosts`: words of `HOST_LIMITS`. */
+/** Starts no server. `hosts`: keys of `HOST_LIMITS`. */
 export const storedLint = ({ configuration, io }: Loaded, hosts: readonly string[]): Lint => {
   const memory = openMemory(configuration.stateDir, createLog({ ...configuration.log, level: 'error' }, io.stderr))
   const curator = new Curator()

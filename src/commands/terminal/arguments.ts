@@ -1,13 +1,13 @@
-/** Arguments of a tool as a person types them: `key=value` pairs, read by the tool's own schema, or one JSON object. */
+/** Arguments of a tool as typed: `key=value` pairs, read by the tool's schema, or one JSON object. */
 import { isJsonObject } from '../../values/json-object.ts'
 import { CommandError, EXIT } from './io.ts'
 
-/** JSON text of one object. `schema` is the tool's `inputSchema`; without it a value is JSON if it reads as JSON, else a text. */
+/** JSON text of one object. `schema`: the tool's `inputSchema`; without it a value that is valid JSON is JSON, else a text. */
 export const readArguments = (pairs: readonly string[], json: string | undefined, schema: unknown): string => {
   if (json !== undefined) {
     if (pairs.length > 0) throw new CommandError(EXIT.usage, 'give the arguments as key=value or with --args, not both')
     if (!isJsonObject(parse(json)))
-      throw new CommandError(EXIT.usage, '--args is no JSON object; write for example --args \'{"a":1}\'')
+      throw new CommandError(EXIT.usage, '--args is not a JSON object; write for example --args \'{"a":1}\'')
     return json
   }
   const types = typesOf(schema)
@@ -20,7 +20,7 @@ export const readArguments = (pairs: readonly string[], json: string | undefined
   return `{${members.join(',')}}`
 }
 
-/** The number keeps the digits it was typed with. */
+/** A number keeps the digits that were typed. */
 const asJson = (key: string, text: string, type: string | undefined): string => {
   if (type === 'string') return JSON.stringify(text)
   const isJson = parse(text) !== undefined
@@ -29,7 +29,7 @@ const asJson = (key: string, text: string, type: string | undefined): string => 
   throw new CommandError(EXIT.usage, `${key} is a ${type} by the tool's schema, got "${text}"; write it as JSON`)
 }
 
-/** `undefined` for what is no JSON. */
+/** `undefined` for invalid JSON. */
 const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-/** Questions on a terminal. Without one nothing is asked (PRODUCT 2). */
+/** Questions on a terminal; without one, nothing is asked (PRODUCT 2). */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { Io } from './io.ts'
@@ -6,16 +6,16 @@ import { prompt } from './print.ts'
 
 export const canAsk = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** What was typed, without spaces around; `undefined`: there is no terminal, or the input ended. `isHidden`: it is not shown. */
+/** The typed text, trimmed; `undefined`: there is no terminal, or the input ended. `isHidden`: without echo. */
 export const ask = (io: Io, question: string, isHidden = false): Promise<string | undefined> => {
   if (!canAsk(io)) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     prompt(io, question)
-    // The terminal shows what is typed, unless it is read key by key.
+    // The terminal echoes the text, unless it is in raw mode.
     const quiet = new Writable({ write: (_chunk, _encoding, done) => done() })
     const lines = createInterface({ input: io.stdin, output: quiet, terminal: isHidden })
     const end = (answer: string | undefined): void => {
-      // Closing is an end of the input, too: what was typed counts.
+      // Closing emits `close`, too, which would replace the answer.
       lines.off('close', stop)
       io.interrupted.removeEventListener('abort', stop)
       lines.close()
@@ -30,7 +30,7 @@ export const ask = (io: Io, question: string, isHidden = false): Promise<string 
   })
 }
 
-/** A yes or a no; `standard` where the answer is empty or nothing can be asked. */
+/** Yes or no; `standard` if the answer is empty or nothing can be asked. */
 export const confirm = async (io: Io, question: string, standard: boolean): Promise<boolean> => {
   const answer = await ask(io, `${question} [${standard ? 'Y/n' : 'y/N'}] `)
   if (answer === undefined && canAsk(io)) return false

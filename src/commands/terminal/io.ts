@@ -1,6 +1,6 @@
-/** What a command has of the process: streams, signals, and the words for how it ended. */
+/** The environment of a command: streams and signals; and how a command ends. */
 import type { Readable, Writable } from 'node:stream'
-import type { Place } from '../../admin/socket/place.ts'
+import type { SocketLocation } from '../../admin/socket/socket-location.ts'
 import type { Configuration } from '../../config/options.ts'
 import type { Context, EditedFile } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
@@ -9,25 +9,25 @@ import type { Redactor } from '../../redactor.ts'
 
 export interface Io {
   readonly stdin: Readable & { isTTY?: boolean }
-  /** `columns`: the width of the terminal, where it is one. */
+  /** `columns`: the width of a terminal. */
   readonly stdout: Writable & { isTTY?: boolean; columns?: number }
   readonly stderr: Writable & { isTTY?: boolean; columns?: number }
   /** SIGINT or SIGTERM. */
   readonly interrupted: AbortSignal
   /** An error was not caught; `reason` is the error. `interrupted` follows. */
   readonly crashed: AbortSignal
-  /** Knows the secrets of every configuration that was read; what is said on stderr of what went wrong passes it. */
+  /** Contains the secrets of every configuration that was read; errors on stderr pass it. */
   readonly redactor: Redactor
-  /** SIGHUP, except that of a terminal that is closed: read the configuration again. Returns how to stop listening. */
+  /** SIGHUP, except when a terminal closes: reload the configuration. Returns how to stop listening. */
   readonly onHangup: (callback: () => void) => () => void
-  /** Calls back for each key that is typed, Ctrl-C and the like aside. Returns how to stop. `undefined`: stdin is no terminal. */
+  /** Calls back for each typed key, except Ctrl-C and similar. Returns how to stop. `undefined`: stdin is not a terminal. */
   readonly onKey?: ((pressed: (key: string) => void) => () => void) | undefined
 }
 
-/** How long the end may take of a process whose state is not known any more: 5 s for its calls, the rest for its servers. */
+/** Time to end a process in an unknown state: 5 s for its calls, the rest for its servers. */
 export const CRASH_MS = 11_000
 
-/** PRODUCT 2. */
+/** Exit codes (PRODUCT 2). */
 export const EXIT = {
   ok: 0,
   usage: 1,
@@ -40,38 +40,38 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** What a command is given: which configuration is meant, how to read it, and how it was asked. */
+/** The input of a command: its configuration, how to read it, and the form of output. */
 export interface Invocation {
-  /** As named; relative ones count from the working folder. */
+  /** As typed; relative ones start at the working folder. */
   readonly files: readonly string[]
-  /** False: there is no configuration, and `files` is the one that would be found. */
+  /** False: there is no configuration, and `files` has the default one. */
   readonly isFound: boolean
-  /** A command about the same configuration, for messages. */
+  /** Prints a command for the same configuration, for messages. */
   readonly command: CommandPrinter
-  /** Where a process of this configuration can be asked, also while its files are wrong. */
-  readonly place: Place
-  /** `edited`: as if files held other texts. */
+  /** The admin socket of a process of this configuration, also while its files are invalid. */
+  readonly socket: SocketLocation
+  /** `edited`: texts that replace those of files. */
   readonly read: (edited?: readonly EditedFile[]) => Promise<Read>
   readonly context: Context
   readonly io: Io
-  /** `--json`: machines read the answer. */
+  /** `--json`: print JSON. */
   readonly json: boolean
 }
 
-/** The same with the configuration read. */
+/** An invocation and its configuration. */
 export type Loaded = Invocation & Read
 
 export const load = async (invocation: Invocation): Promise<Loaded> => ({ ...invocation, ...(await invocation.read()) })
 
-/** A configuration as it was read, and when the reading began (wall clock, ms). */
+/** A configuration, and when its reading began (wall clock, ms). */
 export interface Read {
   readonly configuration: Configuration
   readonly sinceMs: number
-  /** There is no file: the servers were found in those of hosts. */
+  /** Set if there is no file: the servers come from files of hosts. */
   readonly discovered?: Discovered | undefined
 }
 
-/** Ends a command with its exit code and words for a person: what, which, what next. */
+/** Ends a command with its exit code and a sentence: what failed, with what, and what to do. */
 export class CommandError extends Error {
   readonly exitCode: number
   constructor(exitCode: number, message: string) {

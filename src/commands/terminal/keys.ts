@@ -1,9 +1,8 @@
 /**
- * Keys of the terminal, one at a time and without being shown on it. The terminal then sends no signals of its own, so Ctrl-C, Ctrl-\
- * and Ctrl-Z are turned into the signals that it would have sent.
+ * Reads keys of the terminal one at a time and without echo. The terminal sends no signals in this mode, so Ctrl-C, Ctrl-\ and Ctrl-Z are
+ * turned into the signals that it would send.
  *
- * The surprise: a process in the background (`trunkline up &`) is stopped by the kernel as soon as it touches the terminal, so nothing
- * is read there; after `fg` it is.
+ * The kernel stops a background process (`trunkline up &`) that changes the terminal, so nothing is read there; after `fg` it is.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,15 +10,15 @@ import type { ReadStream } from 'node:tty'
 
 const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = { '\u0003': 'SIGINT', '\u001a': 'SIGTSTP', '\u001c': 'SIGQUIT' }
 
-/** What the process has to do with its job. */
+/** Signals of the job to which the process belongs. */
 export interface JobSignals {
   /** Sends the signal to all processes of the job, as the terminal does. */
   readonly raise: (signal: NodeJS.Signals) => void
-  /** Calls back when the job goes on that was stopped. Returns how to stop listening. */
+  /** Calls back when the stopped job continues. Returns how to stop listening. */
   readonly onContinue: (callback: () => void) => () => void
 }
 
-/** Calls back for each key that means no signal, until the returned function is called. The terminal is then as it was. */
+/** Calls back for each key that is not a signal, until the returned function is called, which restores the terminal. */
 export const readKeys = (
   terminal: ReadStream,
   { raise, onContinue }: JobSignals,
@@ -29,11 +28,11 @@ export const readKeys = (
   let isOver = false
   const onData = (chunk: Buffer): void => {
     const text = chunk.toString('utf8')
-    // Arrows and the like begin with ESC; what follows is no key of its own.
+    // Escape sequences, such as those of arrows, are not keys.
     if (text.startsWith('\u001b')) return
     for (const key of text) {
       const signal = SIGNALS[key]
-      // The shell gets the terminal as it was.
+      // Restores the terminal for the shell.
       if (signal === 'SIGTSTP') leave()
       if (signal === undefined) pressed(key)
       else raise(signal)
@@ -53,11 +52,11 @@ export const readKeys = (
     terminal.pause()
     if (isInForeground()) terminal.setRawMode(false)
   }
-  // A terminal that is closed is an error of reading; SIGHUP says the same.
+  // Reading fails when the terminal closes; SIGHUP follows.
   const onError = (): void => leave()
   terminal.on('error', onError)
   const offContinue = onContinue(() => {
-    // The shell has set the terminal to its own mode meanwhile.
+    // The shell has changed the mode of the terminal meanwhile.
     leave()
     enter()
   })
@@ -69,12 +68,12 @@ export const readKeys = (
   }
 }
 
-/** Whether the process belongs to the job that the terminal listens to; where that cannot be found out, it does not. */
+/** Whether the process is in the foreground job of the terminal; false if that is unknown. */
 const isInForeground = (): boolean => {
   if (process.platform === 'win32') return true
-  if (process.platform === 'linux') return isForemost(readStat())
+  if (process.platform === 'linux') return isForeground(readStat())
   const { stdout } = spawnSync('ps', ['-o', 'pgid=,tpgid=', '-p', String(process.pid)], { encoding: 'utf8', timeout: 2_000 })
-  return isForemost((stdout ?? '').trim().split(/\s+/))
+  return isForeground((stdout ?? '').trim().split(/\s+/))
 }
 
 /** The process group, and that of the terminal (proc_pid_stat(5), fields 5 and 8, behind the name in brackets). */
@@ -87,4 +86,4 @@ const readStat = (): readonly string[] => {
   }
 }
 
-const isForemost = ([group = '', foreground]: readonly string[]): boolean => group !== '' && group === foreground
+const isForeground = ([group = '', foreground]: readonly string[]): boolean => group !== '' && group === foreground

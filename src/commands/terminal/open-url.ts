@@ -1,18 +1,18 @@
-/** Opens a link in the browser of the person at this machine. */
+/** Opens a link in the browser on this machine. */
 import { spawn } from 'node:child_process'
 
-/** What opens a URL, by platform: one program, and the URL as its one argument. */
+/** The program that opens a URL, by platform; the URL is its only argument. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: '/usr/bin/open', win32: 'explorer.exe' }
 const OTHER_OPENER = 'xdg-open'
 
-/** The program and its argument; `undefined` for what no browser should be given. */
+/** The program and its argument; `undefined` for a text that is not an http URL. */
 export const openerFor = (text: string, platform: NodeJS.Platform | undefined): readonly [string, string] | undefined => {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
   return [OPENERS[platform ?? 'linux'] ?? OTHER_OPENER, url.href]
 }
 
-/** Resolves with whether the program was started. Without it the link that was printed is as good. */
+/** Resolves with whether the program was started. The link was printed as well. */
 export const openUrl = (text: string, platform: NodeJS.Platform | undefined): Promise<boolean> => {
   const [program, url] = openerFor(text, platform) ?? []
   if (program === undefined || url === undefined) return Promise.resolve(false)

@@ -1,10 +1,10 @@
-/** Who listens on a TCP port of this machine, as far as the system tells (Linux, processes of the same user). */
+/** The process that listens on a TCP port of this machine, where the system reports it (Linux, processes of the same user). */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
 
 const LISTENS = '0A'
 
-/** `node (pid 4711)`; `undefined`: not to be found out. */
+/** `node (pid 4711)`; `undefined`: unknown. */
 export const portHolder = (port: number): string | undefined => {
   const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => inodesIn(table, port)))
   if (inodes.size === 0) return undefined
@@ -31,7 +31,7 @@ const holds = (pid: string, inodes: ReadonlySet<string>): boolean =>
     return inode !== undefined && inodes.has(inode)
   })
 
-/** Processes come and go while one looks, and some may not be looked at. */
+/** Processes may end meanwhile, and some cannot be read. */
 const attempt = <T>(look: () => T): T | undefined => {
   try {
     return look()

@@ -1,6 +1,6 @@
 /**
- * The one writer of every command: what goes to stdout as data and to stderr as a remark. Text of servers, files and arguments arrives
- * here as it is and leaves without control characters, so a command cannot forget to escape; colour is added here and nowhere else (T-15).
+ * The only writer of the commands: data goes to stdout, remarks to stderr. It removes control characters from texts of servers, files and
+ * arguments, so that no command can forget to escape; only the writer adds colour (T-15).
  */
 import type { Writable } from 'node:stream'
 import { escapeJson, printable } from '../../log.ts'
@@ -9,16 +9,16 @@ import type { Redactor } from '../../redactor.ts'
 export type Colour = 'green' | 'yellow' | 'red' | 'dim'
 const CODES: Readonly<Record<Colour, number>> = { green: 32, yellow: 33, red: 31, dim: 2 }
 
-/** A part of a line and its colour. Only the writer turns it into the codes of a terminal. */
+/** A part of a line and its colour. The writer turns it into escape codes. */
 export interface Painted {
   readonly text: string
   readonly colour: Colour
 }
 
-/** One line. A line break within it is escaped like every other control character. */
+/** One line. A line break in it is escaped like every other control character. */
 export type Line = string | Painted | readonly (string | Painted)[]
 
-/** Colours a part of a line, or leaves it alone. */
+/** Colours a part of a line, or returns it unchanged. */
 export type Paint = (text: string, colour: Colour) => string | Painted
 
 interface Streams {
@@ -27,36 +27,36 @@ interface Streams {
   readonly redactor: Redactor
 }
 
-/** `NO_COLOR` with any value switches colours off (no-color.org), and so does a terminal that knows none (`TERM=dumb`). */
+/** `NO_COLOR` with any value disables colours (no-color.org), and so does a terminal without them (`TERM=dumb`). */
 export const painter = (stream: { isTTY?: boolean }, env: Readonly<Record<string, string | undefined>>): Paint =>
   isDrawn(stream, env) && !env['NO_COLOR'] ? (text, colour) => ({ text, colour }) : (text) => text
 
-/** Whether a stream is a terminal that understands escape codes: where it is not, text is written line by line and stays. */
+/** Whether a stream is a terminal with escape codes; otherwise output is printed line by line. */
 export const isDrawn = (stream: { isTTY?: boolean }, { TERM: terminal }: Readonly<Record<string, string | undefined>>): boolean =>
   stream.isTTY === true && terminal !== 'dumb'
 
-/** Lines of data. Resolves when they are written, or when the reader has closed its end. */
+/** Prints lines of data. Resolves when they are written, or when the reader has closed its end. */
 export const printLines = ({ stdout }: Streams, lines: readonly Line[]): Promise<void> => write(stdout, formatLines(lines))
 
-/** A text of several lines, such as a tool's result. Tabs become the spaces that a terminal would show. */
+/** Prints a text of several lines, such as a tool's result. Tabs become spaces. */
 export const printText = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, formatText(text))
 
-/** One line of JSON. */
+/** Prints one line of JSON. */
 export const printJson = (streams: Streams, value: unknown): Promise<void> => printJsonText(streams, JSON.stringify(value))
 
-/** JSON text that is there already, on one line. Numbers and the order of keys stay; strings mean what they meant. */
+/** Prints JSON text on one line. Numbers and the order of keys stay; strings keep their meaning. */
 export const printJsonText = ({ stdout }: Streams, json: string): Promise<void> => write(stdout, `${escapeJson(json)}\n`)
 
-/** Clears the terminal, for what is shown again and again. */
+/** Clears the terminal, for output that is repeated. */
 export const clearScreen = ({ stdout }: Streams): Promise<void> => write(stdout, '\u001b[H\u001b[2J')
 
-/** What a screen of a terminal is drawn on, in characters; `undefined`: stderr is no terminal that can move its cursor. */
+/** Size of the terminal in characters; `undefined`: stderr is not a terminal with a movable cursor. */
 export interface TerminalSize {
   readonly columns: number
   readonly rows: number
 }
 
-/** `term`: the variable `TERM`, by which a terminal says that it only prints. */
+/** `term`: the variable `TERM`; `dumb` terminals have no cursor. */
 export const terminalSize = ({ stderr }: Streams, term: string | undefined): TerminalSize | undefined => {
   // Cast: a stream to a terminal has these members.
   const { isTTY, columns, rows } = stderr as Writable & { isTTY?: boolean; columns?: number; rows?: number }
@@ -72,11 +72,11 @@ export const onResize = ({ stderr }: Streams, callback: () => void): (() => void
 /** Replaces the last `rows` rows of the terminal; `undefined`: all of it. Each line must fit into one row. */
 export const redrawLines = ({ stderr, redactor }: Streams, rows: number | undefined, lines: readonly Line[]): void => {
   const back = rows === undefined ? '\u001b[H\u001b[2J' : rows === 0 ? '' : `\u001b[${rows}F`
-  // A row is cut by the terminal where it is wider than we think, and never wrapped: the count of rows stays right.
+  // Wrapping is off, so that the terminal cuts rows that are wider than computed, and the number of rows stays right.
   stderr.write(`${back}\u001b[J\u001b[?7l${redactor.hide(formatLines(lines))}\u001b[?7h`)
 }
 
-/** A remark in place of the one before on the same line, cut at the width of the terminal. */
+/** Replaces the remark on the current line, cut at the width of the terminal. */
 export const remarkInPlace = (
   { stderr, redactor }: Streams & { readonly stderr: { readonly columns?: number } },
   text: string,
@@ -86,30 +86,30 @@ export const remarkInPlace = (
   stderr.write(`\r\u001b[2K${shown.length > width ? `${shown.slice(0, width - 1)}…` : shown}`)
 }
 
-/** Takes such a remark away. */
+/** Clears such a remark. */
 export const clearLine = ({ stderr }: Pick<Streams, 'stderr'>): void => {
   stderr.write('\r\u001b[2K')
 }
 
-/** Text of our own alone, printed exactly: the JSON Schema. */
+/** Prints a text of our own unchanged: the JSON Schema. */
 export const printVerbatim = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, text)
 
-/** Remarks and errors for a person, on stderr, without the secrets of the configuration. */
+/** Prints remarks and errors to stderr, without the secrets of the configuration. */
 export const remark = ({ stderr, redactor }: Streams, text: string): void => {
   stderr.write(formatText(redactor.hide(text)))
 }
 
-/** The same in lines that may be coloured. */
+/** Prints remarks in lines that may be coloured. */
 export const remarkLines = ({ stderr, redactor }: Streams, lines: readonly Line[]): void => {
   stderr.write(redactor.hide(formatLines(lines)))
 }
 
-/** The beginning of a line that a person ends by typing; or the end of one whose typing is not shown. */
+/** Prints a question without a line break; or the line break after a hidden answer. */
 export const prompt = ({ stderr }: Streams, text: string): void => {
   stderr.write(text === '\n' ? text : printable(text))
 }
 
-/** One line of JSON on stderr. */
+/** Prints one line of JSON to stderr. */
 export const remarkJson = ({ stderr, redactor }: Streams, value: unknown): void => {
   stderr.write(`${escapeJson(redactor.hideJson(JSON.stringify(value)))}\n`)
 }
@@ -117,13 +117,13 @@ export const remarkJson = ({ stderr, redactor }: Streams, value: unknown): void 
 const write = (stream: Writable, text: string): Promise<void> =>
   new Promise((resolve) => void stream.write(text, () => resolve()))
 
-/** As they are written, each with its line break. */
+/** Each line with its line break and escape codes. */
 export const formatLines = (lines: readonly Line[]): string =>
   lines.map((line) => `${(isParts(line) ? line : [line]).map(formatPart).join('')}\n`).join('')
 
 const isParts = (line: Line): line is readonly (string | Painted)[] => Array.isArray(line)
 
-/** The parts of a line, without control characters: as wide as they are printed. */
+/** The parts of a line without control characters, with their printed width. */
 export const partsOf = (line: Line): readonly (string | Painted)[] =>
   (isParts(line) ? line : [line]).map((part) =>
     typeof part === 'string' ? printable(part) : { ...part, text: printable(part.text) },
@@ -132,7 +132,7 @@ export const partsOf = (line: Line): readonly (string | Painted)[] =>
 const formatPart = (part: string | Painted): string =>
   typeof part === 'string' ? printable(part) : `\u001b[${CODES[part.colour]}m${printable(part.text)}\u001b[0m`
 
-/** Ends with one line break, whether the text has one or not. */
+/** With exactly one line break at the end. */
 const formatText = (text: string): string =>
   text
     .replace(/\r?\n$/, '')

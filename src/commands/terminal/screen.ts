@@ -1,8 +1,8 @@
 /**
- * Lines on a terminal that change in place: what is shown again replaces what was shown before, and only rows that differ are drawn.
- * The log is a part of it, as its last lines, since anything else that is written would stand in the middle of the screen.
+ * Lines on a terminal that are updated in place: only rows that differ are drawn. The log is part of the screen, as its last lines, because
+ * other output would appear in the middle of it.
  *
- * The surprise: the terminal does not say which rows it wrapped, so lines are wrapped here, and one too many for its height is left out.
+ * The terminal does not report which rows it wrapped, so lines are wrapped here, and lines beyond its height are left out.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { Writable } from 'node:stream'
@@ -12,10 +12,10 @@ import type { Line, Painted, TerminalSize } from './print.ts'
 
 /** Lines of the log that stay on the screen. */
 const LOG_LINES = 4
-/** Where a wrapped line goes on. */
+/** Indentation of the further rows of a wrapped line. */
 const INDENT = '      '
 
-/** What is shown, from top to bottom. Of `middle` rows are left out where the terminal is too low, and `rest` says of how many. */
+/** The content, from top to bottom. On a low terminal rows of `middle` are left out, and `rest` shows their number. */
 export interface Shown {
   readonly top: readonly Line[]
   readonly middle: readonly Line[]
@@ -28,7 +28,7 @@ const NOTHING: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
 type Parts = readonly (string | Painted)[]
 
 export class LiveScreen implements Disposable {
-  /** What a log writes to in place of stderr. */
+  /** Replaces stderr for the log. */
   readonly log: Writable & { readonly isTTY: true }
   readonly #io: Io
   readonly #term: string | undefined
@@ -58,13 +58,13 @@ export class LiveScreen implements Disposable {
     this.#draw(this.#drawn)
   }
 
-  /** Leaves what is shown where it is; what is logged from now on stands below. */
+  /** Leaves the content on the terminal; later log lines follow below. */
   [Symbol.dispose](): void {
     this.#isOver = true
     this.#stopResizing()
   }
 
-  /** `drawn`: the rows that are on the terminal; `undefined`: not known any more. */
+  /** `drawn`: the rows on the terminal; `undefined`: unknown. */
   #draw(drawn: readonly Parts[] | undefined): void {
     const size = terminalSize(this.#io, this.#term)
     if (this.#isOver || size === undefined) return
@@ -77,13 +77,13 @@ export class LiveScreen implements Disposable {
   }
 }
 
-/** At most one row less than the terminal has, as the cursor stands below them. */
+/** At most one row less than the terminal has, because the cursor is below them. */
 const rowsOf = ({ top, middle, bottom, rest }: Shown, logged: readonly string[], { columns, rows }: TerminalSize): Parts[] => {
   const wrapped = (lines: readonly Line[]): Parts[] => lines.flatMap((line) => wrapLine(line, columns))
   const cut = (lines: readonly Line[]): Parts[] => lines.map((line) => cutLine(line, columns))
   const [above, below, log] = [wrapped(top), wrapped(bottom), cut(logged)]
   const room = Math.max(0, rows - 1 - above.length - below.length)
-  // The log gets what is left, and one row at least.
+  // The log gets the remaining rows, at least one.
   const forMiddle = room - Math.min(log.length, 1)
   const whole = [wrapped(middle), cut(middle)].find((all) => all.length <= forMiddle)
   const most = Math.max(0, forMiddle - 1)
@@ -92,14 +92,14 @@ const rowsOf = ({ top, middle, bottom, rest }: Shown, logged: readonly string[],
   return [...above, ...between, ...below, ...log.slice(Math.max(0, log.length - forLog))].slice(0, Math.max(1, rows - 1))
 }
 
-/** The beginning of the line, in one row. */
+/** The line cut to one row. */
 const cutLine = (line: Line, columns: number): Parts => {
   const [first] = wrapLine(line, columns)
   const [shorter = [], ...left] = wrapLine(line, columns - 1)
   return left.length === 0 || first === undefined ? (first ?? []) : [...shorter, '…']
 }
 
-/** The line in rows of at most `columns` characters, broken at spaces where there are some. */
+/** The line in rows of at most `columns` characters, broken at spaces where possible. */
 export const wrapLine = (line: Line, columns: number): Parts[] => {
   const most = Math.max(columns, 2 * INDENT.length)
   const rows: (string | Painted)[][] = [[]]
@@ -111,7 +111,7 @@ export const wrapLine = (line: Line, columns: number): Parts[] => {
       while (left !== '') {
         const fitting = width + widthOf(left) <= most ? left : width > INDENT.length ? '' : fittingStart(left, most - width)
         if (fitting !== '') {
-          // Cast: it begins with a row.
+          // Cast: `rows` is not empty.
           rows.at(-1)!.push(painted === undefined ? fitting : { ...painted, text: fitting })
           width += widthOf(fitting)
         }
@@ -119,7 +119,7 @@ export const wrapLine = (line: Line, columns: number): Parts[] => {
         if (left === '') break
         rows.push([INDENT])
         width = INDENT.length
-        // A row does not begin with the spaces at which it was broken.
+        // Spaces at a break are dropped.
         if (/^\s/.test(left)) left = ''
       }
     }
@@ -136,7 +136,7 @@ const fittingStart = (word: string, columns: number): string => {
   return start
 }
 
-/** Columns that a terminal needs: two for characters of East Asia and for emoji, none for marks upon others. */
+/** Columns on a terminal: two for East Asian characters and emoji, none for combining marks. */
 const widthOf = (text: string): number => {
   let width = 0
   for (const character of text) width += /\p{M}|\u200d/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1

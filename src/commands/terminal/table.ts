@@ -1,4 +1,4 @@
-/** Tables for people: aligned columns. Cells are escaped here already, so that their width is what is printed. */
+/** Tables: aligned columns. Cells are escaped here, so that their width is the printed one. */
 import { printable } from '../../log.ts'
 import type { ServerStatus } from '../../admin/state/status.ts'
 import type { FaultCount } from '../../gateway/faults.ts'
@@ -7,7 +7,7 @@ import type { CommandPrinter } from '../../operator-command.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import type { Colour, Line, Paint } from './print.ts'
 
-/** Rows of cells as lines, every column but the last padded; `right`: the columns aligned to the right. */
+/** Rows of cells as lines, every column but the last padded; `right`: the columns that are aligned to the right. */
 export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] => {
   const clean = rows.map((row) => row.map(printable))
   const widths = clean.reduce<number[]>((most, row) => row.map((cell, at) => Math.max(most[at] ?? 0, cell.length)), [])
@@ -16,7 +16,7 @@ export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet
   return clean.map((row) => row.map(pad).join('  ').trimEnd())
 }
 
-/** Colour is for trouble: what works has none. */
+/** Only problems have a colour. */
 const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour | undefined]>> = {
   healthy: ['●', undefined],
   degraded: ['▲', 'yellow'],
@@ -26,7 +26,7 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour | un
   failed: ['✗', 'red'],
 }
 
-/** What is injected on purpose stands before everything else. */
+/** Injected faults, which are printed first. */
 export const faultLines = (faults: readonly FaultCount[], paint: Paint): Line[] =>
   faults.map(({ rule, what, calls, injected }) => [
     '  ',
@@ -34,8 +34,8 @@ export const faultLines = (faults: readonly FaultCount[], paint: Paint): Line[] 
   ])
 
 /**
- * One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. Where that is wider than the
- * terminal (`width` characters), the reason stands on a line of its own, and what is of least use is left out: processes, cost, revision.
+ * One line per server: `● github  healthy  http  2026-07-28  41 tools  9.8k tok`, and why it is not healthy. If that is wider than the
+ * terminal (`width` characters), the reason gets its own line, and columns are dropped: processes, cost, revision.
  */
 export const serverLines = (
   servers: readonly ServerStatus[],
@@ -71,10 +71,10 @@ export const serverLines = (
   })
 }
 
-/** Before a line of a server: two spaces, its mark, a space. */
+/** Width of the prefix of a server's line: two spaces, its mark, a space. */
 const INDENT = 4
 
-/** As many columns as fit, at least two. */
+/** With as many columns as fit, at least two. */
 const fitting = (rows: readonly (readonly string[])[], width: number): string[] => {
   for (let count = rows[0]?.length ?? 0; count > 2; count--) {
     const lines = columns(rows.map((row) => row.slice(0, count)))
@@ -83,7 +83,7 @@ const fitting = (rows: readonly (readonly string[])[], width: number): string[] 
   return columns(rows.map((row) => row.slice(0, 2)))
 }
 
-/** `pid 4711 96 MB`, or the number of processes and what they hold together. */
+/** `pid 4711 96 MB`, or all process ids and their memory together. */
 const processCell = ({ processes }: ServerStatus): string => {
   const [first, ...others] = processes
   if (first === undefined) return ''
@@ -92,7 +92,7 @@ const processCell = ({ processes }: ServerStatus): string => {
   return others.length === 0 ? `pid ${first.pid}${memory}` : `pids ${processes.map(({ pid }) => pid).join(' ')}${memory}`
 }
 
-/** What is to be done, who is there, or what is wrong. */
+/** What to do, the number of callers, or the problem. */
 const remarkOn = (
   { key, state, needsSignIn, callers, nextTryMs, startup, reason = '' }: ServerStatus,
   command: CommandPrinter,
@@ -103,22 +103,22 @@ const remarkOn = (
   const next = nextTryMs === undefined ? '' : `; next attempt in ${Math.ceil(nextTryMs / 1_000)} s`
   const remedy = state === 'down' || state === 'failed' ? ` → ${command('restart', key)}` : ''
   if (callers === undefined) return first === '' ? first : `${first}${next}${remedy}`
-  const who = callers.all === 1 ? '1 caller' : `${callers.all} callers`
+  const count = callers.all === 1 ? '1 caller' : `${callers.all} callers`
   const unsigned = callers.unsigned === 0 ? '' : `, ${callers.unsigned} not signed in`
-  return callers.all === 0 ? 'each caller signs in through its host' : `${who}${unsigned}${first && `: ${first}`}`
+  return callers.all === 0 ? 'each caller signs in through its host' : `${count}${unsigned}${first && `: ${first}`}`
 }
 
-/** `for 12 s: npx downloads a package that it does not have yet`, or what the process printed last. */
+/** `for 12 s: npx downloads a package that it does not have yet`, or the last output of the process. */
 export const startupText = ({ forMs, fetching, printed }: NonNullable<ServerStatus['startup']>): string => {
   if (forMs < SHOWN_MS) return ''
   const what = [fetching, printed === undefined ? undefined : withoutColours(printed)].filter(Boolean).join('; ')
   return `for ${Math.round(forMs / 1_000)} s${what === '' ? '' : `: ${what}`}`
 }
 
-/** Shorter starts are not worth a word. */
+/** Shorter starts are not shown. */
 const SHOWN_MS = 2_000
 
-/** One line per toolset: `toolset review  14 tools  3.2k tok`, and whether its tools are searched for. */
+/** One line per toolset: `toolset review  14 tools  3.2k tok`, and whether its tools are found by search. */
 export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
   columns(
     toolsets.map(({ name, tools, tokens, isSearched }) => [
@@ -130,7 +130,7 @@ export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
     new Set([1, 2]),
   )
 
-/** What the processes of servers in trouble said last (F-08). */
+/** The last output of the processes of servers in trouble (F-08). */
 export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): Line[] =>
   servers.flatMap(({ key, stderr }) => stderr.map((line) => paint(`    ${key} | ${line}`, 'dim')))
 

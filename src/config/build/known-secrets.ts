@@ -1,7 +1,4 @@
-/**
- * Which values of a configuration are secrets: those to keep out of logs (T-14), and those that stand in a file as they are, where
- * others may read it (RELIABILITY 7).
- */
+/** Which values of a server's entry are secrets: those to keep out of logs (T-14), and those that a readable file contains (RELIABILITY 7). */
 import type { GatheredServer } from '../read/gather.ts'
 import { child, scalars } from '../syntax/tree.ts'
 import type { ScalarTree, Tree } from '../syntax/tree.ts'
@@ -9,34 +6,35 @@ import type { ScalarTree, Tree } from '../syntax/tree.ts'
 /** Names of variables, headers and options whose values are secrets. */
 export const SECRET_NAME = /token|secret|passw|credential|authorization|cookie|(api|private|access)[-_]?key/i
 
-/** Below this a value is no secret worth the name, and hiding it would blacken ordinary words. */
+/** Shorter values are not treated as secrets: hiding them would hide ordinary words. */
 const SHORTEST_SECRET = 6
 
-/** The values of one server that must never be shown: its credentials, and what variables brought into its environment. */
+/** The values of one server that must never be shown: its credentials, and values that came from variables. */
 export const secretsOf = (server: GatheredServer): readonly string[] => {
   const fromVariables = scalars(child(server.tree, 'env')).filter(({ variables }) => variables === true)
   const values = [...fromVariables, ...pinned(server.tree)].map(({ value }) => String(value ?? ''))
   return [...credentialsOf(server), ...values.filter((value) => value.length >= SHORTEST_SECRET)]
 }
 
-/** Those that are secrets by their place or name; a folder or a region that a variable brought is none. */
+/** Values that are secrets by their place or name. A folder or a region from a variable is not one. */
 export const credentialsOf = ({ tree }: GatheredServer): readonly string[] => {
-  const namedSo = ['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)
   const bySource = ['args', 'env', 'headers'].flatMap((key) => scalars(child(tree, key))).filter(isFromSecret)
-  const values = [...credentials(tree), ...namedSo, ...bySource]
-  return [...values.map(({ value }) => String(value ?? '')), ...inUrl(child(tree, 'url')), ...inUrl(child(tree, 'proxy'))].filter(
+  const values = [...credentials(tree), ...bySource].map(({ value }) => String(value ?? ''))
+  return [...values, ...inUrl(child(tree, 'url')), ...inUrl(child(tree, 'proxy'))].filter(
     (value) => value.length >= SHORTEST_SECRET,
   )
 }
 
-/** Names of clients, scopes and issuers are none. */
+/** The section `credentials` without names of clients, scopes and issuers; and variables and headers that are named like secrets. */
 const credentials = (tree: Tree): readonly ScalarTree[] => {
   const given = child(tree, 'credentials')
-  const ways = ['oauth', 'client_credentials', 'exchange'].map((way) => child(given, way))
-  const hidden = ways.flatMap((way) => ['client_secret', 'private_key'].map((key) => child(way, key)))
-  return [child(given, 'bearer'), child(given, 'headers'), ...hidden].flatMap(scalars)
+  const grants = ['oauth', 'client_credentials', 'exchange'].map((grant) => child(given, grant))
+  const hidden = grants.flatMap((grant) => ['client_secret', 'private_key'].map((key) => child(grant, key)))
+  const byName = ['env', 'headers'].flatMap((key) => named(child(tree, key)))
+  return [child(given, 'bearer'), child(given, 'headers'), ...hidden, ...byName].flatMap(scalars)
 }
-/** Values of pinned arguments that variables brought. */
+
+/** Values of pinned arguments that came from variables. */
 const pinned = (tree: Tree): readonly ScalarTree[] =>
   childrenOf(child(tree, 'tools'))
     .flatMap((tool) => childrenOf(child(tool, 'args')))
@@ -45,7 +43,7 @@ const pinned = (tree: Tree): readonly ScalarTree[] =>
 
 const childrenOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
-/** `${API_KEY}` says of itself what it is; `${PROJECT_DIR}` does too. */
+/** Whether the variable is named like a secret: `${API_KEY}`, and not `${PROJECT_DIR}`. */
 export const isFromSecret = ({ source, variables }: ScalarTree): boolean => variables === true && SECRET_NAME.test(source)
 
 const inUrl = (tree: Tree | undefined): readonly string[] => {
@@ -58,13 +56,14 @@ export const warnOfReadableSecrets = (servers: Iterable<GatheredServer>): readon
   const found = new Map<string, string[]>()
   for (const { tree, readable } of servers) {
     const file = tree.place.replace(/:\d+:\d+$/, '')
-    const literal = [...credentials(tree), ...['env', 'headers'].flatMap((key) => named(child(tree, key))).flatMap(scalars)]
-    const paths = literal.filter((scalar) => readable && isLiteral(scalar)).map(({ path }) => path)
+    const paths = credentials(tree)
+      .filter((scalar) => readable && isLiteral(scalar))
+      .map(({ path }) => path)
     if (paths.length > 0) found.set(file, [...(found.get(file) ?? []), ...paths])
   }
   return [...found].map(
     ([file, paths]) =>
-      `${file} can be read by others and holds secrets (${paths.slice(0, 3).join(', ')}); chmod 600 it, or use \${VAR}`,
+      `${file} can be read by others and contains secrets (${paths.slice(0, 3).join(', ')}); chmod 600 it, or use \${VAR}`,
   )
 }
 

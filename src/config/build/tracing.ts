@@ -1,9 +1,9 @@
-/** Where traces and their metrics are sent, as options (`telemetry.otlp`). */
+/** Options of `telemetry.otlp`: where traces and their metrics are sent. */
 import type { z } from 'zod'
 import { DEFAULT_TRACING } from '../../tracing/options.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { otlpSchema } from '../schema/otlp-schema.ts'
-import { child, scalars } from '../syntax/tree.ts'
+import { child, scalarTexts } from '../syntax/tree.ts'
 import type { Tree } from '../syntax/tree.ts'
 import { fill } from './fill.ts'
 
@@ -22,13 +22,13 @@ const NAMES = {
   attributes: 'attributes',
 } as const satisfies Record<string, keyof TracingOptions>
 
-/** `undefined`: nothing is traced. */
+/** `undefined`: nothing is sent. */
 export const buildTracing = (otlp: z.output<typeof otlpSchema> | undefined): TracingOptions | undefined => {
   const endpoint = otlp?.endpoint
   if (endpoint === undefined || endpoint === 'none') return undefined
   return fill<TracingOptions, typeof NAMES>(NAMES, { ...DEFAULT_TRACING, endpoint }, otlp)
 }
 
-/** Values of the headers that a collector is sent. */
-export const secretsOfTracing = (telemetry: Tree | undefined): string[] =>
-  scalars(child(child(telemetry, 'otlp'), 'headers')).map(({ value }) => String(value ?? ''))
+/** Values of the headers that are sent to a collector. */
+export const secretsOfTracing = (telemetry: Tree | undefined): readonly string[] =>
+  scalarTexts(child(child(telemetry, 'otlp'), 'headers'))

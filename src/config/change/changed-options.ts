@@ -1,8 +1,8 @@
-/** Which options of a server differ between two configurations, under the names they have in files. */
+/** The options of a server that differ between two configurations, under their names in files. */
 import { differing } from './difference.ts'
 import type { Fingerprints } from './fingerprints.ts'
 
-/** Members whose name in files is not their own in snake_case. */
+/** Members whose name in files is not the snake_case form of their own. */
 const NAMES: Readonly<Record<string, string>> = {
   headers: 'headers or credentials',
   proxies: 'proxy',

@@ -1,4 +1,4 @@
-/** What a new configuration changes of a running one (DECISIONS 2): what restarts, and what only shows up in views. Pure. */
+/** The difference between two configurations (DECISIONS 2): which servers restart, and what else changes. Pure. */
 import { randomBytes } from 'node:crypto'
 import type { ServerOptions } from '../../downstream/options.ts'
 import { fingerprint, isSame } from './fingerprints.ts'
@@ -9,15 +9,15 @@ export interface Difference {
   /** Server keys, each in exactly one of the four. */
   readonly added: readonly string[]
   readonly removed: readonly string[]
-  /** What they are started or reached with differs: they restart. */
+  /** Their launch or address differs: they restart. */
   readonly changed: readonly string[]
-  /** They keep process, links and sessions; prefix, limits and the like may differ all the same. */
+  /** They keep process, links and sessions. Other options, such as prefix and limits, may differ. */
   readonly same: readonly string[]
   /** The listener closes and opens again. */
   readonly listeners: boolean
   /** YAML paths that take effect only when the whole process starts again. */
   readonly needsRestart: readonly string[]
-  /** Options that none of the others is about. */
+  /** Any other option differs. */
   readonly others: boolean
 }
 
@@ -40,7 +40,7 @@ export const diffConfigurations = (before: Configuration, after: Configuration):
   return diffFingerprints(fingerprint(before, { salt }), fingerprint(after, { salt }))
 }
 
-/** The same of two that were made with one salt. */
+/** The difference between two configurations that were digested with one salt. */
 export const diffFingerprints = (before: ConfigurationFingerprints, after: ConfigurationFingerprints): Difference => {
   const old = new Map(before.servers.map(({ key, options }) => [key, options]))
   const keys = after.servers.map(({ key }) => key)
@@ -60,6 +60,6 @@ export const diffFingerprints = (before: ConfigurationFingerprints, after: Confi
   }
 }
 
-/** Names of what is not the same in both, in the order of the second. */
+/** Names whose digests differ, in the order of the second. */
 export const differing = (before: Fingerprints, after: Fingerprints): string[] =>
   [...new Set([...Object.keys(after), ...Object.keys(before)])].filter((name) => !isSame(before[name], after[name]))

@@ -1,7 +1,7 @@
 /**
- * A configuration as digests of its options: two can be compared, and neither can be read. What the environment of the process
- * contributes is marked and not digested, so that two shells with another `PATH` do not count as two configurations; nor does the
- * folder in which the file lies.
+ * A configuration as digests of its options: two can be compared, and neither can be read. Values from the environment of the process
+ * are marked instead of digested, so that two shells with different `PATH` do not count as two configurations. The folder of the file
+ * does not count either.
  */
 import { createHmac } from 'node:crypto'
 import { dirname, sep } from 'node:path'
@@ -11,12 +11,12 @@ import type { HostLimits, HostOptions } from '../../host/options.ts'
 import type { Configuration } from '../options.ts'
 
 /**
- * Digests by name, for `isSame`. Without the salt they say nothing. Of a value with paths in the folder of its file there are two:
- * of the paths as they are, and as they are from that folder.
+ * Digests by name, for `isSame`. They are useless without the salt. A value with paths in the folder of its file has two, separated by
+ * a blank: of the absolute paths, and of the paths relative to that folder.
  */
 export type Fingerprints = Readonly<Record<string, string>>
 
-/** Whether two digests of one salt are of the same, be it each in its own folder. */
+/** Whether two digests of one salt are equal, with absolute paths or relative to the folders of their files. */
 export const isSame = (a: string | undefined, b: string | undefined): boolean => {
   const [whole, fromFolder = whole] = a?.split(' ') ?? []
   const [otherWhole, otherFromFolder = otherWhole] = b?.split(' ') ?? []
@@ -32,18 +32,18 @@ export interface ServerFingerprints {
 export interface ConfigurationFingerprints {
   /** In the order of the configuration. */
   readonly servers: readonly ServerFingerprints[]
-  /** What a listener is opened with. */
+  /** Options with which a listener is opened. */
   readonly listeners: string
-  /** By YAML path, what stays as it was when the process started. */
+  /** Options that are fixed when the process starts, by YAML path. */
   readonly kept: Fingerprints
   /** All other options beside those of servers. */
   readonly others: string
 }
 
 export interface FingerprintOptions {
-  /** 32 random bytes, of this comparison alone. */
+  /** 32 random bytes, used for this comparison only. */
   readonly salt: Buffer
-  /** The environment under which the configuration was read; what it contributes is marked. Absent: everything is digested. */
+  /** The environment with which the configuration was read; its values are marked. Absent: everything is digested. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
@@ -65,7 +65,7 @@ const KEPT: Readonly<Record<string, (configuration: Configuration) => unknown>> 
   'listen.limits.keep_alive': ({ host }) => host.limits.keepAliveTimeoutMs,
   'listen.limits.write_stall': ({ host }) => host.limits.writeStallMs,
 }
-/** Members that `KEPT` and `listeners` name already. */
+/** Limits that `KEPT` contains. */
 const NAMED_LIMITS: ReadonlySet<string> = new Set([
   'maxHeaderBytes',
   'maxHeaderLines',
@@ -78,7 +78,7 @@ const NAMED_LIMITS: ReadonlySet<string> = new Set([
 const LISTENED_WITH: readonly (keyof HostOptions)[] = ['addresses', 'unix', 'inherited', 'path', 'sse']
 const NAMED_OF_HOST: ReadonlySet<string> = new Set([...LISTENED_WITH, 'httpServer', 'takesProxyHeader', 'limits'])
 const LAUNCH = ['command', 'args', 'env', 'cwd'] as const
-/** Members that are no options of a server: its name, its place, what a lock file says, and what `launch.…` tells. */
+/** Members that are not options of a server: its name, its place, its lock; `launch` is compared member by member. */
 const NO_OPTIONS: ReadonlySet<string> = new Set(['key', 'place', 'locked', 'launch'] satisfies (keyof ServerOptions)[])
 
 export const fingerprint = (configuration: Configuration, options: FingerprintOptions): ConfigurationFingerprints => {
@@ -112,7 +112,7 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
   }
 }
 
-/** In the order of the schema, the launch first. */
+/** The options in the order of the schema, the launch first. */
 const optionsOf = (server: ServerOptions, { proxies }: Configuration, { env }: FingerprintOptions): [string, unknown][] => {
   const { launch } = server
   const launched = launch === undefined ? [] : LAUNCH.map((name): [string, unknown] => [`launch.${name}`, launch[name]])
@@ -124,7 +124,7 @@ const optionsOf = (server: ServerOptions, { proxies }: Configuration, { env }: F
   })
 }
 
-/** In place of what is as the environment has it. */
+/** Replaces a value that equals the one of the environment. */
 const INHERITED = { inherited: true }
 
 const marked = (values: Readonly<Record<string, string>>, env: NonNullable<FingerprintOptions['env']>): object =>
@@ -134,8 +134,8 @@ const without = (value: object, names: ReadonlySet<string>): object =>
   Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)))
 
 /**
- * One text for each value, whatever the order of its members; where something is written in a file (`place`) does not count, and
- * paths in `folder`, where there is one, count from there.
+ * One text for each value, independent of the order of its members. Positions in files (`place`) are left out, and paths in `folder`
+ * are written relative to it.
  */
 const canonicalText = (value: unknown, folder: string | undefined): string => {
   const text = (inner: unknown): string => canonicalText(inner, folder)

@@ -1,4 +1,4 @@
-/** Files of `NAME=value` lines: values for variables (`env_file`), or the environment of one server of a host's file (`envFile`). */
+/** Files of `NAME=value` lines: values of variables (`env_file`), or the environment of one server in a host's file (`envFile`). */
 import { readFile, stat } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { asError } from '../../values/as-error.ts'
@@ -11,7 +11,7 @@ import type { Scope } from '../syntax/variables.ts'
 
 type Values = Readonly<Record<string, string | undefined>>
 
-/** All values, later files over earlier ones. `node` is where the files are named; what cannot be read is told there. */
+/** All values; later files win. `node` names the files; problems are reported there. */
 export const readEnvFiles = async (paths: readonly string[], scope: Scope, node: Tree, problems: Problem[]): Promise<Values> => {
   const values: Record<string, string | undefined> = {}
   for (const [index, path] of paths.entries()) {
@@ -22,7 +22,7 @@ export const readEnvFiles = async (paths: readonly string[], scope: Scope, node:
     }
     scope.files.add(file)
     try {
-      if (isWritableByAll(await stat(file))) refuse('can be written by everyone', 'chmod o-w it')
+      if (isWritableByAll(await stat(file))) refuse('can be written by every user', 'chmod o-w it')
       Object.assign(values, parseEnv(await readFile(file, 'utf8')))
     } catch (error) {
       refuse(`cannot be read (${asError(error).code})`, 'create it, or remove it here')
@@ -31,7 +31,7 @@ export const readEnvFiles = async (paths: readonly string[], scope: Scope, node:
   return values
 }
 
-/** A server of a host's file with the environment its `envFile` holds under the one it says itself, and without that member. */
+/** A server of a host's file with the values of its `envFile` in its environment, where its own values win, and without that member. */
 export const withEnvFile = async (entry: MapTree, scope: Scope, problems: Problem[]): Promise<MapTree> => {
   const { env_file: named, ...rest } = Object.fromEntries(entry.entries)
   if (named === undefined) return entry

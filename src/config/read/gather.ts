@@ -1,8 +1,8 @@
 /**
- * All files of one configuration, read and brought into one form: sections and servers with their variables replaced, from native
- * and from hosts' files. Each key may stand in one file only: a duplicate is an error that names both places.
+ * All files of one configuration, read into one form: sections and servers with their variables replaced, from our files and from
+ * those of hosts. A key may be in one file only: a duplicate is an error that names both places.
  */
-import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import { keysOf } from '../../values/typed-keys.ts'
 import { readEnvFiles, withEnvFile } from './env-files.ts'
@@ -12,40 +12,40 @@ import { expandGlob, isGlob } from './glob.ts'
 import { FORMS, hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
 import type { HostFile } from './host-file.ts'
 import { readSwitches } from './host-switches.ts'
-import { formatProblem } from '../syntax/problems.ts'
+import { formatProblem, reporterAt } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../schema/server-key.ts'
 import { SecretStore } from '../secrets/secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
 import type { Context } from '../runtime-environment.ts'
-import { child, plain, plantValue } from '../syntax/tree.ts'
+import { child, plain, treeOf } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 import { unknownKey, validate } from '../syntax/validate.ts'
-import { absolutePath, expandTree } from '../syntax/variables.ts'
+import { absolutePath, expandTree, shortPath } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
 
-/** Where a configuration comes from: files, read in order (relative ones count from `context.cwd`), or `value`, the content of one. */
+/** The origin of a configuration: files, read in order (relative to `context.cwd`), or `value`, the content of one. */
 export interface Sources {
   readonly files: readonly string[]
   readonly value?: object
-  /** With `value`: the file it stands for, which names its state and its socket. Without, a value keeps no state. */
+  /** With `value`: the file whose state folder and socket it uses. A value without it keeps no state. */
   readonly standsFor?: string
 }
 
 export interface GatheredServer {
   readonly key: string
   readonly tree: MapTree
-  /** Where its relative paths count from. */
+  /** Base of its relative paths. */
   readonly folder: string
-  /** Tags of the `include` that brought it. */
+  /** Tags of the `include` that named its file. */
   readonly tags: readonly string[]
   readonly enabled: boolean
-  /** The file is readable by others than its owner. */
+  /** Other users may read the file. */
   readonly readable: boolean
-  /** Of a host's file: what is wrong with it leaves out this server, not the file. */
+  /** It is from a host's file: a problem leaves out this server and does not refuse the file. */
   readonly isHosts: boolean
-  /** It is left out, which has been told. */
+  /** It is left out because of a problem, which has been reported. */
   readonly isLeftOut: boolean
 }
 
@@ -56,11 +56,11 @@ export interface Gathered {
   readonly globs: ReadonlySet<string>
   readonly servers: ReadonlyMap<string, GatheredServer>
   readonly settings: Settings
-  /** The trees the settings came from, by section, for places of later findings. */
+  /** The trees of the settings, by section, for the places of later problems. */
   readonly sections: ReadonlyMap<string, Tree>
-  /** Folder of the file that said a section, by section: where its relative paths count from. */
+  /** Folder of the file that contains a section, by section: the base of its relative paths. */
   readonly folders: ReadonlyMap<string, string>
-  /** Values of the secrets that were asked for. */
+  /** Values of the secrets that were read. */
   readonly secrets: readonly string[]
 }
 
@@ -84,24 +84,18 @@ export const gather = async (
   const folders = new Map<string, string>()
   const secrets = new SecretStore(context)
 
-  const nameOf = (file: string) => {
-    const inside = relative(context.cwd, file)
-    return inside.startsWith('..') || isAbsolute(inside) ? file : inside
-  }
-
   const read = async (file: string, include: Include, from?: Tree): Promise<void> => {
+    const name = shortPath(file, context.cwd)
     if (files.has(file)) {
-      const place = from?.place ?? `${nameOf(file)}:1:1`
-      problems.push({ place, path: from?.path ?? '', message: `${nameOf(file)} is read twice`, remedy: 'name it once' })
+      const place = from?.place ?? `${name}:1:1`
+      problems.push({ place, path: from?.path ?? '', message: `${name} is read twice`, remedy: 'name it once' })
       return
     }
     files.add(file)
     const found: Problem[] = []
     const edited = context.edited?.find((one) => one.file === file)?.text
-    const source =
-      value !== undefined && from === undefined ? given(value, found) : await readSource(file, nameOf(file), found, edited)
-    // An unreadable include is told where it is asked for.
-    problems.push(...found.map((problem) => (source || !from ? problem : besides(problem, from, nameOf(file)))))
+    const source = value !== undefined && from === undefined ? given(value, found) : await readSource(file, name, found, edited)
+    problems.push(...found.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
     if (source === undefined) return
     if (source.isEmpty) emptyFiles.add(file)
     const host = recogniseHostFile(source.tree, file)
@@ -112,9 +106,9 @@ export const gather = async (
       folder: host ? workspaceOf(file) : dirname(file),
       home: context.home,
       files,
-      secrets: secrets.look,
+      secrets: secrets.lookUp,
       forms: host && FORMS[host.kind],
-      warn: (text) => void warnings.push(text),
+      warn: (text) => warnings.push(text),
     }
     if (host) await readHosts(source, host, file, scope, include)
     else await readOurs(source.tree, scope, include, source.readable)
@@ -139,7 +133,7 @@ export const gather = async (
   const readOurs = async (tree: MapTree, outer: Scope, include: Include, readable: boolean): Promise<void> => {
     const section = async <K extends keyof typeof fileSchema.shape>(key: K, scope: Scope) => {
       const written = tree.entries.get(key)
-      // A section whose lines are all commented out says nothing.
+      // A section whose lines are all commented out counts as absent.
       if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
       const expanded = await expandTree(written, scope, problems)
       // Cast: TypeScript does not relate a schema of the union to the output of its key.
@@ -159,7 +153,7 @@ export const gather = async (
       const first = sections.get(key)
       if (first === undefined) sections.set(key, tree)
       else {
-        const message = `"${key}" is already said at ${first.place}`
+        const message = `"${key}" is already set at ${first.place}`
         problems.push({ place: tree.place, path: key, message, remedy: 'keep one of them' })
       }
       return first === undefined
@@ -178,18 +172,14 @@ export const gather = async (
       for (const [key, entry] of entries.entries) {
         checkKey(key, entry, problems)
         if (entry.kind === 'map') await addServer(key, entry, scope, include, readable)
-        else problems.push({ ...at(entry), message: 'expected a mapping with command or url', remedy: '' })
+        else reporterAt(entry, problems)([], 'expected a mapping with command or url', '')
       }
     } else if (entries && plain(entries) !== null) {
-      problems.push({
-        ...at(entries),
-        message: 'expected a mapping of servers',
-        remedy: 'write "key:" and below it command or url',
-      })
+      reporterAt(entries, problems)([], 'expected a mapping of servers', 'write "key:" and below it command or url')
     }
     const includes = await section('include', scope)
     for (const [index, item] of (includes?.value ?? []).entries()) {
-      // Cast: each include is written there.
+      // Cast: the tree has a node for each include.
       const node = child(includes!.tree, index)!
       const pattern = absolutePath(item.path, scope.folder, scope.home)
       const inner = { tags: [...include.tags, ...item.tags], env: scope.env }
@@ -204,7 +194,7 @@ export const gather = async (
     }
   }
 
-  /** `own`: it is of a host's file, and has these problems so far. */
+  /** `own`: it is from a host's file, and has these problems so far. */
   const addServer = async (
     key: string,
     written: MapTree,
@@ -225,14 +215,14 @@ export const gather = async (
     const found: Problem[] = [...(own ?? [])]
     const flag = child(written, 'enabled')
     const enabled = !isOff(flag && (await expandTree(flag, scope, [])))
-    // Cast: variables replace scalars alone.
+    // Cast: variables replace scalars only.
     const tree = (await expandTree(
       written,
-      enabled ? scope : { ...scope, secrets: unasked, warn: () => undefined },
+      enabled ? scope : { ...scope, secrets: noSecret, warn: () => undefined },
       found,
     )) as MapTree
     const isLeftOut = isHosts && enabled && found.length > 0
-    // A server that is switched off may name variables that are not set here.
+    // A disabled server may name variables that are not set here.
     if (isLeftOut) warnings.push(...found.map((problem) => leftOut(key, problem)))
     else if (enabled) problems.push(...found)
     servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable, isHosts, isLeftOut })
@@ -247,31 +237,32 @@ export const gather = async (
 /** The warning for a server of a host's file that cannot be used. */
 export const leftOut = (key: string, problem: Problem): string => `${formatProblem(problem)}; server "${key}" is left out`
 
-/** What an object given by a program is called in places. */
+/** Name of an object that a program passes, in places. */
 const GIVEN = 'configuration'
 
 const given = (value: object, problems: Problem[]): Source | undefined => {
-  const tree = plantValue(value, GIVEN)
+  const tree = treeOf(value, GIVEN)
   if (tree.kind === 'map') return { tree, readable: false, isEmpty: false }
   problems.push({ place: GIVEN, path: '', message: 'expected an object', remedy: 'begin with { servers: … }' })
   return undefined
 }
 
-/** A server that is switched off needs none. */
-const unasked = (): Promise<Value> => Promise.resolve('told')
+/** Reads no secret for a disabled server. */
+const noSecret = (): Promise<Value> => Promise.resolve('reported')
 
 const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'
 const at = ({ place, path }: Tree) => ({ place, path })
 
-const besides = (problem: Problem, from: Tree, name: string): Problem =>
+/** A problem of a file as a whole, reported at the `include` that names the file. */
+const atInclude = (problem: Problem, from: Tree, name: string): Problem =>
   problem.place === `${name}:1:1` ? { ...problem, ...at(from), message: `${name} ${problem.message}` } : problem
 
-/** Tells what is wrong with a key; its entry is read all the same, so that all errors are told at once. */
+/** Reports a key that breaks the rule; its entry is read nevertheless, so that all problems are reported at once. */
 const checkKey = (key: string, entry: Tree, problems: Problem[]): void => {
-  const remedy = `call it "${normaliseKey(key)}"`
-  if (RESERVED_KEYS.includes(key)) problems.push({ ...at(entry), message: `server key "${key}" is reserved`, remedy })
+  const report = (message: string) => reporterAt(entry, problems)([], message, `call it "${normaliseKey(key)}"`)
+  if (RESERVED_KEYS.includes(key)) report(`server key "${key}" is reserved`)
   else if (!SERVER_KEY.test(key)) {
     const rule = 'a server key is a-z, 0-9 and -, at most 20, beginning with a letter'
-    problems.push({ ...at(entry), message: `server key ${JSON.stringify(key)} breaks the rule: ${rule}`, remedy })
+    report(`server key ${JSON.stringify(key)} breaks the rule: ${rule}`)
   }
 }

@@ -1,4 +1,4 @@
-/** File patterns of `include`: `*` and `?` within a name, `**` for any number of folders. Names that begin with a dot only match a dot. */
+/** File patterns of `include`: `*` and `?` within a name, `**` for any number of folders. Hidden names match only a pattern with the dot. */
 import { readdir } from 'node:fs/promises'
 import { join, parse, sep } from 'node:path'
 
@@ -6,12 +6,12 @@ const MAX_DEPTH = 16
 
 export const isGlob = (path: string): boolean => /[*?]/.test(path)
 
-/** The deepest folder above everything that an absolute pattern can match. */
+/** The deepest folder that contains everything that an absolute pattern can match. */
 export const globRoot = (pattern: string): string => walkSteps(pattern).folder
 
 /**
- * Absolute paths of the files that match an absolute pattern, in the order of their names. Folders that may not be read hold nothing;
- * rejects with the system's error where reading fails for another reason, so that a lack of descriptors is not taken for missing files.
+ * Absolute paths of the files that match an absolute pattern, sorted. Unreadable folders count as empty. Rejects with the system's error
+ * where reading fails for another reason, so that a lack of descriptors does not look like missing files.
  */
 export const expandGlob = async (pattern: string): Promise<readonly string[]> => {
   const { folder, steps } = walkSteps(pattern)

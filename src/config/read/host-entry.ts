@@ -1,16 +1,15 @@
 /**
- * One server of a host's file, rearranged into the form of ours. What its person switched off stays off, what decides how it
- * authenticates is taken over, and a member that would change either and has no counterpart here is warned about with its place. All
- * other members (labels, time-outs, approvals of a host's own dialogues) belong to the host and are left alone.
+ * Converts one server of a host's file to our form. What the user disabled stays disabled, and authentication is kept; a member that
+ * would change either and has no counterpart here gives a warning with its place. Other members (labels, time-outs, approvals in the
+ * host's dialogs) concern the host only and are ignored.
  */
 import type { Problem } from '../syntax/problems.ts'
-import { child, childPath, plain } from '../syntax/tree.ts'
+import { child, childPath, plain, textOf } from '../syntax/tree.ts'
 import type { ListTree, MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
 
-/** Whose form the file has; `common`: `mcpServers` as Claude, Cursor, Windsurf, Cline and most others write it. */
+/** The host whose form a file has; `common`: `mcpServers` of Claude, Cursor, Windsurf, Cline and most others. */
 export type HostKind = 'common' | 'gemini' | 'vscode' | 'zed' | 'codex' | 'goose' | 'opencode' | 'continue'
 
-/** What an entry is read with. */
 export interface EntryContext {
   readonly kind: HostKind
   /** The environment, for members that name a variable. */
@@ -19,7 +18,7 @@ export interface EntryContext {
   readonly warnings: string[]
 }
 
-/** Transport by what hosts write under `type`; stdio has a command instead, `auto` finds out. */
+/** Transport by the `type` that hosts write; `auto`: detect. */
 const TYPES: Readonly<Record<string, 'stdio' | 'http' | 'sse' | 'auto'>> = {
   stdio: 'stdio',
   local: 'stdio',
@@ -35,29 +34,29 @@ const TYPES: Readonly<Record<string, 'stdio' | 'http' | 'sse' | 'auto'>> = {
   SSE: 'sse',
 }
 
-/** Extensions of Goose that are parts of it, and no servers. */
+/** Types of Goose extensions that are not servers. */
 const GOOSE_PARTS = ['builtin', 'platform', 'frontend', 'inline_python']
 
-/** Whether the entry is about a part of the host itself: it can be started by nothing else, and is no mistake. */
+/** Whether the entry is a part of the host itself, which no other program can start. Such an entry is not an error. */
 export const isPartOfHost = (entry: MapTree, kind: HostKind): boolean => {
   if (kind === 'goose') return GOOSE_PARTS.includes(textOf(child(entry, 'type')) ?? '')
-  // An extension of Zed has settings here, and its command in the extension.
+  // Of a Zed extension the file has the settings only; the extension contains the command.
   return kind === 'zed' && firstOf(entry, [...COMMAND, ...URLS]) === undefined
 }
 
-/** Names of one thing, as different hosts write it; the first that is there counts. */
+/** Names of one member in the files of different hosts; the first that exists counts. */
 const COMMAND = ['command', 'cmd']
 const ENVIRONMENT = ['env', 'envs', 'environment']
 const URLS = ['url', 'serverUrl', 'httpUrl', 'uri']
 const HEADERS = ['headers', 'http_headers']
 const OFF_IF_TRUE = ['disabled', 'isDisabled']
 const OFF_IF_FALSE = ['enabled', 'isActive', 'active']
-/** Tools that alone may be used. */
+/** Lists of the only tools that may be used. */
 const ALLOWED = ['includeTools', 'enabledTools', 'enabled_tools', 'allowedTools', 'allowed_tools', 'available_tools', 'tools']
-/** Tools that may not. */
+/** Lists of tools that may not be used. */
 const DENIED = ['excludeTools', 'disabledTools', 'disabled_tools', 'excludedTools', 'deniedTools', 'blockedTools']
 
-/** Members that change what is allowed, or how the server is authenticated to, and that have no counterpart here. */
+/** Members about permissions or authentication that have no counterpart here, with the rest of the warning. */
 const NOT_HONOURED: Readonly<Record<string, string>> = {
   headersHelper: 'it runs a program that prints headers; name them under headers, or use secrets with exec in trunkline.yaml',
   authProviderType: 'write the server into trunkline.yaml, with credentials',
@@ -70,22 +69,22 @@ const NOT_HONOURED: Readonly<Record<string, string>> = {
   oauth_resource: 'the URL of the server is sent as the resource',
 }
 
-/** The entry in our form; what makes it unusable is added to `problems`. `isOff`: switched off for other reasons. */
-export const rearrange = (entry: MapTree, name: string, key: string, isOff: boolean, context: EntryContext): MapTree => {
+/** The entry in our form; problems that make it unusable are added. `isOff`: it is disabled outside of the entry. */
+export const convertEntry = (entry: MapTree, name: string, key: string, isOff: boolean, context: EntryContext): MapTree => {
   const type = textOf(child(entry, 'type'))
   const transport = type === undefined ? undefined : TYPES[type]
   const command = firstOf(entry, COMMAND)
   const isStarted = transport === 'stdio' || (transport === undefined && command !== undefined)
   const problems: Problem[] = []
   if (type !== undefined && transport === undefined)
-    // Cast: the member has been read.
+    // Cast: `type` exists.
     problems.push(problemAt(child(entry, 'type')!, `transport ${JSON.stringify(type)} is not known`, 'use stdio, http or sse'))
   const own = { ...context, problems }
   const parts: Readonly<Record<string, Tree | undefined>> = {
     ...(isStarted ? started(entry, command, own) : reached(entry, transport, own)),
     filter: filterOf(entry, own),
     display_name: key === name ? undefined : literal(name, entry),
-    // 1MCP's.
+    // 1MCP has tags, too.
     tags: child(entry, 'tags')?.kind === 'list' ? child(entry, 'tags') : undefined,
   }
   const off =
@@ -121,14 +120,14 @@ const reached = (
   url: firstOf(entry, URLS),
   headers: headersOf(entry, context),
   credentials: credentialsOf(entry, context),
-  // VS Code means "HTTP, else SSE" by `http`. Cast: the member has been read.
+  // In VS Code `http` means HTTP, else SSE. Cast: `type` exists.
   transport:
     transport === undefined || transport === 'auto' || (context.kind === 'vscode' && transport === 'http')
       ? undefined
       : literal(transport, child(entry, 'type')!),
 })
 
-/** Codex: variables of its own environment that the process gets. One that is not set is left out, as there. */
+/** Codex: variables of its own environment that the process inherits. One that is not set is left out, as in Codex. */
 const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: values }: EntryContext): Tree | undefined => {
   if (names?.kind !== 'list') return env
   const forwarded = names.items.flatMap((item) => {
@@ -147,12 +146,12 @@ const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: va
   } as MapTree
 }
 
-/** Headers as they are written, and those that Codex takes from variables. */
+/** Headers of the entry, and those that Codex reads from variables. */
 const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   const written = firstOf(entry, HEADERS) ?? child(child(entry, 'requestOptions'), 'headers')
   const named = child(entry, 'env_http_headers')
   const bearer = child(entry, 'bearer_token_env_var')
-  // FastMCP's, MetaMCP's.
+  // Of FastMCP and MetaMCP.
   const token = firstOf(entry, ['auth', 'bearerToken'])
   const isToken = typeof textOf(token) === 'string' && textOf(token) !== 'oauth'
   if (named === undefined && bearer === undefined && !isToken) return written
@@ -167,7 +166,7 @@ const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   if (bearer !== undefined) fromVariable('Authorization', bearer, 'Bearer ')
   if (isToken && token?.kind === 'scalar')
     headers.set('Authorization', { ...token, value: `Bearer ${textOf(token)}`, path: childPath(token.path, 'Authorization') })
-  // Cast: one of them is there.
+  // Cast: one of them exists.
   const { path, place } = written ?? named ?? bearer ?? token!
   return { kind: 'map', entries: headers, path, place }
 }
@@ -183,12 +182,12 @@ const CLIENT_MEMBERS: Readonly<Record<string, string>> = {
   scope: 'scopes',
 }
 
-/** A client of OAuth that the person registered: `oauth` of Claude, Gemini and opencode, `auth` of Cursor. */
+/** An OAuth client that the user registered: `oauth` of Claude, Gemini and opencode, `auth` of Cursor. */
 const credentialsOf = (entry: MapTree, { warnings }: EntryContext): Tree | undefined => {
   const tree = firstOf(entry, ['oauth', 'auth'])
   const flat = child(entry, 'oauthClientId')
-  const isAsked = textOf(child(entry, 'auth')) === 'oauth'
-  if (tree?.kind !== 'map' && flat === undefined && !isAsked) return undefined
+  const usesOauth = textOf(child(entry, 'auth')) === 'oauth'
+  if (tree?.kind !== 'map' && flat === undefined && !usesOauth) return undefined
   const members = new Map<string, Tree>()
   if (flat !== undefined) members.set('client_id', flat)
   if (tree?.kind === 'map') {
@@ -200,20 +199,20 @@ const credentialsOf = (entry: MapTree, { warnings }: EntryContext): Tree | undef
         warnings.push(`${value.place} ${value.path}: not honoured; write the server into trunkline.yaml, with credentials`)
     }
   }
-  // Cast: one of them is there.
+  // Cast: one of them exists.
   const at = tree ?? flat ?? child(entry, 'auth')!
   const oauth: MapTree = { kind: 'map', entries: members, path: at.path, place: at.place }
   return { ...oauth, entries: new Map([['oauth', oauth]]) }
 }
 
-/** A list, or words with spaces between. */
+/** A list, or words separated by spaces. */
 const scopesOf = (tree: Tree): Tree => {
   if (tree.kind !== 'scalar') return tree
   const items = (textOf(tree) ?? '').split(/\s+/).filter(Boolean)
   return { kind: 'list', items: items.map((item) => ({ ...tree, value: item })), path: tree.path, place: tree.place }
 }
 
-/** Which tools may be used. A list that cannot be understood makes the entry unusable: what is switched off must not come on. */
+/** Which tools may be used. An invalid list makes the entry unusable: a disabled tool must not become available. */
 const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   const { filter, isAllowing } = toolFilterOf(entry, context)
   const denied = [...DENIED.map((member) => child(entry, member)), isAllowing ? undefined : filter].flatMap((tree) =>
@@ -223,7 +222,7 @@ const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
     if (tree === undefined || isNothing(tree)) return []
     if (tree.kind === 'map') return (denied.push(...switchedOff(tree)), [])
     const names = namesIn(tree, context)
-    // Goose means all tools by an empty list.
+    // In Goose an empty list means all tools.
     if (names.length === 0 && context.kind === 'goose') return []
     return names.some(({ value }) => value === '*') ? [] : [{ tree, names }]
   })
@@ -240,7 +239,7 @@ const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   }
 }
 
-/** mcp-proxy's `options.toolFilter`: a list of names, and what it means. A mode that is not known makes the entry unusable. */
+/** mcp-proxy's `options.toolFilter`: a list of names and its mode. An unknown mode makes the entry unusable. */
 const toolFilterOf = (
   entry: MapTree,
   { problems }: EntryContext,
@@ -253,7 +252,7 @@ const toolFilterOf = (
   return { filter: child(tree, 'list'), isAllowing }
 }
 
-/** Names of tools. Gemini takes `name(…)` for `name`. */
+/** Names of tools. In Gemini `name(…)` means `name`. */
 const namesIn = (tree: Tree | undefined, { problems, kind }: EntryContext): readonly ScalarTree[] => {
   if (tree === undefined || isNothing(tree)) return []
   const items = tree.kind === 'list' ? tree.items : [tree]
@@ -266,14 +265,14 @@ const namesIn = (tree: Tree | undefined, { problems, kind }: EntryContext): read
   })
 }
 
-/** `{ "name": false }`, `{ "name": { "enabled": false } }` */
+/** Tools disabled by `{ "name": false }` or `{ "name": { "enabled": false } }`. */
 const switchedOff = (tree: MapTree): ScalarTree[] =>
   [...tree.entries].flatMap(([name, value]) => {
     const isOff = is(value, false) || is(child(value, 'enabled'), false) || is(child(value, 'disabled'), true)
     return isOff ? [{ ...literal(name, value), path: value.path }] : []
   })
 
-/** A deny pattern beside those that the entry has. */
+/** The entry with further deny patterns. */
 export const withDenied = (entry: MapTree, patterns: readonly string[], at: Tree): MapTree => {
   if (patterns.length === 0) return entry
   const filter = child(entry, 'filter')
@@ -296,7 +295,7 @@ const literal = (value: string | boolean, { path, place }: Tree): ScalarTree => 
   place,
   variables: true,
 })
-/** A text that came from a variable: messages never show it. */
+/** A text from a variable: messages never show it. */
 const filled = (value: string, at: Tree, path = at.path): ScalarTree => ({
   kind: 'scalar',
   value,
@@ -306,9 +305,7 @@ const filled = (value: string, at: Tree, path = at.path): ScalarTree => ({
   variables: true,
 })
 const problemAt = ({ place, path }: Tree, message: string, remedy: string): Problem => ({ place, path, message, remedy })
-export const textOf = (tree: Tree | undefined): string | undefined =>
-  tree?.kind === 'scalar' && typeof tree.value === 'string' ? tree.value : undefined
 const isNothing = (tree: Tree): boolean => tree.kind === 'scalar' && (tree.value === null || tree.value === false)
-/** Also the word, since some write `"true"`. */
+/** Also the text, since some hosts write `"true"`. */
 const is = (tree: Tree | undefined, value: boolean): boolean =>
   tree?.kind === 'scalar' && String(plain(tree)).toLowerCase() === String(value)

@@ -1,26 +1,26 @@
 /**
- * Configuration files of hosts, read as they are: `mcpServers` (Claude, Cursor, Windsurf, Gemini, Cline …), `servers` with `inputs` (VS
- * Code), `context_servers` (Zed), `mcp_servers` (Codex), `extensions` (Goose), `mcp` (opencode), a list (Continue). What their entries
- * mean is in host-entry.
+ * Configuration files of hosts: `mcpServers` (Claude, Cursor, Windsurf, Gemini, Cline …), `servers` with `inputs` (VS Code),
+ * `context_servers` (Zed), `mcp_servers` (Codex), `extensions` (Goose), `mcp` (opencode), a list (Continue). `host-entry.ts` converts
+ * their entries.
  */
 import { basename, dirname, sep } from 'node:path'
 import { memberOf } from '../../values/json-object.ts'
-import { isPartOfHost, rearrange, textOf, withDenied } from './host-entry.ts'
+import { convertEntry, isPartOfHost, withDenied } from './host-entry.ts'
 import type { EntryContext, HostKind } from './host-entry.ts'
 import type { Switches } from './host-switches.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from '../schema/server-key.ts'
-import { child, plain } from '../syntax/tree.ts'
+import { child, plain, textOf } from '../syntax/tree.ts'
 import type { ListTree, MapTree, Tree } from '../syntax/tree.ts'
 import type { VariableForms } from '../syntax/variables.ts'
 
-/** Where the servers of a host's file are, and whose form they have. */
+/** The servers of a host's file, and the host whose form they have. */
 export interface HostFile {
   readonly kind: HostKind
   readonly servers: Tree
 }
 
-/** Sections that only a file of ours has. Hosts have a `telemetry` or `cache` of their own. */
+/** Sections that only our files have. Hosts may have a `telemetry` or `cache` of their own. */
 const OUR_SECTIONS = ['version', 'include', 'env_file', 'listen', 'naming', 'defaults', 'reload']
 
 /** `undefined`: the file is one of ours. */
@@ -29,7 +29,7 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   const known = of('zed', child(tree, 'context_servers')) ?? of('codex', child(tree, 'mcp_servers'))
   if (known !== undefined) return known
   const common = child(tree, 'mcpServers') ?? child(tree, 'amp.mcpServers')
-  // These two have a version of their own.
+  // These two have a `version`, too.
   if (common?.kind === 'list') return of('continue', byName(common))
   if (basename(file) === 'librechat.yaml') return of('common', common)
   if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
@@ -47,7 +47,7 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   return entriesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
 }
 
-/** A list of items with a `name`, as a mapping by that name; of two with one name the first counts. */
+/** A list of items with a `name`, as a mapping by name; of two items with one name the first counts. */
 export const byName = (list: ListTree): MapTree => {
   const entries = new Map<string, Tree>()
   for (const [at, item] of list.items.entries()) {
@@ -59,7 +59,7 @@ export const byName = (list: ListTree): MapTree => {
 
 const entriesOf = (tree: Tree | undefined): Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
-/** By its folder, or by members that only this host has. */
+/** Whether the folder, or members that only this host has, show that the file is of Gemini. */
 const isGemini = (tree: MapTree, servers: Tree, file: string): boolean =>
   /[/\\]\.(gemini|qwen)[/\\]/.test(file) ||
   [child(child(tree, 'mcp'), 'allowed'), child(child(tree, 'mcp'), 'excluded')].some((list) => list?.kind === 'list') ||
@@ -69,7 +69,7 @@ const isGemini = (tree: MapTree, servers: Tree, file: string): boolean =>
   )
 
 const BRACES = /\$\{([^{}]*)\}/g
-/** How hosts write variables, and what stands for one that is not set. Codex has none in its texts. */
+/** How hosts write variables, and what a variable that is not set becomes. Codex has no variables in texts. */
 export const FORMS: Readonly<Record<HostKind, VariableForms>> = {
   common: { pattern: BRACES, unset: 'literal' },
   zed: { pattern: BRACES, unset: 'literal' },
@@ -81,7 +81,7 @@ export const FORMS: Readonly<Record<HostKind, VariableForms>> = {
   continue: { pattern: /\$\{\{\s*(?:secrets|inputs)\.([^\s{}]*)\s*\}\}/g, unset: 'literal' },
 }
 
-/** The folder a host means by `${workspaceFolder}`: above `.vscode`, `.cursor` and the like, else that of the file. */
+/** The folder of `${workspaceFolder}`: the one above `.vscode`, `.cursor` and the like, else that of the file. */
 export const workspaceOf = (file: string): string => {
   const folder = dirname(file)
   return basename(folder).startsWith('.') ? dirname(folder) : folder
@@ -109,15 +109,15 @@ export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefine
 
 /** A server of a host's file. */
 export interface HostServer {
-  /** As the host calls it. */
+  /** Its name in the host's file. */
   readonly name: string
   readonly key: string
   readonly tree: MapTree
-  /** What makes it unusable; the other servers of the file are used. */
+  /** Reasons why it is unusable; the other servers of the file are used. */
   readonly problems: readonly Problem[]
 }
 
-/** The servers of a host's file under keys that follow our rule; `taken` keys are avoided where one had to be made up. */
+/** The servers of a host's file, under keys that follow our rule; a generated key avoids those in `taken`. */
 export const readHostServers = (
   { kind, servers }: HostFile,
   switches: Switches,
@@ -143,12 +143,12 @@ export const readHostServers = (
       return { name, key, tree, problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
     }
     const found: Problem[] = []
-    const arranged = rearrange(entry, name, key, switches.isOff(name), { kind, env, problems: found, warnings })
+    const converted = convertEntry(entry, name, key, switches.isOff(name), { kind, env, problems: found, warnings })
     const denied = switches.denied(name)
     return {
       name,
       key,
-      tree: denied === undefined ? arranged : withDenied(arranged, denied.patterns, denied.at),
+      tree: denied === undefined ? converted : withDenied(converted, denied.patterns, denied.at),
       problems: found,
     }
   })

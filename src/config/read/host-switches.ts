@@ -1,6 +1,6 @@
 /**
- * What a person switched off beside the entry itself: lists of servers in the same file (Gemini's `mcp.allowed` and `mcp.excluded`,
- * opencode's `tools`), and the files in which Claude Code and Gemini CLI keep their switches.
+ * Servers and tools that the user disabled outside of the entry: lists of servers in the same file (Gemini's `mcp.allowed` and
+ * `mcp.excluded`, opencode's `tools`), and the files in which Claude Code and Gemini CLI store this.
  */
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -11,13 +11,13 @@ import { child, plain } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 
 export interface Switches {
-  /** Whether the server of this name was switched off. */
+  /** Whether the server of this name is disabled. */
   readonly isOff: (name: string) => boolean
-  /** Patterns of its tools that were, and where that is written. */
+  /** Patterns of its disabled tools, and their place. */
   readonly denied: (name: string) => { readonly patterns: readonly string[]; readonly at: Tree } | undefined
 }
 
-/** `files`: the further files that a change of counts, so far as they are there. */
+/** `files`: the further files that exist and are watched. */
 export const readSwitches = async (
   tree: MapTree,
   kind: HostKind,
@@ -47,7 +47,7 @@ type Read = (content: Record<string, unknown>) => unknown
 interface Beside {
   readonly path: string
   readonly read: Read
-  /** False: its host writes it all the time, for other reasons. */
+  /** False: its host writes it often, for other reasons. */
   readonly isWatched: boolean
 }
 
@@ -72,7 +72,7 @@ const filesBeside = (kind: HostKind, file: string, home: string): readonly Besid
   return [{ path: join(home, '.gemini', 'mcp-server-enablement.json'), read: disabled, isWatched: true }]
 }
 
-/** The names that are off; `undefined`: there is no such file. One that cannot be read is told. */
+/** The names of disabled servers; `undefined`: the file does not exist. Warns of a file that cannot be read. */
 const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<string[] | undefined> => {
   try {
     const content: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -82,7 +82,7 @@ const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<stri
   } catch (error) {
     const { code, message } = asError(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    warnings.push(`${path}: cannot be read (${code ?? message}); what it switches off is not known`)
+    warnings.push(`${path}: cannot be read (${code ?? message}); servers that it disables are not known`)
     return []
   }
 }
@@ -103,14 +103,14 @@ const deniedByPattern = (tree: MapTree, name: string): ReturnType<Switches['deni
   return first && { patterns: found.map(({ rest }) => rest), at: first.at }
 }
 
-/** What of the pattern is left for names behind the prefix; `undefined`: it means other servers. */
+/** The part of the pattern that applies to names behind the prefix; `undefined`: it is for other servers. */
 const restOf = (pattern: string, prefix: string): string | undefined => {
   if (pattern.startsWith(prefix)) return pattern.slice(prefix.length)
   const star = pattern.indexOf('*')
   return star >= 0 && prefix.startsWith(pattern.slice(0, star)) ? pattern.slice(star) : undefined
 }
 
-/** Gemini compares names without case and spaces around. */
+/** Gemini compares trimmed names without case. */
 const fold = (name: string): string => name.trim().toLowerCase()
 const namesOf = (tree: Tree | undefined): string[] =>
   tree?.kind === 'list' ? tree.items.map((item) => fold(String(plain(item)))) : []

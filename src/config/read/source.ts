@@ -1,4 +1,4 @@
-/** One file from disk to a tree. What the file system itself says against a file (who may write it, T-12) is judged here. */
+/** Reads one file into a tree. Refuses files that every user may write (T-12). */
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { asError } from '../../values/as-error.ts'
@@ -11,12 +11,12 @@ const MAX_BYTES = 4 * 1024 * 1024
 
 export interface Source {
   readonly tree: MapTree
-  /** Others than the owner may read the file. */
+  /** Other users may read the file. */
   readonly readable: boolean
   readonly isEmpty: boolean
 }
 
-/** `name` is how the file is called in places; `text`: in place of what it holds. `undefined`: it cannot be used, and `problems` says why. */
+/** `name`: of the file, for places. `text` replaces its content. `undefined`: it cannot be used, and the reason was added to `problems`. */
 export const readSource = async (file: string, name: string, problems: Problem[], text?: string): Promise<Source | undefined> => {
   const refuse = (message: string, remedy: string) => {
     problems.push({ place: `${name}:1:1`, path: '', message, remedy })
@@ -27,7 +27,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     if (!found.isFile()) return refuse('is not a file', 'name a YAML, JSON or TOML file')
     if (found.size > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
     if (isWritableByAll(found))
-      return refuse('can be written by everyone, and a configuration runs commands', `chmod o-w ${name}`)
+      return refuse('can be written by every user, and a configuration runs commands', `chmod o-w ${name}`)
     const parse = extname(file) === '.toml' ? parseToml : parseText
     const { tree, problems: syntax, isEmpty } = parse(text ?? (await readFile(file, 'utf8')), name)
     problems.push(...syntax)
@@ -40,7 +40,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
   }
 }
 
-/** Anybody on this machine could put commands into the file. */
+/** Whether every user of this machine could put commands into the file. */
 export const isWritableByAll = ({ mode }: { readonly mode: number }): boolean => isPosix() && (mode & 0o002) !== 0
 
 const isPosix = () => process.platform !== 'win32'

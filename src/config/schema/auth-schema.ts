@@ -1,25 +1,25 @@
-/** What may stand under `auth`: who may come in, and as whom (BRIDGING 6.1). */
+/** `auth`: which callers are let in, and as which principals (BRIDGING 6.1). */
 import { z } from 'zod'
 import { SUBJECT } from '../../auth/inbound/principal.ts'
 import { readHash } from '../../auth/inbound/static-tokens.ts'
 import { isLoopbackHost } from '../../transport/loopback.ts'
 import { operatorCommand } from '../../operator-command.ts'
-import { choice, field, filledText, flag, headerValue, kind, listOf, texts } from './kinds.ts'
+import { choice, field, filledText, flag, headerValue, kind, listOf, parseHttpUrl, scope, texts } from './kinds.ts'
 
 const DAY_MS = 86_400_000
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
-/** `2027-06-30`, which ends with that day in UTC, or a moment; as milliseconds of the wall clock. `undefined`: neither. */
+/** `2027-06-30`, which means the end of that day in UTC, or a time; in milliseconds of the wall clock. `undefined`: neither. */
 export const parseExpiry = (text: unknown): number | undefined => {
   if (typeof text !== 'string' || !(DATE.test(text) || MOMENT.test(text))) return undefined
   const at = Date.parse(text)
-  // `Date` takes the 31st of June for the 1st of July.
+  // `Date` parses the 31st of June as the 1st of July.
   if (Number.isNaN(at) || (DATE.test(text) && new Date(at).toISOString().slice(0, 10) !== text)) return undefined
   return DATE.test(text) ? at + DAY_MS : at
 }
 
-const expiry = kind('a date such as 2027-06-30 or a moment such as 2027-06-30T12:00:00Z', { type: 'string' }, parseExpiry)
+const expiry = kind('a date such as 2027-06-30 or a time such as 2027-06-30T12:00:00Z', { type: 'string' }, parseExpiry)
 
 const tokenId = kind(
   'a name of letters, digits, . _ and - (at most 64)',
@@ -27,7 +27,6 @@ const tokenId = kind(
   (value) => (isTokenId(value) ? value : undefined),
 )
 
-/** What names a static token. */
 export const isTokenId = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(value)
 
 const tokenHash = kind(
@@ -37,21 +36,19 @@ const tokenHash = kind(
   `make a token and its hash with ${operatorCommand([], 'token', 'new')}`,
 )
 
-/** Tokens and keys travel there: in the clear they do on this machine only. */
+/** Whether tokens and keys may be sent to the URL: over https, or on this machine. */
 export const isSafe = (url: URL): boolean => url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
 const isPlain = (url: URL, text: string): boolean => url.username === '' && url.password === '' && !/[?#]/.test(text)
 
-/** Kept as it is written, for tokens must spell it so. Whether http may be spoken there is decided where `allow_http` is known. */
+/** Not normalised, since tokens must contain the same spelling. `build/hosts/auth.ts` checks `allow_http`. */
 const issuerUrl = kind('an https URL without query', { type: 'string', pattern: '^https?://|\\$\\{' }, (value) => {
-  if (typeof value !== 'string') return undefined
-  const url = URL.parse(value)
-  const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:'
-  return url !== null && isHttp && isPlain(url, value) ? value : undefined
+  const url = parseHttpUrl(value)
+  return url !== undefined && isPlain(url, String(value)) ? String(value) : undefined
 })
 
 const AUDIENCE = /^[\x21-\x7e]{1,512}$/
 
-/** Kept as they are written, for tokens must spell them so. */
+/** Not normalised, since tokens must contain the same spelling. */
 const audiences = kind(
   'the origin of our endpoints, such as https://mcp.example.com, or a list of it and other values of "aud"',
   { type: ['string', 'array'], items: { type: 'string' } },
@@ -71,61 +68,57 @@ const claimPath = kind(
   'such as ["resource_access", "my.client", "roles"]',
 )
 
-const scope = kind('a scope: visible characters without blanks, " and \\', { type: 'string' }, (value) =>
-  typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/.test(value) ? value : undefined,
-)
-
 const toolsets = field(
   z.array(filledText),
-  'The toolsets it may choose; the first is the one it gets unasked. By default it may choose each.',
+  'The toolsets that its caller may choose; the first is the default. Without this option, all of them.',
 )
 
 const staticToken = z.strictObject({
-  id: tokenId.meta({ description: 'Names it, and the caller it stands for: a renewed token keeps it.' }),
+  id: tokenId.meta({ description: 'Name of the token and of its caller: a renewed token keeps it.' }),
   hash: tokenHash.meta({ description: 'SHA-256 of the token, as `trunkline token new` prints it.' }),
   toolsets,
-  expires: field(expiry, 'The last day (UTC) or the moment it is good.'),
-  operator: field(flag, 'It sees everything at the admin listener; any other sees the calls of its own caller there.', false),
+  expires: field(expiry, 'The last day (UTC) on which it is valid, or the time at which it expires.'),
+  operator: field(flag, 'It gives access to everything at the admin listener; other tokens only to the calls of their own caller.', false),
 })
 
 const introspection = z.strictObject({
-  client_id: filledText.meta({ description: 'Who we are at the authorization server.' }),
-  client_secret: headerValue.meta({ description: 'And how we prove it.' }),
-  endpoint: field(issuerUrl, 'In place of what the metadata of the issuer names.'),
+  client_id: filledText.meta({ description: 'Our client id at the authorization server.' }),
+  client_secret: headerValue.meta({ description: 'Our client secret.' }),
+  endpoint: field(issuerUrl, 'Replaces the endpoint in the metadata of the issuer.'),
 })
 
 const client = z.strictObject({
-  client_id: filledText.meta({ description: 'Trunkline as a client that you registered there.' }),
+  client_id: filledText.meta({ description: 'The client id under which you registered Trunkline there.' }),
   client_secret: field(filledText, 'Its secret, if it has one.'),
   scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those that hosts ask for.'),
-  resource: field(flag, 'With `registration: proxy`: pass `resource` of hosts on. `false` for providers that refuse it.', true),
+  resource: field(flag, 'With `registration: proxy`: pass on the `resource` of hosts. `false` for providers that refuse it.', true),
 })
 
 const hostClient = z.strictObject({
   client_id: filledText.meta({ description: 'A client that you registered at the issuer for hosts.' }),
-  name: field(filledText, 'Which hosts it is for, in words.'),
+  name: field(filledText, 'The hosts that use it, as a text for people.'),
 })
 
-/** What is said of each authorization server. */
+/** The options of one authorization server. */
 const issuerFields = {
-  issuer: issuerUrl.meta({ description: 'The authorization server, spelled as in its metadata and its tokens.' }),
+  issuer: issuerUrl.meta({ description: 'URL of the authorization server, spelled as in its metadata and its tokens.' }),
   subject: field(
     claimPath,
-    'The claim that names the caller, in place of `sub`; with dots, a path into objects. It must be unique and unchangeable at the issuer.',
+    'The claim that identifies the caller; with dots, a path into objects. It must be unique and unchangeable at the issuer.',
     SUBJECT,
   ),
-  jwks_uri: field(issuerUrl, 'Where its keys are, in place of what its metadata names.'),
-  introspection: field(introspection, 'How tokens are looked up that are not JWTs; without it they are refused ([RFC 7662]).'),
+  jwks_uri: field(issuerUrl, 'URL of its keys, in place of the one in its metadata.'),
+  introspection: field(introspection, 'Introspection ([RFC 7662]) of tokens that are not JWTs; without it they are refused.'),
   introspect: field(
     choice('opaque', 'always'),
-    '`always`: tokens that look like JWTs are looked up as well, for issuers whose tokens hold less than their introspection answers.',
+    '`always`: JWTs are introspected as well, for issuers whose introspection returns claims that their tokens lack.',
     'opaque',
   ),
   client: field(
     client,
-    'Trunkline as a client of its own. With it people who sign in to a server in the browser prove by a sign-in there who they are.',
+    'Trunkline as a client of this authorization server. It identifies people who sign in to a server in the browser.',
   ),
-  allow_http: field(flag, 'It may have an http:// URL, and is reached over http at private addresses only.', false),
+  allow_http: field(flag, 'Allows an http:// URL at a private address.', false),
 }
 
 const oauth = z.strictObject({
@@ -136,30 +129,30 @@ const oauth = z.strictObject({
   ),
   audience: field(
     audiences,
-    'What tokens must be for: the origin of our endpoints as hosts know it, which opens all of them, or the URL of `listen.http.path`, which opens it alone. Further values stand for the origin, such as `api://…` or a client id; they must name Trunkline alone at the issuer. By default the origin of `listen.http.public_url`.',
+    'The audience that tokens must have: the origin of our endpoints as hosts know it, which is valid for all of them, or the URL of `listen.http.path`, which is valid for that endpoint only. Further values, such as `api://…` or a client id, count as the origin; at the issuer they must belong to Trunkline only. Default: the origin of `listen.http.public_url`.',
   ),
   scopes: field(
     z.array(scope),
-    'Scopes that hosts are asked for. `mcp:<key>` is needed for that server alone, `mcp:<key>:write` for its tools that do more than read; every other one to come in at all.',
+    'Scopes that hosts need. `mcp:<key>` is needed for that server only, `mcp:<key>:write` for its tools that do more than read; every other scope is needed for each request.',
   ),
   request_scopes: field(
     z.array(scope),
-    'Scopes that hosts are told to request beside those, and that no token needs: what the issuer itself insists on, such as `openid`.',
+    'Further scopes that hosts should request, and that tokens need not have, such as `openid` where the issuer requires it.',
   ),
   advertise: field(
     choice('entrance', 'reads', 'all'),
-    'Which of them hosts are told of in challenges and metadata, and so can ask for: those to come in, also those of servers, or also those to write. The endpoint of one server always names its own.',
+    'The scopes in challenges and metadata, which hosts then request: `entrance`: those for every request; `reads`: also those of servers; `all`: also those to write. The endpoint of one server always names its own.',
     'reads',
   ),
   registration: field(
     choice('issuer', 'proxy'),
-    '`proxy`: hosts register with us, and people who consent are passed on to the issuer with `client`. For issuers without dynamic registration.',
+    '`proxy`: hosts register with Trunkline, and people who consent are redirected to the issuer with `client`. For issuers without dynamic registration.',
     'issuer',
   ),
   clients: field(z.array(hostClient), 'Client ids that hosts can be configured with; the status page and `connect` show them.'),
   legacy_metadata: field(
     flag,
-    'Answer the metadata of the issuer at `/.well-known/oauth-authorization-server`, where hosts of 2025-03-26 look for it.',
+    'Serve the metadata of the issuer at `/.well-known/oauth-authorization-server`, where hosts of 2025-03-26 look for it.',
     false,
   ),
 })
@@ -171,27 +164,27 @@ const rule = z.strictObject({
         description: 'A claim of the token; with dots, a path into objects; as a list, the steps of a path whose names have dots.',
       }),
       issuer: field(issuerUrl, 'Only for tokens of this authorization server.'),
-      has: field(filledText, 'It is a list with this element, or a text with this word; `dev` and `/dev` are the same.'),
-      is: field(filledText, 'It is this.'),
+      has: field(filledText, 'The claim is a list with this element, or a text with this word; `dev` and `/dev` are the same.'),
+      is: field(filledText, 'The claim equals this text.'),
     })
     .refine(({ has, is }) => (has === undefined) !== (is === undefined), {
-      message: 'say either "has" or "is"',
+      message: 'expects either "has" or "is"',
       params: { remedy: 'such as { claim: groups, has: sre }' },
     })
     .meta({ description: 'The condition: `claim` and either `has` or `is`.' }),
-  toolsets: z.array(filledText).min(1).meta({ description: 'What it gives.' }),
+  toolsets: z.array(filledText).min(1).meta({ description: 'The toolsets that it gives access to.' }),
 })
 
 export const authSchema = z.strictObject({
   mode: field(
     choice('none', 'tokens', 'oauth', 'any'),
-    'What lets a host in: nothing is asked for, on loopback alone; a static token; a token of the authorization server; either. Without it: what is configured beside it.',
+    'The credential that a host needs: none (on loopback only), a static token, a token of the authorization server, or either. Default: by what is configured here.',
   ),
-  tokens: field(z.array(staticToken), 'Static tokens, one for each machine that has no user.'),
-  oauth: field(oauth, 'An authorization server, and we as its protected resource.'),
+  tokens: field(z.array(staticToken), 'Static tokens, for machines without a user.'),
+  oauth: field(oauth, 'An authorization server whose protected resource Trunkline is.'),
   map: field(
     z.array(rule),
-    'From claims to toolsets: those of all rules that hold, the first rule’s first. A caller that meets none gets 403.',
+    'Toolsets by claims: the caller gets those of all rules that match, in the order of the rules. A caller without a matching rule gets 403.',
   ),
 })
 

@@ -1,4 +1,4 @@
-/** `faults`: what is injected into calls on purpose. */
+/** `faults`: faults that are injected into calls on purpose. */
 import { z } from 'zod'
 import { FAULT_KINDS } from '../../gateway/faults.ts'
 import { isInteger, isList } from '../../values/json-object.ts'
@@ -6,7 +6,7 @@ import { METHODS } from '../../wire/protocol/methods.ts'
 import { choice, countField, duration, field, filledText, kind, share, texts } from './kinds.ts'
 
 const CALLS = Object.entries(METHODS)
-  .filter(([, { way }]) => way === 'forward')
+  .filter(([, { handling }]) => handling === 'forward')
   .map(([method]) => method)
 
 const errorCode = kind(
@@ -25,15 +25,15 @@ const methods = kind(
 
 export const faultSchema = z.strictObject({
   server: field(filledText, 'Key of the server. Required.'),
-  tools: field(texts, 'Patterns of its tools, as the server names them; without: every call of `methods`.'),
-  methods: field(methods, 'Which calls it is about.', ['tools/call']),
-  delay: field(duration, 'The call waits so long before it is sent; longer than `timeouts.idle`, it is a time-out.'),
+  tools: field(texts, 'Patterns of its tools, as the server names them. Default: every call of `methods`.'),
+  methods: field(methods, 'The methods of the affected calls.', ['tools/call']),
+  delay: field(duration, 'The call is delayed before it is sent; longer than `timeouts.idle`, it times out.'),
   fault: field(
     choice(...FAULT_KINDS),
-    '`error`: a JSON-RPC error of the server. `tool_error`: a result with `isError`. `cut`: the server does it, and its answer is lost. `hang`: no answer until `timeouts.idle`. `lost_auth`: the server answers 401. `wrong_era`: it answers as one of the other era does.',
+    '`error`: a JSON-RPC error of the server. `tool_error`: a result with `isError`. `cut`: the server executes the call, and its answer is lost. `hang`: no answer until `timeouts.idle`. `lost_auth`: the server answers 401. `wrong_era`: it answers like a server of the other era.',
   ),
-  code: field(errorCode, 'Of `error`.', -32603),
-  message: field(filledText, 'Of `error` and `tool_error`.', 'injected fault'),
-  every: countField('Each so many-th of these calls.', 1),
-  share: field(share, 'Of those, this share by chance.', 1),
+  code: field(errorCode, 'Error code of `error`.', -32603),
+  message: field(filledText, 'Message of `error` and `tool_error`.', 'injected fault'),
+  every: countField('Only every nth of these calls is affected.', 1),
+  share: field(share, 'The probability that one of those is affected.', 1),
 })

@@ -1,4 +1,4 @@
-/** What may stand in a configuration file of ours. The one source of validation, of `schema/v1.json` and of `docs/configuration.md`. */
+/** The schema of our configuration files: the only source of validation, of `schema/v1.json` and of `docs/configuration.md`. */
 import { z } from 'zod'
 import { LOCK_KINDS } from '../../catalog/lock/lock.ts'
 import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
@@ -46,7 +46,7 @@ const G = DEFAULT_GATEWAY
 const revision = choice(...LEGACY_REVISIONS, ...MODERN_REVISIONS)
 
 const listenLimits = z.strictObject({
-  max_body: sizeField('One request of a host.', L.maxBodyBytes),
+  max_body: sizeField('Body of one request.', L.maxBodyBytes),
   max_header: sizeField('All headers of a request.', L.maxHeaderBytes),
   header_lines: countField('Headers of a request.', L.maxHeaderLines, 10, 2_000),
   max_batch: countField('Messages in one batch, where the revision has batches.', L.maxBatch),
@@ -58,42 +58,42 @@ const listenLimits = z.strictObject({
     L.maxConnections,
   ),
   connections_per_address: countField(
-    'And from one address; those from this machine only where it is set.',
+    'Open connections from one address. Connections from this machine are limited only where this is set.',
     L.maxConnectionsPerAddress,
   ),
   sessions: countField('Legacy sessions.', L.maxSessions),
   in_flight: countField('Calls in flight, of all hosts.', L.maxInFlight),
   in_flight_per_principal: countField(
-    'And of one principal; everybody without a credential counts in `in_flight` only.',
+    'Calls in flight of one principal. Callers without a credential count in `in_flight` only.',
     L.maxInFlightPerPrincipal,
   ),
   in_flight_per_session: countField('Calls in flight of one session.', L.maxInFlightPerSession),
-  headers_timeout: durationField('Until the headers of a request are there.', L.headersTimeoutMs),
-  request_timeout: durationField('Until a request is there.', L.requestTimeoutMs),
+  headers_timeout: durationField('Time until the headers of a request are complete.', L.headersTimeoutMs),
+  request_timeout: durationField('Time until a request is complete.', L.requestTimeoutMs),
   unread_body: sizeField(
-    'Read of a body that was refused, so that a host that writes before it reads gets the answer; no longer than `request_timeout`.',
+    'Bytes that are still read of a refused body, so that a host that writes before it reads gets the answer; no longer than `request_timeout`.',
     L.maxUnreadBytes,
   ),
-  keep_alive: durationField('An idle connection stays open.', L.keepAliveTimeoutMs),
-  session_idle: durationField('An unused session ends.', L.sessionIdleMs),
-  session_max: durationField('A session ends, used or not.', L.sessionMaxMs),
+  keep_alive: durationField('Time after which an idle connection is closed.', L.keepAliveTimeoutMs),
+  session_idle: durationField('Time after which an unused session ends.', L.sessionIdleMs),
+  session_max: durationField('Time after which every session ends.', L.sessionMaxMs),
   sessions_per_principal: countField(
-    'And of one principal; everybody without a credential counts in `sessions` only.',
+    'Sessions of one principal. Callers without a credential count in `sessions` only.',
     L.maxSessionsPerPrincipal,
   ),
-  events: countField('Messages kept of one stream, for a host whose connection broke.', L.maxEvents),
-  event_bytes: sizeField('And bytes of them.', L.maxEventBytes),
+  events: countField('Messages kept of one stream, for a host that resumes it after its connection broke.', L.maxEvents),
+  event_bytes: sizeField('Bytes of these messages.', L.maxEventBytes),
   session_event_bytes: sizeField('Bytes kept of all streams of one session.', L.maxSessionEventBytes),
   event_age: durationField('How long they are kept.', L.maxEventAgeMs),
-  sse_keep_alive: durationField('A silent stream gets a comment.', L.sseKeepAliveMs),
-  write_stall: durationField('A host that takes nothing loses its stream.', L.writeStallMs),
-  max_queued: sizeField('Queued for one slow host.', L.maxQueuedBytes),
+  sse_keep_alive: durationField('Interval of comments on a stream without messages.', L.sseKeepAliveMs),
+  write_stall: durationField('Time after which the stream of a host that reads nothing is closed.', L.writeStallMs),
+  max_queued: sizeField('Bytes queued for one slow host.', L.maxQueuedBytes),
   event_log: sizeField(
-    'Kept of all sessions together, for streams that are resumed. The sessions idle longest lose theirs first.',
+    'Bytes kept of all sessions together, for streams that are resumed. Those of the sessions that are idle longest are dropped first.',
     L.maxTotalEventBytes,
   ),
   loop_lag: durationField(
-    'So late we may be for a second before new sessions are refused, and for three before calls are.',
+    'Delay of the event loop. Above it for one second, new sessions are refused; for three seconds, calls as well.',
     L.maxLoopLagMs,
   ),
 })
@@ -121,8 +121,8 @@ const includeItem = z
 
 export const fileSchema = z
   .strictObject({
-    $schema: field(text, 'For editors; says nothing to Trunkline.'),
-    version: field(count(1, 1), 'Version of this form.', 1),
+    $schema: field(text, 'For editors; ignored by Trunkline.'),
+    version: field(count(1, 1), 'Version of the file format.', 1),
     include: field(
       z.array(includeItem),
       'More files: paths, with `*`, `?` and `**`; `{ mcpServers: path, tags: […] }` for a file of a host.',
@@ -130,30 +130,30 @@ export const fileSchema = z
     env_file: field(texts, 'Files of `NAME=value` lines for the variables below. The environment of the process wins.'),
     secrets: field(
       z.record(z.string().regex(SECRET_NAME), secretSchema),
-      'Where secrets come from, by name: `${secret:name}`, or `${secret:provider/name}` where `${name}` stands in the entry.',
+      'Sources of secrets, by name: `${secret:name}`, or `${secret:provider/name}` if the entry contains `${name}`.',
     ),
     listen: field(
       z.strictObject({
         http: field(
           z.strictObject({
-            bind: field(addressesOrNone, 'Where hosts come in; `none` where `listen.unix` or `listen.systemd` is enough.', ['127.0.0.1:7420', '[::1]:7420']),
+            bind: field(addressesOrNone, 'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.', ['127.0.0.1:7420', '[::1]:7420']),
             path: field(urlPath, 'Path of Streamable HTTP.', H.path),
             allowed_hosts: field(
               z.array(hostName),
               'Names beside the loopback ones that the `Host` header may carry.',
               H.allowedHosts,
             ),
-            allowed_origins: field(z.array(origin), 'Origins of web pages that may come in, exact.', H.allowedOrigins),
+            allowed_origins: field(z.array(origin), 'Origins of web pages that may connect, exact.', H.allowedOrigins),
             public_url: field(
               publicUrl,
-              'How hosts and browsers reach us, if not at a bound address: `https://mcp.example.com`, or with the path that a proxy has before ours, `https://example.com/gateway`.',
+              'The URL at which hosts and browsers reach Trunkline, if it is not a bound address: `https://mcp.example.com`, or with the path prefix of a proxy, `https://example.com/gateway`.',
             ),
             server: field(
               choice('own', 'node'),
-              'What reads plain requests; all others are always read by node:http.',
+              'The parser of fast-path requests; all others are always parsed by node:http.',
               H.httpServer,
             ),
-            sse: field(flag, '`/sse` and `/messages` for hosts that know nothing newer.', H.sse),
+            sse: field(flag, '`/sse` and `/messages` for hosts that support nothing newer.', H.sse),
             tls: field(
               z.strictObject({
                 cert: field(filledText, 'File with the certificate and its chain, PEM.'),
@@ -163,7 +163,7 @@ export const fileSchema = z
             ),
             trusted_proxies: field(
               z.array(proxyEntry),
-              'Proxies that may say who their client is: addresses, networks, `loopback`, `unix`. `connections_per_address` does not hold for them.',
+              'Proxies that may name the address of their client: addresses, networks, `loopback`, `unix`. `connections_per_address` does not apply to them.',
               H.trustedProxies,
             ),
             proxy_protocol: field(
@@ -173,7 +173,7 @@ export const fileSchema = z
             ),
             forwarded: field(
               choice('x-forwarded-for', 'forwarded'),
-              'The one header of these proxies that names the client. It must be one that they write themselves.',
+              'The header of these proxies that names the client. They must write it themselves.',
               H.forwarded,
             ),
           }),
@@ -181,62 +181,62 @@ export const fileSchema = z
         ),
         unix: field(
           filledText,
-          'A unix socket beside the addresses, for hosts of this machine; on Windows a named pipe. Without `auth`, its permissions say which users may connect.',
+          'A unix socket in addition to the addresses, for hosts on this machine; on Windows a named pipe. Without `auth`, its permissions decide which users may connect.',
         ),
         unix_mode: field(fileMode, 'Its permissions.', '0600'),
-        systemd: field(flag, 'Listen on the sockets that systemd passes (`LISTEN_FDS`), in place of the usual addresses.', false),
+        systemd: field(flag, 'Listen on the sockets that systemd passes (`LISTEN_FDS`), in place of the default addresses.', false),
         revisions: field(
           z.strictObject({
-            min: field(revision, 'The oldest revision that is spoken with hosts.', H.revisions.min),
-            max: field(revision, 'The newest one.', H.revisions.max),
+            min: field(revision, 'The oldest revision for hosts.', H.revisions.min),
+            max: field(revision, 'The newest revision for hosts.', H.revisions.max),
           }),
           'Revisions of the protocol.',
         ),
         stream_after: field(
           z.strictObject({
-            legacy: field(pause, 'For sessions of legacy hosts that may be asked; `0s`: streams from the start.', '200ms'),
+            legacy: field(pause, 'For sessions of legacy hosts that can answer server requests; `0s`: streams from the start.', '200ms'),
             modern: field(pause, 'For all other hosts.', '2s'),
           }),
-          'How long an answer may stay undecided between one JSON body and a stream.',
+          'Time after which the answer to a request becomes a stream; before it, the answer is one JSON body.',
         ),
         poll_after: field(
           durationOrNever,
-          'Streams of requests are closed after this long, and their hosts come back for the rest (sessions of 2025-11-25).',
+          'Time after which streams of requests are closed; their hosts reconnect for the rest (sessions of 2025-11-25).',
           'never',
         ),
-        orphan: durationField('How long a call runs on for a legacy host whose connection broke.', L.orphanMs),
+        orphan: durationField('How long a call of a legacy host continues after its connection broke.', L.orphanMs),
         workers: field(
           workers,
-          'Processes that serve hosts, all at the same addresses, with one more that watches over them; `auto`: one for each core. See [several cores](scale-out.md#several-cores-of-one-machine).',
+          'Processes that serve hosts, all at the same addresses, and one more that supervises them; `auto`: one for each core. See [several cores](scale-out.md#several-cores-of-one-machine).',
           1,
         ),
-        limits: field(listenLimits, 'Limits towards hosts.'),
+        limits: field(listenLimits, 'Limits for hosts.'),
       }),
-      'Where hosts come in.',
+      'The listeners for hosts.',
     ),
-    auth: field(authSchema, 'Who may come in over HTTP, and as whom. What comes by `trunkline stdio` is asked for nothing.'),
+    auth: field(authSchema, 'Authentication of hosts over HTTP. `trunkline stdio` needs no credential.'),
     admin: field(adminSchema, 'The listener of operators.'),
     ui: field(uiSchema, 'The dashboard.'),
     naming: field(
       z.strictObject({
         prefix: field(
           choice('always', 'never'),
-          '`never`: original names and URIs; duplicates belong to the first server.',
+          '`never`: original names and URIs; of duplicates the first server wins.',
           G.prefix,
         ),
         max_length: countField('The longest exposed name.', G.maxNameLength, 16, 128),
-        collision: field(choice('warn', 'error'), 'Two equal exposed names: leave one out, or refuse.', G.collision),
+        collision: field(choice('warn', 'error'), 'Two equal exposed names: leave one out with a warning, or refuse.', G.collision),
       }),
       'Exposed names.',
     ),
     timeouts: field(
       z.strictObject({
         list_budget: durationField(
-          'How long the first list waits for servers that are still unknown, and the first legacy `initialize` at a bridge for the legacy side of a server of both eras.',
+          'How long the first list waits for servers whose lists are not known yet, and the first legacy `initialize` at a bridge for the legacy side of a server of both eras.',
           G.listBudgetMs,
         ),
         handshake_budget: durationField(
-          'How long the first handshake on stdio waits for servers that are still unknown, because it names their instructions; 0s: not at all.',
+          'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; 0s: not at all.',
           G.handshakeBudgetMs,
         ),
       }),
@@ -244,30 +244,30 @@ export const fileSchema = z
     ),
     limits: field(
       z.strictObject({
-        park_ttl: durationField('How long a modern host may take to answer what a legacy server asks.', G.parking.ttlMs),
-        parked: countField('Calls that wait for such an answer, in all.', G.parking.maxParked),
+        park_ttl: durationField('How long a modern host may take to answer the request of a legacy server.', G.parking.ttlMs),
+        parked: countField('Calls that wait for such an answer.', G.parking.maxParked),
         parked_per_principal: countField(
-          'And of one principal; everybody without a credential counts in `parked` only.',
+          'Such calls of one principal. Callers without a credential count in `parked` only.',
           G.parking.maxPerPrincipal,
         ),
         in_flight_bytes: sizeField(
-          'Messages held at one time, of hosts and servers together, but never more than a quarter of the heap. Beyond it no new call is taken; beyond twice of it, no large answer either.',
+          'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice of it, large answers as well.',
           L.maxInFlightBytes,
         ),
         starts: countField('Servers that start at the same time.', G.maxStarts),
-        retry_budget: countField('Calls that are sent a second time, in per cent of all.', G.retryPercent, 0, 100),
+        retry_budget: countField('Retried calls, in per cent of all calls.', G.retryPercent, 0, 100),
         rate_per_principal: field(
           rate,
           'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
         ),
         results: sizeField(
-          'What is kept of results over their limit, to be read as resources; the oldest goes first.',
+          'Bytes kept of results over their limit, which are read as resources; the oldest are dropped first.',
           G.results.maxBytes,
         ),
-        result_ttl: durationField('How long it is kept.', G.results.ttlMs),
+        result_ttl: durationField('How long such a result is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
         personal_catalogs: countField(
-          'Catalogs kept of callers who sign in at servers for themselves; the least recently used is dropped, and built again on demand.',
+          'Catalogs kept of callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
           G.maxPersonalCatalogs,
         ),
       }),
@@ -279,49 +279,49 @@ export const fileSchema = z
           'Age at which a list is read again for a host that asks for it; the answer waits up to 250 ms for that.',
           G.freshMs,
         ),
-        legacy_ttl: durationField('How long lists of a legacy server are believed.', G.legacyTtlMs),
+        legacy_ttl: durationField('How long lists of a legacy server are valid.', G.legacyTtlMs),
         list_ttl: durationField('Upper bound of `ttlMs` on merged lists.', G.listTtlCapMs),
         page_items: countField('Entries on one page of a merged list.', G.pageMaxItems),
       }),
-      'Lists and how long they hold.',
+      'Lists, and how long they are valid.',
     ),
-    defaults: field(defaultsSchema, 'What holds for every server that says nothing else.'),
+    defaults: field(defaultsSchema, 'Defaults for every server.'),
     servers: field(
       z.record(z.string().regex(SERVER_KEY), serverSchema),
       'The servers behind the gateway, by key: a-z, 0-9 and `-`, at most 20, beginning with a letter.',
     ),
     toolsets: field(
       z.record(z.string(), toolsetSchema),
-      'Named parts of the catalog, each at `/mcp/<name>`. `default` is what a host gets that names none.',
+      'Named parts of the catalog, each at `/mcp/<name>`. A host that names none gets `default`.',
     ),
-    policy: field(policySchema, 'Who may call what. Without: everything that a caller sees may be called.'),
+    policy: field(policySchema, 'Which calls are allowed. Without it, callers may call everything that they see.'),
     policy_tests: field(
       z.array(policyTestSchema),
-      'Calls and what `policy` is to decide of them. A file whose tests fail is refused, by `check` and at every reload.',
+      'Calls, each with the decision that `policy` must make. A file whose tests fail is refused, by `check` and at every reload.',
     ),
     lock: field(
       z.strictObject({
         file: field(
           filledText,
-          'Definitions as they were approved, for git, from the folder of this file. `trunkline lock` writes it. Without: what was seen first of tools.',
+          'File of approved definitions, to be committed to git; relative to the folder of this file. `trunkline lock` writes it. Without it, the first definition of each tool counts as approved.',
         ),
         on_change: field(
           onChange,
-          'What becomes of a definition that is not as it was approved; servers may say otherwise: served; served and told; the approved one stays; hidden.',
+          'What happens to a definition that differs from the approved one: `allow`: it is served; `warn`: served with a warning; `hold`: the approved one is served; `quarantine`: it is hidden. Servers may override this.',
           'warn',
         ),
         covers: field(
           z.array(choice(...LOCK_KINDS)),
-          'What the file holds, for servers whose resources come and go.',
+          'The kinds of definitions in the file, for servers whose resources change often.',
           LOCK_KINDS,
         ),
       }),
-      'What servers may offer.',
+      'Approval of definitions.',
     ),
     registry: field(registrySchema, 'The MCP registry that `trunkline add` reads.'),
     strict: field(
       flag,
-      'What is only told of by default is blocked: hidden characters, changed definitions, equal names.',
+      'Hidden characters, changed definitions and equal names are blocked, where the default is a warning.',
       false,
     ),
     faults: field(
@@ -332,17 +332,17 @@ export const fileSchema = z
       z.strictObject({
         log: field(
           z.strictObject({
-            level: field(choice('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'What is logged, to stderr.', 'info'),
+            level: field(choice('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Lowest level that is logged, to stderr.', 'info'),
             format: field(choice('auto', 'json', 'pretty'), '`auto`: pretty on a terminal, else JSON lines.', 'auto'),
             audit: field(filledText, 'File to which one line of JSON is added for every call and every denial.'),
             audit_bodies: field(
               flag,
-              'Parameters and results stand in these lines, too, without secrets; up to 64 KiB each.',
+              'These lines contain parameters and results as well, without secrets; up to 64 KiB each.',
               false,
             ),
             audit_on_failure: field(
               choice('refuse', 'drop'),
-              'What happens when the file cannot be written: no call is made, or calls go on and the lines that are lost are counted.',
+              'What happens when the file cannot be written: `refuse`: calls are refused; `drop`: calls continue, and lost lines are counted.',
               'refuse',
             ),
           }),
@@ -351,42 +351,42 @@ export const fileSchema = z
         otlp: field(otlpSchema, 'Traces of calls and their durations, sent to a collector of OpenTelemetry.'),
         prometheus: field(prometheusSchema, 'Metrics, on the admin listener.'),
       }),
-      'What can be seen from outside.',
+      'Log, traces and metrics.',
     ),
     reload: field(
       z.strictObject({
         watch: field(flag, 'Read the files again when they change.', true),
-        confirm: field(flag, 'What changed waits for `trunkline reload` or SIGHUP; `trunkline plan` shows it.', false),
-        drain: durationField('How long calls may end when we stop, or when a server leaves.', H.drainMs),
+        confirm: field(flag, 'Changes are applied only by `trunkline reload` or SIGHUP; `trunkline plan` shows them.', false),
+        drain: durationField('How long open calls may take when the process stops, or when a server is removed.', H.drainMs),
         lame_duck: field(
           pause,
-          'How long, of `drain`, we serve on when we stop while `/readyz` is 503 already, so that proxies notice. Default: `0s` without a probe of `/readyz` in the last minute, else 5 s, or until three probes were refused, within 10 s.',
+          'The part of `drain` in which a stopping process still serves while `/readyz` is 503, so that proxies notice. Default: `0s` without a probe of `/readyz` in the last minute, else 5 s, or until three probes were refused, within 10 s.',
         ),
       }),
       'Changes while running.',
     ),
     state: field(
       z.strictObject({
-        dir: field(filledText, 'Where lists and verdicts are kept, in place of the usual folder of the system.'),
+        dir: field(filledText, 'Folder of stored lists and approvals, in place of the default folder of the system.'),
         key: field(
           sealKeys,
-          'What seals tokens that hosts bring back (session ids, cursors, states of calls, tasks), in place of a key of this state folder: the same for all replicas. 32 random bytes as base64 or hex digits, from a variable or a file: `${TRUNKLINE_KEY}`, `${file:/run/secrets/key}`. Two keys, as a list or in one text with a blank, a comma or a line break between: the first seals, both open.',
+          'The key that seals tokens which hosts send back (session ids, cursors, states of calls, tasks), in place of a key in the state folder. The same for all replicas. 32 random bytes as base64 or hex digits, from a variable or a file: `${TRUNKLINE_KEY}`, `${file:/run/secrets/key}`. Of two keys (a list, or one text separated by a blank, a comma or a line break) the first seals, both open.',
         ),
       }),
-      'What is kept on disk.',
+      'State on disk.',
     ),
     replicas: field(
       z.strictObject({
         url: field(
           publicUrl,
-          'How the other replicas reach this one, at a listener of `listen.http.bind`: `http://${POD_IP}:7420`. What belongs to one replica (sessions of legacy hosts, calls that wait for an answer) is passed on to it once. Needs `state.key`.',
+          'The URL at which the other replicas reach this one, at a listener of `listen.http.bind`: `http://${POD_IP}:7420`. Requests that belong to another replica (sessions of legacy hosts, calls that wait for an answer) are passed on to it, once. Needs `state.key`.',
         ),
       }),
       'Several replicas behind one address.',
     ),
     store: field(
       storeKind,
-      'A Valkey or Redis that all replicas share, so that they take over from each other: `redis://user:password@host:6379/0`, `rediss://` for TLS; `{ url: […], cluster: true }`; `{ url: […], sentinel: name of the primary }`, with `sentinel_user` and `sentinel_password` where sentinels ask for them; `prefix` of all keys, `trunkline` by default; `tls` with files `ca`, `cert` and `key` (PEM) and `server_name`, as of servers. Needs `state.key`.',
+      'A Valkey or Redis that all replicas share, so that they can take over sessions from each other: `redis://user:password@host:6379/0`, `rediss://` for TLS; `{ url: […], cluster: true }`; `{ url: […], sentinel: name of the primary }`, with `sentinel_user` and `sentinel_password` where sentinels need them; `prefix` of all keys, `trunkline` by default; `tls` with files `ca`, `cert` and `key` (PEM) and `server_name`, as for servers. Needs `state.key`.',
     ),
   })
   .meta({ title: 'Trunkline configuration', description: 'A configuration file of Trunkline, as YAML or JSON.' })
@@ -394,7 +394,7 @@ export const fileSchema = z
 type Output = z.output<typeof fileSchema>
 export type SectionName = keyof Output
 export type Section<K extends SectionName> = NonNullable<Output[K]>
-/** Everything a set of files says, but their servers, which are read one by one. */
+/** All sections of a configuration except `servers`, whose entries are validated one by one. */
 export type Settings = {
   [K in Exclude<SectionName, '$schema' | 'version' | 'include' | 'env_file' | 'secrets' | 'servers'>]?: Section<K>
 }

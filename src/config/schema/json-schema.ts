@@ -1,10 +1,10 @@
-/** The published JSON Schema (2020-12) of our own files, made from the schema that validates them. Texts with variables pass it. */
+/** The published JSON Schema (2020-12) of our files, generated from the schema that validates them. It accepts texts with variables. */
 import { z } from 'zod'
 import { fileSchema } from './file-schema.ts'
 
 export const SCHEMA_ID = 'https://trunkline.dev/schema/v1.json'
 
-/** A subset of JSON Schema: what ours is written in. */
+/** The subset of JSON Schema that ours uses. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly $defs?: Readonly<Record<string, JsonSchema>>
@@ -25,7 +25,7 @@ export interface JsonSchema {
 export const configurationJsonSchema = (): JsonSchema => {
   const { $schema, ...schema } = z.toJSONSchema(fileSchema, {
     io: 'input',
-    // zod drops `default` of what a transformation follows, so the fields carry it under another name.
+    // zod drops `default` before a transformation, so the fields have it under another name.
     override: ({ jsonSchema }) => {
       if (!('initial' in jsonSchema)) return
       jsonSchema.default = jsonSchema['initial']

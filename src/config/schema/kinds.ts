@@ -1,6 +1,6 @@
 /**
- * The kinds of values a configuration is made of. Each one is a zod schema with two faces: the parser that yields what code wants
- * (milliseconds, bytes, lists) and the JSON Schema that editors and the documentation show. Texts with variables pass the second one.
+ * The types of values in a configuration. Each is a zod schema with two parts: the parser, which returns what the code uses
+ * (milliseconds, bytes, lists), and the JSON Schema for editors and the documentation, which also accepts texts with variables.
  */
 import { z } from 'zod'
 import type { Address } from '../../host/options.ts'
@@ -20,10 +20,10 @@ import {
 type Json = Readonly<Record<string, unknown>>
 export type Kind<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<T>>
 
-/** A text that stands for another one: `${VAR}` and its sisters. */
+/** A text with a variable, such as `${VAR}`. */
 const VARIABLE: Json = { type: 'string', pattern: '\\$\\{' }
 
-/** `parse` answers `undefined` for what it refuses; the message is then `expected <expected>, got …`. */
+/** `parse` returns `undefined` for an invalid value; the message is then `expected <expected>, got …`. */
 export const kind = <T>(expected: string, json: Json, parse: (value: unknown) => T | undefined, remedy = ''): Kind<T> =>
   z
     .unknown()
@@ -43,7 +43,7 @@ const matching = (expected: string, pattern: RegExp, remedy = ''): Kind<string> 
     remedy,
   )
 
-/** `30s`, as milliseconds; more than nothing. */
+/** `30s`, in milliseconds; more than 0. */
 export const duration = kind(
   'a duration such as 30s',
   {
@@ -57,7 +57,7 @@ export const duration = kind(
   'write a number with ms, s, m or h',
 )
 
-/** As `duration`, or `0s`: at once. */
+/** As `duration`, or `0s`. */
 export const pause = kind(
   'a duration such as 200ms, or 0s',
   { $ref: '#/$defs/duration' },
@@ -72,7 +72,7 @@ export const durationOrNever = kind(
   (value) => (value === 'never' ? Infinity : parseDuration(value) || undefined),
 )
 
-/** `4MiB`, as bytes; more than nothing. */
+/** `4MiB`, in bytes; more than 0. */
 export const size = kind(
   'a size such as 4MiB',
   {
@@ -86,14 +86,14 @@ export const size = kind(
   'write a number with KiB, MiB or GiB',
 )
 
-/** `20/s`: so many in a time. */
+/** `20/s`: a number of calls in a time. */
 export const rate = kind(
   'a rate such as 20/s',
   {
     id: 'rate',
     title: 'Rate',
     description:
-      'A number of calls and a time: `20/s`, `100/m`, `5/2m`. So many may come at once; what was taken comes back evenly over the time.',
+      'A number of calls and a time: `20/s`, `100/m`, `5/2m`. That many may come at once; tokens are refilled evenly over the time.',
     type: 'string',
     pattern: `${RATE_PATTERN}|\\$\\{`,
   },
@@ -101,28 +101,28 @@ export const rate = kind(
   'write calls / time, with ms, s, m or h',
 )
 
-/** A whole number; digits from a variable count as one. */
+/** A whole number, or its digits from a variable. */
 export const count = (minimum: number, maximum: number): Kind<number> =>
-  kind(`a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) => {
-    const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
-    return isInteger(number) && number >= minimum && number <= maximum ? number : undefined
-  })
+  kind(`a whole number from ${minimum} to ${maximum}`, { anyOf: [{ type: 'integer', minimum, maximum }, VARIABLE] }, (value) =>
+    parseCount(value, minimum, maximum),
+  )
 
-/** One supervisor answers for so many at most. */
+const parseCount = (value: unknown, minimum: number, maximum: number): number | undefined => {
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+  return isInteger(number) && number >= minimum && number <= maximum ? number : undefined
+}
+
+/** The most workers of one supervisor. */
 export const MAX_WORKERS = 60
 
-/** How many processes serve hosts; `auto`: as many as there are cores. */
+/** Number of processes that serve hosts; `auto`: one for each core. */
 export const workers = kind<'auto' | number>(
   `a whole number from 1 to ${MAX_WORKERS}, or auto`,
   { anyOf: [{ type: 'integer', minimum: 1, maximum: MAX_WORKERS }, { const: 'auto' }, VARIABLE] },
-  (value) => {
-    if (value === 'auto') return value
-    const number = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
-    return isInteger(number) && number >= 1 && number <= MAX_WORKERS ? number : undefined
-  },
+  (value) => (value === 'auto' ? value : parseCount(value, 1, MAX_WORKERS)),
 )
 
-/** A number of things that are counted in many: `60`, `12k`, `1.5k`. */
+/** A large number: `60`, `12k`, `1.5k`. */
 export const amount = kind(
   'a number such as 60 or 12k',
   {
@@ -138,13 +138,13 @@ export const amount = kind(
   },
 )
 
-/** A share: `0.1`, from 0 to 1; the digits from a variable count as one. */
+/** A share from 0 to 1, such as `0.1`, or its digits from a variable. */
 export const share = kind('a number from 0 to 1', { anyOf: [{ type: 'number', minimum: 0, maximum: 1 }, VARIABLE] }, (value) => {
   const number = typeof value === 'string' && /^(0|1|0?\.\d{1,9}|1\.0+)$/.test(value) ? Number(value) : value
   return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
 })
 
-/** `true` or `false`; the same words from a variable count as one. */
+/** `true` or `false`, or the same words from a variable. */
 export const flag = kind('true or false', { anyOf: [{ type: 'boolean' }, VARIABLE] }, (value) =>
   typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined,
 )
@@ -160,17 +160,17 @@ export const filledText = kind('a text that is not empty', { type: 'string', min
   typeof value === 'string' && value !== '' && !value.includes('\0') ? value : undefined,
 )
 
-/** An argument or the value of a variable of the environment: numbers stay as they were typed. */
+/** An argument, or the value of an environment variable: numbers keep the digits that were typed. */
 export const argument = kind('a text or a number', { type: ['string', 'number', 'boolean'] }, (value) =>
   typeof value === 'string' && !value.includes('\0') ? value : undefined,
 )
 
-/** What may stand behind the colon of an HTTP header: visible ASCII and blanks, or Latin-1. */
+/** The value of an HTTP header: visible ASCII, blanks and Latin-1. */
 export const headerValue = kind('a header value in one line', { type: ['string', 'number', 'boolean'] }, (value) =>
   typeof value === 'string' && /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value) ? value.trim() : undefined,
 )
 
-/** A list of items, or one item as a list; `undefined` where one of them is not such an item. */
+/** A list of items, or one item as a list; `undefined` if one of them is invalid. */
 export const listOf = <T>(value: unknown, isItem: (item: unknown) => item is T): readonly T[] | undefined => {
   const list = isList(value) ? value : [value]
   return list.every(isItem) ? list : undefined
@@ -182,35 +182,45 @@ export const texts = kind('a text or a list of texts', { type: ['string', 'array
   return listOf(value, isText)
 })
 
+/** An OAuth scope. */
+export const scope = kind('a scope: visible characters without blanks, " and \\', { type: 'string' }, (value) =>
+  typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/.test(value) ? value : undefined,
+)
+
+/** The `http` or `https` URL in a text; `undefined`: there is none. */
+export const parseHttpUrl = (value: unknown): URL | undefined => {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined
+}
+
+/** The same without user name and password. */
+export const parsePlainUrl = (value: unknown): URL | undefined => {
+  const url = parseHttpUrl(value)
+  return url?.username === '' && url.password === '' ? url : undefined
+}
+
 export const httpUrl = kind(
   'a URL with http:// or https:// and without user name and password',
   {
     id: 'url',
     title: 'URL',
-    description: 'Absolute, `http` or `https`. User name and password do not belong here but in `credentials`.',
+    description: 'Absolute, `http` or `https`. User name and password belong in `credentials`.',
     type: 'string',
     pattern: '^https?://|\\$\\{',
   },
-  (value) => {
-    const url = typeof value === 'string' ? URL.parse(value) : null
-    return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' ? url : undefined
-  },
+  parsePlainUrl,
 )
 
 export const proxyUrl = kind(
   'none, or a URL such as http://proxy.example.com:3128',
   { type: 'string', pattern: '^(none|https?://.+)$|\\$\\{' },
-  (value) => {
-    if (value === 'none') return value
-    const url = typeof value === 'string' ? URL.parse(value) : null
-    return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined
-  },
+  (value) => (value === 'none' ? value : parseHttpUrl(value)),
   'HTTP proxies are supported, SOCKS is not',
 )
 
 const ADDRESS_PATTERN = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/
 
-/** `127.0.0.1:7420`, `[::1]:7420`, `localhost:0`; `undefined` for anything else. Port 0 lets the system choose. */
+/** `127.0.0.1:7420`, `[::1]:7420`, `localhost:0`; `undefined` for anything else. With port 0 the system chooses one. */
 export const parseAddress = (value: unknown): Address | undefined => {
   const [, six, four, digits] = (typeof value === 'string' ? ADDRESS_PATTERN.exec(value) : null) ?? []
   const host = six ?? four
@@ -225,25 +235,23 @@ export const addresses = kind(
     id: 'address',
     title: 'Address',
     description:
-      '`host:port` or a list of them: `127.0.0.1:7420`, `localhost:7420`, `[::1]:7420`. Port 0 lets the system choose.',
+      '`host:port` or a list of them: `127.0.0.1:7420`, `localhost:7420`, `[::1]:7420`. With port 0 the system chooses one.',
     type: ['string', 'array'],
     items: { type: 'string' },
   },
-  (value) => {
-    const list = (Array.isArray(value) ? value : [value]).map(parseAddress)
-    return list.length > 0 && list.every((address) => address !== undefined) ? list : undefined
-  },
+  (value) => parseAddresses(value),
 )
+
+const parseAddresses = (value: unknown): readonly Address[] | undefined => {
+  const list = (Array.isArray(value) ? value : [value]).map(parseAddress)
+  return list.length > 0 && list.every((address) => address !== undefined) ? list : undefined
+}
 
 /** `none`, or addresses. */
 export const addressesOrNone = kind(
   'an address such as 127.0.0.1:7420, a list of them, or none',
   { type: ['string', 'array'], items: { type: 'string' }, description: '`host:port`, a list of them, or `none`.' },
-  (value) => {
-    if (value === 'none') return []
-    const list = (Array.isArray(value) ? value : [value]).map(parseAddress)
-    return list.length > 0 && list.every((address) => address !== undefined) ? list : undefined
-  },
+  (value) => (value === 'none' ? [] : parseAddresses(value)),
 )
 
 /** Permissions of a file in octal digits, with quotes or without. */
@@ -253,7 +261,7 @@ export const fileMode = kind(
   (value) => (/^0?[0-7]{3}$/.test(String(value)) ? String(value) : undefined),
 )
 
-/** Peers that may say who their client is. */
+/** Peers that may name the address of their client. */
 export const proxyEntry = kind(
   'an address, a network such as 10.0.0.0/8, loopback or unix',
   { type: 'string' },
@@ -270,20 +278,20 @@ export const origin = kind(
   (value) => (typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^/\s*]+$/.test(value) ? value : undefined),
 )
 
-/** An `http` or `https` URL without query; its path, without a `/` at the end, is what a proxy has before our paths. */
+/** An `http` or `https` URL without query; its path, without a final `/`, is the prefix that a proxy adds to our paths. */
 export const publicUrl = kind(
   'a URL such as https://mcp.example.com or https://example.com/gateway',
   { type: 'string', pattern: '^https?://[^/?#]+[^?#]*$|\\$\\{' },
   (value) => {
-    const url = typeof value === 'string' && !/[?#*\s]/.test(value) ? URL.parse(value) : null
-    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') return undefined
+    const url = typeof value === 'string' && !/[?#*\s]/.test(value) ? parsePlainUrl(value) : undefined
+    if (url === undefined) return undefined
     let path = url.pathname
     while (path.endsWith('/')) path = path.slice(0, -1)
     return path === '' || /^(\/[A-Za-z0-9._~-]+)+$/.test(path) ? url.origin + path : undefined
   },
 )
 
-/** One or two keys of 32 bytes each, as hex digits or base64; read as hex digits in lower case. The first seals, both open. */
+/** One or two keys of 32 bytes each, as hex digits or base64; returned as hex digits in lower case. The first seals, both open. */
 export const sealKeys = kind(
   '32 random bytes as base64 or hex digits, or two such keys',
   { type: ['string', 'array'], minItems: 1, maxItems: 2, items: { type: 'string' } },
@@ -311,7 +319,7 @@ export const prefixKind = matching(
   /^[a-z][a-z0-9-]{0,19}$/,
 )
 
-/** A key of a section: what it means, and what holds when it is absent. */
+/** A member of a section: its description, and its default. */
 export const field = <S extends z.ZodType>(schema: S, description: string, initial?: unknown) =>
   schema.optional().meta({ description, ...(initial === undefined ? {} : { initial }) })
 

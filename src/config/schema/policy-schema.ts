@@ -1,4 +1,4 @@
-/** `policy`: who may call what. */
+/** `policy` and `policy_tests`: which calls are allowed. */
 import { z } from 'zod'
 import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../policy/options.ts'
 import { jsonObject } from '../../values/json-object.ts'
@@ -7,42 +7,39 @@ import { hints } from './curation-schema.ts'
 import { choice, durationField, field, filledText, flag, headerValue, httpUrl, kind, sizeField, text, texts } from './kinds.ts'
 
 const rule = z.strictObject({
-  name: field(filledText, 'Names it in the audit log and in errors.'),
-  when: field(filledText, 'An expression in CEL, of type bool, over `caller`, `call` and `request`. Without: the rule always holds.'),
-  decision: field(
-    choice('allow', 'deny', 'confirm'),
-    'What becomes of a call for which it holds; `confirm`: a person is asked first. Required.',
-  ),
-  reason: field(filledText, 'What the caller is told. Required with `deny` and `confirm`.'),
+  name: field(filledText, 'Its name in the audit log and in errors.'),
+  when: field(filledText, 'A CEL expression of type bool over `caller`, `call` and `request`. Default: the rule always matches.'),
+  decision: field(choice('allow', 'deny', 'confirm'), 'The decision if it matches; `confirm`: a person is asked first. Required.'),
+  reason: field(filledText, 'The reason that the caller gets. Required with `deny` and `confirm`.'),
 })
 
 const service = z.strictObject({
   url: field(
     httpUrl,
-    'Asked by POST where no rule decides: the data API of Open Policy Agent, such as http://127.0.0.1:8181/v1/data/trunkline/decision, or a service that answers alike. Required.',
+    'URL that gets a POST if no rule matches: the data API of Open Policy Agent, such as http://127.0.0.1:8181/v1/data/trunkline/decision, or a service with the same answers. Required.',
   ),
-  headers: field(z.record(z.string(), headerValue), 'Sent with every question, such as a credential.'),
+  headers: field(z.record(z.string(), headerValue), 'Sent with every request, such as a credential.'),
   timeout: durationField('How long a call or list waits for its answer.', DEFAULT_SERVICE.timeoutMs),
-  max_answer: sizeField('One answer.', DEFAULT_SERVICE.maxAnswerBytes),
+  max_answer: sizeField('Size of one answer.', DEFAULT_SERVICE.maxAnswerBytes),
   on_failure: field(
     choice('deny', 'allow'),
-    'What becomes of a call, and of what a list shows, where it does not answer.',
+    'The decision on calls and on entries of lists if the service does not answer.',
     DEFAULT_SERVICE.onFailure,
   ),
-  lists: field(flag, 'It is asked what lists show, too; otherwise they show what rules leave.', DEFAULT_SERVICE.lists),
+  lists: field(flag, 'It decides on entries of lists, too; otherwise lists show what the rules allow.', DEFAULT_SERVICE.lists),
   replaces: field(
     z.array(choice('arguments', 'results')),
-    'What its answers may put something else in place of. With `results` it sees every result of a tool, which is then held until it is whole.',
+    'What its answers may replace. With `results` it gets every result of a tool, which is then buffered until it is complete.',
     DEFAULT_SERVICE.replaces,
   ),
 })
 
 export const policySchema = z.strictObject({
-  rules: field(z.array(rule), 'The first that holds decides. One that cannot be evaluated denies.'),
-  default: field(choice('allow', 'deny'), 'What becomes of a call for which no rule holds.', DEFAULT_POLICY.otherwise),
-  service: field(service, 'Decides where no rule does; where it does not decide either, `default` does.'),
+  rules: field(z.array(rule), 'The first that matches decides. One that cannot be evaluated denies.'),
+  default: field(choice('allow', 'deny'), 'The decision if no rule matches.', DEFAULT_POLICY.otherwise),
+  service: field(service, 'A service that decides if no rule matches; if it does not decide either, `default` does.'),
   max_arguments: sizeField(
-    'Arguments that rules read, or the service; calls with larger ones are denied where these decide.',
+    'Size of arguments for rules and the service; a call with larger ones is denied if they are needed for the decision.',
     DEFAULT_POLICY.maxArgumentsBytes,
   ),
 })
@@ -54,10 +51,10 @@ const time = kind('a time such as 2026-06-01T12:00:00Z', { type: 'string', patte
 })
 
 export const policyTestSchema = z.strictObject({
-  name: field(filledText, 'What it shows, for messages.'),
+  name: field(filledText, 'Its name in messages.'),
   caller: field(
     z.strictObject({
-      principal: field(filledText, 'Who calls.', 'local'),
+      principal: field(filledText, 'The principal.', 'local'),
       claims: field(object, 'Claims of the OAuth token.'),
       scopes: field(texts, 'OAuth scopes of the token.'),
       toolset: field(filledText, 'Toolsets of the caller, separated by blanks.'),
@@ -69,9 +66,9 @@ export const policyTestSchema = z.strictObject({
       method: field(filledText, 'The method.', 'tools/call'),
       server: field(filledText, 'Key of the server. Required.'),
       original: field(text, 'Tool, prompt or URI, as the server calls it. Required.'),
-      name: field(text, 'As hosts call it. Default: with the prefix of the server.'),
+      name: field(text, 'Its exposed name. Default: with the prefix of the server.'),
       arguments: field(object, 'Arguments of the call.'),
-      annotations: hints('What is believed of the tool.'),
+      annotations: hints('Annotations of the tool.'),
     }),
     'The call. Required.',
   ),
@@ -80,9 +77,9 @@ export const policyTestSchema = z.strictObject({
       revision: field(choice(...LEGACY_REVISIONS, ...MODERN_REVISIONS), 'Revision of the host.', LATEST_LEGACY),
       host: field(text, 'Name of the host.'),
       address: field(text, 'Address of the host.'),
-      time: field(time, 'When it comes. Default: now.'),
+      time: field(time, 'Its time. Default: now.'),
     }),
     'The request.',
   ),
-  expect: field(choice('allow', 'deny', 'confirm'), 'What the rules are to decide. Required.'),
+  expect: field(choice('allow', 'deny', 'confirm'), 'The expected decision. Required.'),
 })

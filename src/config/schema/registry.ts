@@ -1,4 +1,4 @@
-/** Where `trunkline add NAME` looks servers up, and how much it takes from there. */
+/** `registry`: where `trunkline add NAME` looks up servers. */
 import { z } from 'zod'
 import { durationField, field, httpUrl, sizeField } from './kinds.ts'
 
@@ -16,12 +16,12 @@ export const DEFAULT_REGISTRY: RegistryOptions = {
 }
 
 export const registrySchema = z.strictObject({
-  url: field(httpUrl, 'Its address, without the path of the API.', DEFAULT_REGISTRY.url),
-  timeout: durationField('From the first byte out to the last one in.', DEFAULT_REGISTRY.timeoutMs),
-  max_answer: sizeField('One answer.', DEFAULT_REGISTRY.maxAnswerBytes),
+  url: field(httpUrl, 'Its URL, without the path of the API.', DEFAULT_REGISTRY.url),
+  timeout: durationField('Time for a request and its whole answer.', DEFAULT_REGISTRY.timeoutMs),
+  max_answer: sizeField('Size of one answer.', DEFAULT_REGISTRY.maxAnswerBytes),
 })
 
-/** `written`: the section as it stands in the file; what is not valid counts as left out, since the file is judged elsewhere. */
+/** `written`: the section of the file. An invalid section means the defaults: the file is validated elsewhere. */
 export const registryOptions = (written: unknown): RegistryOptions => {
   const parsed = registrySchema.partial().safeParse(written ?? {})
   if (!parsed.success) return DEFAULT_REGISTRY

@@ -1,18 +1,18 @@
-/** What may stand in `secrets`: where values come from that belong in no file of the configuration. */
+/** `secrets`: the sources of values that are not in the configuration files. */
 import { z } from 'zod'
 import { argument, duration, field, filledText } from './kinds.ts'
 import { formatDuration } from './units.ts'
 
-/** What a secret, or a provider of many, is called by. */
+/** Name of a secret, or of a provider of many. */
 export const SECRET_NAME = /^[\w.-]+$/
 
-/** Programs may wait for a person: a password manager that is locked. */
+/** A program may wait for a person to unlock a password manager. */
 export const DEFAULT_SECRET_TIMEOUT_MS = 30_000
 
 export const secretSchema = z.strictObject({
   file: field(
     filledText,
-    'A file that holds the value; the line end at its end does not count. Only you should be able to read it.',
+    'A file with the value; its last line end is removed. Only you should be able to read it.',
   ),
   env: field(filledText, 'A variable of the environment.'),
   exec: field(
@@ -21,13 +21,13 @@ export const secretSchema = z.strictObject({
   ),
   keyring: field(
     z.strictObject({
-      service: field(filledText, 'What the entry belongs to.'),
-      account: field(filledText, 'Which of them it is.'),
+      service: field(filledText, 'Service of the entry.'),
+      account: field(filledText, 'Account of the entry.'),
     }),
     'An entry of the keyring of the desktop, read with `secret-tool` (Linux) or `security` (macOS).',
   ),
-  cache: field(duration, 'With `exec` or `keyring`: a reload within this time does not ask again. Left out: every reload asks.'),
-  timeout: field(duration, 'With `exec` or `keyring`: how long the answer may take.', formatDuration(DEFAULT_SECRET_TIMEOUT_MS)),
+  cache: field(duration, 'With `exec` or `keyring`: how long the value is kept. Without it, every reload reads it again.'),
+  timeout: field(duration, 'With `exec` or `keyring`: how long reading may take.', formatDuration(DEFAULT_SECRET_TIMEOUT_MS)),
 })
 
 export type SecretEntry = z.output<typeof secretSchema>

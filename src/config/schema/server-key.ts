@@ -1,21 +1,21 @@
-/** The one rule for server keys and prefixes (BRIDGING 1.1): no `_`, so the first `__` of an exposed name splits without doubt. */
+/** The rule for server keys and prefixes (BRIDGING 1.1): no `_`, so that an exposed name is split at its first `__`. */
 
 export const SERVER_KEY = /^[a-z][a-z0-9-]{0,19}$/
 
-/** Taken by the gateway's own names and paths (BRIDGING 4.2). */
+/** Used by the gateway's own names and paths (BRIDGING 4.2). */
 export const RESERVED_KEYS: readonly string[] = ['gateway', 'mcp', 'ui']
 
 const MAX_LENGTH = 20
-/** Words that tell nothing of a server, where others are left. */
-const SILENT = new Set(['mcp', 'server', 'servers'])
+/** Words that do not identify a server; dropped where other words remain. */
+const GENERIC_WORDS = new Set(['mcp', 'server', 'servers'])
 
 /**
- * A key that follows the rule, from any text; `taken` ones, and reserved ones, get `-2`, `-3` … Of a long name the last words that tell
- * something are kept: `@modelcontextprotocol/server-sequential-thinking` is `sequential-thinking`.
+ * A key that follows the rule, from any text; one that is `taken` or reserved gets `-2`, `-3` … Of a long name the last specific words
+ * are kept: `@modelcontextprotocol/server-sequential-thinking` becomes `sequential-thinking`.
  */
 export const normaliseKey = (text: string, taken: (key: string) => boolean = () => false): string => {
   const plain = text
-    // A letter with a mark is that letter.
+    // Removes accents.
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
@@ -35,9 +35,9 @@ export const normaliseKey = (text: string, taken: (key: string) => boolean = () 
 const shorten = (plain: string): string => {
   if (plain.length <= MAX_LENGTH) return plain
   const words = plain.split('-').filter(Boolean)
-  const telling = words.filter((word) => !SILENT.has(word))
+  const specific = words.filter((word) => !GENERIC_WORDS.has(word))
   const kept: string[] = []
-  for (const word of (telling.length === 0 ? words : telling).toReversed()) {
+  for (const word of (specific.length === 0 ? words : specific).toReversed()) {
     if (kept.length > 0 && [word, ...kept].join('-').length > MAX_LENGTH) break
     kept.unshift(word)
   }

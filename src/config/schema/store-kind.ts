@@ -4,7 +4,7 @@ import type { StoreOptions } from '../../store/store-options.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import { kind, listOf } from './kinds.ts'
 
-/** `tls` names files, which are read later. */
+/** `tls` contains paths of files, which are read later. */
 export interface StoreEntry extends Omit<StoreOptions, 'tls'> {
   readonly tls: Readonly<Partial<Record<TlsMember, string>>> | undefined
 }

@@ -1,4 +1,4 @@
-/** What may stand under `toolsets.<name>`. */
+/** `toolsets.<name>`. */
 import { z } from 'zod'
 import { DEFAULT_BUDGET } from '../../catalog/view/toolset.ts'
 import { hints } from './curation-schema.ts'
@@ -9,49 +9,46 @@ export const TOOLSET_NAME = /^[a-z][a-z0-9-]{0,39}$/
 const override = z.strictObject({
   title: field(filledText, 'Its title.'),
   description: field(filledText, 'Its description.'),
-  annotations: hints('What is said of it in place of, and beside, what the server says.'),
+  annotations: hints('Annotations that replace or complete those of the server.'),
 })
 
 export const toolsetSchema = z.strictObject({
   description: field(filledText, 'Begins the instructions of its endpoint.'),
   extends: field(
     texts,
-    'Toolsets it takes everything from: of several it holds what any of them does. What is said here stands in place of what they say.',
+    'Toolsets from which it inherits; of several, their union. Options here replace inherited ones.',
   ),
-  servers: field(texts, 'Whose: keys of servers, patterns of keys (`*`, `?`), or tags. All without it.'),
+  servers: field(texts, 'Keys of servers, patterns of keys (`*`, `?`), or tags. Default: all.'),
   tools: field(
     texts,
-    'Patterns of exposed names. As soon as tools, resources or prompts are named, nothing is in it but what is named.',
+    'Patterns of exposed names. If tools, resources or prompts are named, the toolset contains only what is named.',
   ),
-  resources: field(texts, 'Patterns of exposed URIs and templates; `*` and `?` end at a `/`, `**` does not.'),
+  resources: field(texts, 'Patterns of exposed URIs and templates; `*` and `?` do not match `/`, `**` does.'),
   prompts: field(texts, 'Patterns of exposed names.'),
-  where: hints('What must hold of its tools. Annotations are believed of servers with `trusted: true`, and of overrides.'),
-  override: field(
-    z.record(z.string(), override),
-    'What is said of single tools, by exposed name; wins over what is said at the server.',
-  ),
+  where: hints('Annotations that its tools must have. They count for servers with `trusted: true`, and from overrides.'),
+  override: field(z.record(z.string(), override), 'Changes to single tools, by exposed name; they win over those of the server.'),
   confirm: field(
     texts,
-    'Patterns of tools: before each call a person is asked, by form elicitation. Hosts that cannot ask are refused.',
+    'Patterns of tools: before each call a person is asked, by form elicitation. Calls of hosts without elicitation are refused.',
   ),
   discovery: field(
     choice('full', 'search', 'auto'),
-    'Tools are listed; or searched for; or searched for as soon as they exceed the budget.',
+    '`full`: tools are listed; `search`: they are found by search; `auto`: by search if they exceed the budget.',
     'full',
   ),
-  always: field(texts, 'Patterns of tools that are listed also where the others are searched for.'),
+  always: field(texts, 'Patterns of tools that are listed even if the others are found by search.'),
   budget: field(
     z.strictObject({
-      tools: field(amount, `How many; with \`discovery: auto\` ${DEFAULT_BUDGET.tools} if nothing is said.`),
+      tools: field(amount, `Number of tools; default with \`discovery: auto\`: ${DEFAULT_BUDGET.tools}.`),
       tokens: field(
         amount,
-        `Their definitions, estimated: bytes divided by 4; with \`discovery: auto\` ${DEFAULT_BUDGET.tokens / 1_000}k if nothing is said.`,
+        `Estimated tokens of their definitions (bytes divided by 4); default with \`discovery: auto\`: ${DEFAULT_BUDGET.tokens / 1_000}k.`,
       ),
     }),
-    'What its tools may cost a model. What is more is told in `ps` and the log, and with `discovery: auto` searched for.',
+    'What its tools may cost a model. If they cost more, `ps` and the log say so, and with `discovery: auto` they are found by search.',
   ),
   limits: field(
-    z.strictObject({ rate: field(rate, 'Calls of all who have it together; more are refused with `rate_limited`.') }),
+    z.strictObject({ rate: field(rate, 'Calls of all callers of this toolset together; more are refused with `rate_limited`.') }),
     'Limits of the toolset.',
   ),
 })

@@ -1,4 +1,4 @@
-/** Durations, sizes and rates as people write them. Code counts milliseconds and bytes. */
+/** Durations, sizes and rates as texts; the code uses milliseconds and bytes. */
 import { LONGEST_TIMER_MS } from '../../time/pause.ts'
 import type { Rate } from '../../rpc/rate.ts'
 
@@ -18,7 +18,7 @@ export const parseDuration = (value: unknown): number | undefined => {
 /** `64KiB`, `4MiB`, `16MB` in bytes; `undefined` for anything else. */
 export const parseSize = (value: unknown): number | undefined => measure(value, SIZE_PATTERN, BYTES)
 
-/** `20/s`, `100/m`, `5/2m`; `undefined` for anything else, for none, and for more than a million. */
+/** `20/s`, `100/m`, `5/2m`; `undefined` for anything else, for 0, and for more than a million. */
 export const parseRate = (value: unknown): Rate | undefined => {
   if (typeof value !== 'string' || !new RegExp(RATE_PATTERN).test(value)) return undefined
   const [amount, period = ''] = value.split('/')
@@ -27,7 +27,7 @@ export const parseRate = (value: unknown): Rate | undefined => {
   return isRate ? { amount: Number(amount), periodMs, text: value } : undefined
 }
 
-/** The shortest form that says the same: 90,000 is `90s`, 3,600,000 is `1h`. */
+/** The shortest equal form: 90,000 is `90s`, 3,600,000 is `1h`. */
 export const formatDuration = (milliseconds: number): string => inLargest(milliseconds, MILLISECONDS)
 export const formatSize = (bytes: number): string => inLargest(bytes, { B: 1, KiB: BYTES.KiB, MiB: BYTES.MiB, GiB: BYTES.GiB })
 
@@ -40,7 +40,7 @@ const measure = (value: unknown, pattern: string, units: Readonly<Record<string,
 
 const inLargest = (amount: number, units: Readonly<Record<string, number>>): string => {
   const all = Object.entries(units)
-  // Cast: there is a unit.
+  // Cast: `all` is not empty.
   const [unit, size] = all.findLast(([, size]) => amount >= size && amount % size === 0) ?? all[0]!
   return `${amount / size}${unit}`
 }

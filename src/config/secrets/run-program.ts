@@ -1,6 +1,6 @@
 /**
- * Runs a program that prints one value, without a shell, for a bounded time. What it printed is a secret also where it failed, so
- * an end that is told holds its exit code and what it said on stderr, and nothing of the value.
+ * Runs a program that prints one value, without a shell, for a limited time. Its stdout is secret also where it fails: an error contains
+ * the exit code and stderr, without anything of the value.
  */
 import { execFile } from 'node:child_process'
 import type { ExecFileException } from 'node:child_process'
@@ -12,15 +12,15 @@ export interface Program {
   readonly timeoutMs: number
 }
 
-/** What it printed; or in words why that does not count. `isMissing`: there is no such program. */
+/** The output, or the reason why there is none. `isMissing`: the program does not exist. */
 export type Printed = { readonly text: string } | { readonly reason: string; readonly isMissing: boolean }
 
 const MAX_OUTPUT_BYTES = 64 * 1024
-const MAX_SAID = 300
-/** Shorter lines of what it printed are not taken out of what it said: they are ordinary words. */
+const MAX_ERROR_CHARACTERS = 300
+/** Shorter lines of its output are not hidden in its errors: they are ordinary words. */
 const SHORTEST_HIDDEN = 4
 
-/** Never rejects. `known`: asked at its end for further values that must not be repeated. */
+/** Never rejects. `known` is called when the program has ended, and returns further values that must not be repeated. */
 export const runProgram = (program: Program, known: () => readonly string[]): Promise<Printed> =>
   new Promise((resolve) => {
     const { cwd, env, timeoutMs } = program
@@ -28,9 +28,10 @@ export const runProgram = (program: Program, known: () => readonly string[]): Pr
     const limits = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true } as const
     const child = execFile(command, args, { cwd, env: { ...env }, ...limits }, (error, stdout, stderr) => {
       if (error === null) return resolve({ text: stdout.replace(/\r?\n$/, '') })
-      const said = withoutValues(stderr.trim(), [stdout, ...known()])
-      const words = said === '' ? '' : `: ${said.length > MAX_SAID ? `${said.slice(0, MAX_SAID)}…` : said}`
-      resolve({ reason: `${command} ${endOf(error, timeoutMs)}${words}`, isMissing: error.code === 'ENOENT' })
+      const text = withoutValues(stderr.trim(), [stdout, ...known()])
+      const cut = text.length > MAX_ERROR_CHARACTERS ? `${text.slice(0, MAX_ERROR_CHARACTERS)}…` : text
+      const reason = `${command} ${endOf(error, timeoutMs)}${cut && `: ${cut}`}`
+      resolve({ reason, isMissing: error.code === 'ENOENT' })
     })
     // Stdin is closed: a program that asks for input ends instead of waiting.
     child.stdin?.on('error', () => undefined).end()
@@ -44,9 +45,9 @@ const endOf = ({ code, signal, killed }: ExecFileException, timeoutMs: number): 
   return typeof code === 'number' ? `exited with code ${code}` : `could not be started (${String(code)})`
 }
 
-/** In one line, and none of the values in it, whole or line by line. */
-const withoutValues = (said: string, values: readonly string[]): string => {
+/** The text in one line, with every value and every line of one replaced. */
+const withoutValues = (text: string, values: readonly string[]): string => {
   const lines = values.flatMap((value) => [value, ...value.split(/\r?\n/)]).map((line) => line.trim())
   const hidden = lines.filter((line) => line.length >= SHORTEST_HIDDEN).sort((a, b) => b.length - a.length)
-  return hidden.reduce((text, line) => text.replaceAll(line, '***'), said).replaceAll(/\s+/g, ' ')
+  return hidden.reduce((shown, line) => shown.replaceAll(line, '***'), text).replaceAll(/\s+/g, ' ')
 }

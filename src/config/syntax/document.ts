@@ -5,8 +5,8 @@ import type { Document, Node } from 'yaml'
 import { asError } from '../../values/as-error.ts'
 import { blankComments } from './json-comments.ts'
 import type { Problem } from './problems.ts'
-import { childPath } from './tree.ts'
-import type { MapTree, Scalar, Tree } from './tree.ts'
+import { childPath, treeOf } from './tree.ts'
+import type { Scalar, Tree } from './tree.ts'
 
 const MAX_DEPTH = 64
 const MAX_NODES = 100_000
@@ -14,18 +14,22 @@ const MAX_NODES = 100_000
 export interface ParsedText {
   readonly tree: Tree
   readonly problems: readonly Problem[]
-  /** It holds nothing, or comments only. */
+  /** It has no content but comments. */
   readonly isEmpty: boolean
 }
 
-/** `name` is how the file is called in places. A file without content is an empty mapping. */
+/** Whether the name of the file is that of a YAML or JSON file. */
+export const hasYamlOrJsonName = (file: string): boolean =>
+  ['.yaml', '.yml', '.json', '.jsonc', '.json5'].includes(extname(file).toLowerCase())
+
+/** `name`: of the file, for places. A file without content is an empty mapping. */
 export const parseText = (text: string, name: string): ParsedText => {
   const lines = new LineCounter()
   const place = (offset: number) => {
     const { line, col } = lines.linePos(offset)
     return `${name}:${line}:${col}`
   }
-  const empty: MapTree = { kind: 'map', entries: new Map(), path: '', place: `${name}:1:1` }
+  const empty = treeOf({}, `${name}:1:1`)
   try {
     const document = parseDocument(isJson(text, name) ? blankComments(text) : text, {
       lineCounter: lines,
@@ -41,9 +45,9 @@ export const parseText = (text: string, name: string): ParsedText => {
     }))
     const isEmpty = problems.length === 0 && document.contents === null
     if (problems.length > 0 || isEmpty) return { tree: empty, problems, isEmpty }
-    return { tree: plant(document, place, problems) ?? empty, problems, isEmpty }
+    return { tree: convert(document, place, problems) ?? empty, problems, isEmpty }
   } catch (error) {
-    // The parser recurses: a text of ten thousand brackets ends here.
+    // The parser recurses: a text of ten thousand brackets overflows its stack.
     const message = `cannot be read as YAML or JSON (${asError(error).message})`
     return { tree: empty, problems: [{ place: `${name}:1:1`, path: '', message, remedy: 'nest less deeply' }], isEmpty: false }
   }
@@ -54,10 +58,10 @@ const isJson = (text: string, name: string): boolean => {
   return extension !== '.yaml' && extension !== '.yml' && (extension.startsWith('.json') || /^\s*(\{|\/\/|\/\*)/.test(text))
 }
 
-/** Walks the parsed nodes; aliases are followed, so depth and number are bounded here. `undefined`: a bound was met, and told. */
-const plant = (document: Document, place: (offset: number) => string, problems: Problem[]): Tree | undefined => {
+/** Converts the parsed nodes. Aliases are followed, so depth and number are limited here. `undefined`: over a limit, which was reported. */
+const convert = (document: Document, place: (offset: number) => string, problems: Problem[]): Tree | undefined => {
   let nodes = 0
-  const grow = (node: Node | null, path: string, at: string, depth: number): Tree => {
+  const build = (node: Node | null, path: string, at: string, depth: number): Tree => {
     nodes += 1
     const nothing: Tree = { kind: 'scalar', value: null, source: '', path, place: at }
     if (depth > MAX_DEPTH || nodes > MAX_NODES) {
@@ -67,11 +71,11 @@ const plant = (document: Document, place: (offset: number) => string, problems: 
       return nothing
     }
     if (node === null || nodes < 0) return nothing
-    if (isAlias(node)) return grow(node.resolve(document) ?? null, path, at, depth + 1)
+    if (isAlias(node)) return build(node.resolve(document) ?? null, path, at, depth + 1)
     if (isSeq<Node | null>(node)) {
       const items = node.items.map((item, index) => {
         const start = item?.range?.[0]
-        return grow(item, `${path}[${index}]`, start === undefined ? at : place(start), depth + 1)
+        return build(item, `${path}[${index}]`, start === undefined ? at : place(start), depth + 1)
       })
       return { kind: 'list', items, path, place: at }
     }
@@ -85,19 +89,24 @@ const plant = (document: Document, place: (offset: number) => string, problems: 
         else if (first) {
           const message = `duplicate key ${JSON.stringify(name)}, first written at ${first.place}`
           problems.push({ place: start, path: childPath(path, name), message, remedy: 'keep one of them' })
-        } else entries.set(name, grow(value, childPath(path, name), start, depth + 1))
+        } else entries.set(name, build(value, childPath(path, name), start, depth + 1))
       }
       return { kind: 'map', entries, path, place: at }
     }
     if (!isScalar<Scalar | bigint | object | undefined>(node)) return nothing
     const { value } = node
     if (typeof value === 'object' && value !== null) {
-      problems.push({ place: at, path, message: `${node.tag ?? 'this'} is no value for a configuration`, remedy: 'write a text' })
+      problems.push({
+        place: at,
+        path,
+        message: `${node.tag ?? 'this'} is not a value of a configuration`,
+        remedy: 'write a text',
+      })
       return nothing
     }
     const scalar = typeof value === 'bigint' ? String(value) : (value ?? null)
     return { kind: 'scalar', value: scalar, source: node.source ?? String(scalar ?? ''), path, place: at }
   }
-  const tree = grow(document.contents, '', place(document.contents?.range?.[0] ?? 0), 0)
+  const tree = build(document.contents, '', place(document.contents?.range?.[0] ?? 0), 0)
   return nodes < 0 ? undefined : tree
 }

@@ -1,6 +1,6 @@
 /**
- * JSON with comments and tabs, made digestible for a YAML flow parser without moving a character: comments and tabs outside of
- * strings become spaces, so every line and column stays what the person sees. Trailing commas the flow parser takes itself.
+ * JSON with comments and tabs as a YAML flow parser accepts it: comments and tabs outside of strings become spaces, so that every line
+ * and column stays the same. The flow parser accepts trailing commas itself.
  */
 export const blankComments = (text: string): string => {
   const token = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\/\/[^\n\r]*|\/\*[^]*?(?:\*\/|$)|\t/g

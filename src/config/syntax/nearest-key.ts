@@ -1,7 +1,7 @@
-/** What a person probably meant by a word that is not known here. */
+/** The known word that a mistyped one probably stands for. */
 
-/** Words of other programs' configurations for what ours calls otherwise. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+/** Keys of other programs' configurations, with our keys of the same meaning. */
+const FOREIGN_KEYS: Readonly<Record<string, string>> = {
   type: 'transport',
   serverUrl: 'url',
   httpUrl: 'url',
@@ -15,19 +15,26 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   host: 'bind',
 }
 
-/** The known word that is one slip (two in longer words) away; a swap of neighbours is one slip. */
+/** A remedy for an unknown word: the known one it resembles, else all of them. */
+export const suggest = (word: string, known: readonly string[], title = 'known'): string => {
+  const key = nearestKey(word, known)
+  return key === undefined ? `${title}: ${known.join(', ')}` : `did you mean "${key}"?`
+}
+
+/** The known word within one edit, or two where `word` has five characters or more. Two swapped neighbours are one edit. */
 export const nearestKey = (word: string, known: readonly string[]): string | undefined => {
-  const elsewhere = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined
-  if (elsewhere !== undefined && known.includes(elsewhere)) return elsewhere
+  const ours = Object.hasOwn(FOREIGN_KEYS, word) ? FOREIGN_KEYS[word] : undefined
+  if (ours !== undefined && known.includes(ours)) return ours
   const flat = (text: string) => text.toLowerCase().replaceAll(/[-_ ]/g, '')
   const allowed = word.length < 5 ? 1 : 2
   const near = known
-    .map((key) => ({ key, slips: word.length > 64 ? Infinity : slips(flat(word), flat(key)) }))
-    .filter(({ slips }) => slips <= allowed)
-  return near.sort((a, b) => a.slips - b.slips)[0]?.key
+    .map((key) => ({ key, distance: word.length > 64 ? Infinity : editDistance(flat(word), flat(key)) }))
+    .filter(({ distance }) => distance <= allowed)
+  return near.sort((a, b) => a.distance - b.distance)[0]?.key
 }
 
-const slips = (a: string, b: string): number => {
+/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+const editDistance = (a: string, b: string): number => {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, index) => index)
   // Cast: each row has a number for each character of `b`, and one more.

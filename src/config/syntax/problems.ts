@@ -1,4 +1,6 @@
 /** What is wrong with a configuration: every problem with its place, its path and what to do, all at once. */
+import { nearest } from './tree.ts'
+import type { Tree } from './tree.ts'
 
 export interface Problem {
   /** `trunkline.yaml:31:7`; relative to the working directory where that is shorter. */
@@ -10,7 +12,19 @@ export interface Problem {
   readonly remedy: string
 }
 
-/** Thrown by everything in this room that refuses a configuration. `message` holds one problem per line. */
+/** Adds a problem at a path below a node that the caller of `reporterAt` chose. */
+export type ReportProblem = (path: readonly PropertyKey[], message: string, remedy: string) => void
+
+/** Reports problems below `tree`, each at the nearest node that the file has. */
+export const reporterAt =
+  (tree: Tree | undefined, problems: Problem[]): ReportProblem =>
+  (path, message, remedy) => {
+    // Cast: only what a file contains is reported.
+    const node = nearest(tree!, path)
+    problems.push({ place: node.place, path: node.path, message, remedy })
+  }
+
+/** Refuses a configuration. `message` holds one problem per line. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly Problem[]

@@ -1,22 +1,23 @@
-/** TOML to a tree with places, for Codex's `config.toml`. The parser tells no places, so a node stands where its table or key is written. */
+/** TOML to a tree with places, for Codex's `config.toml`. The parser reports no places, so a node has the place of its table or key. */
 import { parse, TomlError } from 'smol-toml'
-import type { Problem } from './problems.ts'
-import { childPath, plantValue } from './tree.ts'
-import type { MapTree, Tree } from './tree.ts'
+import type { ParsedText } from './document.ts'
+import { childPath, treeOf } from './tree.ts'
+import type { Tree } from './tree.ts'
 
-/** `name` is how the file is called in places. */
-export const parseToml = (text: string, name: string): { tree: MapTree; problems: readonly Problem[]; isEmpty: boolean } => {
+/** `name`: of the file, for places. */
+export const parseToml = (text: string, name: string): ParsedText => {
   const lines = text.split('\n')
   try {
-    const tree = placed(plantValue(parse(text), `${name}:1:1`), placesOf(lines, name))
-    // Cast: a TOML document is a table.
-    return { tree: tree as MapTree, problems: [], isEmpty: text.trim() === '' }
+    return { tree: placed(treeOf(parse(text), `${name}:1:1`), placesOf(lines, name)), problems: [], isEmpty: text.trim() === '' }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const place = `${name}:${error.line}:${error.column}`
     const [, message = 'cannot be read as TOML'] = /^Invalid TOML document: ([^\n]*)/.exec(error.message) ?? []
-    const tree: MapTree = { kind: 'map', entries: new Map(), path: '', place: `${name}:1:1` }
-    return { tree, problems: [{ place, path: '', message, remedy: 'correct the syntax here' }], isEmpty: false }
+    return {
+      tree: treeOf({}, `${name}:1:1`),
+      problems: [{ place, path: '', message, remedy: 'correct the syntax here' }],
+      isEmpty: false,
+    }
   }
 }
 
@@ -24,7 +25,7 @@ const HEADER = /^\s*\[\[?([^\]]*)/
 const KEY = /^\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=/
 const STEP = /"([^"]*)"|'([^']*)'|[\w-]+/g
 
-/** Where each table and key is written, by its path. */
+/** The place of each table and key, by its path. */
 const placesOf = (lines: readonly string[], name: string): ReadonlyMap<string, string> => {
   const places = new Map<string, string>()
   let table: readonly string[] = []

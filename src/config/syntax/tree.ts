@@ -1,6 +1,6 @@
 /**
- * A document as a tree in which every node knows where it was written. Host files are rearranged as trees, so that an error still
- * points at the line of the original. A child of a mapping stands where its key stands: that is where a person looks.
+ * A document as a tree in which every node has the place where it was written. Host files are converted as trees, so that an error still
+ * points at the line of the original. A child of a mapping has the place of its key.
  */
 
 export type Scalar = string | number | boolean | null
@@ -40,13 +40,13 @@ export const plain = (tree: Tree): unknown => {
 export const plainMap = (tree: MapTree): Record<string, unknown> =>
   Object.fromEntries([...tree.entries].map(([key, child]) => [key, plain(child)]))
 
-/** Plain data as a tree; every node stands at `place`, and what is no JSON counts as nothing. */
-export const plantValue = (value: unknown, place: string, path = ''): Tree => {
+/** Plain data as a tree; every node has the same place, and what JSON cannot express becomes null. */
+export const treeOf = (value: unknown, place: string, path = ''): Tree => {
   if (Array.isArray(value))
-    return { kind: 'list', items: value.map((item, at) => plantValue(item, place, `${path}[${at}]`)), path, place }
+    return { kind: 'list', items: value.map((item, at) => treeOf(item, place, `${path}[${at}]`)), path, place }
   if (typeof value === 'object' && value !== null) {
-    const said = Object.entries(value).filter(([, child]) => child !== undefined)
-    const entries = said.map(([key, child]) => [key, plantValue(child, place, childPath(path, key))] as const)
+    const members = Object.entries(value).filter(([, child]) => child !== undefined)
+    const entries = members.map(([key, child]) => [key, treeOf(child, place, childPath(path, key))] as const)
     return { kind: 'map', entries: new Map(entries), path, place }
   }
   const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
@@ -76,14 +76,21 @@ export const scalars = (tree: Tree | undefined): readonly ScalarTree[] => {
   return (tree.kind === 'list' ? tree.items : [...tree.entries.values()]).flatMap(scalars)
 }
 
-/** The same tree with numbers and truth values as they were typed, so that `1.10` in an environment stays `1.10`. */
+/** The texts of all scalars below `tree`. */
+export const scalarTexts = (tree: Tree | undefined): readonly string[] => scalars(tree).map(({ value }) => String(value ?? ''))
+
+/** The text of a scalar that is one. */
+export const textOf = (tree: Tree | undefined): string | undefined =>
+  tree?.kind === 'scalar' && typeof tree.value === 'string' ? tree.value : undefined
+
+/** The same tree with numbers and booleans as they were typed, so that `1.10` in an environment stays `1.10`. */
 export const asTyped = (tree: Tree): Tree => {
   if (tree.kind === 'list') return { ...tree, items: tree.items.map(asTyped) }
   if (tree.kind === 'map') return { ...tree, entries: new Map([...tree.entries].map(([key, child]) => [key, asTyped(child)])) }
   return typeof tree.value === 'number' || typeof tree.value === 'boolean' ? { ...tree, value: tree.source } : tree
 }
 
-/** `tree` with the child at `key` replaced by what `change` makes of it; untouched where there is none. */
+/** `tree` with the child at `key` replaced by the result of `change`; the same tree where there is no such child. */
 export const changeChild = (tree: MapTree, key: string, change: (child: Tree) => Tree): MapTree => {
   const found = tree.entries.get(key)
   return found === undefined ? tree : { ...tree, entries: new Map(tree.entries).set(key, change(found)) }
@@ -94,7 +101,7 @@ export const childPath = (path: string, key: string): string => {
   return path === '' ? step : `${path}.${step}`
 }
 
-/** How a node is named in `expected …, got …`: never the value of a variable, nor what usually is a secret (T-14). */
+/** The node in `expected …, got …`: never the value of a variable, nor what usually is a secret (T-14). */
 export const describe = (tree: Tree): string => {
   if (tree.kind === 'map') return 'a mapping'
   if (tree.kind === 'list') return 'a list'

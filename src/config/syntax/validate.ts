@@ -1,13 +1,13 @@
-/** A tree against a schema: every issue becomes a problem with the place where it was written. */
+/** Validates a tree against a schema: every issue becomes a problem with the place where it was written. */
 import type { z } from 'zod'
 import { jsonObject, memberOf } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
-import { nearestKey } from './nearest-key.ts'
+import { suggest } from './nearest-key.ts'
 import type { Problem } from './problems.ts'
 import { child, describe, nearest, plain } from './tree.ts'
 import type { Tree } from './tree.ts'
 
-/** `undefined`: there are problems, which were added. What a missing variable caused is not told twice. */
+/** `undefined`: there are problems, which were added. What a missing variable causes is not reported twice. */
 export const validate = <S extends z.ZodType>(schema: S, tree: Tree, problems: Problem[]): z.output<S> | undefined => {
   const result = schema.safeParse(plain(tree))
   if (result.success) return result.data
@@ -32,9 +32,8 @@ const explain = (issue: z.core.$ZodIssue, tree: Tree, schema: z.ZodType): readon
 }
 
 export const unknownKey = (key: string, node: Tree, container: string, known: readonly string[]): Problem => {
-  const suggestion = nearestKey(key, known)
-  const remedy = suggestion === undefined ? `known keys: ${known.join(', ')}` : `did you mean ${JSON.stringify(suggestion)}?`
-  return { place: node.place, path: container, message: `unknown key ${JSON.stringify(key)}`, remedy }
+  const message = `unknown key ${JSON.stringify(key)}`
+  return { place: node.place, path: container, message, remedy: suggest(key, known, 'known keys') }
 }
 
 /** The keys of the strict mapping at `path` of a schema. */
@@ -44,10 +43,10 @@ const knownKeys = (schema: z.ZodType, path: readonly PropertyKey[]): readonly st
   return Object.keys(shapeOf(node) ?? {})
 }
 
-/** How zod describes a schema. */
+/** zod's own description of a schema. */
 const definitionOf = (schema: unknown): UnknownObject | undefined => jsonObject(memberOf(schema, 'def'))
 
-/** What every key of a free mapping holds, or every element of a list. */
+/** Schema of the values of a record, or of the elements of a list. */
 const valueOf = (schema: unknown): unknown => {
   const def = definitionOf(schema)
   return def?.['type'] === 'optional' ? valueOf(def['innerType']) : (def?.['valueType'] ?? def?.['element'])

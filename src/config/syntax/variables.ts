@@ -1,52 +1,53 @@
 /**
- * Variables in texts: `${VAR}`, `${VAR:-x}`, `${env:VAR}`, `${file:path}`, `${secret:name}`, `${input:id}`, `${workspaceFolder}`. What
- * comes out is never looked at again, so a value cannot name another variable (T-12). `$${` is a plain `${`. Files of hosts are read
- * with the forms of their host, and what is not set there is no error but what the host makes of it.
+ * Variables in texts: `${VAR}`, `${VAR:-x}`, `${env:VAR}`, `${file:path}`, `${secret:name}`, `${input:id}`, `${workspaceFolder}`.
+ * Replaced values are not expanded again, so a value cannot name another variable (T-12). `$${` is a plain `${`. Files of hosts are
+ * read with the forms of their host; a variable that is not set is treated there as the host treats it.
  */
 import { readFile, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { isAbsolute, relative, resolve } from 'node:path'
 import { asError } from '../../values/as-error.ts'
 import type { Problem } from './problems.ts'
 import type { ScalarTree, Tree } from './tree.ts'
 
 export interface Scope {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Words that stand for a fixed text: `workspaceFolder` and its sisters. */
+  /** Names with a fixed text, such as `workspaceFolder`. */
   readonly constants: Readonly<Record<string, string>>
   /** Defaults of `${input:id}` by id. */
   readonly inputs: ReadonlyMap<string, string | undefined>
-  /** Where relative paths count from, and what `~/` means. */
+  /** The base of relative paths. */
   readonly folder: string
+  /** The folder of `~/`. */
   readonly home: string
-  /** Every file read for `${file:…}` is added: it is watched like the configuration. */
+  /** Files read for `${file:…}` are added: they are watched like the configuration. */
   readonly files: Set<string>
   /** Answers `${secret:…}`. */
   readonly secrets: (path: string) => Promise<Value>
-  /** How the host of a host's file writes variables; `undefined`: the file is ours. */
+  /** How a host writes variables in its file; `undefined`: the file is ours. */
   readonly forms?: VariableForms | undefined
-  /** Takes what should be known of a variable of a host's file. */
+  /** Receives warnings about variables in a host's file. */
   readonly warn?: (text: string) => void
 }
 
 /** How a host writes variables in its files. */
 export interface VariableForms {
-  /** The name, or `form:rest`, is the group that matched. */
+  /** The matching group is the name, or `form:rest`. */
   readonly pattern: RegExp
-  /** What stands for a variable that is not set: the text as it was written, or nothing. */
+  /** A variable that is not set becomes: the text as it was written, or nothing. */
   readonly unset: 'literal' | 'empty'
 }
 
-/** What a variable stands for; or why it stands for nothing; `told`: that has been reported elsewhere. */
+/** The value of a variable, or why there is none; `reported`: that has been reported elsewhere. */
 export type Value =
   | { readonly text: string }
   | { readonly message: string; readonly remedy: string; readonly isUnset?: true }
-  | 'told'
+  | 'reported'
 
 const MAX_FILE_BYTES = 1024 * 1024
 const VARIABLE = /\$\$\{|\$\{([^{}]*)\}|\$\{/g
 const FORMS = 'known forms: ${VAR} ${VAR:-default} ${env:VAR} ${file:path} ${secret:name} ${input:id} ${workspaceFolder}'
 
-/** The same tree with every variable replaced; the ones that cannot be are reported and their texts marked. */
+/** The same tree with every variable replaced; those without a value are reported, and their texts marked. */
 export const expandTree = async (tree: Tree, scope: Scope, problems: Problem[]): Promise<Tree> => {
   if (tree.kind === 'scalar') return expandScalar(tree, scope, problems)
   if (tree.kind === 'list') {
@@ -58,9 +59,15 @@ export const expandTree = async (tree: Tree, scope: Scope, problems: Problem[]):
   return { ...tree, entries: new Map(entries) }
 }
 
-/** An absolute path: `~/` is the home folder, all else counts from `folder`. */
+/** An absolute path: `~/` is the home folder, other relative paths start at `folder`. */
 export const absolutePath = (path: string, folder: string, home: string): string =>
   /^~(\/|\\|$)/.test(path) ? resolve(home, `.${path.slice(1)}`) : resolve(folder, path)
+
+/** `file` as messages show it: relative to `cwd` where it is inside. */
+export const shortPath = (file: string, cwd: string): string => {
+  const inside = relative(cwd, file)
+  return inside.startsWith('..') || isAbsolute(inside) ? file : inside
+}
 
 const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[]): Promise<ScalarTree> => {
   if (typeof scalar.value !== 'string' || scalar.variables) return scalar
@@ -79,7 +86,7 @@ const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[
   if (values.length === 0) return scalar
   const texts: string[] = []
   for (const value of values) {
-    if (value === 'told') continue
+    if (value === 'reported') continue
     if ('text' in value) texts.push(value.text)
     else problems.push({ place: scalar.place, path: scalar.path, message: value.message, remedy: value.remedy })
   }
@@ -88,7 +95,7 @@ const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[
   return { ...scalar, value: scalar.value.replace(pattern, () => texts.shift()!), variables: true }
 }
 
-/** What the host makes of it. A bare `$name` that is not set may be part of any text and is not worth a warning. */
+/** The value as the host has it. A bare `$name` that is not set may be part of any text and needs no warning. */
 const asHost = async (
   found: string,
   inner: string,
@@ -97,7 +104,7 @@ const asHost = async (
   forms: VariableForms,
 ): Promise<Value> => {
   const value = await lookUp(inner, scope)
-  if (value === 'told' || 'text' in value || value.isUnset !== true) return value
+  if (value === 'reported' || 'text' in value || value.isUnset !== true) return value
   const text = forms.unset === 'empty' && inner.startsWith('env:') ? '' : found
   if (/[{}]/.test(found)) {
     const outcome = text === '' ? 'it is empty' : 'the text stays as it is'
@@ -122,13 +129,13 @@ const environment = (inner: string, { env, forms }: Scope): Value => {
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(inner) ?? []
   if (name === undefined) return { message: `unknown variable \${${inner}}`, remedy: FORMS, isUnset: true }
   const value = Object.hasOwn(env, name) ? env[name] : undefined
-  // Hosts take an empty value for a value; ours is the rule of the shell.
+  // For hosts an empty variable is set; our files follow the shell, where the default replaces it.
   if (fallback !== undefined) return { text: forms === undefined ? value || fallback : (value ?? fallback) }
   if (value !== undefined) return { text: value }
   return { message: `variable ${name} is not set`, remedy: `set it, or give a default: \${${name}:-…}`, isUnset: true }
 }
 
-/** What a file holds, without the line end at its end; for `${file:…}` and for secrets. */
+/** The content of a file without its last line end; for `${file:…}` and for secrets. */
 export const fileContent = async (path: string, { folder, home, files }: Scope): Promise<Value> => {
   const file = absolutePath(path, folder, home)
   files.add(file)
@@ -136,7 +143,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
     const { size, isFile } = await stat(file).then((found) => ({ size: found.size, isFile: found.isFile() }))
     if (!isFile) return { message: `\${file:${path}} is not a file`, remedy: 'name a regular file' }
     if (size > MAX_FILE_BYTES)
-      return { message: `\${file:${path}} is larger than 1 MiB`, remedy: 'name a file that holds the value only' }
+      return { message: `\${file:${path}} is larger than 1 MiB`, remedy: 'name a file that contains the value only' }
     return { text: (await readFile(file, 'utf8')).replace(/\r?\n$/, '') }
   } catch (error) {
     const { code } = asError(error)
@@ -147,7 +154,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
   }
 }
 
-/** No prompt, since a gateway may have no terminal: the value is an environment variable, or the input's own default. */
+/** An environment variable, or the input's own default: a gateway may have no terminal to ask at. */
 const input = (id: string, { env, inputs }: Scope): Value => {
   const name = `INPUT_${id.toUpperCase().replaceAll(/\W/g, '_')}`
   const value = (Object.hasOwn(env, name) ? env[name] : undefined) ?? inputs.get(id)

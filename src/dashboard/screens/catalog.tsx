@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import type { HiddenTool } from '../../admin/catalog/hidden-tools.ts'
 import type { Lint } from '../../admin/catalog/lint.ts'
-import type { Deviating } from '../../admin/catalog/offered.ts'
+import type { UnapprovedChange } from '../../admin/catalog/offered.ts'
 import type { Stats, ToolStats } from '../../admin/calls/stats.ts'
 import type { Status } from '../../admin/state/status.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
@@ -76,7 +76,7 @@ export const Catalog = (): JSX.Element => {
   const status = useLoad<Status>('/status', 10_000)
   const mayWrite = session.value?.write === true
   const hidden = useLoad<{ readonly tools: readonly HiddenTool[] }>('/hidden', 10_000)
-  const changed = useLoad<readonly Deviating[]>('/changes', 10_000)
+  const changed = useLoad<readonly UnapprovedChange[]>('/changes', 10_000)
   const isOffShown = query.has('off')
   const rows = useMemo(() => {
     const byTool = new Map(stats.data?.tools.map((one) => [one.tool, one]))

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { PastReload, PlanEnd, ReloadEnd } from '../../admin/change/reload-ends.ts'
 import type { CatalogChange } from '../../admin/catalog/history.ts'
 import type { History } from '../../admin/control.ts'
-import type { Deviating } from '../../admin/catalog/offered.ts'
+import type { UnapprovedChange } from '../../admin/catalog/offered.ts'
 import type { EntryPlan, Plan } from '../../admin/change/plan.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import { asError } from '../../values/as-error.ts'
@@ -188,10 +188,10 @@ const Entry = ({ entry: { kind, name, change, tokens } }: { readonly entry: Entr
 )
 
 const Approvals = (): JSX.Element => {
-  const { data, error, reload } = useLoad<readonly Deviating[]>('/changes', 5_000)
+  const { data, error, reload } = useLoad<readonly UnapprovedChange[]>('/changes', 5_000)
   const [byHand, setByHand] = useState('')
   const mayWrite = session.value?.write === true
-  const approve = async ({ server, name, kind }: Deviating): Promise<void> => {
+  const approve = async ({ server, name, kind }: UnapprovedChange): Promise<void> => {
     try {
       const tool = kind === 'tools' ? `&tool=${encodeURIComponent(name)}` : ''
       const path = `/approve?server=${encodeURIComponent(server)}${tool}`

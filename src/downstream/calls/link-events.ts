@@ -1,4 +1,4 @@
-/** What becomes of what a server says and asks on its links by itself: who is told, who is asked, and who must not be (BRIDGING 3.0). */
+/** Routes notifications and requests of a server to the hosts that may receive them (BRIDGING 3.0). */
 import type { LinkEvents } from '../../era/server/link.ts'
 import { isBridge } from '../../rpc/call.ts'
 import type { Call, HostSession } from '../../rpc/call.ts'
@@ -13,16 +13,15 @@ import type { LinkReports } from '../link-reports.ts'
 import type { ServerOptions } from '../options.ts'
 import type { ServerRequests } from './server-requests.ts'
 
-/** What of a server this needs. */
-export interface LinkEventSource {
-  /** The key, and the principal where each has its own. */
+interface LinkEventSource {
+  /** `Downstream.id` */
   readonly id: string
   readonly options: () => ServerOptions
   readonly environment: Pick<DownstreamEnvironment, 'limits' | 'listAnnounced' | 'log' | 'logs' | 'soleHost' | 'taskChanged'>
   readonly requests: ServerRequests
-  /** Calls of hosts that are under way, on all links. */
+  /** Number of pending calls of hosts, on all links. */
   readonly callCount: () => number
-  /** `soleSession`: of a stdio front whose host is legacy. */
+  /** `soleSession`: the session of the only host of a pipe, if it is legacy. */
   readonly states: { readonly now: { readonly soleSession: HostSession | undefined } }
   readonly reports: LinkReports
 }
@@ -34,43 +33,43 @@ export class LinkEventHandlers {
     this.#source = source
   }
 
-  /** The main link of a legacy server serves no host: what it asks is declined (B263, B295). With a sole host it is its link. */
+  /** Events of the main link. It serves no host, so that requests are declined (B263, B295), except for the only host of a pipe. */
   onMain(): LinkEvents {
     const { environment, requests, reports, states, options, callCount } = this.#source
     const soleSession = (): HostSession | undefined => states.now.soleSession
     const isSole = environment.soleHost !== undefined
     const mayLog = this.#logLimit()
     const host = (): HostSession | undefined => bridged(soleSession())
-    /** Links to a URL may lead to one process; a command is started for each. */
+    /** Several links to a URL may lead to one process; a command is started for each link. */
     const isCalledElsewhere = (): boolean => options().url !== undefined && callCount() > 0
     return {
       ...this.#onAny(undefined, host),
       updated: (uri, params) =>
-        tellOnly(host(), UPDATED, params) || reports.send({ type: 'updated', uri, params, owner: undefined }),
+        notifyIfPresent(host(), UPDATED, params) || reports.send({ type: 'updated', uri, params, owner: undefined }),
       message: (params, call, isOfPeer) => {
         if (!mayLog(params)) return
         if (call !== undefined) call.notify(LOGGED, this.#labelledFor(call, params), isOfPeer)
-        else tellOnly(soleSession(), LOGGED, host() === undefined ? this.#labelled(params) : params)
+        else soleSession()?.notify(LOGGED, host() === undefined ? this.#labelled(params) : params)
       },
-      vendor: (method, params, call) => passVendor(method, params, call, [soleSession()]),
+      vendor: (method, params, call) => relayVendor(method, params, call, [soleSession()]),
       ask: async (question, call) =>
         isSole
           ? requests.ask(question, { call, waiting: call, session: soleSession(), only: host() })
           : requests.decline(question, isCalledElsewhere()),
-      elicitationComplete: (id, params) => tellOnly(host(), COMPLETED, params) || requests.completed(id, soleSession()),
+      elicitationComplete: (id, params) => notifyIfPresent(host(), COMPLETED, params) || requests.completed(id, soleSession()),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.responseChannel?.flow)?.isStalled === true }),
     }
   }
 
-  /** On a link that principals share, only a call is asked for input, and messages that belong to no call are dropped (B051, B052). */
+  /** Events of a caller's link. On a link of several principals only calls are asked, and messages outside of calls are dropped (B051, B052). */
   onLinkOf(owner: LinkOwner): LinkEvents {
     const { requests, reports } = this.#source
     const mayLog = this.#logLimit()
-    /** The host at a bridge that the link serves alone: it is told everything as it came (B277). */
+    /** The only host of the link at a bridge, which gets everything unchanged (B277). */
     const host = (): HostSession | undefined => (owner.isolation === 'session' ? bridged(owner.latest) : undefined)
     return {
       ...this.#onAny(owner, host),
-      updated: (uri, params) => tellOnly(host(), UPDATED, params) || reports.send({ type: 'updated', uri, params, owner }),
+      updated: (uri, params) => notifyIfPresent(host(), UPDATED, params) || reports.send({ type: 'updated', uri, params, owner }),
       message: (params, call) => {
         if (!mayLog(params)) return
         if (call !== undefined) return call.notify(LOGGED, this.#labelledFor(call, params))
@@ -78,27 +77,25 @@ export class LinkEventHandlers {
         for (const session of listeners(owner))
           session.notify(LOGGED, isBridge(session.scope) ? params : (labelled ??= this.#labelled(params.fresh())))
       },
-      vendor: (method, params, call) => passVendor(method, params, call, listeners(owner)),
+      vendor: (method, params, call) => relayVendor(method, params, call, listeners(owner)),
       ask: (question, call) =>
         owner.isolation === 'shared'
           ? requests.ask(question, {})
           : requests.ask(question, { call, waiting: [...owner.waiting].at(-1), session: owner.latest, only: host() }),
       ...(owner.isolation === 'session' && { isHostStalled: () => owner.latest?.isStalled === true }),
       elicitationComplete: (id, params) =>
-        tellOnly(host(), COMPLETED, params) || requests.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
+        notifyIfPresent(host(), COMPLETED, params) ||
+        requests.completed(id, owner.isolation === 'session' ? owner.latest : undefined),
     }
   }
 
-  /** Logs at `debug`; with `error`, an unexpected error of the gateway, at `error` with its stack. */
+  /** Logs at `debug`. `error`: an unexpected error of the gateway, logged at `error` with its stack. */
   logFault(reason: string, sample: string, error?: unknown): void {
     const { options, environment } = this.#source
     const facts = { server: options().key, sample: sample.slice(0, 200) }
+    const stack = error instanceof Error ? (error.stack ?? error.message) : 'no error object'
     if (error === undefined) environment.log.debug(facts, reason)
-    else
-      environment.log.error(
-        { ...facts, error: error instanceof Error ? (error.stack ?? error.message) : 'no error object' },
-        reason,
-      )
+    else environment.log.error({ ...facts, error: stack }, reason)
   }
 
   #onAny(
@@ -113,14 +110,14 @@ export class LinkEventHandlers {
       },
       taskChanged: (task) => {
         if (isTerminal(task.text('status'))) reports.send({ type: 'task-ended', id: task.text('taskId') ?? '', owner })
-        if (!tellOnly(host(), 'notifications/tasks/status', task)) environment.taskChanged(id, task, owner)
+        if (!notifyIfPresent(host(), 'notifications/tasks/status', task)) environment.taskChanged(id, task, owner)
       },
       violation: (reason, sample, error) => this.logFault(reason, sample, error),
       refused: (error, era) => reports.send({ type: 'refused', error, era }),
     }
   }
 
-  /** Of one link: whether another log message may be relayed now (`limits.log_messages`); then it is kept for `trunkline logs`, too. */
+  /** For one link: returns whether another log message may be relayed now (`limits.log_messages`), and stores it for `trunkline logs`. */
   #logLimit(): (params: Payload) => boolean {
     const { options, environment } = this.#source
     const maxLogMessages = (): Rate => options().limits.maxLogMessages
@@ -142,7 +139,7 @@ export class LinkEventHandlers {
     return isBridge(caller.scope) ? params : this.#labelled(params)
   }
 
-  /** Log messages say which server they are from (BRIDGING 2.3). */
+  /** Adds the server key to the logger of a log message (BRIDGING 2.3). */
   #labelled(params: Payload): Payload {
     const { key } = this.#source.options()
     const logger = params.text('logger')
@@ -158,14 +155,14 @@ const COMPLETED = 'notifications/elicitation/complete'
 const bridged = (session: HostSession | undefined): HostSession | undefined =>
   session !== undefined && isBridge(session.scope) ? session : undefined
 
-/** False: there is no such host. */
-const tellOnly = (host: HostSession | undefined, method: string, params: Payload): boolean => {
+/** Notifies the host; false if there is none. */
+const notifyIfPresent = (host: HostSession | undefined, method: string, params: Payload): boolean => {
   host?.notify(method, params)
   return host !== undefined
 }
 
-/** What no revision defines is between a host at a bridge and its server; elsewhere it has no recipient (BRIDGING 2.3, 3.21). */
-const passVendor = (
+/** Relays a notification that no revision defines to hosts at a bridge; others do not get it (BRIDGING 2.3, 3.21). */
+const relayVendor = (
   method: string,
   params: Payload | undefined,
   call: Call | undefined,

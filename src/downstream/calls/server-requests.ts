@@ -1,6 +1,6 @@
 /**
- * Routes the requests of legacy servers: to the host of the call they belong to, or to the configured answer. All others are
- * declined; a request never reaches a host of another principal (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
+ * Routes requests of legacy servers: to the host of the call they belong to, or to the configured answer; all others are declined. A
+ * request never reaches a host of another principal (BRIDGING 3.0, 3.15; B048, B049, B051, B263).
  */
 import { elicitationIdFor, noAnswer, QUESTION_METHODS } from '../../era/questions.ts'
 import { isBridge } from '../../rpc/call.ts'
@@ -10,33 +10,33 @@ import { Payload } from '../../wire/message/payload.ts'
 import { isServerMethod } from '../../wire/protocol/methods.ts'
 import type { ServerOptions } from '../options.ts'
 
-/** A modern host's roots are believed this long, since it cannot announce a change. */
+/** Lifetime of a modern host's roots, since it cannot announce a change. */
 const ROOTS_TTL_MS = 300_000
 const MAX_SENT_AWAY = 256
-/** How long a question that nothing here answers stays open, and how many may. */
-const LEFT_MS = 30_000
-const MAX_LEFT = 64
+/** Delay of a refusal, and the number of questions that may wait for it. */
+const REFUSAL_DELAY_MS = 30_000
+const MAX_DELAYED = 64
 
-/** Whom a question of a server may be for. */
-export interface Askable {
-  /** The call it belongs to. */
+/** Possible recipients of a question. */
+interface Recipients {
+  /** The call that the question belongs to. */
   readonly call?: Call | undefined
-  /** A call that waits for this link, for questions before any call. */
+  /** A call that waits for the link to open, for questions before the first call. */
   readonly waiting?: Call | undefined
   /** The session that used the link last. */
   readonly session?: HostSession | undefined
-  /** The host at a bridge that the link serves alone: it is asked whatever belongs to no call (B277). */
+  /** The only host of the link, at a bridge: it gets questions outside of calls (B277). */
   readonly only?: HostSession | undefined
 }
 
 export class ServerRequests {
   readonly #options: () => ServerOptions
   readonly #fidelity: Fidelity
-  /** Roots that modern hosts gave, by principal. */
+  /** Roots of modern hosts, by principal. */
   readonly #roots = new Map<string, { readonly answer: Answer; readonly untilMs: number }>()
-  /** Questions that nothing here answers; how to refuse each. */
-  readonly #open = new Set<() => void>()
-  /** Sessions whose person was sent to a URL, by their own id for it: servers in processes of their own give one id to many. */
+  /** Functions that settle delayed refusals. */
+  readonly #delayed = new Set<() => void>()
+  /** Sessions whose person was sent to a URL, by the session's id of the elicitation: several server processes may use one id. */
   readonly #sentAway = new Map<string, { readonly original: string; readonly session: HostSession }>()
 
   constructor(options: () => ServerOptions, fidelity: Fidelity) {
@@ -45,42 +45,42 @@ export class ServerRequests {
   }
 
   /**
-   * On a link that serves no host: declined, at once where it is asked within one of our own requests. `mayBeOfCall`: a call is under
-   * way on another link to the same process, and the question may be of that call.
+   * Declines a question on a link that serves no host; at once if it arrives within a request of the gateway. `mayBeOfCall`: the question
+   * may belong to a pending call on another link to the same process.
    */
   async decline(question: Question, mayBeOfCall = false): Promise<Answer> {
     if (question.method === 'roots/list') {
-      const isLeft = mayBeOfCall && question.isUnsolicited === true && this.#options().roots === undefined
-      return isLeft ? this.#leave(question, this.#configuredRoots()) : this.#configuredRoots()
+      const isDelayed = mayBeOfCall && question.isUnsolicited === true && this.#options().roots === undefined
+      return isDelayed ? this.#delay(question, this.#configuredRoots()) : this.#configuredRoots()
     }
-    if (question.isUnsolicited === true && !isServerMethod(question.method)) return this.#leave(question)
+    if (question.isUnsolicited === true && !isServerMethod(question.method)) return this.#delay(question)
     return QUESTION_METHODS.has(question.method) ? noAnswer(question) : methodNotFound(question)
   }
 
   /**
-   * Answers a question after a while only: it may have been asked on every connection of the server, whose first answer wins (BRIDGING
-   * 3.22; B295). Of very many none is left open.
+   * Answers a question after a delay: some servers ask on all of their connections and accept the first answer (BRIDGING 3.22; B295). At
+   * once if too many questions are delayed.
    */
-  #leave(question: Question, answer = notNow(question)): Answer | Promise<Answer> {
-    if (this.#open.size >= MAX_LEFT) return answer
+  #delay(question: Question, answer = notNow(question)): Answer | Promise<Answer> {
+    if (this.#delayed.size >= MAX_DELAYED) return answer
     return new Promise((resolve) => {
       const settle = (): void => {
         clearTimeout(timer)
-        this.#open.delete(settle)
+        this.#delayed.delete(settle)
         resolve(answer)
       }
-      const timer = setTimeout(settle, LEFT_MS).unref()
-      this.#open.add(settle)
+      const timer = setTimeout(settle, REFUSAL_DELAY_MS).unref()
+      this.#delayed.add(settle)
       question.onWithdrawn?.(settle)
     })
   }
 
-  async ask(question: Question, { call, waiting, session, only }: Askable): Promise<Answer> {
+  async ask(question: Question, { call, waiting, session, only }: Recipients): Promise<Answer> {
     if (question.method === 'roots/list') return this.#askRoots(question, call, waiting, session)
     if (!QUESTION_METHODS.has(question.method)) return this.#askOther(question, call, session)
     if (call?.ask === undefined && only !== undefined) return only.ask(question)
     if (call?.ask === undefined) {
-      if (question.isUnsolicited === true) return this.#leave(question)
+      if (question.isUnsolicited === true) return this.#delay(question)
       this.#fidelity.note('unattributed', call)
       return error(-32601, `no host can be asked ${question.method} now`)
     }
@@ -90,17 +90,17 @@ export class ServerRequests {
     return call.ask(question)
   }
 
-  /** What is no question of the protocol is between a host at a bridge and its server. */
+  /** Relays a request that the protocol does not define to the host at a bridge; others are refused. */
   async #askOther(question: Question, call: Call | undefined, session: HostSession | undefined): Promise<Answer> {
     if (call?.ask !== undefined && isBridge(call.caller.scope)) return call.ask(question)
     if (call === undefined && session !== undefined && isBridge(session.scope)) return session.ask(question)
-    const isLeft = question.isUnsolicited === true && !isServerMethod(question.method)
-    return isLeft ? this.#leave(question) : methodNotFound(question)
+    const isDelayed = question.isUnsolicited === true && !isServerMethod(question.method)
+    return isDelayed ? this.#delay(question) : methodNotFound(question)
   }
 
   /**
-   * What a person was sent away to do is done: the session that was asked hears of it, under its own id (B088). `session`: whose
-   * link it was said on, if that is one session's own; on any other link only an id that one session has is beyond doubt.
+   * Notifies the session that was asked, under its own id, that an elicitation in URL mode is complete (B088). `session`: owner of the
+   * link of the notification, if it has one owner; on other links the id must belong to exactly one session.
    */
   completed(original: string, session: HostSession | undefined): void {
     const asked = [...this.#sentAway].filter(
@@ -126,7 +126,7 @@ export class ServerRequests {
     }
     if (session !== undefined) return call?.ask?.(question) ?? session.ask(question)
     const principal = (call ?? waiting)?.caller.principal ?? ''
-    // In the middle of a call the host is asked; before any, as legacy servers do right after the handshake, it may have said it.
+    // During a call the host is asked. Before a call, as some servers ask right after the handshake, a stored answer is used.
     const known = call === undefined ? this.#roots.get(principal) : undefined
     if (known !== undefined && known.untilMs > performance.now()) return known.answer
     const ask = (call ?? waiting)?.ask
@@ -144,9 +144,9 @@ export class ServerRequests {
     return { result: Payload.of({ roots }) }
   }
 
-  /** A person of this session is on the way to a URL of the server. */
+  /** Stores that the person of this session was sent to a URL of the server. */
   sentAway(original: string, session: HostSession): void {
-    // A host at a bridge is told by its own link.
+    // A host at a bridge is notified over its own link.
     if (isBridge(session.scope) && this.#options().sharing === 'session') return
     const [oldest] = this.#sentAway.keys()
     if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)

@@ -1,6 +1,6 @@
 /**
- * Resources that legacy sessions watch at a server that has a process or connection for each of them: what a call changes there is told
- * there alone, so that a session's resources are watched there, too, while it has one (BRIDGING 3.8; B284).
+ * Resources that legacy sessions watch at a server with a link per session. The server reports what a call changes only on the link of
+ * the call, so that a session's resources are also watched on its own link (BRIDGING 3.8; B284).
  */
 import type { Link } from '../../era/server/link.ts'
 import type { HostSession } from '../../rpc/call.ts'
@@ -8,17 +8,17 @@ import { Payload } from '../../wire/message/payload.ts'
 import type { LinkOwner } from '../link-owner.ts'
 
 /** A link of one session, with its owner. */
-export interface OwnedLink {
+interface OwnedLink {
   readonly owner: LinkOwner
   readonly link: Link
 }
 
 export class SessionWatches {
-  /** By session: original URIs, each with the owner of the link that watches it; `undefined`: the main one alone. */
+  /** By session: original URIs, each with the owner of the link that watches it; `undefined`: only the main link. */
   readonly #watches = new WeakMap<HostSession, Map<string, LinkOwner | undefined>>()
   readonly #failed: (error: unknown) => void
 
-  /** `failed` is called where a link refuses what the main link watches. */
+  /** `failed` is called with the error if a link refuses a subscription. */
   constructor(failed: (error: unknown) => void) {
     this.#failed = failed
   }
@@ -39,7 +39,7 @@ export class SessionWatches {
     own?.link.unsubscribe(uri).catch(this.#failed)
   }
 
-  /** The server has taken the subscription of a session at a bridge itself, or its end. */
+  /** Stores that the server has accepted the subscription of a session at a bridge, or its end. */
   note(session: HostSession, uri: string, owner: LinkOwner | undefined, isWatched = true): void {
     const uris = this.#watches.get(session) ?? new Map<string, LinkOwner | undefined>()
     this.#watches.set(session, uris)
@@ -47,7 +47,7 @@ export class SessionWatches {
     else uris.delete(uri)
   }
 
-  /** The link of the one host of a pipe is another: its resources are watched there, and may have changed meanwhile. */
+  /** Watches the resources of the only host of a pipe again on a new main link; they may have changed meanwhile. */
   async again(session: HostSession, link: Link): Promise<void> {
     for (const uri of this.#watches.get(session)?.keys() ?? []) {
       try {
@@ -58,7 +58,7 @@ export class SessionWatches {
     }
   }
 
-  /** A link was opened: its sessions' resources are watched there before any call goes over it. */
+  /** Watches the resources of the link's sessions on a new link, before its first call. */
   async opened(own: OwnedLink): Promise<void> {
     const asked = [...own.owner.sessions].flatMap((session) => {
       const uris = this.#watches.get(session)
@@ -74,7 +74,7 @@ export class SessionWatches {
     }
   }
 
-  /** Whether the session is told of this resource on its own link. */
+  /** Whether the session gets updates of this resource on its own link. */
   isOwn(session: HostSession, uri: string): boolean {
     return this.#watches.get(session)?.get(uri) !== undefined
   }

@@ -1,8 +1,7 @@
 /**
- * Notices at run time that the server at a URL speaks another era than its link: a new version was deployed there, or an old one
- * again (B213, B268). An error that no server of the link's era would send is only a reason to ask: `server/discover` decides, and beside
- * a modern main link `initialize`. An error that comes too soon to ask, or is asked in vain, is asked about once more later: perhaps no
- * other comes, and changes would be lost.
+ * Detects at run time that the server at a URL has changed its era, because another version was deployed (B213, B268). An error that no
+ * server of the link's era would send starts a probe: `server/discover` decides, or `initialize` for the legacy side of a modern server.
+ * After an error that arrives too soon for a probe, or a probe without a result, one more probe follows later.
  */
 import type { Link } from '../../era/server/link.ts'
 import { ServerError } from '../../rpc/call.ts'
@@ -10,35 +9,34 @@ import type { Sweepable } from '../../rpc/sweeper.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 
-/** The main link; or, beside a modern one, all links to the legacy side of the server. */
+/** The main link; or all links to the legacy side of a server whose main link is modern. */
 export type Watched = Pick<Link, 'era' | 'transport'>
 
-/** What of a server this needs. */
-export interface EraWatchSource<W extends Watched> {
-  /** What is watched, while it is there. */
+interface EraWatchSource<W extends Watched> {
+  /** The current link. */
   readonly link: () => W | undefined
-  /** The era that the server speaks now; `undefined`: it cannot be told. Never rejects. */
+  /** The current era of the server; `undefined`: unknown. Never rejects. */
   readonly probe: () => Promise<Era | undefined>
-  /** The link speaks an era that its server does not speak any more. */
+  /** Called when the server no longer has the era of the link. */
   readonly changed: (link: W) => void
   readonly nowMs: () => number
 }
 
-/** Errors of one link that come in bursts ask once. */
+/** Minimum time between probes. */
 const MIN_GAP_MS = 2_000
 /** Codes of 2026-07-28 that refuse a request of another era ([2026-07-28 basic/versioning]). */
 const MODERN_REFUSALS: ReadonlySet<number> = new Set([-32020, -32021, -32022])
-/** Codes by which legacy servers refuse what comes without a session; the texts are those of the official SDKs. */
+/** Codes with which legacy servers refuse requests without a session; the texts are those of the official SDKs. */
 const LEGACY_REFUSALS: ReadonlySet<number> = new Set([-32601, -32600, -32000])
 const ASKS_FOR_SESSION = /\bsession\b|\binitiali[sz]/i
 
 export class EraWatch<W extends Watched> implements Sweepable {
   readonly #source: EraWatchSource<W>
-  #asking: Promise<boolean> | undefined
-  /** The link that was found to be of its server's era last. */
+  #probing: Promise<boolean> | undefined
+  /** The link whose era the last probe has confirmed. */
   #confirmed: W | undefined
-  #askedMs = -Infinity
-  /** An error on this link is still to be asked about. */
+  #probedMs = -Infinity
+  /** The link for which a probe is due. */
   #suspect: W | undefined
 
   constructor(source: EraWatchSource<W>) {
@@ -46,36 +44,36 @@ export class EraWatch<W extends Watched> implements Sweepable {
   }
 
   /**
-   * Whether `error`, of a call that was sent while `link` was watched, shows that the era has changed; then that link is given up, and
-   * the call was not executed. Of several calls under way one asks: those that fail later find another link there.
+   * Whether `error` of a call sent over `link` shows that the era has changed; then the link is given up, and the call was not executed.
+   * Several failed calls share one probe; later ones find another link.
    */
   async isChange(error: unknown, link: W | undefined): Promise<boolean> {
     if (link === undefined || link.transport === 'pipe' || !contradicts(error, link.era)) return false
-    if (this.#asking !== undefined) return this.#asking
+    if (this.#probing !== undefined) return this.#probing
     const now = this.#source.link()
     if (now !== link) return now?.era !== link.era
-    if (link === this.#confirmed && this.#source.nowMs() - this.#askedMs < MIN_GAP_MS) {
+    if (link === this.#confirmed && this.#source.nowMs() - this.#probedMs < MIN_GAP_MS) {
       this.#suspect = link
       return false
     }
-    return this.#ask(link)
+    return this.#probeOnce(link)
   }
 
   sweep(nowMs: number): void {
     const link = this.#suspect
-    if (link === undefined || this.#asking !== undefined || nowMs - this.#askedMs < MIN_GAP_MS) return
+    if (link === undefined || this.#probing !== undefined || nowMs - this.#probedMs < MIN_GAP_MS) return
     this.#suspect = undefined
-    // Once: what cannot be told now is found out by the next error.
-    if (link === this.#source.link()) void this.#ask(link).finally(() => (this.#suspect = undefined))
+    // Once: without a result, the next error starts another probe.
+    if (link === this.#source.link()) void this.#probeOnce(link).finally(() => (this.#suspect = undefined))
   }
 
-  async #ask(link: W): Promise<boolean> {
-    this.#askedMs = this.#source.nowMs()
-    this.#asking = this.#probe(link)
+  async #probeOnce(link: W): Promise<boolean> {
+    this.#probedMs = this.#source.nowMs()
+    this.#probing = this.#probe(link)
     try {
-      return await this.#asking
+      return await this.#probing
     } finally {
-      this.#asking = undefined
+      this.#probing = undefined
     }
   }
 
@@ -90,7 +88,7 @@ export class EraWatch<W extends Watched> implements Sweepable {
   }
 }
 
-/** Whether a server of this era would hardly answer so; a process does not change its era, so that only HTTP is meant. */
+/** Whether a server of this era is unlikely to send the error. */
 const contradicts = (error: unknown, era: Era): boolean => {
   if (error instanceof Failure) return error.executed === 'no' && (error.kind === 'not_found' || error.kind === 'bad_response')
   if (!(error instanceof ServerError)) return false

@@ -1,4 +1,4 @@
-/** How a server is doing, as a value, and the pure rules by which it changes (DECISIONS 2, RELIABILITY F-04, F-08). */
+/** The health of a server, and the pure function that changes it (DECISIONS 2, RELIABILITY F-04, F-08). */
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 
@@ -6,31 +6,31 @@ export type HealthState = 'starting' | 'healthy' | 'degraded' | 'down' | 'failed
 
 export interface Health {
   readonly state: HealthState
-  /** Why it is not healthy, for a person. */
+  /** Text for a person; `undefined` for a healthy server. */
   readonly reason: string | undefined
-  /** What calls are refused with while it is `down` or `failed`. */
+  /** The failure of calls while the server is `down` or `failed`. */
   readonly failure: Failure | undefined
-  /** Outages so far: failures without health in between are one. */
+  /** Number of outages; failures without health in between count as one. */
   readonly failures: number
-  /** Monotonic time (`performance.now`) of the next attempt; `undefined`: one is under way, or none is planned. */
+  /** Monotonic time (`performance.now`) of the next attempt; `undefined`: an attempt is running, or none is planned. */
   readonly nextTryAtMs: number | undefined
 }
 
 export type HealthEvent =
   | { readonly type: 'dialing' }
-  /** What it was down for may be mended: lists and calls wait for it as for one that has not been tried yet. */
+  /** The cause may be fixed: lists and calls wait for the server as before the first attempt. */
   | { readonly type: 'woken' }
   | { readonly type: 'ready'; readonly complaints: readonly string[] }
-  /** The link ended and is opened again at once, which is no failure of the server (B289). */
+  /** The link ended and is opened again at once, which is not a failure of the server (B289). */
   | { readonly type: 'renewing' }
-  /** `isDown`: calls wait for it no more. */
+  /** `isDown`: calls no longer wait for the server. */
   | { readonly type: 'lost'; readonly failure: Failure; readonly nextTryAtMs: number; readonly isDown: boolean }
   | { readonly type: 'hopeless'; readonly failure: Failure }
   | { readonly type: 'stopping' }
 
 export const STARTING: Health = { state: 'starting', reason: undefined, failure: undefined, failures: 0, nextTryAtMs: undefined }
 
-/** Of a server where each principal has its own connection, and no common connection exists. */
+/** The health of a server without a common connection, since each principal has its own. */
 export const UNSIGNED: Health = {
   ...STARTING,
   state: 'failed',
@@ -65,7 +65,7 @@ export const nextHealth = (health: Health, event: HealthEvent): Health => {
   }
 }
 
-/** An outage lasts from the first failure to the next health, and is counted once. */
+/** Counts an outage, which lasts from the first failure to the next health, once. */
 const failed = ({ failure: before, failures }: Health, failure: Failure): Pick<Health, 'reason' | 'failure' | 'failures'> => ({
   reason: failure.message,
   failure,
@@ -75,8 +75,8 @@ const failed = ({ failure: before, failures }: Health, failure: Failure): Pick<H
 const HOPELESS: ReadonlySet<FailureKind> = new Set(['spawn_failed', 'version', 'loop'])
 
 /**
- * What waiting will not mend: the command is missing, the sign-in missing, no version in common, a circle of gateways. A start that failed
- * for want of processes, memory or descriptors is retryable.
+ * Whether a person must fix the cause: missing command, missing sign-in, no common version, circle of gateways. A start that failed for
+ * lack of processes, memory or descriptors is retryable.
  */
 export const isHopeless = ({ kind, facts, retryable }: Failure): boolean =>
   (HOPELESS.has(kind) && !retryable) || facts.signIn === true

@@ -1,11 +1,11 @@
 /**
- * Asks a legacy server over HTTP, on whose main link nothing is pending, whether it is still there: a connection that went half
- * says nothing by itself (F-14). With something pending a missed answer proves nothing; the idle limit ends that.
+ * Pings a legacy server over HTTP while nothing is pending on its main link, since a half-open connection reports no error (F-14). With
+ * pending requests a missed answer proves nothing; the idle time-out ends these.
  */
 import type { Link } from '../../era/server/link.ts'
 import type { Sweepable, Sweeper } from '../../rpc/sweeper.ts'
 
-/** Unanswered pings in a row after which the link is closed; its owner connects again. */
+/** Unanswered pings in a row after which the link is closed; the supervisor connects again. */
 const MAX_MISSES = 2
 
 type Pinged = Link & Required<Pick<Link, 'ping'>>
@@ -18,7 +18,7 @@ export class Heartbeat implements Sweepable {
   #nowMs: number
   #quietSinceMs: number
   #misses = 0
-  #isAsking = false
+  #isPinging = false
 
   private constructor(link: Pinged, sweeper: Sweeper, pingMs: () => number) {
     this.#link = link
@@ -26,7 +26,7 @@ export class Heartbeat implements Sweepable {
     this.#nowMs = this.#quietSinceMs = sweeper.nowMs
   }
 
-  /** For as long as the link is open; `pingMs`: silence before a ping, and how long its answer may take. */
+  /** Watches a link until it is closed. `pingMs`: silence before a ping, and time limit of its answer. */
   static watch(link: Link, sweeper: Sweeper, pingMs: () => number): void {
     if (link.transport === 'pipe' || !isPinged(link)) return
     const heartbeat = new Heartbeat(link, sweeper, pingMs)
@@ -36,16 +36,16 @@ export class Heartbeat implements Sweepable {
 
   sweep(nowMs: number): void {
     this.#nowMs = nowMs
-    if (this.#isAsking) return
+    if (this.#isPinging) return
     if (this.#link.inFlight > 0) this.#quietSinceMs = nowMs
-    else if (nowMs - this.#quietSinceMs >= this.#pingMs()) void this.#ask()
+    else if (nowMs - this.#quietSinceMs >= this.#pingMs()) void this.#ping()
   }
 
-  async #ask(): Promise<void> {
-    this.#isAsking = true
+  async #ping(): Promise<void> {
+    this.#isPinging = true
     this.#misses = (await this.#link.ping(this.#pingMs())) ? 0 : this.#misses + 1
-    this.#isAsking = false
-    // Asked again at once after a miss, and after a silence else.
+    this.#isPinging = false
+    // After a miss the next ping follows at once.
     if (this.#misses === 0) this.#quietSinceMs = this.#nowMs
     else if (this.#misses >= MAX_MISSES) await this.#link.close()
   }

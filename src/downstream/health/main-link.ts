@@ -1,6 +1,6 @@
 /**
- * The main link of one server: used while it is up, given up once it is of no use. A link that was given up still carries the calls
- * that are under way on it (B268).
+ * The main link of one server: used while it is up, given up when it cannot take further calls. A link that was given up still carries
+ * its pending calls (B268).
  */
 import type { Link } from '../../era/server/link.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -10,7 +10,7 @@ import type { ServerStates } from './server-state.ts'
 
 export class MainLink {
   readonly #states: ServerStates
-  /** Links that were given up and still carry calls. */
+  /** Links that were given up and still have pending calls. */
   readonly #retiring = new Set<Link>()
   /** Ends the wait for the link that is up. */
   #onGivenUp: () => void = () => undefined
@@ -19,19 +19,19 @@ export class MainLink {
     this.#states = states
   }
 
-  /** While it is up. */
+  /** The link while calls may use it. */
   get current(): Link | undefined {
     return this.#states.now.link
   }
 
-  /** The gateways it leads through; none that is not open yet (T-35). */
+  /** The gateways behind the server; empty before the link is open (T-35). */
   get gateways(): readonly string[] {
     return this.#states.now.opened?.gateways ?? []
   }
 
   /**
-   * Uses the link. One whose session the server has forgotten is of no use any more: another is opened (5.3). One that turns out to
-   * be hopeless is given up.
+   * Runs `use`. Gives the link up if the server has forgotten its session, so that another is opened (BRIDGING 5.3), or after a failure
+   * that a person must fix.
    */
   async over<T>(link: Link, use: () => Promise<T>): Promise<T> {
     try {
@@ -43,7 +43,7 @@ export class MainLink {
     }
   }
 
-  /** The link is of no use for further calls: another is opened at once. Calls that are under way on it end first. */
+  /** Removes the link, so that another is opened at once; its pending calls end first. */
   giveUp(link: Link, refusal?: Failure): void {
     if (this.current !== link) return
     this.#states.send({ type: 'given-up', link, refusal })

@@ -1,6 +1,6 @@
 /**
- * What is known of one server while it runs, as one record, and the pure rules by which it changes (RELIABILITY F-04, F-08; BRIDGING 3.1).
- * Everything with an effect (dialing, timers, closing links) reads this record and sends events; nothing else writes it.
+ * The state of one server at run time as one record, and the pure function that changes it (RELIABILITY F-04, F-08; BRIDGING 3.1). Code
+ * with effects (dialing, timers, closing links) reads this record and sends events; only `reduce` changes it.
  */
 import { BehaviorSubject } from 'rxjs'
 import type { Link } from '../../era/server/link.ts'
@@ -12,44 +12,44 @@ import type { Health } from './health.ts'
 
 export interface ServerState {
   readonly health: Health
-  /** `retiring`: the link that was up was given up, and its end has not been handled yet. */
+  /** `retiring`: the link was given up, and its end has not been handled yet. */
   readonly activity: 'idle' | 'dialing' | 'up' | 'retiring'
-  /** The main link from when it is open: it may still be read. */
+  /** The open main link, whose lists may still be read. */
   readonly opened: Link | undefined
   /** The main link, while calls may use it. */
   readonly link: Link | undefined
-  /** Why a link that was up is given up. */
+  /** The reason why the link was given up. */
   readonly refusal: Failure | undefined
   /** Monotonic time since when the link is up. */
   readonly upSinceMs: number | undefined
   /** Monotonic time of the last health. */
   readonly lastUpMs: number
   readonly hasBeenUp: boolean
-  /** Monotonic time before which nothing brings the next attempt forward. */
+  /** Monotonic time before which calls do not start the next attempt. */
   readonly notBeforeMs: number
   /** "Needs sign-in" was logged, and no sign-in has happened since. */
   readonly isSignInLogged: boolean
   readonly isStopping: boolean
-  /** Whether a server whose main link is modern takes `initialize`, too; `undefined`: not tried. */
+  /** Whether a server whose main link is modern accepts `initialize`, too; `undefined`: not tried. */
   readonly takesInitialize: boolean | undefined
-  /** The link that all callers share, once the server has announced a change on it: its lists are everybody's. */
+  /** The link shared by all callers, once the server has announced a change on it: its lists are the common lists. */
   readonly announcer: LinkOwner | undefined
-  /** Of a stdio front whose host is legacy: the main link is its own. */
+  /** The session of the only host of a pipe, if it is legacy. */
   readonly soleSession: HostSession | undefined
 }
 
 export type ServerEvent =
   | { readonly type: 'dialing' }
   | { readonly type: 'opened'; readonly link: Link }
-  /** The link that is open was read: calls may use it. `complaints`: what is not as it should be. */
+  /** The lists of the open link were read: calls may use it. `complaints`: sentences about problems. */
   | { readonly type: 'ready'; readonly nowMs: number; readonly complaints: readonly string[] }
-  /** A link is of no use for further calls; `refusal`: because of this. */
+  /** A link takes no further calls; `refusal`: the reason. */
   | { readonly type: 'given-up'; readonly link: Link; readonly refusal?: Failure | undefined }
   /** The attempt failed, or the link ended. */
   | { readonly type: 'ended'; readonly nowMs: number }
-  /** The link ended and is opened again at once, which is no failure of the server (B289). */
+  /** The link ended and is opened again at once, which is not a failure of the server (B289). */
   | { readonly type: 'renewing' }
-  /** The next attempt is made in `waitMs`. No call brings it forward beyond `notBeforeMs`. */
+  /** The next attempt starts in `waitMs`; calls may start it earlier, but not before `notBeforeMs`. */
   | {
       readonly type: 'lost'
       readonly failure: Failure
@@ -67,7 +67,7 @@ export type ServerEvent =
   | { readonly type: 'link-closed'; readonly owner: LinkOwner }
   | { readonly type: 'sole-session'; readonly session: HostSession | undefined }
 
-/** `health`: another one than that of a server which is about to be connected. */
+/** `health`: absent for a server that will be connected. */
 export const initialState = ({
   health = STARTING,
   takesInitialize,
@@ -88,7 +88,7 @@ export const initialState = ({
   soleSession: undefined,
 })
 
-/** The state after an event; the same object where nothing changes. */
+/** The state after an event; the same object if nothing changes. */
 export const reduce = (state: ServerState, event: ServerEvent): ServerState => {
   const { health } = state
   switch (event.type) {
@@ -122,7 +122,7 @@ export const reduce = (state: ServerState, event: ServerEvent): ServerState => {
       return { ...state, health: nextHealth(health, event) }
     case 'lost': {
       const { failure, nowMs, waitMs, notBeforeMs, graceMs } = event
-      // Within the grace time calls wait for a server that was good: a restart should fail none of them (BRIDGING 3.1).
+      // Within the grace time calls wait for a server that was up, so that a restart fails none of them (BRIDGING 3.1).
       const mayWait = nowMs - state.lastUpMs < graceMs && notBeforeMs - nowMs <= graceMs
       const lost = { type: 'lost', failure, nextTryAtMs: nowMs + waitMs, isDown: !mayWait } as const
       return { ...state, notBeforeMs, health: nextHealth(health, lost) }
@@ -151,7 +151,7 @@ const lastUpAt = ({ upSinceMs, lastUpMs }: ServerState, nowMs: number): number =
 /** The end of an attempt or of a link. */
 export interface LinkEnd {
   readonly failure: Failure
-  /** A process of ours ended by itself. */
+  /** A process started by Trunkline ended by itself. */
   readonly isCrash: boolean
   readonly nowMs: number
   readonly graceMs: number
@@ -159,25 +159,25 @@ export interface LinkEnd {
 }
 
 /**
- * What follows the end of what `state` was at: nothing until a person helps, another link at once, or an attempt after a wait. A link
- * that lasted for less than `minRetryMs` was no health.
+ * The step after the end of an attempt or link: `give-up` until a person helps, `renew` the link at once, or `wait` before the next
+ * attempt. A link shorter than `minRetryMs` counts as a failed attempt.
  */
 export const stepAfter = (
   state: ServerState,
   { failure, isCrash, nowMs, graceMs, minRetryMs }: LinkEnd,
 ): 'give-up' | 'renew' | 'wait' => {
-  // The program of a server that ran a moment ago is being replaced: its entries stay for so long (BRIDGING 3.1).
+  // The program of a server that was up within the grace time may be in the middle of an update (BRIDGING 3.1).
   const isBeingReplaced = failure.kind === 'spawn_failed' && nowMs - lastUpAt(state, nowMs) < graceMs
   if (isHopeless(failure) && !isBeingReplaced) return 'give-up'
   const { upSinceMs } = state
   return upSinceMs !== undefined && nowMs - upSinceMs >= minRetryMs && !isCrash ? 'renew' : 'wait'
 }
 
-/** Whether a call need not wait for the main link: nothing will open it soon (BRIDGING 7.2). */
+/** Whether a call should not wait for the main link, since it will not be open soon (BRIDGING 7.2). */
 export const isWaitingUseless = ({ health: { state }, activity, notBeforeMs }: ServerState, nowMs: number): boolean =>
   state === 'failed' || state === 'draining' || (state === 'down' && activity !== 'dialing' && nowMs < notBeforeMs)
 
-/** Why there is no main link. */
+/** The failure of a call without a main link. */
 export const refusalOf = ({ health: { failure, nextTryAtMs, reason, state } }: ServerState, nowMs: number): Failure => {
   if (state === 'draining') return new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
   const isOver = state === 'failed' || state === 'down'
@@ -196,7 +196,7 @@ export const refusalOf = ({ health: { failure, nextTryAtMs, reason, state } }: S
   )
 }
 
-/** Holds the state of one server. `health$` follows it. */
+/** Holds the state of one server and publishes its health. */
 export class ServerStates {
   readonly health$: BehaviorSubject<Health>
   #now: ServerState
@@ -210,7 +210,6 @@ export class ServerStates {
     return this.#now
   }
 
-  /** Changes the state. */
   send(event: ServerEvent): void {
     const { health } = this.#now
     this.#now = reduce(this.#now, event)

@@ -1,7 +1,7 @@
 /**
- * Keeps the main link of one server up: dials, waits for the loss, dials again, until it is stopped or only a person can help.
- * Calls that need the link wait here for it. What follows an event is decided in `server-state.ts`; this file carries it out. A link that
- * was good and is opened again at once was no failure (B289); while a server is down, a call or a list brings the next attempt forward (F-04).
+ * Keeps the main link of one server up: dials, waits for the loss, dials again, until the server is stopped or a person must help. Calls
+ * wait here for the link. `server-state.ts` decides the next step; this file executes it. While a server is down, a call or a list starts
+ * the next attempt earlier (F-04).
  */
 import type { Link } from '../../era/server/link.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -13,29 +13,28 @@ import type { MainLink } from './main-link.ts'
 import { isWaitingUseless, refusalOf, stepAfter } from './server-state.ts'
 import type { ServerStates } from './server-state.ts'
 
-/** What of a server this needs. */
-export interface SupervisorSource {
+interface SupervisorSource {
   readonly options: () => ServerOptions
-  /** The principal whose connection it is, where each has its own. */
+  /** Present if each principal has its own connection. */
   readonly principal: string | undefined
   readonly environment: Pick<DownstreamEnvironment, 'backoff' | 'limits' | 'log' | 'starts'>
   readonly restarts: Restarts
   readonly states: ServerStates
   readonly main: MainLink
   /**
-   * Opens a main link and reads all that must be known before calls use it. `opened` receives the link before that; `isWanted`: a
-   * call waits for it.
+   * Opens a main link and reads the lists. `opened` is called with the link before its lists are read. `isWanted`: whether a call waits
+   * for the link.
    */
   readonly connect: (opened: (link: Link) => void, isWanted: () => boolean) => Promise<void>
-  /** A process of ours ended by itself, so that `failure` is a crash. */
+  /** Whether the failure is a crash: a process started by Trunkline ended by itself. */
   readonly isCrash: (failure: Failure) => boolean
-  /** Settles before the first attempt may be made. */
+  /** Settles when an attempt may start. */
   readonly mayConnect: () => Promise<unknown>
-  /** Sentences about what is not as it should be on a link that is up. */
+  /** Sentences about problems of a link that is up. */
   readonly complaints: () => readonly string[]
-  /** `isAgain`: after a loss, or after attempts that failed. */
+  /** `isAgain`: after a loss or failed attempts. */
   readonly up: (link: Link, isAgain: boolean) => void
-  /** An attempt failed or the link was lost, in a way that is a failure. */
+  /** Called after each failure. */
   readonly failed: () => void
   readonly givenUp: (failure: Failure) => void
 }
@@ -45,7 +44,7 @@ export class Supervisor {
   readonly #states: ServerStates
   readonly #main: MainLink
   #running: Promise<void> | undefined
-  /** Ends the wait for the next attempt after so many milliseconds. */
+  /** Shortens the wait for the next attempt to this time. */
   #wakeIn: (ms: number) => void = () => undefined
   readonly #waiters = new Set<() => void>()
 
@@ -55,20 +54,20 @@ export class Supervisor {
     this.#main = source.main
   }
 
-  /** Starts in the background, if it is not running. */
+  /** Starts connecting in the background, if that is not running. */
   run(): void {
     if (this.#states.now.isStopping || this.#running !== undefined) return
     this.#running = this.#keepConnected().finally(() => (this.#running = undefined))
   }
 
-  /** Skips the wait before the next attempt, and begins again where it had been given up. */
+  /** Starts the next attempt now, also for a failed server. */
   retryNow(): void {
     this.#states.send({ type: 'woken' })
     this.run()
     this.#wakeIn(0)
   }
 
-  /** Brings the next attempt forward, as far as that is allowed; waits for nothing. */
+  /** Starts the next attempt as early as `notBeforeMs` allows; does not wait for it. */
   hurry(): void {
     const { activity, link, notBeforeMs } = this.#states.now
     if (activity === 'dialing' || link !== undefined) return
@@ -77,8 +76,8 @@ export class Supervisor {
   }
 
   /**
-   * The link. Waits for a server that is starting, and for one attempt at a server that is down; throws at once where waiting is
-   * of no use (BRIDGING 7.2).
+   * The main link. Waits for a server that is starting, and for one attempt at a server that is down; throws at once if waiting is
+   * useless (BRIDGING 7.2).
    */
   async ready(): Promise<Link> {
     const { link } = this.#states.now
@@ -94,7 +93,7 @@ export class Supervisor {
     throw refusalOf(this.#states.now, performance.now())
   }
 
-  /** Settles once one attempt has been made; never rejects. */
+  /** Settles after one attempt; never rejects. */
   async tried(): Promise<void> {
     await this.ready().catch(() => undefined)
   }
@@ -106,7 +105,7 @@ export class Supervisor {
     this.#settleWaiters()
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when the background work has ended. */
   async ended(): Promise<void> {
     await this.#running
     this.#states.health$.complete()
@@ -138,14 +137,14 @@ export class Supervisor {
     }
   }
 
-  /** Opens the link again at once. Nothing is counted: whether the server is away, the attempt will show. */
+  /** Logs that the link is opened again at once; not counted as a failure. */
   #renew({ kind, message }: Failure): void {
     const { environment, options } = this.#source
     environment.log.info({ server: options().key, kind }, `the link has ended and is opened again: ${message}`)
     this.#states.send({ type: 'renewing' })
   }
 
-  /** `notBeforeMs`: no call brings the next attempt forward beyond that. */
+  /** `notBeforeMs`: calls do not start the next attempt before this time. */
   async #waitAfter(failure: Failure, waitMs: number, notBeforeMs: number): Promise<void> {
     const { environment, failed, options } = this.#source
     const { key, timeouts } = options()
@@ -189,7 +188,7 @@ export class Supervisor {
     }
   }
 
-  /** How long a process that has ended must not be started again, whatever the back-off says. */
+  /** Time until an ended process may be started again (`limits.restarts`), independent of the back-off. */
   #restartMs(): number {
     const { options, restarts, environment } = this.#source
     const { key } = options()
@@ -206,7 +205,7 @@ export class Supervisor {
     this.#settleWaiters()
   }
 
-  /** A missing sign-in is no error: it is logged once, as `warn` for the operator and as `info` for a caller. */
+  /** Logs the failure. A missing sign-in is logged once, as `warn` for the operator and as `info` for a principal. */
   #log({ kind, facts, message }: Failure): void {
     const { environment, options, principal } = this.#source
     const { log } = environment

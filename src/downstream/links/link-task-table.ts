@@ -29,7 +29,7 @@ export class LinkTaskTable {
 
   /** Who holds the task that the call asks for. */
   holderFor({ method, target, caller }: Call): LinkOwner | undefined {
-    if (METHODS[method]?.way !== 'task') return undefined
+    if (METHODS[method]?.handling !== 'task') return undefined
     const holders = [...(this.#tasks.get(target ?? '')?.keys() ?? [])].filter(
       ({ isolation, principal }) => isolation === 'shared' || principal === caller.principal,
     )

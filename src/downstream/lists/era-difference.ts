@@ -1,8 +1,8 @@
-/** What a server of both eras offers in one of them only, as sentences for `ps` (BRIDGING 3.0 rule 0). */
+/** Describes entries that a server of both eras offers in one era only, for `ps` (BRIDGING 3.0 rule 0). */
 import { LIST_KINDS } from '../../catalog/inventory.ts'
 import type { Inventory, ListKind } from '../../catalog/inventory.ts'
 
-/** Names in one sentence. */
+/** Maximum number of names in one sentence. */
 const MAX_NAMES = 5
 
 const WORDS: Readonly<Record<ListKind, string>> = {
@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<ListKind, string>> = {
   prompts: 'prompts',
 }
 
-/** One sentence for each list and era that lacks something; none where the eras offer the same names. */
+/** One sentence for each list and era with names that the other era lacks. */
 export const eraDifference = (modern: Inventory | undefined, legacy: Inventory | undefined): string[] => {
   if (modern === undefined || legacy === undefined) return []
   return LIST_KINDS.flatMap((kind) => [

@@ -1,14 +1,15 @@
 /**
- * Reads everything a server offers, all pages of all lists, within the caps, as bytes (BRIDGING 3.18, 5.4; T-29). A list that
- * fails stays as it was known, with a warning; it never takes the others along.
+ * Reads all pages of all lists of a server within the limits, as bytes (BRIDGING 3.18, 5.4; T-29). A list that fails keeps its known
+ * entries, with a warning, and does not affect the others.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { asError } from '../../values/as-error.ts'
 import { digestInventory } from '../../catalog/digest.ts'
-import { LIST_KINDS, perKind } from '../../catalog/inventory.ts'
+import { LIST_KINDS, LISTS, perKind } from '../../catalog/inventory.ts'
 import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../../catalog/inventory.ts'
 import type { Declared, Link } from '../../era/server/link.ts'
 import { ServerError } from '../../rpc/call.ts'
+import { within } from '../../time/within.ts'
 import { memberOf } from '../../values/json-object.ts'
 import { isDeeperThan } from '../../wire/json/deep-value.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -18,43 +19,29 @@ import { readParamHeaders, withoutBadAnnotations } from '../../wire/headers/para
 import { Payload } from '../../wire/message/payload.ts'
 import { Scanner } from '../../wire/json/scan.ts'
 import type { ServerLimits } from '../options.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/tokens.ts'
 
-interface ListRow {
-  readonly method: string
-  /** Member of the result that holds the entries. */
-  readonly member: string
-  /** Member of an entry that names it. */
-  readonly field: string
-  /** Capability that promises the list. One without it is asked for once (B287). */
-  readonly capability: string
-}
-
-const LISTS: Readonly<Record<ListKind, ListRow>> = {
-  tools: { method: 'tools/list', member: 'tools', field: 'name', capability: 'tools' },
-  resources: { method: 'resources/list', member: 'resources', field: 'uri', capability: 'resources' },
-  templates: { method: 'resources/templates/list', member: 'resourceTemplates', field: 'uriTemplate', capability: 'resources' },
-  prompts: { method: 'prompts/list', member: 'prompts', field: 'name', capability: 'prompts' },
-}
+type ListRow = (typeof LISTS)[ListKind]
 
 export interface ReadingOptions {
   readonly limits: ServerLimits
-  /** Lifetime of a legacy server's list, with and without its announcing changes. */
+  /** Lifetime of a legacy server's list, with and without `listChanged`. */
   readonly legacyTtlMs: number
   readonly legacyPollMs: number
-  /** Lifetime of a list whose modern server gives none: as long as it is not read again for hosts that ask. */
+  /** Lifetime of a modern server's list without one. */
   readonly freshMs: number
   readonly nowMs: () => number
-  /** Whether JSON text holds a credential of the configuration. */
+  /** Whether JSON text contains a credential of the configuration. */
   readonly hasCredential: (json: string) => boolean
-  /** Hears of each limit that the lists exceed. */
+  /** Called with each limit that the lists exceed. */
   readonly reached: (option: string) => void
-  /** Hears of each list that failed. */
+  /** Called with the error of each list that failed. */
   readonly failed?: (error: unknown) => void
-  /** What was read before, for lists that fail now. */
+  /** The inventory read before, for lists that fail now. */
   readonly known: Inventory | undefined
-  /** No capability names the list that is read: it may well not be there. */
+  /** No capability declares the list, so that it may not exist. */
   readonly isUndeclared?: boolean
-  /** What is declared while reading, where it is not what the gateway always declares. */
+  /** Declared capabilities while reading; absent: those of the gateway. */
   readonly declared?: Declared
 }
 
@@ -82,7 +69,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const declared = LIST_KINDS.filter((kind) => link.capabilities[LISTS[kind].capability] !== undefined)
   const known = absentBefore(link, options.known)
   const undeclared = LIST_KINDS.filter((kind) => !declared.includes(kind) && !known.includes(kind))
-  // Asked at the same time, but nothing that the server does offer waits long for what it never said it has.
+  // Requested at the same time; declared lists wait only briefly for undeclared ones.
   const extra = undeclared.map((kind) => readUndeclared(link, kind, options, took))
   const read = await Promise.all(declared.map(readDeclared))
   if (declared.length > 0 && failed.length === declared.length && failed.every(isOutage)) throw failed[0]
@@ -108,17 +95,17 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   return { ...inventory, absent, readBytes, digest: digestInventory(inventory) }
 }
 
-/** How long lists that no capability names may take where others were read, at least; and where there are no others. */
+/** Time limit of undeclared lists: at least this with declared lists, and without declared lists. */
 const MIN_EXTRA_MS = 1_000
 const SILENT_MS = 5_000
 
-/** The lists that this server was asked for before and does not have, though no capability says so. */
+/** The undeclared lists that the server is known not to have (B287). */
 const absentBefore = (link: Link, known: Inventory | undefined): readonly ListKind[] => {
   const isSame = known?.revision === link.revision && isDeepStrictEqual(known.capabilities, link.capabilities)
   return isSame ? (known.absent ?? []) : []
 }
 
-/** A list that no capability names (B287); `undefined`: the server has none. Never rejects. */
+/** Reads an undeclared list (B287); `undefined`: the server does not have it. Never rejects. */
 const readUndeclared = (
   link: Link,
   kind: ListKind,
@@ -126,13 +113,6 @@ const readUndeclared = (
   took: Notes['took'],
 ): Promise<ReadList | undefined> =>
   readList(link, kind, { ...options, isUndeclared: true }, { leftOut: [], warnings: [], took }).catch(() => undefined)
-
-/** `undefined` after `ms`. */
-const within = async <T>(ms: number, work: Promise<T>): Promise<T | undefined> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)))
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
-}
 
 const withoutCredential = (
   instructions: string | undefined,
@@ -144,7 +124,7 @@ const withoutCredential = (
   return undefined
 }
 
-/** What is told of a reading beside what was read. */
+/** Notes collected while reading. */
 interface Notes {
   readonly leftOut: LeftOut[]
   readonly warnings: string[]
@@ -154,13 +134,13 @@ interface Notes {
 
 const STALE: Freshness = { receivedAtMs: 0, ttlMs: 0, scope: 'private' }
 
-/** The server answered, though not with a list. Where it says so of every list, it is the server that is away. */
+/** Failures of one list: the server answered, but not with a list. */
 const OF_ONE_LIST: ReadonlySet<FailureKind> = new Set(['bad_response', 'too_large'])
 const OUTAGES: ReadonlySet<FailureKind> = new Set(['downstream_error', 'not_found', 'rate_limited', 'timeout', 'session_expired'])
 
 const isOutage = (error: unknown): boolean => error instanceof Failure && OUTAGES.has(error.kind)
 
-/** Whether the others may be served without this list; what ends the link is another matter. A 404 in a session may mean either. */
+/** Whether the error concerns this list only, not the link. A 404 in a session may mean either, which a ping decides. */
 const isOfThisList = async (error: unknown, link: Link): Promise<boolean> => {
   if (error instanceof ServerError) return true
   if (!(error instanceof Failure)) return false
@@ -178,11 +158,11 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
   const cursors = new Set<string>()
   let freshness: Freshness = { receivedAtMs: options.nowMs(), ttlMs: 0, scope: 'private' }
   let cursor: string | undefined
-  /** The first page as it came, while an empty cursor may lead back to it. */
+  /** The first page, to which an empty cursor may lead back. */
   let first: Buffer | undefined
   for (let pages = 1; ; pages++) {
     const result = await fetchPage(link, row.method, cursor, options.declared)
-    // An empty cursor is a cursor (B116); servers that write it for "none" answer it with their first page again (B282).
+    // An empty cursor is valid (B116), but some servers use it for "none" and answer it with their first page (B282).
     if (cursor === '' && first !== undefined && result?.raw(row.member)?.equals(first) === true) return { entries, freshness }
     if (result === undefined && options.isUndeclared === true) throw new Failure('not_found', `${row.method} is not offered`)
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
@@ -218,7 +198,7 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
   }
 }
 
-/** B113: a server that does not know a list offers nothing of it. */
+/** `undefined`: the server does not know the method (B113). */
 const fetchPage = async (
   link: Link,
   method: string,
@@ -242,11 +222,11 @@ const readPage = function* (
   { leftOut }: Notes,
 ): Generator<Entry> {
   const list = result.member(row.member)
-  // Null is absent: Go writes an empty list so.
-  if (list === undefined || result.bytes[list.start] === 0x6e) return
-  if (result.bytes[list.start] !== 0x5b) throw new Failure('bad_response', `"${row.member}" is not a list`)
+  // Null counts as absent: Go encodes an empty list so.
+  if (list === undefined || result.bytes[list.start] === NULL) return
+  if (result.bytes[list.start] !== OPEN_BRACKET) throw new Failure('bad_response', `"${row.member}" is not a list`)
   for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
-    if (result.bytes[span.start] !== 0x7b) continue
+    if (result.bytes[span.start] !== OPEN_BRACE) continue
     const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached)
     if ('reason' in entry) leftOut.push(entry)
     else if (hasCredential(entry.raw.toString()))
@@ -257,7 +237,7 @@ const readPage = function* (
 
 const CREDENTIAL = 'contains a credential of the configuration; change that credential, and ask who runs the server'
 
-/** A name that holds the credential itself is not told either. */
+/** The name, or `?` if it contains the credential itself. */
 const nameWithout = ({ original }: Entry, hasCredential: ReadingOptions['hasCredential']): string =>
   hasCredential(JSON.stringify(original)) ? '?' : original
 
@@ -286,7 +266,7 @@ const readEntry = (
     if (member !== undefined && member.end - member.start > limits.maxSchemaBytes)
       return tooLarge(name, 'limits.max_schema', limits.maxSchemaBytes)
   }
-  // Every member: what lists, compares and stores definitions walks all of it.
+  // Every member, since definitions are compared and stored recursively.
   const deep = payload.members.find((member) => isDeeperThan(payload.bytes, member, limits.maxSchemaDepth))
   if (deep !== undefined) {
     reached('limits.max_schema_depth')
@@ -305,11 +285,11 @@ const freshnessOf = (result: Payload, link: Link, row: ListRow, options: Reading
   if (link.era === 'legacy') return ownFreshness(link, row, options)
   const ttlMs = Number(result.raw('ttlMs')?.toString() ?? 0)
   const scope = result.text('cacheScope') === 'public' ? 'public' : 'private'
-  // A lifetime of 0 is not passed on: hosts would ask each time (B285).
+  // A lifetime of 0 is replaced: hosts would request the list each time (B285).
   return { receivedAtMs: options.nowMs(), ttlMs: Number.isFinite(ttlMs) && ttlMs > 0 ? ttlMs : options.freshMs, scope }
 }
 
-/** The lifetime that we give a list whose server knows no such thing; none of those ever said that its lists are public (B292). */
+/** The default lifetime of a list without one; private, since the server has not declared it public (B292). */
 const ownFreshness = (link: Link, row: ListRow, options: ReadingOptions): Freshness => {
   const announces = memberOf(link.capabilities[row.capability], 'listChanged') === true
   return { receivedAtMs: options.nowMs(), ttlMs: announces ? options.legacyTtlMs : options.legacyPollMs, scope: 'private' }

@@ -1,6 +1,6 @@
 /**
- * What one server offers: read over its main link, vetted, remembered; read again when it says so or when time has passed. Hosts
- * that run MCP Apps may be shown other lists (BRIDGING 3.7, 3.16).
+ * The lists of one server: read over its main link, checked by the policies, stored, and read again after announced changes or some time.
+ * Hosts that run MCP Apps may have other lists (BRIDGING 3.7, 3.16).
  */
 import { isDeepStrictEqual } from 'node:util'
 import { BehaviorSubject } from 'rxjs'
@@ -10,7 +10,7 @@ import type { LockChange, LockKind } from '../../catalog/lock/lock.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { vetHidden } from '../../catalog/curate/vetting.ts'
 import { refuseCircle } from '../../era/gateways.ts'
-import type { ChangedList, Declared, Link } from '../../era/server/link.ts'
+import type { Declared, Link } from '../../era/server/link.ts'
 import { APPS_EXTENSION } from '../../wire/protocol/extensions.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 import type { DownstreamEnvironment, OtherHosts } from '../environment.ts'
@@ -19,41 +19,41 @@ import type { ReadingOptions } from './inventory-reader.ts'
 import type { ServerOptions } from '../options.ts'
 import { OtherLists } from './other-lists.ts'
 import type { OtherListsSource } from './other-lists.ts'
-import type { OwnReading } from './own-lists.ts'
+import type { LinkReading } from './link-lists.ts'
 import { Pins } from './pins.ts'
 import type { PinPolicy } from './pins.ts'
 import { isWorthReading, Rereads, restAfter } from './rereads.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 
-/** What of a server this needs. */
-export interface OffersSource {
+interface OffersSource {
   readonly options: () => ServerOptions
   readonly environment: DownstreamEnvironment
-  /** The main link, while it is up. */
+  /** The main link while it is up. */
   readonly main: () => Link | undefined
-  /** The link that shows what everybody is listed: the main one, or the one that all callers share where the server announced a change there. */
+  /** The link with the common lists: the main link, or the link shared by all callers if the server announced a change there. */
   readonly listing: () => Link | undefined
-  /** Uses the main link, which may turn out to be of no use. */
+  /** See `MainLink.over`. */
   readonly over: <T>(link: Link, use: () => Promise<T>) => Promise<T>
-  /** What the gateway's own links declare. */
+  /** Capabilities of the gateway's own links. */
   readonly declared: Declared
-  /** A further link, for no host's calls. */
+  /** Opens a further link, for lists only. */
   readonly open: (declared: Declared) => Promise<Link>
-  /** The same in the legacy era, to a modern server; `undefined`: it does not speak that. */
+  /** Opens a legacy link to a modern server, for lists only; `undefined`: the server has no legacy side. */
   readonly openLegacy: (declared: Declared) => Promise<Link | undefined>
-  /** Whether a modern server may speak the legacy era, too, as far as is known. */
+  /** Whether a modern server may have a legacy side: it is not known to refuse. */
   readonly mayBeLegacy: () => boolean
   readonly logFault: (reason: string, sample: string) => void
   /** A list could not be read over a link of this era. */
   readonly failed: (error: unknown, era: Era) => void
 }
 
-/** What is known of a server's lists, before any policy. */
-export interface Learned {
-  /** `undefined`: nothing. */
+/** The known lists of a server, before any policy. */
+interface Learned {
+  /** `undefined`: not read yet. */
   readonly offered: Inventory | undefined
-  /** The tool for signing in stands in the place of its lists. */
+  /** Whether the sign-in tool replaces the lists. */
   readonly isSignedOut: boolean
-  /** By tool, what was seen first. */
+  /** First seen definitions by tool. */
   readonly pins: Readonly<Record<string, Pin>>
 }
 
@@ -66,15 +66,15 @@ export class Offers {
   readonly #source: OffersSource
   readonly #rereads: Rereads
   readonly #pins: Pins
-  /** Of the lists for hosts that run MCP Apps. */
+  /** Pins of the lists for hosts that run MCP Apps. */
   readonly #appsPins: Pins
-  /** Of the lists for legacy hosts. */
+  /** Pins of the lists for legacy hosts. */
   readonly #legacyPins: Pins
   /** The inventory as the server sent it. The served inventory is built from it by the policies, again when they change. */
   #offered: Inventory | undefined
-  /** How often the server said that a list changed: what was being read meanwhile may be outdated, too. */
+  /** Number of announced changes: a reading during which it grows may be outdated. */
   #changes = 0
-  /** When the last reading began, and how long it took. */
+  /** Start and duration of the last reading. */
   #last = { readMs: -Infinity, costMs: 0 }
 
   constructor(source: OffersSource) {
@@ -102,7 +102,7 @@ export class Offers {
       main,
       over: ({ era }) => (era === 'modern' ? 'main' : 'own'),
       open: () => open(withApps),
-      // Once wanted they are kept.
+      // Once wanted, they are always read again.
       isWatched: () => false,
       read: (link, known) => readInventory(link, { ...this.#reading(link, known), declared: withApps }),
       vet: vetWith(this.#appsPins, 'apps'),
@@ -123,7 +123,7 @@ export class Offers {
     )
   }
 
-  /** A link is up and has been read: reads again from time to time while it does not tell of changes (3.7). */
+  /** Starts polling over a link that was read, while it does not announce changes (BRIDGING 3.7). */
   follow(link: Link): void {
     const periodMs = this.inventory$.value === undefined ? undefined : this.#source.environment.legacyPollMs
     this.#rereads.poll(periodMs, () => !link.tellsChanges)
@@ -131,14 +131,14 @@ export class Offers {
     void this.legacy.read()
   }
 
-  /** The server turns out not to speak the legacy era, or not any more: legacy hosts are listed what all are, as it is now. */
+  /** The server has no legacy side: reads the common lists again, which legacy hosts get from now on. */
   forgetLegacy(): void {
     if (this.legacy.known === undefined) return
     this.readSoon()
     void this.#rereads.freshen(false)
   }
 
-  /** Reads everything, over a link that is just being opened or over the main one. */
+  /** Reads all lists. `link`: absent for the current link. */
   async read(link = this.#source.listing()): Promise<void> {
     if (link === undefined) return
     const { memory } = this.#source.environment
@@ -161,16 +161,16 @@ export class Offers {
     this.#last = { readMs, costMs: performance.now() - readMs }
     this.#serve(offered)
     memory.keepPins(options, this.#pins.all)
-    // After the common lists, so that legacy hosts are told of one change.
+    // After the common lists, so that legacy hosts get one notification.
     if (!this.#hasLegacySide(this.#source.main() ?? link)) await this.legacy.forget()
     if (!isSame) await this.legacy.commonChanged()
-    // Hosts are listed one or the other: they must not differ in age.
+    // All variants of the lists must have the same age.
     if ((this.apps.inventory$.value ?? this.legacy.inventory$.value) !== undefined) await others
   }
 
   /**
-   * Settles once a list is as new as a host that asks for it expects (B285); never rejects. `undefined`: nothing to wait for. A server
-   * that is not connected is not asked, and a lifetime that a modern server gave is believed.
+   * Reads outdated lists again before a list request (B285); never rejects. `undefined`: nothing to wait for. Lists within the lifetime of
+   * a modern server, and lists of a disconnected server, are not read.
    */
   freshen(kind: ListKind): Promise<unknown> | undefined {
     const main = this.#source.main()
@@ -186,8 +186,8 @@ export class Offers {
   }
 
   /**
-   * Whether the server lists this, or what it lists was left out: what is not served of it is so by a rule. `isForLegacy`: what the common
-   * lists serve is not meant, since a legacy host's own lists are read after them, and it may be told of a change before.
+   * Whether the server lists this name, omitted entries included. `isForLegacy`: ignores served entries of the common lists if there are
+   * legacy lists, which are read after the common ones.
    */
   lists(kind: ListKind, original: string, isForLegacy: boolean): boolean {
     const isNamed = namedIn(kind, original)
@@ -199,7 +199,7 @@ export class Offers {
     return !(isForLegacy && legacy !== undefined && isServed) && isIn([this.#offered, common, this.apps.inventory$.value])
   }
 
-  /** The server's own lists are known, be they stored ones; what stands in their place until a sign-in does not count. */
+  /** Whether the server's own lists are known, stored ones included; the sign-in tool does not count. */
   get hasLists(): boolean {
     return this.inventory$.value?.lists.tools.some(({ isSignIn }) => isSignIn === true) === false
   }
@@ -211,7 +211,6 @@ export class Offers {
     this.legacy.vetAgain()
   }
 
-  /** What was read, as the server said it, and what is pinned of it. */
   get learned(): Learned {
     const served = this.inventory$.value
     return {
@@ -221,22 +220,22 @@ export class Offers {
     }
   }
 
-  /** What of it is not as it was approved. */
+  /** The definitions that differ from the approved ones. */
   changes(policy: PinPolicy): LockChange[] {
     return this.#offered === undefined ? [] : this.#pins.changes(this.#offered, policy)
   }
 
-  /** What the server offers now, and what it offers hosts that run MCP Apps, before any policy; read again if it is connected. */
+  /** The current lists, and those for hosts that run MCP Apps, before any policy; read again if the server is connected. */
   async offered(): Promise<{ readonly all: Inventory | undefined; readonly apps: Inventory | undefined }> {
     await this.read()
     return { all: this.#offered, apps: await this.apps.offered() }
   }
 
   /**
-   * The same over another link, for those it serves. Compared as the server said it: what the operator is told of a definition depends
-   * on when it was met.
+   * Reads the lists over another link, for its callers. Compared before any policy, since findings depend on when a definition was first
+   * read.
    */
-  async readOver(link: Link): Promise<OwnReading> {
+  async readOver(link: Link): Promise<LinkReading> {
     const offered = await readInventory(link, this.#reading(link, this.#offered))
     const { readBytes = 0 } = offered
     const common = (link.era === 'legacy' ? this.legacy.known : undefined) ?? this.#offered
@@ -244,12 +243,12 @@ export class Offers {
     return { differing: this.#vet(offered, this.#pins, this.#offered, this.inventory$.value), readBytes }
   }
 
-  /** Reads again soon, once whatever happens has settled. */
+  /** Reads all lists again soon, once for a burst of requests. */
   readSoon(): void {
     this.#rereads.request()
   }
 
-  /** The server says that a list changed: hosts are told to keep nothing of it, until it has been read again (B156). */
+  /** The server announced a changed list: sets its lifetime to 0 until it has been read again (B156). */
   outdated(list: ChangedList): void {
     this.#changes++
     const known = this.inventory$.value
@@ -260,7 +259,7 @@ export class Offers {
     this.readSoon()
   }
 
-  /** Takes changed definitions as the true ones, of one tool or of all; resolves with the tools, once they are served. */
+  /** Approves the changed definitions of one tool or of all; resolves with the tools once they are served. */
   async approve(tool?: string): Promise<readonly string[]> {
     const policy = this.#source.options()
     const approved = new Set([
@@ -275,7 +274,7 @@ export class Offers {
     return [...approved]
   }
 
-  /** Nothing is offered any more, but for what stands in its place. */
+  /** Removes the served lists. `instead`: replaces them. */
   withdraw(instead?: Inventory): void {
     this.inventory$.next(instead)
   }
@@ -285,12 +284,12 @@ export class Offers {
     await Promise.all([this.apps.close(), this.legacy.close()])
   }
 
-  /** Whether legacy hosts may be listed something else by the server behind this main link. */
+  /** Whether the server of this main link may have other lists for legacy hosts. */
   #hasLegacySide({ era }: Link): boolean {
     return era === 'modern' && this.#source.mayBeLegacy()
   }
 
-  /** An equal inventory keeps its entries, and with them the bytes made ready for hosts; only their lifetime is new. */
+  /** An equal inventory keeps its entry objects, and thus the bytes built for hosts; only the lifetime is new. */
   #serve(offered: Inventory): void {
     const known = this.inventory$.value
     const inventory = this.#vet(offered, this.#pins, this.#offered, known)
@@ -298,7 +297,7 @@ export class Offers {
     this.inventory$.next(inventory.digest === known?.digest ? { ...known, freshness: inventory.freshness } : inventory)
   }
 
-  /** What may be served of what was read; whatever is new to the operator is logged. `before`: what was offered until now. */
+  /** Applies the policies and logs new findings. `before`: the lists before this reading. */
   #vet(offered: Inventory, pins: Pins, before: Inventory | undefined, served: Inventory | undefined): Inventory {
     const { log } = this.#source.environment
     const { key, onChange, locked, hidden } = this.#source.options()
@@ -332,7 +331,7 @@ export class Offers {
   }
 }
 
-/** Whether an inventory holds something of this name, be it left out. */
+/** Returns whether an inventory contains this name, omitted entries included. */
 export const namedIn =
   (kind: ListKind, original: string): ((inventory: Inventory) => boolean) =>
   ({ lists, leftOut }) =>

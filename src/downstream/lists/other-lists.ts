@@ -1,37 +1,35 @@
 /**
- * What a server lists to hosts of one kind where that may differ from its common lists: hosts that run MCP Apps ([ext apps]; BRIDGING
- * 3.16), and legacy hosts of a server that speaks both eras (BRIDGING 3.0 rule 0). Read only once such a host is there, since it may take
- * a link of its own; lists that are known but not kept may be those of an earlier run, or of before a link rested.
+ * Lists of a server for one kind of hosts, which may differ from the common lists: hosts that run MCP Apps ([ext apps]; BRIDGING 3.16),
+ * and legacy hosts of a server of both eras (BRIDGING 3.0 rule 0). Read only when such a host is connected, since they may need a link of
+ * their own; until then they may be those of an earlier run, or of an earlier link.
  */
 import { BehaviorSubject } from 'rxjs'
 import type { Inventory } from '../../catalog/inventory.ts'
 import type { Link } from '../../era/server/link.ts'
 import { isForgotten } from '../pacing/retries.ts'
 
-/** What of a server this needs. */
 export interface OtherListsSource {
-  /** The main link, while it is up. */
+  /** The main link while it is up. */
   readonly main: () => Link | undefined
-  /** Whether the lists can be read over the main link, take a link of their own, or do not exist. */
+  /** Whether the lists are read over the main link, need a link of their own, or do not exist. */
   readonly over: (main: Link) => 'main' | 'own' | 'none'
-  /** A further link, for no host's calls; `undefined`: the server has none of this kind. */
+  /** Opens a link for the lists; `undefined`: the server does not accept hosts of this kind. */
   readonly open: () => Promise<Link | undefined>
-  /** All lists over this link. */
   readonly read: (link: Link, known: Inventory | undefined) => Promise<Inventory>
-  /** What may be served of what is offered; `before` and `served`: until now. */
+  /** Applies the policies. `before`, `served`: the lists before this reading. */
   readonly vet: (offered: Inventory, before: Inventory | undefined, served: Inventory | undefined) => Inventory
-  /** Whether a host of this kind is connected, which would be told of a change. */
+  /** Whether a host of this kind is connected that is notified of changes. */
   readonly isWatched: () => boolean
-  /** The server offers something else than before; `undefined`: nothing of its own any more. */
+  /** Called when the lists have changed; `undefined`: there are none any more. */
   readonly changed?: (offered: Inventory | undefined) => void
   readonly failed: (error: unknown) => void
 }
 
 export class OtherLists {
-  /** `undefined`: not asked for yet, not readable, or no lists of this kind; then the common lists hold. */
+  /** `undefined`: not read yet, not readable, or no lists of this kind; then the common lists apply. */
   readonly inventory$: BehaviorSubject<Inventory | undefined>
   readonly #source: OtherListsSource
-  /** As the server said it, before any policy. */
+  /** The lists before any policy. */
   #offered: Inventory | undefined
   #isWanted = false
   /** The common lists changed since these were read. */
@@ -41,14 +39,14 @@ export class OtherLists {
   #reading: Promise<void> = Promise.resolve()
   #readings = 0
 
-  /** `stored`: as read in an earlier run. */
+  /** `stored`: the lists of an earlier run. */
   constructor(source: OtherListsSource, stored?: Inventory) {
     this.#source = source
     this.#offered = stored
     this.inventory$ = new BehaviorSubject(stored && source.vet(stored, undefined, undefined))
   }
 
-  /** From now on these lists are kept. Resolves once they are known, or cannot be now; never rejects. */
+  /** Reads these lists, and again with the common lists from now on. Resolves once they are known, or cannot be read now; never rejects. */
   async want(): Promise<void> {
     const isFirst = !this.#isWanted
     this.#isWanted = true
@@ -56,14 +54,14 @@ export class OtherLists {
     if (this.inventory$.value === undefined || this.#isOutdated) await reading
   }
 
-  /** The common lists changed, and these probably with them: they are read for connected hosts, or once the next one wants them. */
+  /** The common lists changed, and probably these as well: reads them for connected hosts, or when the next host wants them. */
   async commonChanged(): Promise<void> {
     if (this.#isWanted || this.inventory$.value === undefined) return
     this.#isOutdated = true
     if (this.#source.isWatched()) await this.want()
   }
 
-  /** Reads them again, if they are wanted. */
+  /** Reads the lists again if they are wanted. */
   read(): Promise<void> {
     if (!this.#isWanted) return this.#reading
     this.#readings++
@@ -74,45 +72,45 @@ export class OtherLists {
     return this.#reading
   }
 
-  /** The server takes hosts of this kind: what could not be read before is read now. */
+  /** The server has accepted a host of this kind: reads lists that could not be read before. */
   async taken(): Promise<void> {
     const isFailed = this.#isWanted && this.#readings === 0 && this.inventory$.value === undefined
     await (isFailed ? this.read() : this.want())
   }
 
-  /** Other policies hold: what is known is vetted again. */
+  /** Applies changed policies to the known lists. */
   vetAgain(): void {
     if (this.#offered !== undefined) this.#serve(this.#offered)
   }
 
-  /** What the server says, before any policy; `undefined` where these lists were not asked for. */
+  /** The lists before any policy, after a running reading. */
   async offered(): Promise<Inventory | undefined> {
     await this.#reading
     return this.#offered
   }
 
-  /** What the server said last, before any policy. */
+  /** The last known lists, before any policy. */
   get known(): Inventory | undefined {
     return this.#offered
   }
 
-  /** The link of its own, while it is open. */
+  /** The link for these lists while it is open. */
   get link(): Link | undefined {
     return this.#link
   }
 
-  /** Retires the link of its own. What was read is served until the lists are wanted again. */
+  /** Retires the link for these lists, which stay as they are until they are wanted again. */
   rest(link = this.#link): void {
     if (link === undefined || link !== this.#link) return
     this.#isWanted = false
     this.#retire(link)
   }
 
-  /** There are no lists of this kind, or not any more: the common ones hold. */
+  /** Removes the lists: the server has none of this kind. */
   forget(): Promise<void> {
     this.rest()
     this.#isWanted = false
-    // What is being read is over first.
+    // After a running reading.
     this.#reading = this.#reading.then(() => {
       if (this.#offered !== undefined) this.#source.changed?.(undefined)
       this.#offered = undefined
@@ -122,7 +120,6 @@ export class OtherLists {
     return this.#reading
   }
 
-  /** Another link is opened when one is needed. Calls that are under way on this one end first. */
   #retire(link: Link): void {
     if (link !== this.#link) return
     this.#opening = this.#link = undefined

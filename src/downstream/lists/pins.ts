@@ -1,6 +1,6 @@
 /**
- * By what a server's definitions are measured, and what of it was told (T-17): by a lock file where there is one, which then covers
- * every kind and alone decides; else by what was first seen of its tools. Digests are of its own definitions, before any renaming.
+ * The pins of a server's definitions and the reported deviations (T-17). A lock file decides alone; without one, tools are pinned as first
+ * seen. Digests are taken of the server's own definitions, before any renaming.
  */
 import { digestEntry, digestInventory } from '../../catalog/digest.ts'
 import type { Entry, Finding, Inventory, ListKind } from '../../catalog/inventory.ts'
@@ -12,7 +12,7 @@ import { canonical } from '../../wire/message/canonical.ts'
 import type { OtherHosts } from '../environment.ts'
 import type { LockedServer } from '../options.ts'
 
-/** How a server's definitions are vetted: `locked` is absent where there is no lock file. */
+/** The policy for changed definitions. `locked`: `undefined` without a lock file. */
 export interface PinPolicy {
   readonly onChange: OnChange
   readonly locked: LockedServer | undefined
@@ -22,27 +22,27 @@ export class Pins {
   readonly #of: 'all' | OtherHosts
   readonly #seen: FirstSeen
   #lock: { readonly from: LockedServer; readonly reference: PinReference } | undefined
-  /** Digests that wait for approval, by kind and name. */
+  /** Deviations that wait for approval, by kind and name. */
   readonly #waiting = new Map<string, Deviation>()
-  /** What `warn` told of tools whose new definition became the one seen, for as long as we run. */
-  readonly #told = new Map<string, { readonly finding: Finding; readonly deviation: Deviation }>()
-  /** Entries made of held definitions: the same one each time. */
+  /** Findings of `warn` for tools whose new definition was pinned, until the process ends. */
+  readonly #reported = new Map<string, { readonly finding: Finding; readonly deviation: Deviation }>()
+  /** Cached entries of held definitions. */
   readonly #held = new Map<string, { readonly definition: string; readonly entry: Entry }>()
 
-  /** `known`: what was seen in an earlier run, by tool. `of`: the lists for everybody, or those for hosts that run MCP Apps. */
+  /** `known`: first seen tools of an earlier run. `of`: the common lists, or those for other hosts. */
   constructor(known: Readonly<Record<string, Pin>> = {}, of: 'all' | OtherHosts = 'all') {
     this.#seen = new FirstSeen(known)
     this.#of = of
   }
 
-  /** What was seen first, by tool, to be kept. */
+  /** The first seen tools, to be stored. */
   get all(): Readonly<Record<string, Pin>> {
     return this.#seen.all
   }
 
   /**
-   * The inventory as it may be served. Without a lock file a tool seen for the first time is pinned. `before`: what was offered until
-   * now, where the old form of a changed definition comes from. `changed` hears of each definition that is met changed, once.
+   * The inventory to serve. Without a lock file, new tools are pinned. `before`: the lists before this reading, with the old text of
+   * changed definitions. `changed` is called once for each changed definition.
    */
   vet(
     offered: Inventory,
@@ -65,21 +65,21 @@ export class Pins {
       if (kind === 'tools' && (isServed || !fresh.has(name))) this.#seen.set(name, digest)
     for (const deviation of isServed ? deviations : []) {
       const finding = inventory.findings.find(({ kind, name }) => kind === 'tools' && name === deviation.name)
-      if (finding !== undefined) this.#told.set(deviation.name, { finding, deviation })
+      if (finding !== undefined) this.#reported.set(deviation.name, { finding, deviation })
     }
-    return this.#tellAgain(inventory, fresh)
+    return this.#withReported(inventory, fresh)
   }
 
   #isKnown({ kind, name, to }: Deviation): boolean {
     return this.#waiting.get(lockId(kind, name))?.to.digest === to.digest
   }
 
-  /** The same under another policy, or of another inventory, as a question: nothing is learned. */
+  /** Applies the pins without changing them. */
   preview(offered: Inventory, policy: PinPolicy): Vetted {
     return this.#measure(offered, policy)
   }
 
-  /** Takes the changed definition of this tool, or of all, as the true one; returns whose. A lock file is not ours to change. */
+  /** Approves the changed definition of this tool, or of all; returns the names. Does nothing with a lock file. */
   approve(tool: string | undefined, { locked }: PinPolicy): readonly string[] {
     if (locked !== undefined) return []
     const approved = [...this.#waiting.values()].filter(({ name }) => tool === undefined || name === tool)
@@ -90,14 +90,14 @@ export class Pins {
     return approved.map(({ name }) => name)
   }
 
-  /** What is offered and not as it was approved, and what is locked and not offered. */
+  /** The offered definitions that differ from the approved ones, and the locked definitions that are not offered. */
   changes(offered: Inventory, policy: PinPolicy): LockChange[] {
     const { locked } = policy
     if (locked !== undefined) {
       const isCovered = ({ kind }: Locked): boolean => locked.covers.includes(kind)
       return compareLocked(locked.entries.filter(isCovered), lockedOf(offered).filter(isCovered))
     }
-    const deviations = [...this.#waiting.values(), ...[...this.#told.values()].map(({ deviation }) => deviation)]
+    const deviations = [...this.#waiting.values(), ...[...this.#reported.values()].map(({ deviation }) => deviation)]
     return deviations.map(({ kind, name, from, to }) => ({
       kind,
       name,
@@ -118,14 +118,14 @@ export class Pins {
     return this.#lock.reference
   }
 
-  /** What was told is told as long as we run, also once the new form is the one that was seen. */
-  #tellAgain(inventory: Inventory, fresh: ReadonlySet<string>): Inventory {
-    const again = [...this.#told.values()].filter(
+  /** Adds the findings of earlier readings, since a finding is shown until the process ends. */
+  #withReported(inventory: Inventory, fresh: ReadonlySet<string>): Inventory {
+    const again = [...this.#reported.values()].filter(
       ({ finding: { name } }) => !fresh.has(name) && inventory.lists.tools.some(({ original }) => original === name),
     )
     if (again.length === 0) return inventory
-    const told = { ...inventory, findings: [...inventory.findings, ...again.map(({ finding }) => finding)] }
-    return { ...told, digest: digestInventory(told) }
+    const all = { ...inventory, findings: [...inventory.findings, ...again.map(({ finding }) => finding)] }
+    return { ...all, digest: digestInventory(all) }
   }
 
   #entryOf(kind: ListKind, name: string, definition: string): Entry {
@@ -138,7 +138,7 @@ export class Pins {
   }
 }
 
-/** Tools as they were first seen. The text of a definition is kept from when it is met changed: only then is it of use. */
+/** First seen tools. The text of a definition is stored only when the definition changes. */
 class FirstSeen implements PinReference {
   readonly isClosed = false
   readonly file = undefined
@@ -164,7 +164,7 @@ class FirstSeen implements PinReference {
     if (this.#pins.get(name)?.digest !== digest) this.#pins.set(name, { digest })
   }
 
-  /** True: the old text of some definition that changed is known from now on. */
+  /** Stores the old texts of changed definitions; true if one was found. */
   keepOld(before: Inventory | undefined, deviations: readonly Deviation[]): boolean {
     const missing = deviations.filter(({ from }) => from !== undefined && from.definition === undefined)
     if (before === undefined || missing.length === 0) return false

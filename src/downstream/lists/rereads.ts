@@ -1,7 +1,7 @@
 /**
- * When lists are read again: after the server announced a change (bursts count once: 100 ms of quiet, at most 1 s), and from
- * time to time where it cannot announce any, with jitter and back-off (BRIDGING 3.7; B129, B157). After a reading the next announced
- * one waits in proportion to what it costs (B256). A request that needs the lists now does not wait for the quiet (B285).
+ * Decides when lists are read again: after announced changes (bursts count once: 100 ms of quiet, at most 1 s), and periodically with
+ * jitter and back-off if the server cannot announce changes (BRIDGING 3.7; B129, B157). After a reading, the next announced one waits in
+ * proportion to its cost (B256). A list request does not wait for the quiet (B285).
  */
 import { Subject, debounce, timer } from 'rxjs'
 import type { Subscription } from 'rxjs'
@@ -11,16 +11,16 @@ const QUIET_MS = 100
 const MAX_DELAY_MS = 1_000
 const MAX_POLL_MS = 600_000
 
-/** What is read in a second at most, by and large: reading lists of this size again and again takes a few hundredths of a core. */
+/** Average rate of repeated readings, which takes a few per cent of a core. */
 const BYTES_PER_MS = 400
 
-/** How long lists rest after they were read, in milliseconds; what of them was left out was read as well. */
+/** Minimum time in milliseconds between a reading of this size and the next announced one. */
 export const restAfter = ({ readBytes = 0 }: Pick<Inventory, 'readBytes'> = {}): number => readBytes / BYTES_PER_MS
 
 /** A reading that takes longer than this is expensive: the next one waits longer in the same proportion. */
 const CHEAP_MS = 100
 
-/** Whether lists that were read at `readMs`, in `costMs`, are too old for a host that asks for them (B285). */
+/** Whether lists that were read at `readMs`, in `costMs`, are too old for a list request (B285). */
 export const isWorthReading = (last: { readonly readMs: number; readonly costMs: number }, freshMs: number): boolean =>
   performance.now() - last.readMs >= freshMs * Math.max(1, last.costMs / CHEAP_MS)
 
@@ -35,14 +35,14 @@ export class Rereads {
   #again = false
   #poll: NodeJS.Timeout | undefined
 
-  /** `restMs`: how long after a reading no announcement causes another one. */
+  /** `restMs`: time after a reading in which announced changes wait. */
   constructor(read: () => Promise<void>, restMs: () => number = () => 0) {
     this.#read = read
     this.#restMs = restMs
     this.#signals = this.#signals$.pipe(debounce(() => timer(this.#quietMs()))).subscribe(() => {
-      // Undefined: `freshen` has read in the meantime.
+      // Undefined: `freshen` has read meanwhile.
       if (this.#firstSignalMs === undefined) return
-      // Announced at the end of a reading, after which the lists rest.
+      // Announced at the end of a reading: waits for the rest.
       if (performance.now() < this.#restUntilMs) this.#signals$.next()
       else void this.#readOnce()
     })
@@ -54,8 +54,8 @@ export class Rereads {
   }
 
   /**
-   * Settles once everything announced so far has been read; never rejects. `isOutdated`: the lists are read even if nothing was
-   * announced. `undefined`: nothing to wait for, or lists of this cost may not be read again yet.
+   * Settles once all changes announced so far have been read; never rejects. `isOutdated`: reads the lists even without an announced
+   * change. `undefined`: nothing to wait for, or the next reading is not allowed yet.
    */
   freshen(isOutdated: boolean): Promise<unknown> | undefined {
     const isAnnounced = this.#firstSignalMs !== undefined
@@ -63,14 +63,13 @@ export class Rereads {
     return (isOutdated || isAnnounced) && performance.now() >= this.#restUntilMs ? this.#readOnce() : undefined
   }
 
-  /** Reads every `periodMs` or so from now on, less often while that fails, and only while it `isNeeded`; `undefined`: never. */
+  /** Reads about every `periodMs` while `isNeeded`, less often after failures; `undefined`: stops polling. */
   poll(periodMs: number | undefined, isNeeded = (): boolean => true): void {
     clearTimeout(this.#poll)
     this.#poll = undefined
     if (periodMs !== undefined) this.#pollAfter(periodMs, periodMs, isNeeded)
   }
 
-  /** Reads no more. */
   close(): void {
     this.#signals.unsubscribe()
     this.poll(undefined)
@@ -94,7 +93,7 @@ export class Rereads {
     return Math.max(0, Math.min(QUIET_MS, MAX_DELAY_MS - waitedMs), this.#restUntilMs - nowMs)
   }
 
-  /** One reading at a time; a request that comes meanwhile causes one more. */
+  /** One reading at a time; a request during a reading causes one more. */
   async #readOnce(): Promise<boolean> {
     if (this.#reading !== undefined) {
       this.#again = true

@@ -1,26 +1,25 @@
 /**
- * Lists of servers that replicas show each other through the store: a replica that starts while a server is down lists what another one has
- * read. Only what every caller is listed comes here; lists of one principal are never kept (`forgetful`). The surprise: a name is a mark
- * of the definition under the common key, since a definition may hold credentials, and what is stored is sealed: the store can neither read
- * nor change what hosts are listed.
+ * Lists of servers that replicas share through the store: a replica that starts while a server is down serves the lists that another one
+ * has read. Only common lists are shared, never those of one principal (`inMemory`). Names in the store are keyed digests of server
+ * definitions, which may contain credentials, and values are sealed: the store can neither read nor change lists.
  */
 import type { Seal } from '../../auth/seal.ts'
 import type { Store } from '../../store/store.ts'
 
 const PURPOSE = 'lists of a server'
-/** As long as lists are served while a server is away (BRIDGING 3.19). */
-const KEPT_MS = 24 * 3_600_000
-/** What has not changed is written again so often. */
-const AGAIN_MS = 3_600_000
-/** Sealed. Longer ones stay at the replica that has read them. */
+/** Lifetime in the store: how long lists are served while a server is down (BRIDGING 3.19). */
+const TTL_MS = 24 * 3_600_000
+/** Period of writing unchanged lists. */
+const REFRESH_MS = 3_600_000
+/** Longer sealed lists are not shared. */
 const MAX_CHARS = 2 * 2 ** 20
 
 export class SharedLists {
   readonly #store: Store
   readonly #seal: Seal
-  /** What others had read when this process, or this server, was started, by name. */
+  /** Lists of other replicas when `learn` was called, by name. */
   readonly #known = new Map<string, object>()
-  /** When each was written, monotonic. */
+  /** Monotonic time of the last write, by name. */
   readonly #writtenMs = new Map<string, number>()
 
   constructor(store: Store, seal: Seal) {
@@ -28,7 +27,7 @@ export class SharedLists {
     this.#seal = seal
   }
 
-  /** Reads what is stored of these definitions; never rejects. */
+  /** Reads the stored lists of these definitions; never rejects. */
   async learn(definitions: readonly string[]): Promise<void> {
     await Promise.all(
       definitions.map(async (definition) => {
@@ -40,21 +39,21 @@ export class SharedLists {
     )
   }
 
-  /** What `learn` has read of this definition. */
+  /** The lists that `learn` has read for this definition. */
   find(definition: string): object | undefined {
     return this.#known.get(this.#nameOf(definition))
   }
 
-  /** Shows the others what was read. `isSame`: it has not changed, and need not be written if it was a while ago. */
+  /** Stores lists for other replicas. `isSame`: unchanged lists are written once per `REFRESH_MS`. */
   keep(definition: string, value: object, isSame: boolean): void {
     const name = this.#nameOf(definition)
     const nowMs = performance.now()
-    if (isSame && nowMs - (this.#writtenMs.get(name) ?? -Infinity) < AGAIN_MS) return
-    const sealed = this.#seal.seal(PURPOSE + name, value, KEPT_MS)
+    if (isSame && nowMs - (this.#writtenMs.get(name) ?? -Infinity) < REFRESH_MS) return
+    const sealed = this.#seal.seal(PURPOSE + name, value, TTL_MS)
     if (sealed.length > MAX_CHARS) return
     this.#writtenMs.set(name, nowMs)
-    // Written with the next reading where the store is away.
-    this.#store.set(name, sealed, KEPT_MS).catch(() => this.#writtenMs.delete(name))
+    // After an error of the store it is written with the next reading.
+    this.#store.set(name, sealed, TTL_MS).catch(() => this.#writtenMs.delete(name))
   }
 
   #nameOf(definition: string): string {

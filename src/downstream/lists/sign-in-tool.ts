@@ -1,6 +1,6 @@
 /**
- * The list of a server that still needs a sign-in: one tool, through which a model learns of it and a person is asked
- * (BRIDGING 6.4). The server's own lists replace it once they can be read.
+ * The lists of a server that needs a sign-in: one tool, which asks a person to sign in (BRIDGING 6.4). The server's own lists replace it
+ * once they can be read.
  */
 import { createHash } from 'node:crypto'
 import { perKind } from '../../catalog/inventory.ts'
@@ -11,7 +11,7 @@ import { Payload } from '../../wire/message/payload.ts'
 import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { ServerOptions } from '../options.ts'
 
-/** Its original name. */
+/** Original name of the tool. */
 export const SIGN_IN_TOOL = 'sign_in'
 
 export const signInInventory = ({ displayName }: ServerOptions): Inventory => {

@@ -1,7 +1,7 @@
 /**
- * What is remembered of servers between runs: inventories and era verdicts, one file each in the state folder, written to a
- * temporary file and renamed. A broken file is set aside and logged, never fatal (DECISIONS 1). Where replicas share a store, an inventory
- * that no file has is the one that another replica has read.
+ * Stores inventories, era verdicts and pins of servers between runs: one file per server in the state folder, written to a temporary file
+ * and renamed. A broken file is renamed and logged, never fatal (DECISIONS 1). With a shared store, an inventory without a file is that of
+ * another replica.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -17,11 +17,11 @@ import type { Log, Memory, OtherHosts } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 import type { SharedLists } from './shared-lists.ts'
 
-/** A legacy verdict works silently for ever, so it is believed for a day only (BRIDGING 5.2). */
+/** Lifetime of a legacy verdict, which would otherwise never be checked again (BRIDGING 5.2). */
 const LEGACY_VERDICT_MS = 24 * 3_600_000
-/** Lists older than this are not served while a server is away (BRIDGING 3.19). */
+/** Lists older than this are not served while a server is down (BRIDGING 3.19). */
 const STALE_LISTS_MS = 24 * 3_600_000
-/** Lists that are read again and have not changed are noted as new so often. */
+/** Period of writing the time of unchanged lists. */
 const CONFIRM_MS = 3_600_000
 
 interface StoredEntry extends Omit<Entry, 'raw'> {
@@ -38,20 +38,20 @@ interface Lists {
 interface Stored {
   readonly launch: string
   readonly savedAt: number
-  /** `undefined`: it was dropped. */
+  /** `undefined`: dropped. */
   readonly verdict?: Verdict | undefined
   readonly verdictAt?: number
   readonly inventory?: StoredInventory
-  /** It failed, or was waited for in vain, before anything could be read. */
+  /** See `Memory.hasFailed`. */
   readonly hasFailed?: boolean
-  /** What legacy hosts are offered by a server of both eras. */
+  /** The lists of a server of both eras for legacy hosts. */
   readonly legacyInventory?: StoredInventory | undefined
   readonly pins?: Readonly<Record<string, Pin>>
   readonly appsPins?: Readonly<Record<string, Pin>>
   readonly legacyPins?: Readonly<Record<string, Pin>>
 }
 
-/** `undefined` as folder: everything is kept in memory only. `shared`: with other replicas. */
+/** `folder`: `undefined` stores in memory only. `shared`: lists of other replicas. */
 export const openMemory = (folder: string | undefined, log: Log, shared?: SharedLists): Memory => {
   const records = new Map<string, Stored>()
   let isWritable = folder !== undefined && makeStateFolder(folder, log)
@@ -102,7 +102,7 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
     },
     confirmInventory: (options, inventory) => {
       const record = load(options)
-      // What another replica has read is not in the file yet.
+      // An inventory of another replica is not in the file yet.
       if (record?.inventory === undefined) save(options, { inventory: store(inventory), hasFailed: false })
       else if (Date.now() - record.savedAt >= CONFIRM_MS) save(options, {})
       share(options, true)
@@ -130,13 +130,13 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
   }
 }
 
-/** A record with lists that may be served while the server is away. */
+/** The record, if its lists may be served while the server is down. */
 const freshLists = (record: object | undefined): Lists | undefined => {
   if (record === undefined) return undefined
-  // Cast: this program wrote it.
+  // Cast: written by this program.
   const { savedAt = 0, inventory, legacyInventory } = record as Partial<Lists>
   const isKnown = (inventory ?? legacyInventory) !== undefined && Date.now() - savedAt < STALE_LISTS_MS
-  // Cast: it has been looked at.
+  // Cast: checked here.
   return isKnown && hasWholeLists(record) ? (record as Lists) : undefined
 }
 
@@ -147,7 +147,7 @@ const hasWholeLists = ({ inventory, legacyInventory }: Partial<Lists>): boolean 
 
 const pinsOf = (of: OtherHosts | undefined) => (of === undefined ? 'pins' : (`${of}Pins` as const))
 
-/** Knows how to reach a server, and nothing of what it offers: for what one principal alone is listed (DECISIONS 1). */
+/** Stores verdicts, but no lists: for the connection of one principal (DECISIONS 1). */
 export const inMemory = (memory: Memory): Memory => ({
   ...memory,
   inventory: () => undefined,
@@ -160,7 +160,7 @@ export const inMemory = (memory: Memory): Memory => ({
   keepPins: () => undefined,
 })
 
-/** What must be the same for anything remembered to be believed. */
+/** Digest of the options that must be unchanged for a stored record to be valid. */
 const launchDigest = (options: ServerOptions): string => {
   const { launch, url, transport, era, headers, credential } = options.configured ?? options
   return createHash('sha256')
@@ -168,7 +168,7 @@ const launchDigest = (options: ServerOptions): string => {
     .digest('base64url')
 }
 
-/** Names a server to other replicas. */
+/** Identifies a server for other replicas. */
 const definitionOf = (options: ServerOptions): string => JSON.stringify([options.key, launchDigest(options)])
 
 const fileOf = (folder: string, options: ServerOptions): string => join(folder, `server-${options.key}.json`)
@@ -214,15 +214,15 @@ const store = (inventory: Inventory): StoredInventory => ({
   lists: mapLists(inventory.lists, (entry) => ({ ...entry, raw: entry.raw.toString() })),
 })
 
-/** Stored lists count as expired: they are served, with a lifetime of nothing. */
+/** Stored lists are served with a lifetime of 0. */
 const revive = (stored: StoredInventory): Inventory => ({
   ...stored,
-  // Files of the first version have none.
+  // Files of the first version have no findings.
   findings: stored.findings ?? [],
   lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
   freshness: perKind((kind) => ({ ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 })),
 })
 
-/** Files of the first version have digests alone. */
+/** Files of the first version have only digests. */
 const revivePins = (stored: Readonly<Record<string, Pin | string>>): Readonly<Record<string, Pin>> =>
   Object.fromEntries(Object.entries(stored).map(([name, pin]) => [name, typeof pin === 'string' ? { digest: pin } : pin]))

@@ -1,7 +1,6 @@
 /**
- * When to try a lost server again: after 0.5 s doubling to 30 s, with jitter, for ever; the waits begin again after a minute of
- * health. Only a process that crashes again and again is given up for longer: five crashes within two minutes, and it is started
- * once in five minutes (RELIABILITY F-04).
+ * Delays between attempts to connect to a server: 0.5 s doubling to 30 s, with jitter, without end; reset after a minute of health. After
+ * five crashes within two minutes a process is started once in five minutes (RELIABILITY F-04).
  */
 
 import { backoffMs } from '../../time/backoff.ts'
@@ -9,12 +8,12 @@ import { backoffMs } from '../../time/backoff.ts'
 export interface BackoffOptions {
   readonly firstMs: number
   readonly maxMs: number
-  /** This many crashes within `windowMs` are too many. */
+  /** Crashes within `windowMs` that make a crash loop. */
   readonly maxCrashes: number
   readonly windowMs: number
   readonly crashLoopMs: number
   readonly resetAfterMs: number
-  /** Attempts that calls and lists bring forward are this far apart; a link that lasted for less was no health. */
+  /** Minimum time between attempts started by calls and lists; a shorter link does not count as health. */
   readonly minRetryMs: number
 }
 
@@ -29,10 +28,10 @@ export const DEFAULT_BACKOFF: BackoffOptions = {
 }
 
 /** A failed attempt, or the loss of a link. */
-export interface Setback {
-  /** Milliseconds of health that it ended; 0 for an attempt that failed. */
+interface Setback {
+  /** Duration of the lost link; 0 for a failed attempt. */
   readonly upMs: number
-  /** A process of ours ended by itself. */
+  /** A process started by Trunkline ended by itself. */
   readonly isCrash: boolean
 }
 
@@ -48,7 +47,7 @@ export class Backoff {
     this.#random = random
   }
 
-  /** How long to wait after a setback at `nowMs`, and whether the process crashes too often to be started before. */
+  /** The delay after a setback at `nowMs`, and whether the process is in a crash loop. */
   fail(nowMs: number, { upMs, isCrash }: Setback): { waitMs: number; isCrashLoop: boolean } {
     const { firstMs, maxMs, maxCrashes, windowMs, crashLoopMs, resetAfterMs } = this.#options
     if (upMs >= resetAfterMs) {
@@ -57,7 +56,7 @@ export class Backoff {
       this.#isCrashLoop = false
     }
     if (isCrash) this.#crashedAtMs = [...this.#crashedAtMs.filter((at) => nowMs - at < windowMs), nowMs]
-    // The pauses of a crash loop must not be taken for better days: only health ends it.
+    // Only health ends a crash loop, not its long pauses.
     this.#isCrashLoop ||= this.#crashedAtMs.length >= maxCrashes
     return {
       waitMs: this.#isCrashLoop ? crashLoopMs : backoffMs(this.#attempt++, { firstMs, maxMs }, this.#random),

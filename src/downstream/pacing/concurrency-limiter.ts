@@ -1,4 +1,4 @@
-/** At most so many calls at once at one server, a bounded number waiting for a bounded time; a counter until it is reached. */
+/** Limits concurrent calls to one server; a bounded number waits for a bounded time. Below the limit it only counts. */
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import { Failure } from '../../wire/message/failure.ts'
 
@@ -20,7 +20,7 @@ export class ConcurrencyLimiter {
     this.#maxQueued = maxQueued
   }
 
-  /** Other limits, for calls from now on; those inside stay. */
+  /** Changes the limits for further calls. */
   resize(maxConcurrent: number, maxQueued: number): void {
     this.#maxConcurrent = maxConcurrent
     this.#maxQueued = maxQueued
@@ -41,7 +41,7 @@ export class ConcurrencyLimiter {
     return this.#waiting.size
   }
 
-  /** Takes a slot at once, or says how long to wait for it; `undefined`: taken. Throws `overloaded`. */
+  /** Takes a slot: at once (`undefined`), or when the promise resolves. Throws `overloaded` if too many calls wait. */
   acquire(signal: CancelSignal): Promise<void> | undefined {
     if (this.#taken < this.#maxConcurrent) {
       this.#taken++

@@ -1,6 +1,6 @@
 /**
- * Back-off for owners whose links end soon after they were opened: a process that every call crashes is not started for every
- * call (F-04). Counted by the key of the owner, so that one caller's crashes delay no other caller.
+ * Back-off for links that end soon after they were opened: a process that crashes with each call is not started for each call (F-04).
+ * Counted by owner, so that crashes of one caller do not delay others.
  */
 import { setMaxListeners } from 'node:events'
 import type { Link } from '../../era/server/link.ts'
@@ -13,7 +13,7 @@ import type { Restarts } from './restarts.ts'
 
 interface Failing {
   readonly backoff: Backoff
-  /** No link is opened before. */
+  /** Earliest time of the next start. */
   nextMs: number
 }
 
@@ -28,11 +28,11 @@ export class LinkStarts {
     this.#options = options
     this.#nowMs = nowMs
     this.#restarts = restarts
-    // Each caller that waits listens.
+    // Each waiting caller adds a listener.
     setMaxListeners(0, this.#closing.signal)
   }
 
-  /** Opens a link, at once or when the wait is over; rejects with `exited` or `overloaded` where that is later than `maxWaitMs`. */
+  /** Opens a link, at once or after the back-off; rejects with `exited` or `overloaded` if that takes longer than `maxWaitMs`. */
   async open(key: string, maxWaitMs: number, open: () => Promise<Link>): Promise<Link> {
     const { waitMs: restartMs } = this.#restarts
     if (restartMs > maxWaitMs) throw this.#restarts.refusal()
@@ -55,7 +55,7 @@ export class LinkStarts {
     return link
   }
 
-  /** The server is stopped: ends all waits, so that `open` is called at once and fails. */
+  /** Ends all waits when the server is stopped; their `open` fails then. */
   close(): void {
     this.#closing.abort()
   }

@@ -1,12 +1,11 @@
 /**
- * Limits the restarts of one server per minute (`limits.restarts`), over all callers (F-04). The first process of a caller is no
- * restart.
+ * Limits the restarts of one server per minute (`limits.restarts`), over all callers (F-04). The first process of a caller does not count.
  */
 import { Failure } from '../../wire/message/failure.ts'
 
 const WINDOW_MS = 60_000
 
-/** How the end of a process shows on its pipes: it exited, or was ended because it was of no use any more. */
+/** Whether the error means the end of a process: it exited, or its pipes were closed. */
 export const isProcessEnd = (error: unknown): boolean =>
   error instanceof Failure && (error.kind === 'exited' || error.kind === 'lost')
 
@@ -21,13 +20,13 @@ export class Restarts {
     this.#nowMs = nowMs
   }
 
-  /** A process has ended by itself, or would not start. */
+  /** Counts a process that ended by itself or did not start. */
   ended(): void {
     const nowMs = this.#nowMs()
     this.#endedMs = [...this.#endedMs.filter((at) => nowMs - at < WINDOW_MS), nowMs]
   }
 
-  /** Why none is started now. */
+  /** The failure of a start that is not allowed now. */
   refusal(): Failure {
     return new Failure('overloaded', `limits.restarts (${this.#max()} a minute) reached`, {
       executed: 'no',
@@ -37,7 +36,7 @@ export class Restarts {
     })
   }
 
-  /** Milliseconds until one more may be started. */
+  /** Milliseconds until the next start is allowed. */
   get waitMs(): number {
     const oldest = this.#endedMs.at(-this.#max())
     return oldest === undefined ? 0 : Math.max(0, oldest + WINDOW_MS - this.#nowMs())

@@ -1,6 +1,6 @@
 /**
- * When a call that failed is sent a second time without anybody asking: only where the server cannot have acted on it, or
- * where acting twice is the same as once (BRIDGING 5.3, 7.2; B231, F-15). Never a third time.
+ * Automatic retries of failed calls: once, and only if the server cannot have executed the call, or if the method is idempotent
+ * (BRIDGING 5.3, 7.2; B231, F-15).
  */
 import { ServerError } from '../../rpc/call.ts'
 import type { Call } from '../../rpc/call.ts'
@@ -10,18 +10,18 @@ import type { RetryBudget } from './retry-budget.ts'
 
 /** Methods that only read. */
 const IDEMPOTENT = new Set(['resources/read', 'prompts/get', 'completion/complete'])
-/** A host's call waits at most this long for a server that is rate limiting. */
+/** Longest wait for a server that limits its rate. */
 const MAX_WAIT_MS = 5_000
 
-/** The server refused a message, unread, because it has forgotten our session. */
+/** Whether the server refused a message, unread, because it has forgotten the session. */
 export const isForgotten = (error: unknown): boolean =>
   error instanceof Failure && error.kind === 'session_expired' && error.executed === 'no'
 
-/** The server wants other `Mcp-Param-*` headers than its list of tools said when we read it (B221). */
+/** Whether the server expects other `Mcp-Param-*` headers than its last known tool list (B221). */
 export const isMismatch = (error: unknown, { method }: Call): boolean =>
   error instanceof ServerError && error.code === -32020 && method === 'tools/call'
 
-/** How long to wait before sending `call` again after `error`; `undefined`: it is not sent again. */
+/** The delay before `call` is sent again after `error`; `undefined`: it is not sent again. */
 const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
   if (!(error instanceof Failure)) return undefined
   const { kind, executed, facts } = error
@@ -35,14 +35,14 @@ const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
 }
 
 /**
- * The second attempt after `error`, where that is right and within the budget; else rejects with `error`. A session that is found
- * gone by it, with the connection that broke, does not count: the server refused that attempt unread.
+ * Makes the second attempt after `error` if it is allowed and within the budget; else rejects with `error`. If the second attempt finds
+ * that the session was lost, one more follows, since the server has refused that attempt unread.
  */
 export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, attempt: () => Promise<T>): Promise<T> => {
   const delayMs = retryDelayMs(error, call)
   if (delayMs === undefined) throw error
   // A lost session costs no retry budget: all its calls share one new handshake.
-  // Cast: nothing but a `Failure` has a delay.
+  // Cast: only a `Failure` has a delay.
   if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error as Failure)
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error
@@ -58,7 +58,7 @@ export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, 
   }
 }
 
-/** What was sent once may have been executed, whatever became of a later attempt. */
+/** The last error; if the first attempt may have been executed, that remains possible. */
 const inDoubt = (first: unknown, last: unknown): unknown => {
   if (!(first instanceof Failure) || !(last instanceof Failure)) return last
   const isDoubtful = first.executed === 'unknown' && first.kind !== 'rate_limited' && last.executed === 'no'

@@ -1,16 +1,16 @@
 /**
- * How many calls are sent a second time without anybody asking: a part of all calls, so that a server in trouble is not given more
- * to do than without its trouble (RELIABILITY 7). Calls are counted by their numbers, which costs a call nothing.
+ * Budget of automatic retries: a share of all calls, so that retries do not overload a failing server (RELIABILITY 7). Calls are counted
+ * by their reference numbers, which costs a call nothing.
  */
 
-/** Counted in hundredths. */
+/** One retry, in hundredths. */
 const ONE = 100
-/** What quiet times save up, and what a millisecond brings: ten a second. */
+/** Maximum budget, and refill per millisecond: ten retries a second. */
 const RESERVE = 100 * ONE
 const PER_MS = 1
 
 export class RetryBudget {
-  /** `limits.retry_budget`, per cent of the calls; 0: none at all. */
+  /** `limits.retry_budget`, per cent of the calls; 0: no retries. */
   readonly #percent: () => number
   readonly #nowMs: () => number
   #left = RESERVE
@@ -23,7 +23,7 @@ export class RetryBudget {
     this.#countedMs = nowMs()
   }
 
-  /** Takes one retry, of the call with this number; false: none is left. */
+  /** Takes one retry, for the call with this number; false: none is left. */
   take(ref: number): boolean {
     const nowMs = this.#nowMs()
     const percent = this.#percent()

@@ -1,33 +1,33 @@
 /**
- * Bounds how many processes are starting at the same time: starting costs CPU, and nothing else is bounded here (F-24). The surprise:
- * a slot is given back while the process may still be starting, because one that has been silent for a second waits for something
- * else. A slot never lasts through a handshake, and a start that a call waits for needs none.
+ * Limits processes that start at the same time, since starting costs CPU (F-24). A slot is released when the process has been silent for a
+ * second, even if it is still starting: it waits for something else then. A slot never lasts through a handshake, and a start that a call
+ * waits for needs no slot.
  */
 import type { Sweepable, Sweeper } from '../../rpc/sweeper.ts'
 
-/** So long without output, and the process counts as idle. */
+/** Time without output after which a process counts as idle. */
 const QUIET_MS = 1_000
-/** A process that goes on printing without ever answering does not keep others away. */
+/** Longest time of a slot, for processes that print without answering. */
 const MAX_HOLD_MS = 5_000
 
-/** What says whether a process is busy. */
+/** A process whose output shows whether it is busy. */
 export interface Printing {
   /** Bytes it has written to stdout and stderr so far. */
   readonly outputBytes: number
 }
 
 export interface StartSlot {
-  /** From now on silence of this process gives the slot back. */
+  /** Releases the slot once this process is idle. */
   watch(process: Printing): void
-  /** Gives the slot back; harmless if it was given back before. */
+  /** Idempotent. */
   release(): void
 }
 
-export interface StartsOptions {
+interface StartsOptions {
   readonly sweeper: Sweeper
   /** `limits.starts`. */
   readonly max: () => number
-  /** A start has to wait for a slot. */
+  /** Called when a start must wait for a slot. */
   readonly onWait: () => void
 }
 
@@ -56,7 +56,7 @@ class Slot implements StartSlot {
     this.#released()
   }
 
-  /** Whether the process needs its slot no more. */
+  /** Whether the slot can be released. */
   isOver(nowMs: number): boolean {
     if (this.#process === undefined) return false
     const { outputBytes } = this.#process
@@ -77,7 +77,7 @@ export class Starts implements Sweepable {
     this.#options = options
   }
 
-  /** Resolves when a process may be spawned, in the order of asking; at once for a start that `isWanted`. */
+  /** Resolves when a process may be spawned, in order of the calls; at once if `isWanted`. */
   acquire(isWanted: () => boolean): Promise<StartSlot> {
     const mayStart = this.#waiting.size === 0 && this.#held.size < this.#options.max()
     if (mayStart || isWanted()) return Promise.resolve(this.#take())
@@ -85,7 +85,7 @@ export class Starts implements Sweepable {
     return new Promise((grant) => this.#waiting.add({ isWanted, grant }))
   }
 
-  /** Some of the waiting starts may be wanted now. */
+  /** Grants waiting starts that are wanted now. */
   review(): void {
     for (const waiter of this.#waiting) if (waiter.isWanted()) this.#grant(waiter)
   }

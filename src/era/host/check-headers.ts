@@ -22,7 +22,7 @@ export const checkMirrors = (message: Envelope, header: (name: string) => string
   if (method === undefined) throw mismatch('the Mcp-Method header is missing')
   if (method !== message.method) throw mismatch(`the Mcp-Method header says "${method}", the body "${message.method}"`)
   const row = METHODS[message.method]
-  if (row?.named !== true || row.field === undefined) return
+  if (row?.hasNameHeader !== true || row.field === undefined) return
   const sent = header('mcp-name')
   if (sent === undefined) throw mismatch('the Mcp-Name header is missing')
   const name = decodeHeaderValue(sent)

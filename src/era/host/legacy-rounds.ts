@@ -3,7 +3,7 @@
  * host answers requests while its call is open. This layer sends the requests on the stream of the call and repeats the call with the
  * answers, round by round (BRIDGING 3.13, Example B).
  */
-import { complete } from '../../rpc/call.ts'
+import { toolText } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
@@ -158,7 +158,7 @@ const resultOf = (method: string, answer: Answer): Payload => {
 
 const ended = (call: Call, why: string): Outcome => {
   if (call.method !== 'tools/call') throw new Failure('protocol', why)
-  return complete(Payload.of({ content: [{ type: 'text', text: why }], isError: true }))
+  return toolText(why, true)
 }
 
 /** Throws `Failure('cancelled')` if the host cancels the call meanwhile. */

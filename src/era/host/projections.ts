@@ -11,17 +11,13 @@ import type { JsonObject } from '../../wire/message/payload.ts'
 import type { Member, Span } from '../../wire/json/scan.ts'
 import { isAtLeast, isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/tokens.ts'
 
 /**
  * Form of a tool's structured content for hosts that accept only objects, decided once per tool for schema and values (B108, B283).
  * `by value`: the tool has no schema, so each value decides. Tools of legacy servers are `plain`.
  */
 export type OutputForm = 'plain' | 'wrapped' | 'by value'
-
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
-/** First byte of `null`. */
-const NULL_START = 0x6e
 
 /**
  * Returns the result in the form of the host's revision; a new object only if a block was replaced. `output` is called only for
@@ -41,7 +37,7 @@ const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output
   const projected = isOld ? projectBlocks(result, 'content', call, fidelity) : result
   const structured = projected.raw('structuredContent')
   // Null counts as missing structured content (B282).
-  if (structured === undefined || structured[0] === NULL_START) return projected
+  if (structured === undefined || structured[0] === NULL) return projected
   const isWrapped = !isOld && !isModernRevision(revision) && wraps(structured, output())
   if (isWrapped) projected.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
   const isAdded = (isOld || isWrapped) && appendAsText(projected, structured)
@@ -57,7 +53,7 @@ const wraps = (structured: Buffer, form: OutputForm): boolean =>
 const appendAsText = (result: Payload, structured: Buffer): boolean => {
   const text = JSON.stringify({ type: 'text', text: structured.toString() })
   const content = result.member('content')
-  if (content === undefined || result.bytes[content.start] === NULL_START) {
+  if (content === undefined || result.bytes[content.start] === NULL) {
     result.set('content', `[${text}]`)
     return true
   }

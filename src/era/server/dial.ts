@@ -7,6 +7,7 @@ import { ServerError } from '../../rpc/call.ts'
 import { Connection } from '../../rpc/connection.ts'
 import type { RequestIds } from '../../rpc/connection.ts'
 import type { Sweeper } from '../../rpc/sweeper.ts'
+import { within } from '../../time/within.ts'
 import type { Channel, HttpChannel } from '../../transport/channel/channel.ts'
 import { failureOfStatus } from '../../transport/http1/client/http-failure.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
@@ -111,9 +112,8 @@ type PipeAnswer =
  */
 const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
   const asked = ask(connection, dialing)
-  const silence = mayDouble ? after(dialing.timeouts.probeMs) : undefined
-  const first = await Promise.race([asked, ...(silence === undefined ? [] : [silence.promise])]).finally(silence?.cancel)
-  if (first !== 'silent') return decide(first, connection, dialing)
+  const first = await (mayDouble ? within(dialing.timeouts.probeMs, asked) : asked)
+  if (first !== undefined) return decide(first, connection, dialing)
   const link = new LegacyLink(connection, dialing.events, dialing.timeouts)
   const handshake = link.initialize(dialing.declared, clientOf(dialing), dialing.position).then(() => link)
   handshake.catch(() => undefined)
@@ -272,9 +272,3 @@ const noCommonVersion = (reading: { readonly offered: readonly string[] }): Fail
   })
 
 const refusedTwice = (): Failure => new Failure('protocol', 'the server refused server/discover twice', { executed: 'no' })
-
-const after = (ms: number): { readonly promise: Promise<'silent'>; readonly cancel: () => void } => {
-  let timer: NodeJS.Timeout | undefined
-  const promise = new Promise<'silent'>((resolve) => (timer = setTimeout(resolve, ms, 'silent')))
-  return { promise, cancel: () => clearTimeout(timer) }
-}

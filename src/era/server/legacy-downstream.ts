@@ -12,7 +12,7 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { requestMessage } from '../../wire/message/message.ts'
 import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
-import { isLogLevel, isVendorNotification, METHODS } from '../../wire/protocol/methods.ts'
+import { isLogLevel, isVendorNotification, LIST_CHANGED, METHODS } from '../../wire/protocol/methods.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { Parts, Payload } from '../../wire/message/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
@@ -27,7 +27,7 @@ import { PendingCall } from './pending-call.ts'
 import type { Carrier } from './pending-call.ts'
 import { resultOf } from './result-of.ts'
 import { modernCreation } from '../task-shapes.ts'
-import { LIST_CHANGED, offeredLists } from './link.ts'
+import { offeredLists } from './link.ts'
 import type { ClientDescription, Declared, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 
 /** State before the handshake. */
@@ -311,7 +311,7 @@ export class LegacyLink implements Link, Carrier {
     this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
 
   #onNotification(message: Envelope, during: Call | undefined): void {
-    const list = LIST_CHANGED[message.method]
+    const list = LIST_CHANGED.get(message.method)
     const params = message.params
     if (list !== undefined) this.#events.listChanged(list)
     else if (message.method === 'notifications/cancelled') this.#questions.withdraw(params)
@@ -331,4 +331,4 @@ export class LegacyLink implements Link, Carrier {
 /** The first revision whose completions have a `context`. An earlier host's `context` is an unknown member, which is relayed. */
 const CONTEXT: LegacyRevision = '2025-06-18'
 
-const isOfTask = (method: string): boolean => METHODS[method]?.way === 'task'
+const isOfTask = (method: string): boolean => METHODS[method]?.handling === 'task'

@@ -3,18 +3,10 @@ import type { Answer, Call, Capabilities, Handler, Question } from '../../rpc/ca
 import type { OneCall } from '../../rpc/connection.ts'
 import { memberOf } from '../../values/json-object.ts'
 import type { Failure } from '../../wire/message/failure.ts'
-import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { CHANGED_LISTS } from '../../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import type { Era, LegacyRevision, Revision } from '../../wire/protocol/revisions.ts'
-
-export type ChangedList = 'tools' | 'prompts' | 'resources'
-
-/** The changed list by notification. */
-export const LIST_CHANGED: Readonly<Record<string, ChangedList>> = {
-  'notifications/tools/list_changed': 'tools',
-  'notifications/prompts/list_changed': 'prompts',
-  'notifications/resources/list_changed': 'resources',
-}
 
 /** A server's `Implementation`, as parsed JSON. */
 export type ServerInfo = Readonly<Record<string, unknown>>
@@ -90,13 +82,11 @@ export interface Link {
   retire(): Promise<void>
 }
 
-const LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
-
 /** The lists that a server declares; `announced`: those of them whose changes it declares to announce. */
 export const offeredLists = (
   capabilities: Readonly<Record<string, unknown>>,
 ): { all: ChangedList[]; announced: ChangedList[] } => {
-  const all = LISTS.filter((list) => capabilities[list] !== undefined)
+  const all = CHANGED_LISTS.filter((list) => capabilities[list] !== undefined)
   return { all, announced: all.filter((list) => memberOf(capabilities[list], 'listChanged') === true) }
 }
 

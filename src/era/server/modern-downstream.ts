@@ -12,7 +12,7 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { requestMessage } from '../../wire/message/message.ts'
 import { META } from '../../wire/protocol/meta.ts'
-import { isVendorNotification, METHODS } from '../../wire/protocol/methods.ts'
+import { CHANGED_LISTS, isVendorNotification, LIST_CHANGED, METHODS } from '../../wire/protocol/methods.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import { headersFor } from '../../wire/headers/param-headers.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
@@ -22,7 +22,7 @@ import { Attribution } from './attribution.ts'
 import { PendingCall } from './pending-call.ts'
 import type { Carrier } from './pending-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from '../gateways.ts'
-import { LIST_CHANGED, offeredLists } from './link.ts'
+import { offeredLists } from './link.ts'
 import type { Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 import { ListenStreams, subscriptionOf } from './listen-streams.ts'
 import { MirrorHeaders } from './mirror-headers.ts'
@@ -114,7 +114,7 @@ export class ModernLink implements Link, Carrier {
       params: (filter) => this.#ownParams({ notifications: filter }),
       headers: (params) => this.#headers('subscriptions/listen', params),
       missedLists: () => {
-        for (const list of Object.values(LIST_CHANGED)) events.listChanged(list)
+        for (const list of CHANGED_LISTS) events.listChanged(list)
       },
       missedResource: (uri) => events.updated(uri, Payload.of({ uri })),
       missedTask: (id) => this.#readTask(id),
@@ -237,7 +237,7 @@ export class ModernLink implements Link, Carrier {
   #headers(method: string, params: Payload, call?: Call): MirrorRecord {
     if (this.transport === 'pipe') return NO_HEADERS
     const row = METHODS[method]
-    const name = row?.named === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
+    const name = row?.hasNameHeader === true ? (call === undefined ? params.text(row.field ?? '') : call.target) : undefined
     const mirrors = this.#mirrors.of(method, name)
     if (call === undefined || (call.unknownHeaders === NO_HEADERS && call.paramHeaders.length === 0)) return mirrors
     const headers = { ...call.unknownHeaders, ...mirrors }
@@ -252,7 +252,7 @@ export class ModernLink implements Link, Carrier {
 
   #onNotification(message: Envelope, during: Call | undefined): void {
     const params = message.params
-    const list = LIST_CHANGED[message.method]
+    const list = LIST_CHANGED.get(message.method)
     if (message.method === 'notifications/subscriptions/acknowledged') this.#streams.acknowledged(params)
     else if (message.method === 'notifications/cancelled') {
       this.#streams.ended(params)

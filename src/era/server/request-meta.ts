@@ -3,6 +3,7 @@ import type { Call, Capabilities, Scope } from '../../rpc/call.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import type { JsonObject } from '../../wire/message/payload.ts'
+import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 
 interface Made {
   readonly from: Buffer | undefined
@@ -10,8 +11,6 @@ interface Made {
   readonly scope: Scope
   readonly text: Buffer
 }
-
-const OPEN_BRACE = 0x7b
 
 export class RequestMeta {
   readonly #edit: (meta: JsonObject, call: Call) => void

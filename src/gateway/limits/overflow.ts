@@ -1,6 +1,6 @@
 /**
- * Keeps for a while what did not fit into results. Only the principal of the call can read it, at `gateway+result:///<random>`, a
- * part at a time. The URI says where a part begins, so that reading needs no further state (DECISIONS 5).
+ * Stores the rest of results that exceeded a limit, for a limited time. Only the principal of the call can read it, part by part, at
+ * `gateway+result:///<random>`. The URI contains the offset of a part, so that reading needs no further state (DECISIONS 5).
  */
 import { randomBytes } from 'node:crypto'
 import { complete } from '../../rpc/call.ts'
@@ -11,9 +11,9 @@ import { Payload } from '../../wire/message/payload.ts'
 import { cutAt, tokensOf } from './result-limit.ts'
 
 export interface OverflowOptions {
-  /** How long a text is kept. */
+  /** Lifetime of a text. */
   readonly ttlMs: number
-  /** Of all texts together; the oldest go first. */
+  /** Bytes of all texts together; the oldest are removed first. */
   readonly maxBytes: number
 }
 
@@ -26,10 +26,10 @@ interface Kept {
 
 const SCHEME = 'gateway+result:'
 const URI = /^gateway\+result:\/\/\/([\w-]{22})(?:\?from=(\d{1,10}))?$/
-/** What a character of a string may take in memory. */
+/** Memory of one character of a string. */
 const CHARACTER_BYTES = 2
 
-/** Whether a URI is of the gateway's own; then no server is asked. */
+/** Whether the URI is one of these. */
 const isOverflow = (uri: string | undefined): boolean => uri?.startsWith(SCHEME) === true
 
 export class Overflow {
@@ -41,14 +41,14 @@ export class Overflow {
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `reached` hears of each limit that took something away. */
+  /** `reached` is called with the limit that removed or rejected a text. */
   constructor(options: () => OverflowOptions, reached: (option: string) => void, nowMs: () => number = () => performance.now()) {
     this.#options = options
     this.#reached = reached
     this.#nowMs = nowMs
   }
 
-  /** Answers reads of what is kept. */
+  /** Answers reads of stored texts. */
   readonly layer: Layer = (inner) => (call) =>
     call.method === 'resources/read' && isOverflow(call.target) ? this.#serve(call) : inner(call)
 
@@ -59,7 +59,7 @@ export class Overflow {
     throw unknownName(call, ' (kept for limits.result_ttl, within limits.results)')
   }
 
-  /** The URI of the text's first part; `undefined`: it is more than may be kept. `partBytes`: of UTF-8, in one answer. */
+  /** Stores a text and returns the URI of its first part; `undefined`: the text is too large. `partBytes`: UTF-8 bytes of one part. */
   keep(principal: string, text: string, partBytes: number): string | undefined {
     const { ttlMs, maxBytes } = this.#options()
     const bytes = text.length * CHARACTER_BYTES
@@ -80,7 +80,7 @@ export class Overflow {
     return `${SCHEME}///${id}`
   }
 
-  /** The result of `resources/read`; `undefined`: there is no such text, or not any more, or not for this principal. */
+  /** The result of `resources/read`; `undefined`: no such text, expired, or of another principal. */
   read(principal: string, uri: string): Payload | undefined {
     const [, id = '', start = '0'] = URI.exec(uri) ?? []
     const kept = this.#kept.get(id)

@@ -1,6 +1,6 @@
 /**
- * Rate limits: of each principal and each toolset as a call comes in, of servers and tools once its route is known. What is not
- * configured is not asked for: without limits of the first two kinds there is no layer, without any of the others no check.
+ * Rate limits: per principal and toolset when a call arrives (a layer), per server and tool once its route is known (a check). Both exist
+ * only if such limits are configured.
  */
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Scope } from '../../rpc/call.ts'
@@ -9,7 +9,7 @@ import type { Rate } from '../../rpc/rate.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 
-/** One limit; `option` is how the configuration and the error call it. */
+/** One limit; `option`: its name in the configuration and in errors. */
 export interface RateRule {
   readonly option: string
   readonly rate: Rate
@@ -17,11 +17,11 @@ export interface RateRule {
     | { readonly kind: 'principal' }
     | { readonly kind: 'toolset'; readonly toolset: string }
     | { readonly kind: 'server'; readonly server: string }
-    /** `original`: as the server calls it. */
+    /** `original`: original name. */
     | { readonly kind: 'tool'; readonly server: string; readonly original: string }
 }
 
-/** One limit as `ps` tells it. */
+/** One limit as `ps` shows it. */
 export interface RateCount {
   readonly option: string
   readonly rate: string
@@ -29,7 +29,7 @@ export interface RateCount {
   readonly refused: number
 }
 
-/** Above so many principals those that have been silent are forgotten: their buckets are full. */
+/** Above this, buckets of idle principals are removed; they are full. */
 const MAX_PRINCIPALS = 10_000
 
 /** Tokens taken from one bucket; `key`: its principal, or empty. */
@@ -42,9 +42,9 @@ export interface Taken {
 interface Limit {
   readonly rule: RateRule
   refused: number
-  /** Tokens taken by bucket since they were last asked for; `undefined`: no replica asks. */
+  /** Tokens taken by bucket since the last call of `takenHere`; `undefined`: without replicas. */
   taken: Map<string, number> | undefined
-  /** By principal; one under the empty name for the rest. */
+  /** By principal; under the empty name for limits of other kinds. */
   readonly buckets: Map<string, TokenBucket>
 }
 
@@ -58,7 +58,7 @@ export class Rates {
   #servers = new Map<string, Limit>()
   #tools = new Map<string, Map<string, Limit>>()
 
-  /** `toolsetOf`: the toolset that a scope means; the names of several with blanks between. */
+  /** `toolsetOf`: the toolset of a scope; several names are separated by blanks. */
   constructor(
     rules: readonly RateRule[],
     toolsetOf: (scope: Scope) => string | undefined,
@@ -69,7 +69,7 @@ export class Rates {
     this.apply(rules)
   }
 
-  /** Other limits; one that stays the same goes on with what has been taken from it. */
+  /** Replaces the limits. An unchanged limit keeps its current token count. */
   apply(rules: readonly RateRule[]): void {
     const before = new Map(this.#limits.map((limit) => [limit.rule.option, limit]))
     const limitOf = (rule: RateRule): Limit => {
@@ -94,13 +94,13 @@ export class Rates {
     }
   }
 
-  /** From now on replicas tell each other what they took. */
+  /** Starts counting taken tokens for other replicas. */
   share(): void {
     this.#isShared = true
     for (const limit of this.#limits) limit.taken ??= new Map()
   }
 
-  /** What was taken here since the last time. */
+  /** Tokens taken here since the last call. */
   takenHere(): readonly Taken[] {
     return this.#limits.flatMap(({ rule, taken }) => {
       const all = [...(taken ?? [])].map(([key, count]) => ({ rule, key, count }))
@@ -109,18 +109,18 @@ export class Rates {
     })
   }
 
-  /** The same of other replicas. */
+  /** Takes tokens that another replica has taken. */
   takenElsewhere({ rule, key, count }: Taken): void {
     const limit = this.#limits.find((each) => each.rule === rule)
     const nowMs = this.#clock()
     if (limit !== undefined) bucketOf(limit, key, nowMs).take(nowMs, count)
   }
 
-  /** What the layer is for is configured. */
+  /** Whether `layer` is needed. */
   get limitsCallers(): boolean {
     return this.#perPrincipal !== undefined || this.#toolsets.size > 0
   }
-  /** What `checkRoute` is for is configured. */
+  /** Whether `checkRoute` is needed. */
   get limitsRoutes(): boolean {
     return this.#servers.size > 0 || this.#tools.size > 0
   }
@@ -129,17 +129,17 @@ export class Rates {
     return this.#limits.map(({ rule, refused }) => ({ option: rule.option, rate: rule.rate.text, refused }))
   }
 
-  /** Refuses what its principal or its toolset has no token for. Lists and tasks cost no server a thing, and none. */
+  /** Refuses calls whose principal or toolset has no token left. Lists and tasks take no token. */
   readonly layer: Layer = (inner) => (call) => this.#enter(inner, call)
 
-  /** Throws `rate_limited` if the server, or this tool of it, has no token left; takes one of both else. */
+  /** Takes a token of the server and of the tool. Throws `rate_limited` if one of them has none left. */
   checkRoute(call: Call, server: string, original: string): void {
     const tool = call.method === 'tools/call' ? this.#tools.get(server)?.get(original) : undefined
     this.#take([tool, this.#servers.get(server)], '')
   }
 
   #enter(inner: Handler, call: Call): Promise<Outcome> {
-    if (METHODS[call.method]?.way !== 'forward') return inner(call)
+    if (METHODS[call.method]?.handling !== 'forward') return inner(call)
     const { principal, scope } = call.caller
     const names = this.#toolsets.size === 0 ? undefined : this.#toolsetOf(scope)
     const toolsets = names?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
@@ -151,7 +151,7 @@ export class Rates {
     return inner(call)
   }
 
-  /** One token of each, or of none. */
+  /** Takes one token of each limit, or throws and takes none. */
   #take(limits: readonly (Limit | undefined)[], principal: string): void {
     const nowMs = this.#clock()
     let longestMs = 0

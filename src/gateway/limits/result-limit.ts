@@ -1,23 +1,23 @@
 /**
- * A tool's result with no more text than was configured. What counts is text: of text blocks, of embedded resources, and structured
- * content; images and sound pass. A result that fits passes as it came, and costs two look-ups.
+ * Limits the text of a tool's result: text blocks, embedded resources and structured content count; images and audio do not. A result
+ * within the limit stays unchanged and costs two look-ups.
  */
 import type { ResultLimit } from '../../catalog/curation.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
+import { joinArray } from '../../catalog/view/view.ts'
 import { canonical } from '../../wire/message/canonical.ts'
 import { elementsAt } from '../../wire/message/members.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
-import type { Parts } from '../../wire/message/payload.ts'
 
 const BYTES_PER_TOKEN = 4
 
-/** What a text costs a model, roughly. */
+/** Estimated tokens of a text. */
 export const tokensOf = (text: string): number => estimateTokens(Buffer.from(text))
 
-/** Keeps what does not fit and answers with its URI; `undefined`: it could not be kept. */
-export type Keep = (text: string, partBytes: number) => string | undefined
+/** Stores the rest of a result and returns its URI; `undefined`: it is too large. */
+type Keep = (text: string, partBytes: number) => string | undefined
 
-/** The same object where it fits. `keep` is asked only for `overflow: resource`. */
+/** Returns the same object if it fits. `keep` is called only for `overflow: resource`. */
 export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimit, keep: Keep): Payload => {
   const maxBytes = maxTokens * BYTES_PER_TOKEN
   const content = result.raw('content')
@@ -32,7 +32,7 @@ export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimi
     const text = `the result has about ${total} tokens, and no more than ${maxTokens} are allowed here: ask for less`
     return Payload.of({ content: [{ type: 'text', text }], isError: true })
   }
-  // URIs may have been replaced inside the blocks: what is read from here on is what the host would see.
+  // With the edits made so far, such as exposed URIs in blocks.
   const settled = Payload.at(join(result.parts()))
   const pieces = piecesOf(settled, maxBytes)
   if (isStructureLong) {
@@ -42,14 +42,14 @@ export const limitResult = (result: Payload, { maxTokens, overflow }: ResultLimi
   const rest = pieces.rest.join('\n\n')
   const uri = rest !== '' && overflow === 'resource' ? keep(rest, maxBytes) : undefined
   const end = rest === '' ? [] : endOf(rest, total, maxTokens, uri)
-  settled.set('content', listOf([...pieces.blocks, ...end]))
-  // Joined, since the encoding for the host's revision reads the payload as it is now.
+  settled.set('content', joinArray([...pieces.blocks, ...end]))
+  // Joined, since the projection for the host's revision reads the bytes.
   return Payload.at(join(settled.parts()))
 }
 
 /**
- * Where a part that begins at `from` ends: at most `maxBytes` of UTF-8 further, behind a line's end if one is near, never inside a
- * character. `maxBytes` of at least 4.
+ * The end of a part that begins at `from`: at most `maxBytes` (at least 4) UTF-8 bytes later, after a line end if one is near, never
+ * inside a character.
  */
 export const cutAt = (text: string, from: number, maxBytes: number): number => {
   let bytes = 0
@@ -65,9 +65,9 @@ export const cutAt = (text: string, from: number, maxBytes: number): number => {
   return line - from > (at - from) * 0.8 ? line : at
 }
 
-/** What of a result stays, block by block, and the texts that do not. */
+/** The blocks that stay, and the texts that do not fit. */
 interface Pieces {
-  readonly blocks: Parts[]
+  readonly blocks: Buffer[]
   readonly rest: string[]
 }
 
@@ -76,7 +76,7 @@ const textOf = (block: Payload): string | undefined => {
   return type === 'text' ? block.text('text') : type === 'resource' ? block.object('resource')?.text('text') : undefined
 }
 
-/** Once a text does not fit, all that follow it do not. */
+/** After the first text that does not fit, no further text stays. */
 const piecesOf = (result: Payload, maxBytes: number): Pieces => {
   const pieces: Pieces = { blocks: [], rest: [] }
   const content = result.member('content')
@@ -87,23 +87,23 @@ const piecesOf = (result: Payload, maxBytes: number): Pieces => {
     const bytes = text === undefined ? 0 : Buffer.byteLength(text)
     if (text === undefined || (pieces.rest.length === 0 && bytes <= left)) {
       left -= bytes
-      pieces.blocks.push(block.parts())
+      pieces.blocks.push(join(block.parts()))
       continue
     }
     const end = pieces.rest.length === 0 && left >= 4 && block.text('type') === 'text' ? cutAt(text, 0, left) : 0
     if (end > 0) {
       block.set('text', JSON.stringify(text.slice(0, end)))
-      pieces.blocks.push(block.parts())
+      pieces.blocks.push(join(block.parts()))
     }
     pieces.rest.push(text.slice(end))
   }
   return pieces
 }
 
-/** Structured content that no text repeats is itself the text. */
+/** Adds structured content that no text block repeats, as text. */
 const addStructure = ({ blocks, rest }: Pieces, structured: string, maxBytes: number): void => {
   const end = blocks.length === 0 && rest.length === 0 ? cutAt(structured, 0, maxBytes) : 0
-  if (end > 0) blocks.push([Buffer.from(JSON.stringify({ type: 'text', text: structured.slice(0, end) }))])
+  if (end > 0) blocks.push(blockOf({ type: 'text', text: structured.slice(0, end) }))
   rest.push(structured.slice(end))
 }
 
@@ -115,8 +115,8 @@ const isCopy = (text: string, structured: Buffer): boolean => {
   }
 }
 
-/** What stands behind a text that was cut: words for the model, and the link. */
-const endOf = (rest: string, total: number, maxTokens: number, uri: string | undefined): Parts[] => {
+/** The blocks after a cut text: a note for the model, and the link. */
+const endOf = (rest: string, total: number, maxTokens: number, uri: string | undefined): Buffer[] => {
   const missing = `about ${tokensOf(rest)} of ${total} tokens`
   if (uri === undefined) return [blockOf({ type: 'text', text: `[The result is cut here: ${missing} are not shown.]` })]
   const text = `[The result goes on: ${missing} are not shown. Read the resource ${uri} for what follows; it is kept for a while.]`
@@ -132,10 +132,4 @@ const endOf = (rest: string, total: number, maxTokens: number, uri: string | und
   return [blockOf({ type: 'text', text }), blockOf(link)]
 }
 
-const blockOf = (block: object): Parts => [Buffer.from(JSON.stringify(block))]
-
-const listOf = (blocks: readonly Parts[]): Parts => [
-  Buffer.from('['),
-  ...blocks.flatMap((block, at) => (at === 0 ? block : [Buffer.from(','), ...block])),
-  Buffer.from(']'),
-]
+const blockOf = (block: object): Buffer => Buffer.from(JSON.stringify(block))

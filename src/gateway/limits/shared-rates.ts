@@ -1,20 +1,19 @@
 /**
- * Rate limits of all replicas together. The surprise: no call waits for the store. Each replica decides with its own buckets, and twice a
- * second takes from them what the others took. In between replicas may let more through; what was too much is missing afterwards, so the
- * rate holds over time.
+ * Rate limits of all replicas together. No call waits for the store: each replica decides with its own buckets, and twice a second takes
+ * from them what the others took. In between replicas may allow more calls, which are subtracted afterwards, so the rate holds over time.
  */
 import { createHash } from 'node:crypto'
 import type { Store } from '../../store/store.ts'
 import type { Rates, Taken } from './rates.ts'
 
 const SYNC_MS = 500
-/** A sum that no replica adds to any more ends; it begins again at 0. */
+/** Lifetime of a sum that no replica adds to. */
 const SUM_MS = 60_000
 
 export class SharedRates {
   readonly #store: Store
   readonly #rates: Pick<Rates, 'takenHere' | 'takenElsewhere'>
-  /** By key in the store: the sum of all replicas when it was last read. */
+  /** Last read sum of all replicas, by key in the store. */
   readonly #seen = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
 
@@ -29,9 +28,9 @@ export class SharedRates {
     clearInterval(this.#timer)
   }
 
-  /** Adds what was taken here to the sums, and takes here what is in them from others. */
+  /** Adds tokens taken here to the sums, and takes here what others have added. */
   async sync(): Promise<void> {
-    // While the store is away each replica limits what comes to it alone.
+    // Without the store each replica limits only its own calls.
     await Promise.all(this.#rates.takenHere().map((taken) => this.#add(taken).catch(() => undefined)))
   }
 
@@ -44,7 +43,7 @@ export class SharedRates {
     const sum = await this.#store.add(name, count, Math.max(SUM_MS, rule.rate.periodMs))
     const before = this.#seen.get(name)
     this.#remember(name, sum)
-    // A sum that is smaller has begun again. Of one that is new here at most a full bucket counts, since it may be old.
+    // A smaller sum has expired and begun again. A sum unknown here may be old: at most a full bucket of it counts.
     const elsewhere =
       before === undefined ? Math.min(sum - count, rule.rate.amount) : sum - count - (sum - count < before ? 0 : before)
     if (elsewhere > 0) this.#rates.takenElsewhere({ rule, key, count: elsewhere })

@@ -1,14 +1,14 @@
 /**
- * What of a bridge the configuration leaves to its server (BRIDGING 3.21): lists and unlisted names are the server's own where no
- * rule is about them; else both follow the rules, as at the merged endpoint.
+ * Which requests at a bridge its server handles itself (BRIDGING 3.21): lists and unlisted names, unless rules of the configuration apply
+ * to them, as at the merged endpoint.
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Caller } from '../../rpc/call.ts'
 
-/** Whether no rule of the configuration chooses or changes what this caller sees of the server. */
-export const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 'scope'>): boolean =>
+/** Whether no rule of the configuration selects or changes what this caller sees of the server. */
+const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 'scope'>): boolean =>
   options.curation === undefined &&
   Object.keys(options.alias).length === 0 &&
   (options.onChange === 'allow' || options.onChange === 'warn') &&
@@ -16,8 +16,8 @@ export const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<C
   scope.granted === undefined
 
 /**
- * Whether the caller's lists are read from the server itself, over this caller's link: host and link are of one era, and nothing
- * would be changed on the way.
+ * Whether the caller's list requests are relayed to the server, over the caller's link: host and link are of one era, and nothing would be
+ * changed.
  */
 export const isListedDirectly = (downstream: Downstream, view: View, caller: Pick<Caller, 'scope' | 'session'>): boolean => {
   const { link, options } = downstream
@@ -41,7 +41,7 @@ export const isAsItCame = (caller: Pick<Caller, 'scope' | 'session' | 'principal
   !isTranslated(caller, downstream) &&
   (caller.principal === SHARED_PRINCIPAL || (caller.session !== undefined && downstream.options.sharing !== 'shared'))
 
-/** Whether the rules of the configuration leave room for a name that no list shows. */
+/** Whether the rules of the configuration allow an unlisted name. */
 export const mayBeUnlisted = (
   { method, target, caller }: Pick<Call, 'method' | 'target' | 'caller'>,
   downstream: Downstream,
@@ -53,7 +53,7 @@ export const mayBeUnlisted = (
   return !isRefused && isUnruled(downstream, view, caller)
 }
 
-/** Whether subscriptions of a legacy host go to its server as they are, which tells of changes over the link of this host alone. */
+/** Whether subscriptions of a legacy host are relayed to its server, which reports changes over the link of this host. */
 export const isWatchedDirectly = (downstream: Downstream, view: View, caller: Caller): boolean =>
   isBridge(caller.scope) &&
   caller.session !== undefined &&

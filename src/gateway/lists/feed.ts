@@ -1,9 +1,8 @@
 /**
- * From many inventories to one catalog, and from one catalog to the next: built when an inventory or the configuration changed,
- * swapped in as a whole, announced afterwards (ARCHITECTURE, the walk of list_changed).
+ * Builds the catalog from the inventories of all servers again when an inventory or the configuration changes, replaces it as a whole, and
+ * notifies hosts afterwards.
  */
 import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
-import type { Observable } from 'rxjs'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { servesApps } from '../../catalog/catalog.ts'
 import type { Catalog, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
@@ -20,7 +19,7 @@ import { Views } from '../../catalog/view/view.ts'
 import type { Selection, View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { SharedBy } from '../../downstream/environment.ts'
-import type { Caller, HostSession, Scope } from '../../rpc/call.ts'
+import type { Caller, ChangeListener, HostSession, Scope } from '../../rpc/call.ts'
 import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { isModernRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -28,17 +27,17 @@ import type { GatewayOptions } from '../options.ts'
 import { PersonalCatalogs } from './personal-catalogs.ts'
 import { SessionCatalogs } from './session-catalogs.ts'
 import { Watchers } from './watchers.ts'
-import type { ChangedList } from './watchers.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 
-/** Kinds of hosts that may be listed something else than others. */
+/** Kinds of hosts with lists of their own. */
 type Kind = 'all' | 'apps' | 'legacy'
 const KINDS: readonly Kind[] = ['all', 'apps', 'legacy']
 
-/** Inventories that change together make one catalog. */
+/** Changes of inventories within this time lead to one catalog. */
 const SETTLE_MS = 20
 
-/** The caller of a list: `capabilities` decide only whether the host runs apps; `principal` and `session` select lists of their own. */
-export type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
+/** The caller of a view. `capabilities`: read only for MCP Apps. `principal`, `session`: select lists of their own. */
+type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
 
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
@@ -46,20 +45,20 @@ export class Feed {
   readonly #curator = new Curator()
   readonly #watchers = new Watchers((caller) => this.viewOf(caller))
   #options: GatewayOptions
-  /** The same for hosts that run apps: another catalog only where a server makes a difference. */
+  /** The catalog for hosts that run MCP Apps; the same object as `catalog` unless a server has other lists for them. */
   #appsCatalog: Catalog
-  /** The same for legacy hosts: another catalog only where a server lists them something else. */
+  /** The catalog for legacy hosts; the same object as `catalog` unless a server has other lists for them. */
   #legacyCatalog: Catalog
-  /** Views of the catalog in force: by scope, each with a place for every form of its lists. A call pays one look-up. */
+  /** Views of the current catalog: by scope, one for each form of lists. A call takes one look-up. */
   #current = new Map<Scope, (View | undefined)[]>()
   #toolsets: Toolsets
-  /** By what was granted. */
+  /** By granted scopes. */
   readonly #grants = new Map<string, Grants>()
   readonly #sessions: SessionCatalogs
   readonly #personal: PersonalCatalogs
-  /** Of callers whose links to a server are their principal's: all of them, or only those without a session. */
+  /** Catalogs of principals with a link of their own: for all their callers, or only for callers without a session. */
   readonly #linked: Readonly<Record<'all' | 'withoutSession', PersonalCatalogs>>
-  /** Servers whose inventories are newer than the catalog: a list request before they settle builds the new catalog. */
+  /** The servers, if an inventory is newer than the catalog; the next view builds the new catalog. */
   #unsettled: readonly Downstream[] | undefined
 
   /** `reached` is called with each limit that was reached. */
@@ -112,17 +111,17 @@ export class Feed {
     return this.catalog$.value
   }
 
-  /** What one session alone is listed by a server; `undefined`: the same as everybody. */
+  /** Sets the lists of a server for one session; `undefined`: the common lists. */
   sessionListed(key: string, session: HostSession, inventory: Inventory | undefined): void {
     this.#sessions.set(session, key, inventory)
   }
 
-  /** What a server lists to one principal alone. */
+  /** Sets the lists of a server for one principal. */
   personalListed(key: string, principal: string, inventory: Inventory): void {
     this.#personal.set(principal, key, inventory)
   }
 
-  /** What a server lists to the callers that share one principal's link; `undefined`: the same as everybody. */
+  /** Sets the lists of a server for the callers that share one principal's link; `undefined`: the common lists. */
   principalListed(key: string, { principal, hasSessions }: SharedBy, inventory: Inventory | undefined): void {
     this.#linked.withoutSession.set(principal, key, inventory)
     if (hasSessions || inventory === undefined) this.#linked.all.set(principal, key, inventory)
@@ -145,14 +144,14 @@ export class Feed {
     return (views[place] ??= this.#views.of(catalog, this.#selectionOf(scope, revision)))
   }
 
-  /** All that there is for this principal, whatever toolsets say: for the operator. */
+  /** The view of everything that exists for this principal, without toolsets: for the operator. */
   whole(revision: Revision, principal?: string): View {
     this.#settle()
     const common = this.#commonOf(this.#kindOf(revision, undefined))
     return this.#views.of(this.#personal.of(principal, common)?.catalog ?? common, { revision })
   }
 
-  /** How each toolset fares with what there is now. `listing`: the command that lists the names there are. */
+  /** Summaries of the toolsets for the current catalog. `listing`: the command that lists all names. */
   summaries(listing: string): readonly ToolsetSummary[] {
     const viewOf = (toolset: string): View =>
       this.#views.of(this.catalog, this.#selectionOf({ server: undefined, toolset }, LATEST_LEGACY))
@@ -163,24 +162,24 @@ export class Feed {
     return this.#toolsets
   }
 
-  /** Whether the scope could see anything of this server, once something is known of it. */
+  /** Whether the scope could contain anything of this server, whose inventory may be unknown. */
   reaches(scope: Scope, server: CatalogServer): boolean {
     if (scope.server !== undefined && scope.server !== server.key) return false
     if (this.grantsOf(scope)?.reads(server.key) === false) return false
     return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
   }
 
-  /** The lists that changed for this caller; told after the new catalog is in force (B128). Completes when the gateway stops. */
-  changes(caller: Caller): Observable<ChangedList> {
-    return this.#watchers.watch(caller)
+  /** Notifies `listener` of lists that changed for this caller, once the new catalog is in force (B128). Returns a function that stops it. */
+  changes(caller: Caller, listener: ChangeListener): () => void {
+    return this.#watchers.watch(caller, listener)
   }
 
-  /** Whether a legacy host is told of changes. */
+  /** Whether a legacy host is notified of changes. */
   get hasLegacyWatcher(): boolean {
     return this.#watchers.some(({ revision }) => !isModernRevision(revision))
   }
 
-  /** Tells those callers of a changed list, whether it differs or not. */
+  /** Notifies these callers of a changed list, whether it differs or not. */
   announced(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
     this.#watchers.announce(list, isMeant)
   }
@@ -193,7 +192,7 @@ export class Feed {
     this.#swap(downstreams)
   }
 
-  /** Ends the streams of changes. The catalog goes on, for calls under way that wait for a server to become known. */
+  /** Ends the streams of changes. The catalog is still updated, for pending calls that wait for an inventory. */
   close(): void {
     this.#watchers.close()
   }
@@ -215,7 +214,7 @@ export class Feed {
     return kind === 'apps' ? this.#appsCatalog : this.#legacyCatalog
   }
 
-  /** What its OAuth scopes let it see; `undefined`: they limit nothing. */
+  /** Access by the OAuth scopes; `undefined`: they limit nothing. */
   grantsOf({ granted }: Scope): Grants | undefined {
     if (granted === undefined) return undefined
     let grants = this.#grants.get(granted)
@@ -256,7 +255,7 @@ export class Feed {
     return buildCatalog(sources, this.#options, this.#legacyCatalog)
   }
 
-  /** What the configuration leaves of what a server offers. */
+  /** The inventory of a server after curation. */
   #source(server: CatalogServer, inventory: Inventory | undefined): CatalogSource {
     return { server, inventory: inventory && this.#curator.curate(inventory, server.curation) }
   }
@@ -272,19 +271,19 @@ export class Feed {
   }
 }
 
-/** What a server of both eras lists to legacy hosts, where that is not what it lists to all. */
+/** The lists of a server of both eras for legacy hosts, if they differ from the common lists. */
 const legacyListsOf = ({ inventory$, offers }: Downstream): Inventory | undefined => {
   const [all, legacy] = [inventory$.value, offers.legacy.inventory$.value]
   if (legacy === undefined || legacy === all) return undefined
   return all !== undefined && isSameOffer(all, legacy) && !hasWrapped(all) ? undefined : legacy
 }
 
-/** Whether a schema of the modern side is shown to legacy hosts in another form, which is not that of the legacy side (B108, B267). */
+/** Whether an output schema of the modern side would be wrapped for legacy hosts, unlike that of the legacy side (B108, B267). */
 const hasWrapped = ({ lists }: Inventory): boolean => lists.tools.some(({ raw }) => outputFormOf(raw) === 'wrapped')
 
 const NOTHING_OWN: ReadonlyMap<string, Inventory> = new Map()
 
-/** By server key, of the connections that this principal has now. */
+/** Inventories of the connections that this principal has now, by server key. */
 const listedTo = (principal: string, downstreams: readonly Downstream[]): ReadonlyMap<string, Inventory> => {
   const listed = new Map<string, Inventory>()
   for (const { personal, options } of downstreams) {

@@ -1,14 +1,16 @@
-/** The four lists: served from the catalog, a page at a time, never later than the list budget (BRIDGING 3.1, 3.18, 3.19). */
-import { firstValueFrom, filter, from, race, tap, timer } from 'rxjs'
+/** Serves the four lists from the catalog, one page per request, within the list budget (BRIDGING 3.1, 3.18, 3.19). */
+import { firstValueFrom, filter, race, tap, timer } from 'rxjs'
 import type { Seal } from '../../auth/seal.ts'
 import { correctReadHints, listHints } from '../../catalog/view/cache-hints.ts'
 import { servesApps } from '../../catalog/catalog.ts'
+import { LIST_KINDS, LISTS } from '../../catalog/inventory.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { pageOf } from '../../catalog/view/pages.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { complete, isBridge, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Scope } from '../../rpc/call.ts'
+import { within } from '../../time/within.ts'
 import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, Payload } from '../../wire/message/payload.ts'
@@ -17,28 +19,13 @@ import { isListedDirectly } from './bridges.ts'
 import type { Feed } from './feed.ts'
 import type { GatewayOptions } from '../options.ts'
 
-const KINDS: Readonly<Record<string, { readonly kind: ListKind; readonly member: string }>> = {
-  'tools/list': { kind: 'tools', member: 'tools' },
-  'resources/list': { kind: 'resources', member: 'resources' },
-  'resources/templates/list': { kind: 'templates', member: 'resourceTemplates' },
-  'prompts/list': { kind: 'prompts', member: 'prompts' },
-}
+const KINDS: ReadonlyMap<string, ListKind> = new Map(LIST_KINDS.map((kind) => [LISTS[kind].method, kind]))
 
-/** How long a list that would fail waits for a last attempt at the servers. */
+/** Time limit of a last attempt at the servers before a list fails. */
 const LAST_TRY_MS = 1_000
 
-/** How long a list waits for servers to be read again. What they say later is announced. */
+/** How long a list waits for servers to be read again; later differences are announced. */
 export const FRESH_WAIT_MS = 250
-
-/** Settles with `pending`, which never rejects, or after so many milliseconds. */
-export const within = (ms: number, pending: Promise<unknown>): Promise<void> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    void pending.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 
 export class Lists {
   readonly #feed: Feed
@@ -58,31 +45,23 @@ export class Lists {
   async serve(call: Call): Promise<Outcome> {
     const direct = isBridge(call.caller.scope) ? await this.#directly(call) : undefined
     if (direct !== undefined) return direct
-    // Cast: it serves these methods alone.
-    const row = KINDS[call.method]!
+    // Cast: called for these methods only.
+    const kind = KINDS.get(call.method)!
     await this.known(call.caller)
-    const pending = this.#outdated(call.caller, row.kind)
+    const pending = this.#outdated(call.caller, kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
     if (this.#commonFailure(call.caller) !== undefined) await this.#refuseIfAllFail(call.caller)
-    const { pageMaxItems, pageMaxBytes } = this.#options()
+    const { pageMaxItems: maxItems, pageMaxBytes: maxBytes } = this.#options()
     const view = this.#feed.viewOf(call.caller)
-    const cursor = cursorOf(call.params)
-    const shown = this.#access.shown(view, row.kind, call.caller)
+    const shown = this.#access.shown(view, kind, call.caller)
     const isIn = shown instanceof Promise ? await shown : shown
-    const page = pageOf(
-      view,
-      row.kind,
-      cursor,
-      { maxItems: pageMaxItems, maxBytes: pageMaxBytes },
-      this.#seal,
-      call.caller.principal,
-      isIn,
-    )
+    const { principal } = call.caller
+    const page = pageOf(view, kind, cursorOf(call.params), { maxItems, maxBytes }, this.#seal, principal, isIn)
     const result = new Draft()
-    result.set(row.member, page.entries)
+    result.set(LISTS[kind].member, page.entries)
     if (page.nextCursor !== undefined) result.set('nextCursor', JSON.stringify(page.nextCursor))
-    // How long it may be kept is told in the modern era alone (B106).
-    if (call.caller.session === undefined) this.#hint(result, row.kind, call.caller, view)
+    // Cache hints exist only in the modern era (B106).
+    if (call.caller.session === undefined) this.#hint(result, kind, call.caller, view)
     return complete(result)
   }
 
@@ -93,7 +72,7 @@ export class Lists {
       nowMs: performance.now(),
       capMs: listTtlCapMs,
       isStarting: this.isStarting(caller.scope),
-      // With credentials, who asks decides what one path shows (T-30).
+      // With credentials, the same path shows other lists to other callers (T-30).
       isPersonal:
         this.#access.policy !== undefined ||
         caller.principal !== SHARED_PRINCIPAL ||
@@ -103,29 +82,29 @@ export class Lists {
     result.set('cacheScope', JSON.stringify(hints.cacheScope))
   }
 
-  /** The list as the server of a bridge writes it, with its own pages; `undefined`: what is known of it is served. */
+  /** The list of a bridge's server, relayed with its own pages; `undefined`: the list is served from the catalog. */
   async #directly(call: Call): Promise<Outcome | undefined> {
+    if (this.#access.policy !== undefined) return undefined
     const { caller } = call
     const [downstream] = this.#inScope(caller.scope, caller.principal)
-    if (this.#access.policy !== undefined) return undefined
     if (downstream === undefined || !isListedDirectly(downstream, this.#feed.viewOf(caller), caller)) return undefined
     try {
       const outcome = await downstream.handle(call)
-      // A server turned out to be of the other era: then the list is put into the words of this one.
+      // The server turned out to be of the other era: the list must be translated.
       if (!isListedDirectly(downstream, this.#feed.viewOf(caller), caller)) return undefined
       const isPersonal = caller.principal !== SHARED_PRINCIPAL || downstream.credential !== undefined
       if (caller.session === undefined && outcome.result instanceof Payload) correctReadHints(outcome.result, isPersonal)
       return outcome
     } catch (error) {
-      // Its words are its own; while it is away, the first page is what was known of it.
+      // Errors of the server are relayed. Without a connection the first page is served from the catalog.
       if (!(error instanceof Failure) || call.signal.aborted || cursorOf(call.params) !== undefined) throw error
       return undefined
     }
   }
 
   /**
-   * Waits until something is known of every server that is starting, at most as long as the budget of each has left. One that has
-   * failed is not waited for, but tried again.
+   * Waits for the inventories of all servers that are starting, at most for the rest of the budget of each. Failed servers are tried
+   * again without waiting.
    */
   async known(caller: Pick<Caller, 'scope' | 'principal' | 'capabilities' | 'session'>): Promise<void> {
     const { scope, principal, capabilities, session } = caller
@@ -137,8 +116,8 @@ export class Lists {
   }
 
   /**
-   * Waits for the same servers, for the handshake of a host that may be told of them then or never: at most `handshakeBudgetMs`.
-   * `undefined`: there is nothing to wait for.
+   * Waits for the same servers, at most `handshakeBudgetMs`, before the handshake answer: some hosts do not read lists again later.
+   * `undefined`: nothing to wait for.
    */
   greeted(scope: Scope, principal: string): Promise<unknown> | undefined {
     const { handshakeBudgetMs } = this.#options()
@@ -151,13 +130,13 @@ export class Lists {
     return servers.filter(({ isAwaited }) => isAwaited)
   }
 
-  /** What servers of both eras list to legacy hosts is read when the first of these asks (BRIDGING 3.0 rule 0). */
+  /** Waits for the lists of servers of both eras for legacy hosts, which are read at the first request (BRIDGING 3.0 rule 0). */
   async #knownToLegacy(scope: Scope, principal: string): Promise<void> {
-    const asked = this.#inScope(scope, principal).flatMap((downstream) => downstream.eras.wantLegacy() ?? [])
-    if (asked.length > 0) await firstValueFrom(race(from(Promise.all(asked)), timer(this.#options().listBudgetMs)))
+    const wanted = this.#inScope(scope, principal).flatMap((downstream) => downstream.eras.wantLegacy() ?? [])
+    if (wanted.length > 0) await within(this.#options().listBudgetMs, Promise.all(wanted))
   }
 
-  /** Settles once the servers of this caller have been read again; `undefined`: what is known of all of them is new enough (B285). */
+  /** Settles once outdated lists of this caller's servers have been read again; `undefined`: none is outdated (B285). */
   #outdated(caller: Caller, kind: ListKind): Promise<unknown> | undefined {
     const pending = this.#inScope(caller.scope, caller.principal)
       .map((downstream) => downstream.callerLists.freshen(caller, kind))
@@ -165,7 +144,7 @@ export class Lists {
     return pending.length === 0 ? undefined : Promise.all(pending)
   }
 
-  /** `isNoted`: being late is remembered, and the next start does not wait. */
+  /** `isNoted`: a server that is late is stored as such, and lists do not wait for it at the next start. */
   async #awaited(downstream: Downstream, budgetMs: number, isNoted: boolean): Promise<void> {
     const leftMs = budgetMs - (performance.now() - downstream.startedMs)
     if (leftMs <= 0) return
@@ -175,30 +154,29 @@ export class Lists {
     await firstValueFrom(race(isKnown, isOver, isLate), { defaultValue: undefined })
   }
 
-  /** The lists for hosts that run apps are read when the first of these asks; later ones find them. */
+  /** Waits for the lists for hosts that run MCP Apps, which are read at the first request. */
   async #knownToApps(scope: Scope): Promise<void> {
     const serving = this.#inScope(scope).filter(({ options }) => servesApps(options, this.#feed.catalog))
-    const wanted = Promise.all(serving.map((downstream) => downstream.wantApps()))
-    await firstValueFrom(race(from(wanted), timer(this.#options().listBudgetMs)))
+    await within(this.#options().listBudgetMs, Promise.all(serving.map((downstream) => downstream.wantApps())))
   }
 
-  /** Some server of this scope is still on its way up. */
+  /** Whether a server of this scope is still starting. */
   isStarting(scope: Scope): boolean {
     return this.#inScope(scope).some(({ health$ }) => health$.value.state === 'starting')
   }
 
   /**
-   * A list fails only if every server has failed and nothing is known of any (BRIDGING 7.1 rule 5). Then it is worth one attempt:
-   * the only server may just be starting.
+   * Throws the failure of a list: every server has failed and no inventory is known (BRIDGING 7.1 rule 5), also after one more attempt,
+   * since the only server may just be starting.
    */
   async #refuseIfAllFail(caller: Caller): Promise<void> {
-    const tried = Promise.all(this.#inScope(caller.scope, caller.principal).map((downstream) => downstream.supervisor.tried()))
-    await firstValueFrom(race(from(tried), timer(LAST_TRY_MS)))
+    const servers = this.#inScope(caller.scope, caller.principal)
+    await within(LAST_TRY_MS, Promise.all(servers.map((downstream) => downstream.supervisor.tried())))
     const failure = this.#commonFailure(caller)
     if (failure !== undefined) throw failure
   }
 
-  /** `undefined`: some server may have something to list. */
+  /** The failure of the first server if all have failed; `undefined`: some server may have lists. */
   #commonFailure({ scope, principal }: Caller): Failure | undefined {
     const all = this.#inScope(scope, principal)
     const isLost = ({ health$, inventory$ }: Downstream): boolean =>
@@ -209,14 +187,14 @@ export class Lists {
     return new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'no' }).at(first.options)
   }
 
-  /** With a principal: those its calls go to. */
+  /** With a principal: the servers that its calls go to. */
   #inScope(scope: Scope, principal?: string): readonly Downstream[] {
     const all = this.#downstreams().filter(({ options }) => this.#feed.reaches(scope, options))
     return principal === undefined ? all : all.map((one) => one.for(principal))
   }
 }
 
-/** Null and an empty text are how some hosts write that there is none (B282); what is no text opens nothing. */
+/** `null` and an empty text count as absent (B282); another type yields an invalid cursor. */
 const cursorOf = (params: Payload): string | undefined => {
   if (params.isAbsent('cursor')) return undefined
   const cursor = params.text('cursor') ?? 'no text'

@@ -1,40 +1,40 @@
 /**
- * Catalogs of principals that get lists of their own from a server, because each signs in there or has its own link: the common
- * catalog with those lists in it. No other principal sees them (B250). Their number is limited; the least recently used is dropped
- * first, and built again from the lists of its principal's connections on the next request.
+ * Catalogs of principals with lists of their own at a server, because each signs in there or has its own link: the common catalog with
+ * those lists. No other principal sees them (B250). Their number is limited; the least recently used is dropped first, and built again
+ * on the next request from the lists of its principal's connections.
  */
 import type { Catalog, CatalogOptions } from '../../catalog/catalog.ts'
 import type { Curator } from '../../catalog/curate/curated-inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Scope } from '../../rpc/call.ts'
-import { withOwnLists } from './own-lists.ts'
+import { withOwnLists } from './with-own-lists.ts'
 
-/** A principal's own catalog, and the views of it that were asked for. */
-export interface OwnCatalog {
+/** A principal's own catalog, and its views. */
+interface OwnCatalog {
   readonly from: Catalog
   readonly catalog: Catalog
   readonly views: Map<Scope, (View | undefined)[]>
 }
 
-export interface PersonalSource {
+interface PersonalSource {
   readonly options: () => CatalogOptions & { readonly maxPersonalCatalogs: number }
   readonly curator: Curator
-  /** What the connections that a principal has now list to it, by server key. */
+  /** The lists of a principal's current connections, by server key. */
   readonly listed: (principal: string) => ReadonlyMap<string, Inventory>
-  /** Something in the lists of this principal alone is new. */
+  /** Called when the lists of this principal have changed. */
   readonly changed: (principal: string) => void
-  /** A limit was. */
+  /** Called when a limit was reached. */
   readonly reached: (option: string) => void
 }
 
 interface Own {
   /** By server key. */
   readonly inventories: ReadonlyMap<string, Inventory>
-  /** One per catalog it was made from: everybody's, that of hosts that run apps and that of legacy hosts. */
+  /** One per common catalog: for all hosts, for hosts that run MCP Apps, for legacy hosts. */
   made: readonly OwnCatalog[]
-  /** The number of the last look at it. */
-  look: number
+  /** Number of the last use. */
+  usedAt: number
 }
 
 const FORMS = 3
@@ -42,15 +42,15 @@ const FORMS = 3
 export class PersonalCatalogs {
   readonly #source: PersonalSource
   readonly #own = new Map<string, Own>()
-  #looks = 0
-  /** Some principal that is not here may have lists of its own all the same. */
+  #uses = 0
+  /** A catalog was dropped: other principals than those in `#own` may have lists of their own. */
   #hasDropped = false
 
   constructor(source: PersonalSource) {
     this.#source = source
   }
 
-  /** `inventory`: `undefined` where the principal is listed what everybody is. */
+  /** `inventory`: `undefined` for the common lists. */
   set(principal: string, key: string, inventory: Inventory | undefined): void {
     const own = this.#find(principal)
     if (own?.inventories.get(key) === inventory) return
@@ -62,11 +62,11 @@ export class PersonalCatalogs {
     this.#source.changed(principal)
   }
 
-  /** `undefined`: the principal sees what everybody sees. */
+  /** The principal's own catalog, based on the common catalog `from`; `undefined`: it has none. */
   of(principal: string | undefined, from: Catalog): OwnCatalog | undefined {
     const own = principal === undefined || this.#own.size === 0 ? undefined : this.#find(principal)
     if (own === undefined) return undefined
-    own.look = ++this.#looks
+    own.usedAt = ++this.#uses
     let made = own.made.find((one) => one.from === from)
     if (made === undefined) {
       const { curator, options } = this.#source
@@ -84,21 +84,17 @@ export class PersonalCatalogs {
   }
 
   #keep(principal: string, inventories: ReadonlyMap<string, Inventory>): Own {
-    const own: Own = { inventories, made: [], look: ++this.#looks }
+    const own: Own = { inventories, made: [], usedAt: ++this.#uses }
     this.#own.set(principal, own)
     while (this.#own.size > this.#source.options().maxPersonalCatalogs) this.#dropOldest()
     return own
   }
 
   #dropOldest(): void {
-    let oldest: string | undefined
-    let look = Infinity
-    for (const [principal, own] of this.#own) {
-      if (own.look >= look) continue
-      oldest = principal
-      look = own.look
-    }
-    if (oldest !== undefined) this.#own.delete(oldest)
+    let oldest = ''
+    let leastUsedAt = Infinity
+    for (const [principal, { usedAt }] of this.#own) if (usedAt < leastUsedAt) [oldest, leastUsedAt] = [principal, usedAt]
+    this.#own.delete(oldest)
     this.#hasDropped = true
     this.#source.reached('limits.personal_catalogs')
   }

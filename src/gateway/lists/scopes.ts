@@ -1,6 +1,6 @@
 /**
- * Which part of the catalog a path and a credential mean; the same object for the same part, so that views are found by it. A
- * toolset that is unknown, or that the credential may not choose, is no endpoint (DECISIONS 5; T-03).
+ * The part of the catalog that a path and a credential select; equal parts are the same object, by which views are found. An unknown
+ * toolset, or one that the credential does not allow, is not an endpoint (DECISIONS 5; T-03).
  */
 import type { Identity } from '../../auth/identity.ts'
 import { limitingScopes } from '../../catalog/view/grants.ts'
@@ -11,20 +11,20 @@ import type { EndpointPath, Scope } from '../../rpc/call.ts'
 export class Scopes {
   readonly #toolsets: Toolsets
   readonly #asked: ReadonlySet<string>
-  /** Whether any of them limits what is shown: otherwise nothing is computed for a call. */
+  /** Whether any requested scope limits views: otherwise nothing is computed for a call. */
   readonly #isLimited: boolean
   readonly #made = new Map<string, Scope>()
   /** By scope of the merged endpoint. */
   readonly #merged = new WeakMap<Scope, Scope>()
 
-  /** `asked`: the OAuth scopes that hosts are asked for. */
+  /** `asked`: the OAuth scopes that the gateway requests from hosts. */
   constructor(toolsets: Toolsets, asked: readonly string[]) {
     this.#toolsets = toolsets
     this.#asked = new Set(asked)
     this.#isLimited = limitingScopes([], this.#asked) !== undefined
   }
 
-  /** `undefined`: for this caller there is nothing at that path. Whether the server exists is not asked here. */
+  /** `undefined`: this caller has no endpoint at that path. Does not check whether the server exists. */
   of({ toolsets, scopes }: Identity, { server, toolset }: EndpointPath): Scope | undefined {
     if (toolset !== undefined && (server !== undefined || !this.#toolsets.has(toolset))) return undefined
     if (toolset !== undefined && toolsets?.includes(toolset) === false) return undefined
@@ -35,7 +35,7 @@ export class Scopes {
     return this.#make(undefined, chosen, granted)
   }
 
-  /** The merged endpoint as the bridge that it is while `server` is the only one. */
+  /** The scope of the merged endpoint as a bridge, while `server` is the only server. */
   merged(scope: Scope, server: string): Scope {
     const known = this.#merged.get(scope)
     if (known?.server === server) return known

@@ -4,32 +4,31 @@ import { ToolSearch } from '../../catalog/search/search.ts'
 import type { Found } from '../../catalog/search/search.ts'
 import type { ReadyList, View } from '../../catalog/view/view.ts'
 
-/** Views of which an index is kept: the one searched longest ago goes first. */
-const MAX_KEPT = 32
+/** Cached indexes; the least recently used is removed first. */
+const MAX_CACHED = 32
 
-interface Kept {
+interface Cached {
   readonly search: ToolSearch
-  /** Searches of one view wait for each other: each may find another catalog and change the index. */
+  /** The last search of the view. Searches run one after the other, since each may update the index. */
   turn: Promise<unknown>
 }
 
 export class Searches {
-  /** By id of the view, the last one used at the end. */
-  readonly #kept = new Map<string, Kept>()
+  /** By id of the view, the last used at the end. */
+  readonly #cached = new Map<string, Cached>()
 
-  /** Indexes in memory. */
   get size(): number {
-    return this.#kept.size
+    return this.#cached.size
   }
 
-  /** The best `limit` tools of a view for a question; places are those in its list of tools. */
+  /** The best `limit` tools of a view for a question, by index in its list of tools. */
   find(view: View, question: string, limit: number): Promise<Found[]> {
-    const kept = this.#kept.get(view.id) ?? { search: new ToolSearch(), turn: Promise.resolve() }
-    this.#kept.delete(view.id)
-    this.#kept.set(view.id, kept)
-    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value ?? '')
-    const found = kept.turn.then(() => findIn(kept.search, view.list('tools'), question, limit))
-    kept.turn = found.catch(() => undefined)
+    const cached = this.#cached.get(view.id) ?? { search: new ToolSearch(), turn: Promise.resolve() }
+    this.#cached.delete(view.id)
+    this.#cached.set(view.id, cached)
+    if (this.#cached.size > MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value ?? '')
+    const found = cached.turn.then(() => findIn(cached.search, view.list('tools'), question, limit))
+    cached.turn = found.catch(() => undefined)
     return found
   }
 }

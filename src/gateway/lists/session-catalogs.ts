@@ -1,17 +1,17 @@
 /**
- * Catalogs of legacy sessions that some server lists something of their own (`dynamic_lists`; BRIDGING 3.20): everybody's catalog
- * with that server's lists in place of the common ones. Modern hosts never have one (B056).
+ * Catalogs of legacy sessions with lists of their own at a server (`dynamic_lists`; BRIDGING 3.20): the common catalog with those lists
+ * in place of the common ones. Modern hosts never have one (B056).
  */
 import type { Catalog, CatalogOptions } from '../../catalog/catalog.ts'
 import type { Curator } from '../../catalog/curate/curated-inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'
 import type { HostSession } from '../../rpc/call.ts'
-import { withOwnLists } from './own-lists.ts'
+import { withOwnLists } from './with-own-lists.ts'
 
 interface Own {
   /** By server key. */
   readonly inventories: Map<string, Inventory>
-  /** The catalog it was made from, and what was made. */
+  /** The common catalog and the session's catalog made from it. */
   made: { readonly from: Catalog; readonly catalog: Catalog } | undefined
 }
 
@@ -19,18 +19,18 @@ export class SessionCatalogs {
   readonly #options: () => CatalogOptions
   readonly #curator: Curator
   readonly #own = new WeakMap<HostSession, Own>()
-  /** A session has ever been listed something of its own: until then no call looks for it. */
+  /** Some session has had own lists; until then calls skip the look-up. */
   #isUsed = false
   readonly #changed: (session: HostSession) => void
 
-  /** `changed`: something in the lists of this session alone. */
+  /** `changed` is called when the lists of this session have changed. */
   constructor(options: () => CatalogOptions, curator: Curator, changed: (session: HostSession) => void) {
     this.#options = options
     this.#changed = changed
     this.#curator = curator
   }
 
-  /** `undefined`: the server lists it what it lists to everybody. */
+  /** `inventory`: `undefined` for the common lists. */
   set(session: HostSession, key: string, inventory: Inventory | undefined): void {
     this.#isUsed = true
     const inventories = this.#own.get(session)?.inventories ?? new Map<string, Inventory>()
@@ -41,7 +41,7 @@ export class SessionCatalogs {
     this.#changed(session)
   }
 
-  /** The catalog of this session; `undefined`: everybody's, `from`. */
+  /** The session's catalog, based on the common catalog `from`; `undefined`: it has none. */
   of(session: HostSession, from: Catalog): Catalog | undefined {
     const own = this.#isUsed ? this.#own.get(session) : undefined
     if (own === undefined) return undefined

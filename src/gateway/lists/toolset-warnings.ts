@@ -1,13 +1,13 @@
-/** Tells the log what is odd about toolsets, each sentence once. `listing`: the command that lists the names there are. */
+/** Logs findings about toolsets, each once. `listing`: the command that lists all names. */
 import type { Log } from '../../downstream/environment.ts'
 import type { Feed } from './feed.ts'
 
 export const warnOfToolsets = (feed: Feed, log: Log, listing: string): void => {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   feed.catalog$.subscribe(() => {
     for (const finding of feed.summaries(listing).flatMap(({ findings }) => findings)) {
-      if (told.has(finding)) continue
-      told.add(finding)
+      if (logged.has(finding)) continue
+      logged.add(finding)
       log.warn({}, finding)
     }
   })

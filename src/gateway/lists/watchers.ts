@@ -1,16 +1,13 @@
 /**
- * Who is told of lists that change: every session and every `subscriptions/listen`. One small record each, because there may be ten
- * thousand of them; a chain of operators for each took half of what an idle session weighs.
+ * Notifies sessions and `subscriptions/listen` streams of changed lists. One small record each: with ten thousand of them, an rxjs chain
+ * for each took half of the memory of an idle session.
  */
-import { Observable } from 'rxjs'
-import type { Subscriber } from 'rxjs'
 import type { View } from '../../catalog/view/view.ts'
-import type { Caller, HostSession } from '../../rpc/call.ts'
+import type { Caller, ChangeListener, HostSession } from '../../rpc/call.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 
-export type ChangedList = 'tools' | 'prompts' | 'resources'
-
-/** What was there when its watcher was last told: the digests of the lists of its view. */
-interface Seen {
+/** Digests of the lists of a view. */
+interface Digests {
   readonly tools: string
   readonly prompts: string
   readonly resources: string
@@ -19,30 +16,31 @@ interface Seen {
 
 interface Watcher {
   readonly caller: Caller
-  readonly subscriber: Subscriber<ChangedList>
-  seen: Seen
-  /** Lists that were announced as the server did, and when, in monotonic milliseconds: the difference that follows is no news. */
+  readonly listener: ChangeListener
+  /** At the last notification. */
+  seen: Digests
+  /** Lists announced by `announce`, with monotonic time: the difference that follows is not notified again. */
   announced?: Map<ChangedList, number>
 }
 
-/** How long the reading of an announced list may take, before its difference counts as another change. */
+/** How long the reading of an announced list may take; a later difference counts as another change. */
 const READ_WITHIN_MS = 10_000
 
 export class Watchers {
   readonly #viewOf: (caller: Caller) => View
   readonly #watchers = new Set<Watcher>()
+  /** One-entry cache: most watchers see the same lists and share one record. */
+  #last: Digests | undefined
 
   constructor(viewOf: (caller: Caller) => View) {
     this.#viewOf = viewOf
   }
 
-  /** The lists that change for this caller from now on. Completes with `close`. */
-  watch(caller: Caller): Observable<ChangedList> {
-    return new Observable((subscriber) => {
-      const watcher: Watcher = { caller, subscriber, seen: this.#see(caller) }
-      this.#watchers.add(watcher)
-      return () => this.#watchers.delete(watcher)
-    })
+  /** Notifies `listener` of the lists that change for this caller from now on. Returns a function that stops it. */
+  watch(caller: Caller, listener: ChangeListener): () => void {
+    const watcher: Watcher = { caller, listener, seen: this.#digestsOf(caller) }
+    this.#watchers.add(watcher)
+    return () => void this.#watchers.delete(watcher)
   }
 
   some(isMeant: (caller: Caller) => boolean): boolean {
@@ -50,34 +48,37 @@ export class Watchers {
     return false
   }
 
-  /** Notifies the watchers whose view has changed; only those of one session or principal where no other can be affected. */
+  /** Notifies the watchers whose view has changed. `of`: checks only the watchers of one session or principal. */
   look(of: { readonly session?: HostSession; readonly principal?: string } = {}): void {
     const { session, principal } = of
     for (const watcher of this.#watchers) {
       const { caller } = watcher
       const isMeant =
         (session === undefined || caller.session === session) && (principal === undefined || caller.principal === principal)
-      if (isMeant) this.#tell(watcher)
+      if (isMeant) this.#compare(watcher)
     }
   }
 
-  /** Tells the watchers of a list that a server announced, whether it differs or not. */
+  /** Notifies the selected watchers of a list that a server announced, whether it differs or not. */
   announce(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
     for (const watcher of this.#watchers) {
       if (!isMeant(watcher.caller)) continue
       watcher.announced ??= new Map()
       watcher.announced.set(list, performance.now())
-      watcher.subscriber.next(list)
+      watcher.listener.changed(list)
     }
   }
 
+  /** Notifies all listeners of the end, and no more of changes. */
   close(): void {
-    for (const { subscriber } of this.#watchers) subscriber.complete()
+    const watchers = [...this.#watchers]
+    this.#watchers.clear()
+    for (const { listener } of watchers) listener.ended?.()
   }
 
-  #tell(watcher: Watcher): void {
-    // First: a view that is asked for may be of a new catalog, which is told of before this returns.
-    const now = this.#see(watcher.caller)
+  #compare(watcher: Watcher): void {
+    // First: building the view may replace the catalog, which notifies watchers before this returns.
+    const now = this.#digestsOf(watcher.caller)
     const before = watcher.seen
     watcher.seen = now
     if (now.tools !== before.tools) this.#differs(watcher, 'tools')
@@ -85,15 +86,19 @@ export class Watchers {
     if (now.resources !== before.resources || now.templates !== before.templates) this.#differs(watcher, 'resources')
   }
 
-  #differs({ announced, subscriber }: Watcher, list: ChangedList): void {
+  #differs({ announced, listener }: Watcher, list: ChangedList): void {
     const announcedMs = announced?.get(list) ?? -Infinity
     announced?.delete(list)
-    if (performance.now() - announcedMs > READ_WITHIN_MS) subscriber.next(list)
+    if (performance.now() - announcedMs > READ_WITHIN_MS) listener.changed(list)
   }
 
-  #see(caller: Caller): Seen {
+  #digestsOf(caller: Caller): Digests {
     const view = this.#viewOf(caller)
-    const digest = (kind: keyof Seen): string => view.listed(kind).digest
-    return { tools: digest('tools'), prompts: digest('prompts'), resources: digest('resources'), templates: digest('templates') }
+    const digest = (kind: keyof Digests): string => view.listed(kind).digest
+    const [tools, prompts, resources, templates] = [digest('tools'), digest('prompts'), digest('resources'), digest('templates')]
+    const last = this.#last
+    const isLast =
+      last?.tools === tools && last.prompts === prompts && last.resources === resources && last.templates === templates
+    return isLast ? last : (this.#last = { tools, prompts, resources, templates })
   }
 }

@@ -1,4 +1,4 @@
-/** Which rule keeps from a caller what it named: what the audit log says of an unknown name. Asked only where a call was refused. */
+/** Finds the rule that hides an unknown name from its caller, for the audit log. Called only for refused calls. */
 import { rulesFor } from '../../catalog/curate/curated-rules.ts'
 import type { ListKind } from '../../catalog/inventory.ts'
 import { findPrompt, findResource, findTool } from '../../catalog/view/routes.ts'
@@ -15,7 +15,7 @@ const NAMED: Readonly<Record<string, { readonly find: typeof findTool; readonly 
   'resources/subscribe': { find: findResource, kinds: ['resources'] },
 }
 
-/** A path of the configuration, with its place where it is known; `undefined`: there is no such thing at all. */
+/** The path of the rule in the configuration, with its place if known; `undefined`: the name does not exist. */
 export const hiddenBy = (
   { caller, method, target }: Call,
   feed: Feed,

@@ -1,20 +1,20 @@
 /**
- * A name that no list shows may belong to a server of which nothing is known yet: starting, queued, down, or not signed in. Then it is a
- * matter of that server's state, never "unknown" (BRIDGING 7.2; B279). Asked only where a call named nothing that its caller sees.
+ * Unlisted names that may belong to a server whose lists are not known yet: starting, queued, down, or not signed in. A call then fails
+ * with the state of that server, not with "unknown" (BRIDGING 7.2; B279). Used only if the caller's view does not contain the name.
  */
 import { restoreUri } from '../../catalog/names/uris.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { Feed } from '../lists/feed.ts'
 
-export interface LateNamesSource {
+interface LateNamesSource {
   readonly feed: Pick<Feed, 'reaches' | 'viewOf'>
   readonly downstreams: () => readonly Downstream[]
   /** Waits within the list budget for servers that are starting. */
   readonly known: (caller: Call['caller']) => Promise<void>
 }
 
-/** The server that a name can only belong to, and what it calls it, as far as the name tells. */
+/** The only server that a name can belong to, and the original name, judged by the form of the name. */
 export interface LateOwner {
   readonly downstream: Downstream
   readonly original: string
@@ -27,7 +27,7 @@ export class LateNames {
     this.#source = source
   }
 
-  /** Of the servers without lists, the one that the name of this call can only belong to. */
+  /** The only server without known lists that the name of this call can belong to. */
   ownerOf(call: Call): LateOwner | undefined {
     return this.#soleOwner(
       call,
@@ -35,14 +35,14 @@ export class LateNames {
     )
   }
 
-  /** Of all servers that the caller reaches, the one that the name of this call can only belong to by its form. */
+  /** The only server of all servers in the caller's scope that the name of this call can belong to. */
   byForm(call: Call): LateOwner | undefined {
     return this.#soleOwner(call, this.#reached(call))
   }
 
   /**
-   * Resolves once it is worth looking again. Waits for the one server that may have the name for `timeouts.wait`, and throws the
-   * `Failure` of its state; where none or several may have it, for the lists alone.
+   * Resolves when the name should be looked up again. Waits for the lists of `owner` within `timeouts.wait`, and throws the `Failure` of
+   * its state; without a single owner, waits for lists within the list budget.
    */
   async known(call: Call, owner = this.ownerOf(call)): Promise<void> {
     await (owner === undefined ? this.#source.known(call.caller) : owner.downstream.listed())
@@ -67,7 +67,7 @@ export class LateNames {
   }
 }
 
-/** `undefined`: a name of this form is not one of that server. */
+/** The original name; `undefined`: a name of this form cannot belong to the server. */
 const originalOf = ({ method, target, params }: Call, { options }: Downstream, isPrefixed: boolean): string | undefined => {
   const ref = method === 'completion/complete' ? params.object('ref') : undefined
   const name = ref === undefined ? target : (ref.text('name') ?? ref.text('uri'))

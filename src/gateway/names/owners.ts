@@ -1,7 +1,6 @@
 /**
- * The server that a call belongs to: the owner of the name that the call carries, or, of a retry, the server that was asked before.
- * Where no list shows the name, it may belong to a server whose lists are not known yet (B279), to one that does not list it (B278), or
- * to the server of a bridge (B277).
+ * Finds the server of a call: the owner of its name, or for a retry the server of the first attempt. An unlisted name may belong to a
+ * server whose lists are not known yet (B279), to a server that does not list it (B278), or to the server of a bridge (B277).
  */
 import { findAppTemplate, findAppTool } from '../../catalog/view/apps.ts'
 import { findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../../catalog/view/routes.ts'
@@ -22,7 +21,7 @@ import type { LateNames, LateOwner } from './late-names.ts'
 import { unknownName } from '../unknown-name.ts'
 import { UnlistedNames } from './unlisted-names.ts'
 
-/** Where what is called back by a sealed state is listed. */
+/** The list of a method whose call may be retried with a sealed state. */
 const LISTED = { 'tools/call': 'tools', 'prompts/get': 'prompts', 'resources/read': 'resources' } as const
 
 export class Owners {
@@ -31,9 +30,9 @@ export class Owners {
   readonly #unlisted: UnlistedNames
   readonly #rounds: Rounds
   readonly #signIns: SignInRounds
-  readonly #fleet: Pick<Fleet, 'for'>
+  readonly #fleet: Pick<Fleet, 'bridged' | 'for'>
 
-  constructor(feed: Feed, late: LateNames, rounds: Rounds, signIns: SignInRounds, fleet: Pick<Fleet, 'for'>) {
+  constructor(feed: Feed, late: LateNames, rounds: Rounds, signIns: SignInRounds, fleet: Pick<Fleet, 'bridged' | 'for'>) {
     this.#feed = feed
     this.#late = late
     this.#unlisted = new UnlistedNames({ feed, ownerOf: (call) => late.byForm(call) })
@@ -42,28 +41,27 @@ export class Owners {
     this.#fleet = fleet
   }
 
-  /** The owner as far as the lists show it now. `round`: of a retry. Throws `Refusal` where the call names nothing at all. */
+  /** The owner by the current lists. `round`: present for a retry. Throws `Refusal` for a call without a name. */
   find(call: Call, round: OpenedRound | undefined, view: View): Route | undefined {
     return round === undefined ? this.#lookUp(call, view) : this.#goBack(call, round, view)
   }
 
   /**
-   * The owner where the lists did not show it: waits for servers that may be it. Resolves with an outcome where the caller is asked to
-   * sign in before. Rejects with the `Refusal` of an unknown name, or the `Failure` of the server that keeps it from being known.
+   * The owner of a name that the current lists do not contain: waits for servers that may own it. Resolves with an outcome if the caller
+   * must sign in first. Rejects with the `Refusal` of an unknown name, or with the `Failure` of the server that may own it.
    */
   findLater(call: Call, round: OpenedRound | undefined): Promise<Route | Outcome> {
     return round === undefined ? this.#findLater(call) : this.#goBackLater(call, round)
   }
 
-  /** Owner of what the call names, where only a server that is not known yet can be it; or what its caller is asked before. */
   async #findLater(call: Call): Promise<Route | Outcome> {
     this.#refuseUngranted(call)
-    const asked = await this.#awaitName(call)
-    if (asked !== undefined) return asked
+    const signIn = await this.#awaitName(call)
+    if (signIn !== undefined) return signIn
     const late =
       this.#lookUp(call) ??
       this.#signIns.routeOf(call.resume) ??
-      (await this.#lookUpAgain(call)) ??
+      (await this.#lookUpRefreshed(call)) ??
       this.#unlisted.routeOf(call) ??
       this.#bridged(call)
     if (late !== undefined) return late
@@ -71,17 +69,14 @@ export class Owners {
     throw unknownName(call)
   }
 
-  async #lookUpAgain(call: Call): Promise<Route | undefined> {
+  async #lookUpRefreshed(call: Call): Promise<Route | undefined> {
     await this.#unlisted.refreshed(call)
     return this.#lookUp(call)
   }
 
-  /**
-   * At a bridge a name that no list shows is its server's to answer, unless a rule of the configuration is about it (BRIDGING 3.21).
-   */
+  /** The route of an unlisted name at a bridge, unless a rule of the configuration applies to it (BRIDGING 3.21). */
   #bridged(call: Call): Route | undefined {
-    const { scope, principal } = call.caller
-    const downstream = scope.server === undefined ? undefined : this.#fleet.for(scope.server, principal)
+    const downstream = this.#fleet.bridged(call.caller)
     if (downstream === undefined || !mayBeUnlisted(call, downstream, this.#feed.viewOf(call.caller))) return undefined
     const ref = call.method === 'completion/complete' ? call.params.object('ref') : undefined
     const original = call.target ?? ref?.text('name') ?? ref?.text('uri') ?? ''
@@ -89,8 +84,8 @@ export class Owners {
   }
 
   /**
-   * Waits until what the call names may be looked up again. Throws the failure of the server that keeps it from being known; one
-   * that a sign-in mends is asked for, which is the outcome.
+   * Waits until the name of the call can be looked up again. Throws the failure of the server that may own it. If that server needs a
+   * sign-in, returns the outcome that asks for it.
    */
   async #awaitName(call: Call, resume = call.resume): Promise<Outcome | undefined> {
     const owner = this.#late.ownerOf(call)
@@ -116,7 +111,7 @@ export class Owners {
     return askHost(outcome, { call, route, downstream, view: this.#feed.viewOf(call.caller) }, this.#rounds)
   }
 
-  /** A retry goes to the server that was asked first, also if it was renamed; an entry hidden meanwhile does not exist. */
+  /** The route of a retry: the server of the first attempt, even if names have changed; an entry hidden meanwhile does not exist. */
   #goBack(call: Call, { server, original }: OpenedRound, view = this.#feed.viewOf(call.caller)): Route | undefined {
     // Cast: only these methods have rounds.
     const kind = LISTED[call.method as keyof typeof LISTED]
@@ -126,8 +121,8 @@ export class Owners {
   async #goBackLater(call: Call, round: OpenedRound): Promise<Route | Outcome> {
     if (this.#fleet.for(round.server, call.caller.principal) === undefined)
       throw new Refusal(-32602, 'invalid or expired requestState')
-    const asked = await this.#awaitName(call, round.resume)
-    if (asked !== undefined) return asked
+    const signIn = await this.#awaitName(call, round.resume)
+    if (signIn !== undefined) return signIn
     const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
     if (late !== undefined) return late
     const unlisted = this.#unlisted.routeOf(call)
@@ -136,7 +131,7 @@ export class Owners {
     throw unknownName(call)
   }
 
-  /** What only the scopes of a token hide is refused with the scopes it takes, before anything else is said (BRIDGING 6.1; B238). */
+  /** Throws `Refusal` with the needed scopes if only the scopes of the token hide the name (BRIDGING 6.1; B238). */
   #refuseUngranted(call: Call): void {
     if (call.caller.scope.granted === undefined) return
     const { granted, ...scope } = call.caller.scope
@@ -146,7 +141,7 @@ export class Owners {
     if (route === undefined || grants === undefined) return
     const scopes = grants.needed(route.serverKey, call.method === 'tools/call' && view.isWrite(call.target ?? ''))
     noteDenial(call, 'forbidden', scopes.join(' '))
-    // A host that asks for these alone, as hosts before 2026-07-28 do, keeps what it had.
+    // Granted scopes included: hosts before 2026-07-28 request exactly these scopes and would lose the others.
     const all = [...new Set([...granted.split(' '), ...scopes])].filter((scope) => scope !== '')
     throw new Refusal(-32602, `insufficient_scope: this takes ${scopes.join(' ')}`, { status: 403, scopes: all })
   }
@@ -170,7 +165,7 @@ export class Owners {
     return own
   }
 
-  /** B171: written down with both names. */
+  /** Notes the use of an app's original name, with the exposed name (B171). */
   #noteAppName(call: Call, { serverKey, entry }: Route, view: View): void {
     const exposed = view.catalog.lists.tools.find((row) => row.entry === entry)?.exposed
     this.#fleet.for(serverKey, call.caller.principal)?.fidelity.note('appName', call, { name: call.target, exposed })

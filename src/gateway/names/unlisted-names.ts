@@ -1,9 +1,9 @@
 /**
- * Names that no list shows, under the prefix of a server whose lists are known: servers have tools that they do not list, and lists
- * change between two calls. They are forwarded where rules on names alone allow it (BRIDGING 3.20; B278): what a lock, a hint, a `where`
- * or a `confirm` would decide by the definition is not, nor is what the server lists and a rule leaves out.
+ * Unlisted names under the prefix of a server whose lists are known: servers have tools that they do not list, and lists change between
+ * two calls. A call is forwarded if rules on names allow it (BRIDGING 3.20; B278). It is not forwarded if a rule would need the definition
+ * (lock, hints, `where`, `confirm`), or if the server lists the name and a rule leaves it out.
  */
-import { isPerUser } from '../../auth/oauth/options.ts'
+import { isPerUser } from '../../auth/oauth/credential-options.ts'
 import type { CatalogServer } from '../../catalog/catalog.ts'
 import { decideName } from '../../catalog/curate/curated-filter.ts'
 import type { Route } from '../../catalog/view/routes.ts'
@@ -12,13 +12,14 @@ import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { Feed } from '../lists/feed.ts'
 import type { LateOwner } from './late-names.ts'
-import { FRESH_WAIT_MS, within } from '../lists/lists.ts'
+import { within } from '../../time/within.ts'
+import { FRESH_WAIT_MS } from '../lists/lists.ts'
 
 type NamedKind = 'tools' | 'prompts'
 
-export interface UnlistedNamesSource {
+interface UnlistedNamesSource {
   readonly feed: Feed
-  /** The one server that a name can only belong to, by its form. */
+  /** The only server that the name can belong to, by its form. */
   readonly ownerOf: (call: Call) => LateOwner | undefined
 }
 
@@ -29,14 +30,14 @@ export class UnlistedNames {
     this.#source = source
   }
 
-  /** Waits until the lists of the server are new enough to show the name, for a moment at most (B285). */
+  /** Waits briefly for outdated lists of the server to be read again (B285). */
   async refreshed(call: Call): Promise<void> {
     const kind = kindOf(call)
     const pending = kind && this.#source.ownerOf(call)?.downstream.callerLists.freshen(call.caller, kind)
     if (pending !== undefined) await within(FRESH_WAIT_MS, pending)
   }
 
-  /** Where the call goes, though no list names what it calls; `undefined`: it may not. */
+  /** The route of the call; `undefined`: it must not be forwarded. */
   routeOf(call: Call): Route | undefined {
     const kind = kindOf(call)
     const owner = kind && this.#source.ownerOf(call)
@@ -47,26 +48,26 @@ export class UnlistedNames {
   #mayForward({ caller }: Call, kind: NamedKind, { downstream, original }: LateOwner): boolean {
     const { options } = downstream
     if (!downstream.offers.hasLists || downstream.callerLists.names(caller, kind, original)) return false
-    // Ours, and listed only while it is needed.
+    // The sign-in tool of the gateway, which is listed only while it is needed.
     if (original === SIGN_IN_TOOL && isPerUser(options.credential)) return false
     if (options.onChange === 'hold' || options.onChange === 'quarantine') return false
     return isAllowed(options, kind, original) && this.#isInScope(caller.scope, options, kind, original)
   }
 
-  /** Toolsets know names as they are under `/mcp`. */
+  /** Toolsets refer to the exposed names under `/mcp`. */
   #isInScope(scope: Call['caller']['scope'], server: CatalogServer, kind: NamedKind, original: string): boolean {
     const { feed } = this.#source
     const grants = feed.grantsOf(scope)
     if (grants !== undefined && !(kind === 'tools' ? grants.writes(server.key) : grants.reads(server.key))) return false
     const toolset = feed.toolsets.of(scope)
     if (toolset === undefined) return true
-    const isBare = feed.catalog.naming.prefix === 'never'
-    const exposed = server.alias[original] ?? (isBare ? original : `${server.prefix}__${original}`)
+    const hasPrefix = feed.catalog.naming.prefix === 'always'
+    const exposed = server.alias[original] ?? (hasPrefix ? `${server.prefix}__${original}` : original)
     return toolset.showsName(kind, server, exposed) && !toolset.isConfirmed(exposed)
   }
 }
 
-/** Whether the filters of the server let the name through, and nothing else was said of it. */
+/** Whether the filters of the server allow the name, and no other rule applies to it. */
 const isAllowed = ({ curation }: Downstream['options'], kind: NamedKind, original: string): boolean => {
   if (curation === undefined) return true
   if (kind === 'tools' && (curation.tools.hints.length > 0 || curation.edits.has(original))) return false

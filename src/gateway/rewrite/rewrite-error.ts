@@ -1,4 +1,4 @@
-/** A server's own error as its host is to get it: URIs in the host's spelling, and what earlier revisions say in another way (BRIDGING 7). */
+/** Rewrites a server's error for its host: exposed URIs, and the form of the host's revision (BRIDGING 7). */
 import { exposedUri } from '../../catalog/view/routes.ts'
 import { complete, isBridge, ServerError } from '../../rpc/call.ts'
 import type { Outcome } from '../../rpc/call.ts'
@@ -6,10 +6,10 @@ import { Payload } from '../../wire/message/payload.ts'
 import { OLDEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import { isTranslated } from '../lists/bridges.ts'
 import { URL_REQUIRED, urlRequired, visitIdsIn } from '../rounds/url-required.ts'
-import { askerOf, mayRenameUris } from '../rounds/encode-requests.ts'
+import { askerOf } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
-/** The outcome that takes the place of the error (a visit to a URL, an empty completion: B112); else throws the error, edited in place. */
+/** Returns the outcome that replaces the error (a visit to a URL, an empty completion: B112), or throws the error, edited in place. */
 export const rewriteError = (error: unknown, { call, resume, downstream, view }: RoutedCall): Outcome => {
   if (!(error instanceof ServerError)) throw error
   const { caller } = call
@@ -26,7 +26,7 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
       (deviation) => downstream.fidelity.note(deviation, call),
       (id) => downstream.sessions.sentAway(id, call.caller.session),
     )
-  // Completion began without a capability; later its own refusal is the answer (BRIDGING 3.22).
+  // The oldest revision has no completion capability; servers of later revisions refuse by themselves (BRIDGING 3.22).
   const isBeforeCapability = downstream.eras.revisionFor(call.caller) === OLDEST_LEGACY
   if (isBeforeCapability && call.method === 'completion/complete' && error.code === -32601) {
     downstream.fidelity.note('completionNone', call)
@@ -36,10 +36,10 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
   const isNotFound = error.code === -32002 || (error.code === -32602 && data?.has('uri') === true)
   if (call.method === 'resources/read' && isNotFound) {
     if ((error.code === -32002) === (call.caller.session === undefined)) downstream.fidelity.note('notFound', call)
-    // What is no object has no place for it.
+    // `data` of another type stays, since it cannot have a member.
     if (data !== undefined || isNothing(error.error.raw('data')) || call.caller.session === undefined)
       error.error.setIn('data', 'uri', JSON.stringify(call.target))
-  } else if (data !== undefined && mayRenameUris(downstream, view)) {
+  } else if (data !== undefined && view.mayRenameUris(downstream.options)) {
     const uri = data.text('uri')
     if (uri !== undefined) data.set('uri', JSON.stringify(exposedUri(view, downstream.options, uri)))
   }

@@ -1,4 +1,4 @@
-/** A host's request as its server is to get it: original names, arguments under the rules, and the caller as this server may see it. */
+/** Rewrites a host's request for its server: original names, curated arguments, and the capabilities that this server may see. */
 import { servesApps } from '../../catalog/catalog.ts'
 import { fillArguments } from '../../catalog/curate/curated-arguments.ts'
 import type { CallRule } from '../../catalog/curation.ts'
@@ -13,10 +13,9 @@ import type { Payload } from '../../wire/message/payload.ts'
 import { declaresApps, UI_EXTENSION, withoutTasks } from '../../wire/protocol/extensions.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { withoutVisits } from '../rounds/url-required.ts'
-import { isNamespaced } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
-/** Writes what the server calls it, and what it is to be called with, into the params; what is wrong with the arguments. */
+/** Writes the original name and the curated arguments into the params. Returns the error in the arguments, as text for the model. */
 export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): string | undefined => {
   const { params } = call
   const { original, entry } = route
@@ -30,7 +29,7 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   if (call.method !== 'tools/call') return undefined
   const { options } = downstream
   const args = params.raw('arguments')
-  const isAliased = args !== undefined && options.unaliasArguments && isNamespaced(downstream, view)
+  const isAliased = args !== undefined && options.unaliasArguments && view.isNamespaced(options)
   const plain = isAliased ? unaliasArguments(args, options.prefix) : args
   const mirrored = entry?.rule?.paramHeaders ?? entry?.paramHeaders ?? []
   const ambiguous = args === undefined || mirrored.length === 0 ? undefined : ambiguousParam(mirrored, args)
@@ -40,7 +39,7 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
   return undefined
 }
 
-/** The call as the server is to see it, its params left alone. `isRaw`: see `Call.isAsItCame`; `ask`: how the server reaches the host in the middle of it. */
+/** The call for the server, with the same params. `isRaw`: see `Call.isAsItCame`. `ask`: asks the host during the call. */
 export const callForServer = ({ call, route, downstream, view, resume }: RoutedCall, isRaw: boolean, ask: Call['ask']): Call => {
   const { entry } = route
   const rule = entry?.rule
@@ -59,12 +58,12 @@ export const callForServer = ({ call, route, downstream, view, resume }: RoutedC
   }
 }
 
-/** Whether the result of this call is one that no projection looks into: it may leave before all of it has come. */
+/** Whether no projection reads the result of this call, so that it can be streamed. */
 const passesAsItCame = ({ method, caller }: Call, downstream: Downstream): boolean =>
   method === 'tools/call' &&
   (caller.session === undefined || (downstream.eras.eraFor(caller) === 'legacy' && isAtLeast(caller.revision, '2025-06-18')))
 
-/** Writes the arguments under the rule into the params; what is wrong with them. */
+/** Writes the arguments into the params as the rule says. Returns the error in them. */
 const fillIn = (params: Payload, args: Buffer | undefined, rule: CallRule): string | undefined => {
   const curated = fillArguments(args, rule.args)
   if ('refused' in curated) throw new Refusal(-32600, curated.refused, { status: 400 })
@@ -73,25 +72,25 @@ const fillIn = (params: Payload, args: Buffer | undefined, rule: CallRule): stri
   return undefined
 }
 
-/** The caller as this server is to see it for this call. */
+/** The caller with the capabilities that this server may see for this call. */
 const callerFor = ({ options }: Downstream, caller: Caller, { catalog }: View, rule: CallRule | undefined): Caller => {
   const seen = declaresApps(caller.capabilities) && !servesApps(options, catalog) ? withoutApps(caller) : caller
   return rule?.result === undefined ? seen : { ...seen, capabilities: withoutTasks(seen.capabilities) }
 }
 
-/** A header of a hidden argument is ours to write. */
+/** Removes a host's headers that mirror hidden arguments. */
 const withoutHidden = (headers: Call['unknownHeaders'], { hiddenHeaders }: CallRule): Call['unknownHeaders'] =>
   hiddenHeaders.some((name) => headers[name] !== undefined)
     ? Object.fromEntries(Object.entries(headers).filter(([name]) => !hiddenHeaders.includes(name)))
     : headers
 
-/** A server whose apps are switched off is not told that the host runs any (BRIDGING 3.16 rule 4). */
+/** Hides the MCP Apps extension from a server whose apps are switched off (BRIDGING 3.16 rule 4). */
 const withoutApps = (caller: Caller): Caller => {
   const extensions = Object.entries(jsonObject(caller.capabilities['extensions']) ?? {}).filter(([name]) => name !== UI_EXTENSION)
   return { ...caller, capabilities: { ...caller.capabilities, extensions: Object.fromEntries(extensions) } }
 }
 
-/** What a server of `trusted: false` is not told of the host's trace: it may name users (BRIDGING 2.6). */
+/** Members of the host's trace that an untrusted server does not get, since they may name users (BRIDGING 2.6). */
 const UNTRUSTED: readonly string[] = ['baggage']
 
 /** Keys of `_meta` that this server does not get. */

@@ -1,8 +1,8 @@
 /**
- * A server's result as its host is to get it: exposed URIs, cache hints, limits, the server's name, and the shapes that the host's
- * revision knows (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits apply (3.21).
+ * Rewrites a server's result for its host: exposed URIs, cache hints, limits, the server's key, and the form of the host's revision
+ * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits apply (3.21).
  */
-import { isPerUser } from '../../auth/oauth/options.ts'
+import { isPerUser } from '../../auth/oauth/credential-options.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
 import { correctReadHints } from '../../catalog/view/cache-hints.ts'
 import { exposeResult } from '../../catalog/view/expose-result.ts'
@@ -20,7 +20,6 @@ import type { Overflow } from '../limits/overflow.ts'
 import { limitResult } from '../limits/result-limit.ts'
 import { isTranslated } from '../lists/bridges.ts'
 import { unknownName } from '../unknown-name.ts'
-import { mayRenameUris } from '../rounds/encode-requests.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
 /** Where results of a method hold URIs. */
@@ -30,10 +29,10 @@ const PLACES: Readonly<Record<string, BlockPlace>> = {
   'resources/read': 'contents',
 }
 
-/** At most so many values of a completion (B111). */
+/** Maximum number of completion values (B111). */
 const MAX_COMPLETIONS = 100
 
-/** The outcome for the host; its payload is edited in place. Throws `Refusal` where an empty answer means that there is no such resource. */
+/** The outcome for the host, with its payload edited in place. Throws `Refusal` if an empty result means an unknown resource. */
 export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow): Outcome => {
   const { call, route, downstream, view } = routed
   let { result } = outcome
@@ -43,7 +42,6 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
     withoutModernMeta(result)
     if (isAtBridge) withoutModernMembers(result)
   }
-  // What peers of one era say to each other at a bridge is theirs alone.
   if (isAtBridge && !isTranslated(call.caller, downstream)) return limitedOnly(outcome, result, routed, overflow)
   if (call.method === 'completion/complete') {
     if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
@@ -53,15 +51,15 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
       refuseEmpty(result, routed)
       if (call.caller.session === undefined) correctReadHints(result, isPersonal(call.caller, downstream))
     }
-    if (mayRenameUris(downstream, view) && place !== undefined) exposeResult(result, place, exposer(routed))
+    if (view.mayRenameUris(downstream.options) && place !== undefined) exposeResult(result, place, exposer(routed))
     const limit = route.entry?.rule?.result
     if (limit !== undefined) result = limited(result, limit, call, overflow)
   }
   if (call.caller.session === undefined && view.catalog.sources.length > 1)
     result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
   if (outcome.kind !== 'complete') return outcome
-  // The lists may still be those of another era, which the server spoke before (B268) or speaks as well; what a modern server answers
-  // is wrapped, and what a legacy one answers never (B108).
+  // The era of this answer decides, since the lists may be of another era of the server (B268): answers of modern servers are wrapped,
+  // those of legacy servers never (B108).
   const isModern = outcome.era === 'modern'
   const isLegacy = !isModern && downstream.eras.eraFor(call.caller) === 'legacy'
   const projected = project(result, call, downstream.fidelity, () =>
@@ -80,18 +78,18 @@ const limitedOnly = (outcome: Outcome, result: Payload, { call, route }: RoutedC
 const limited = (result: Payload, limit: ResultLimit, { caller }: Call, overflow: Overflow): Payload =>
   limitResult(result, limit, (text, partBytes) => overflow.keep(caller.principal, text, partBytes))
 
-/** Whether the answer may be for this caller alone: it came with a credential, or the server knows each caller by one (T-30). */
+/** Whether the answer may be specific to this caller: the caller is authenticated, or has its own credential at the server (T-30). */
 const isPersonal = ({ principal }: Caller, { options }: Downstream): boolean =>
   principal !== SHARED_PRINCIPAL || isPerUser(options.credential)
 
-/** The host's own spelling for what it asked for, the exposed form for everything else. */
+/** Returns the host's spelling for the requested URI, and the exposed form for others. */
 const exposer = ({ call, route, downstream, view }: RoutedCall): ((uri: string) => string) => {
   const isRead = call.method === 'resources/read'
   return (uri) =>
     isRead && uri === route.original && call.target !== undefined ? call.target : exposedUri(view, downstream.options, uri)
 }
 
-/** Legacy servers answer emptily for what they do not have; what no list names is then not found (BRIDGING 3.4; B103). */
+/** Throws `Refusal` for an unlisted resource with an empty result, the answer of legacy servers for unknown resources (BRIDGING 3.4; B103). */
 const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedCall): void => {
   if (downstream.eras.eraFor(call.caller) !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
   const isListed =
@@ -101,7 +99,7 @@ const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedC
   if (!isListed) throw unknownName(call)
 }
 
-/** B111: at most a hundred values, as they came; true if there were more. */
+/** Cuts the values after the first hundred; returns whether there were more (B111). */
 const limitCompletions = (result: Payload): boolean => {
   const completion = result.object('completion')
   const list = completion?.member('values')

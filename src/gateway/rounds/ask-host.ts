@@ -1,11 +1,11 @@
-/** A server's questions on their way to the host: in the host's form, with the state that a modern host brings back (BRIDGING 3.2). */
+/** Encodes a server's questions for the host, with the state that a modern host brings back (BRIDGING 3.2). */
 import type { InputRequired, Outcome } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { RoutedCall } from '../routed-call.ts'
 import type { Rounds } from './rounds.ts'
 import { askerOf, encodeRequests } from './encode-requests.ts'
 
-/** Throws `Failure` where the server asks for what the host has not declared. */
+/** Throws `Failure` if the server asks for input that the host has not declared. */
 export const askHost = (
   outcome: InputRequired,
   { call, route, downstream, view }: Omit<RoutedCall, 'resume'>,

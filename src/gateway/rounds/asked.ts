@@ -1,6 +1,6 @@
 /**
- * What one server asked during one call: only what the host can answer, in words it knows, and not without end
- * (BRIDGING 3.13, 3.14); and what it asked in vain, because that may be why the call fails.
+ * The questions of one server during one call: checks them, encodes them for the host, limits their number (BRIDGING 3.13, 3.14), and
+ * remembers a refused one, since the call may fail because of it.
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
@@ -15,16 +15,15 @@ import { Payload, stringAt } from '../../wire/message/payload.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
 import { askerOf } from './encode-requests.ts'
 
-/** Sampling costs the host money. */
+/** Sampling requests of one call, since they cost the host money. */
 const MAX_SAMPLINGS = 10
-/** What a host would have had to declare ([2026-07-28 basic/index], -32021). */
+/** The capability that a question needs ([2026-07-28 basic/index], -32021). */
 const CAPABILITIES: Readonly<Record<string, object>> = {
   'elicitation/create': { elicitation: { form: {} } },
   'sampling/createMessage': { sampling: {} },
   'roots/list': { roots: {} },
 }
 
-/** Ids of tasks as hosts know them. */
 interface TaskNames {
   expose(principal: string, server: string, original: string): string
 }
@@ -34,13 +33,13 @@ export class Asked {
   readonly #downstream: Downstream
   readonly #view: View
   readonly #ids: TaskNames
-  /** A task that only we follow is none that the host knows of: what it asked for itself counts. */
+  /** Whether the host knows the task of the call: it has requested one. A task that only the gateway follows is unknown to the host. */
   readonly #knowsTasks: boolean
   #samplings = 0
-  /** What the host would have had to declare, and the message with which its server was refused. */
+  /** The capabilities that the host lacks, and the message of the refusal to the server. */
   #missing: { readonly capabilities: object; readonly message: string } | undefined
 
-  /** Made for every call, and nearly never asked: it only keeps what it would need. */
+  /** Created for every call and rarely used, so it only stores its inputs. */
   constructor(call: Call, downstream: Downstream, view: View, ids: TaskNames) {
     this.#call = call
     this.#downstream = downstream
@@ -60,7 +59,7 @@ export class Asked {
         this.#missing = { capabilities: CAPABILITIES[question.method] ?? {}, message: refusal.error.text('message') ?? '' }
       return refusal
     }
-    // No request of this host may end with a question now (BRIDGING 3.13 rule 1).
+    // This request cannot end with a question (BRIDGING 3.13 rule 1).
     if (ask === undefined) {
       this.#note('notNow')
       return noAnswer(question)
@@ -75,14 +74,14 @@ export class Asked {
     return question.method === 'sampling/createMessage' ? encodeSampled(answer, asker.revision) : answer
   }
 
-  /** A modern host is asked by what its revision defines alone. */
+  /** Relays a request that the protocol does not define to a legacy host at a bridge; other hosts do not get it. */
   async #askOther(question: Question): Promise<Answer> {
     const { ask, caller } = this.#call
     if (ask !== undefined && caller.session !== undefined && isBridge(caller.scope)) return ask(question)
     return error(-32601, `Method not found: ${question.method}`)
   }
 
-  /** A question that belongs to a task names it in the host's words, and the answer in the server's (B182). */
+  /** Translates the task id of a question for the host, and of the answer for the server (B182). */
   async #related(question: Question, ask: NonNullable<Call['ask']>): Promise<Answer> {
     const { params } = question
     const task = relatedTask(params)
@@ -96,7 +95,7 @@ export class Asked {
     return answer
   }
 
-  /** The id under which the host knows a task of the server, if it knows of it. */
+  /** The host's id of a task of the server; `undefined`: the host does not know the task. */
   #expose(original: string): string | undefined {
     const { principal } = this.#call.caller
     return this.#knowsTasks ? this.#ids.expose(principal, this.#downstream.options.key, original) : undefined
@@ -107,20 +106,20 @@ export class Asked {
   }
 
   /**
-   * A call of a modern host that got no result because its server was refused a question: the host can declare what was missing and
-   * try again (BRIDGING 5.1 row 16). A tool's own result is relayed, also that of a tool that fails for a reason of its own; no
-   * result is one that says the refusal and nothing else, which is what SDKs make of it where the tool does not catch it.
+   * Throws -32021 if a call of a modern host failed only because a question was refused, so that the host can declare the capability and
+   * try again (BRIDGING 5.1 row 16). That is a result with `isError` whose only text is the refusal, as SDKs build it if the tool does not
+   * catch the error. Other results of the tool are relayed.
    */
   refuseIfMissing({ result }: Outcome): void {
     if (this.#missing === undefined || !(result instanceof Payload) || result.raw('isError')?.toString() !== 'true') return
     const content = result.member('content')
     const blocks = content === undefined ? [] : elementsAt(result.bytes, content.start)
-    const words = blocks.map(({ start }) => membersAt(result.bytes, start).find(({ key }) => key === 'text'))
-    if (words.length === 1 && words[0] !== undefined && stringAt(result.bytes, words[0]) === this.#missing.message)
+    const [text, ...others] = blocks.map(({ start }) => membersAt(result.bytes, start).find(({ key }) => key === 'text'))
+    if (others.length === 0 && text !== undefined && stringAt(result.bytes, text) === this.#missing.message)
       throw this.#refusal(this.#missing)
   }
 
-  /** The error of a call, or the refusal of which it tells. */
+  /** The error of a call, or -32021 if the error reports the refusal of a question. */
   refused(error: unknown): unknown {
     const isOfRefusal =
       this.#missing !== undefined &&

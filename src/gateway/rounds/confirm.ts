@@ -1,19 +1,19 @@
 /**
- * Calls that a person is asked about: of the tools of `toolsets.<name>.confirm`, and where a rule of the policy says `confirm`. Asking ends the call with `input_required`, as a modern
- * server would, so every host is asked in the manner of its era; nothing is remembered but what is sealed into the state, and which
- * states have been used.
+ * Confirmation of calls by a person: for tools of `toolsets.<name>.confirm`, and for rules of the policy with `confirm`. The layer ends
+ * the call with `input_required`, like a modern server, so that hosts of both eras are asked in their form. The state is sealed; only
+ * the used states are stored.
  *
- * A call is confirmed by a state that was sealed here, and by no other: later rounds of a confirmed call are sealed here again. The
- * router refuses a call that is not marked as confirmed where the tool it has found must be, so that no other path leads to one.
+ * Only a state sealed here confirms a call; states of later rounds of a confirmed call are sealed here again. The router refuses an
+ * unconfirmed call of a tool that must be confirmed, so that no other path reaches it.
  */
 import { randomUUID } from 'node:crypto'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import { findAppTool } from '../../catalog/view/apps.ts'
 import type { Entry } from '../../catalog/inventory.ts'
 import { findTool } from '../../catalog/view/routes.ts'
-import { isAnswerTo, refusalOf, encodeQuestion } from '../../era/questions.ts'
+import { answerIn, refusalOf, encodeQuestion } from '../../era/questions.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
-import { complete, endpointKey, Refusal } from '../../rpc/call.ts'
+import { endpointKey, Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Question, StateMaker } from '../../rpc/call.ts'
 import type { Store } from '../../store/store.ts'
 import { noteDenial } from '../../rpc/record.ts'
@@ -27,28 +27,29 @@ import { Unconfirmed } from '../unconfirmed.ts'
 import type { AskingRule } from '../unconfirmed.ts'
 import type { Rounds } from './rounds.ts'
 
-/** Of a question that was put, and of what a confirmed call brings back later. */
+/** Purpose of the state of a question. */
 const QUESTION: Purpose<Later> = 'confirmation'
+/** Purpose of the state of a later round of a confirmed call. */
 const CONFIRMED: Purpose<Later> = 'confirmed call'
-/** The question's key among `inputRequests`. */
+/** Key of the question in `inputRequests`. */
 const KEY = 'confirm'
-/** Of the arguments a person is shown at most this many characters. */
+/** Characters of the arguments in the message. */
 const MAX_SHOWN = 2_000
 const REQUIRED = { requiredCapabilities: { elicitation: { form: {} } } }
 
-/** What every state of ours holds: it is good for this call of this caller at this endpoint alone, once. */
+/** Content of a sealed state, which is valid once, for this call of this caller at this endpoint. */
 interface Ticket {
   readonly principal: string
   readonly endpoint: string
   readonly toolset: string
-  /** Absent: the toolset asks. */
+  /** The rule of the policy; absent: the toolset asks. */
   readonly rule?: string
-  /** Of tool and arguments. */
+  /** Digest of tool and arguments. */
   readonly digest: string
   readonly nonce: string
 }
 
-/** What the state of a later round holds besides: the state of that round. */
+/** Content of the state of a later round: the ticket, and the state of that round. */
 interface Later extends Ticket {
   readonly state?: string | undefined
   readonly maker?: StateMaker | undefined
@@ -59,12 +60,12 @@ export class Confirmations {
   readonly #feed: Feed
   readonly #rounds: Pick<Rounds, 'open'>
   readonly #ttlMs: () => number
-  /** Nonces of states that were brought back, until they expire (wall clock, ms). */
+  /** Expiry of used nonces (wall clock, ms). */
   readonly #used = new Map<string, number>()
-  /** The same of all replicas; `undefined`: there are none. */
+  /** Holds the used nonces of all replicas; `undefined`: without replicas. */
   readonly #store: Store | undefined
 
-  /** `rounds`: knows the states that a call may have from elsewhere. `ttlMs`: how long a person may think. */
+  /** `rounds`: opens states of other origin. `ttlMs`: lifetime of a question. */
   constructor(seal: Seal, feed: Feed, rounds: Pick<Rounds, 'open'>, ttlMs: () => number, store?: Store) {
     this.#seal = seal
     this.#store = store
@@ -73,12 +74,12 @@ export class Confirmations {
     this.#ttlMs = ttlMs
   }
 
-  /** The state inside one of a confirmed call. */
+  /** The inner state of the state of a confirmed call. */
   innerState(state: string): string | undefined {
     return this.#seal.open(CONFIRMED, state)?.state
   }
 
-  /** `hasPolicy`: a rule may ask about any call. */
+  /** `hasPolicy`: a rule may ask for any call. */
   layer(hasPolicy: boolean): Layer {
     return (inner) => (call) => {
       if (call.method !== 'tools/call') return inner(call)
@@ -95,14 +96,14 @@ export class Confirmations {
     const view = this.#feed.viewOf(call.caller)
     const entry = this.#entryOf(call)
     if (entry !== undefined && view.confirms(entry)) {
-      // A genuine state from before the question is asked about; what was made up, altered or meant for another call is refused.
+      // With a valid state of an earlier round the person is asked now; a forged state, or one of another call, is refused.
       if (call.caller.session === undefined) this.#rounds.open(call)
       return this.#ask(call, toolset, undefined)
     }
     try {
       return await inner(call)
     } catch (error) {
-      // Its name was not known before, or not as the one it has now; or a rule asks.
+      // The tool was not known before, or a rule asks.
       if (!(error instanceof Unconfirmed)) throw error
       return this.#ask(call, toolset, error.asking)
     }
@@ -121,7 +122,7 @@ export class Confirmations {
 
   #ask(call: Call, toolset: string, asking: AskingRule | undefined): Outcome {
     const { caller } = call
-    const asked: Question = { method: 'elicitation/create', params: Payload.of(wordsFor(call, toolset, asking)) }
+    const asked: Question = { method: ELICITATION, params: Payload.of(elicitationFor(call, toolset, asking)) }
     const mayBeAsked =
       refusalOf(asked, caller.capabilities) === undefined &&
       isAtLeast(caller.revision, '2025-06-18') &&
@@ -135,7 +136,7 @@ export class Confirmations {
     return { kind: 'input_required', result: Payload.at(Buffer.from(result)), state, maker: 'confirmation' }
   }
 
-  /** `undefined`: the state is not one of this purpose. Throws -32602 for one that is not for this call, or was used. */
+  /** `undefined`: no state of this purpose. Throws -32602 for a state that belongs to another call or was used. */
   #open(purpose: Purpose<Later>, call: Call, toolset: string): Later | undefined {
     const state = stateOf(call)
     const ticket = state === undefined ? undefined : this.#seal.open(purpose, state)
@@ -155,20 +156,18 @@ export class Confirmations {
     const { toolset } = ticket
     const { session } = call.caller
     const responses = session === undefined ? call.params.object('inputResponses') : call.resume?.responses
-    // Asked again in the words of the toolset, or, where a rule asks, of the rule as it is now.
+    // Asks again, with the current text of the toolset or of the rule.
     if (responses?.has(KEY) !== true)
       return ticket.rule === undefined ? this.#ask(call, toolset, undefined) : this.#guard(asFirst(call), inner, toolset)
-    const response = responses.object(KEY)
-    if (response === undefined || !isAnswerTo({ method: 'elicitation/create', params: undefined }, response))
-      throw new Refusal(-32602, `inputResponses["${KEY}"] is no answer to elicitation/create`)
+    const response = answerIn(responses, KEY, { method: ELICITATION, params: undefined })
     if (response.text('action') === 'accept') return this.#run(asFirst(call), ticket, inner)
     this.#use(ticket)
     void this.#useShared(call, ticket).catch(() => undefined)
     noteDenial(call, 'declined', ticket.rule ?? optionsOf(toolset))
-    return said('declined by the user')
+    return toolText('declined by the user', true)
   }
 
-  /** The confirmed call. What it is asked on the way comes back with a state of ours, which says that it is confirmed. */
+  /** Runs the confirmed call. Its questions get a state sealed here, which marks the later rounds as confirmed. */
   async #run(call: Call, ticket: Ticket, inner: Handler): Promise<Outcome> {
     this.#use(ticket)
     if (!(await this.#useShared(call, ticket))) {
@@ -177,7 +176,7 @@ export class Confirmations {
       return rule === undefined ? this.#ask(call, toolset, undefined) : this.#guard(asFirst(call), inner, toolset)
     }
     const outcome = await inner({ ...call, isConfirmed: true }).catch((error: unknown) => {
-      // Nothing was done with the answer: it may be brought again.
+      // The call was not executed, so the answer may be used again.
       if (error instanceof Failure && error.facts.executed === 'no') {
         this.#used.delete(ticket.nonce)
         this.#store?.delete(usedKey(ticket)).catch(() => undefined)
@@ -192,8 +191,8 @@ export class Confirmations {
   }
 
   /**
-   * Takes the nonce for all replicas, before the call is sent. False: the store is away, and a person is asked again. Throws -32602 where
-   * another replica has taken it. The state of a session never leaves the process.
+   * Claims the nonce for all replicas before the call is sent. False: the store is unavailable, and the person is asked again. Throws
+   * -32602 if another replica has claimed it. States of sessions never leave the process.
    */
   async #useShared({ caller }: Call, ticket: Ticket): Promise<boolean> {
     if (this.#store === undefined || caller.session !== undefined) return true
@@ -215,14 +214,16 @@ export class Confirmations {
 
 const usedKey = ({ nonce }: Ticket): string => `used:${nonce}`
 
-/** What this layer may have sealed. Of a session only what the gateway kept for it: a legacy host cannot bring a state. */
+/** The state that this layer may have sealed. A legacy host cannot send a state, so that of a session is kept by the gateway. */
 const stateOf = ({ caller, params, resume }: Call): string | undefined => {
   if (caller.session === undefined) return params.text('requestState')
   return resume?.maker === 'confirmation' ? resume.state : undefined
 }
 
-/** What the person reads: who asks, which tool, with what. */
-const wordsFor = ({ target, params }: Call, toolset: string, asking: AskingRule | undefined): object => {
+const ELICITATION = 'elicitation/create'
+
+/** Params of the question: the origin, the tool and the arguments. */
+const elicitationFor = ({ target, params }: Call, toolset: string, asking: AskingRule | undefined): object => {
   const args = params.raw('arguments')?.toString() ?? '{}'
   const shown = args.length > MAX_SHOWN ? `${args.slice(0, MAX_SHOWN)} […]` : args
   const why = asking?.reason ?? `Toolset ${toolset} asks before each call of ${target}.`
@@ -230,13 +231,13 @@ const wordsFor = ({ target, params }: Call, toolset: string, asking: AskingRule 
   return { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
 }
 
-/** The host can declare the capability and try again; a session cannot, so its model is told. */
+/** Throws -32021 for a modern host, which can declare the capability and try again; a legacy session gets a result for its model. */
 const cannotBeAsked = (call: Call, rule: string): Outcome => {
   const { caller, target } = call
   noteDenial(call, 'declined', rule)
   const text = `a person must be asked before each call of ${target} (${rule}), and this host cannot ask: it declares no form elicitation`
   if (caller.session === undefined) throw new Refusal(-32021, text, { status: 400, data: REQUIRED })
-  return said(text)
+  return toolText(text, true)
 }
 
 const optionsOf = (toolset: string): string =>
@@ -245,15 +246,13 @@ const optionsOf = (toolset: string): string =>
     .map((name) => `toolsets.${name}.confirm`)
     .join(', ')
 
-const said = (text: string): Outcome => complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
-
-/** The call as if nothing had been asked. */
+/** The call without state and answers. */
 const asFirst = (call: Call): Call =>
   call.caller.session === undefined
     ? { ...call, params: without(call.params, ['requestState', 'inputResponses']) }
     : { ...call, resume: undefined }
 
-/** The call as its host would have brought it back, had it not been confirmed here. */
+/** The call with the inner state, as the host would have sent it without the confirmation. */
 const laterRound = (call: Call, { state, maker }: Later): Call => {
   if (call.caller.session !== undefined) return { ...call, resume: { state, maker, responses: call.resume?.responses } }
   if (state === undefined) return { ...call, params: without(call.params, ['requestState']) }
@@ -268,5 +267,5 @@ const without = (before: Payload, keys: readonly string[]): Payload => {
   return rebuilt(params)
 }
 
-/** Its edits in its own bytes: what is read next is read from there. */
+/** The params with their edits as bytes, from which later readers read. */
 const rebuilt = (params: Payload): Payload => Payload.at(join(params.parts()))

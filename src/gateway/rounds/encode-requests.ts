@@ -1,5 +1,4 @@
-/** What hosts are told of one server and its questions, wherever those stand: the label, the URIs, the shape of each question. */
-import { uriMode } from '../../catalog/names/naming.ts'
+/** Encodes questions of one server for hosts, and describes the server that asks. */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { refusalOf, encodeQuestion } from '../../era/questions.ts'
@@ -9,14 +8,7 @@ import type { Answer, Caller, Question } from '../../rpc/call.ts'
 import type { DeviationName } from '../../rpc/fidelity.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 
-export const isNamespaced = (downstream: Downstream, view: View): boolean =>
-  uriMode(downstream.options, view.catalog.naming) === 'namespaced'
-
-/** Whether any URI of its results can have to leave under another form: among several servers another may own it. */
-export const mayRenameUris = (downstream: Downstream, view: View): boolean =>
-  view.catalog.sources.length > 1 || isNamespaced(downstream, view)
-
-/** The server that asks this caller: with several servers a person is told which (DECISIONS 7). */
+/** The server that asks this caller, with a label if there are several servers (DECISIONS 7). */
 export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller, 'session' | 'scope'>): Asker => ({
   key: downstream.options.key,
   revision: downstream.eras.revisionFor(caller),
@@ -25,8 +17,8 @@ export const askerOf = (downstream: Downstream, view: View, caller: Pick<Caller,
 })
 
 /**
- * The questions of `inputRequests`, encoded as if they came as requests; what came out as an answer, because the host has no words
- * for the question, by its key. `onRefusal` is told of those that this host must not be asked: they are left out (B059).
+ * Encodes the questions of `inputRequests` in place. Returns the refusals of questions that the host's revision has no form for, by key.
+ * Questions that the host does not accept are removed and passed to `onRefusal` (B059).
  */
 export const encodeRequests = (
   result: Payload,

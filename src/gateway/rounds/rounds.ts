@@ -1,11 +1,11 @@
 /**
- * `requestState` on its way through us: what a server wants back is sealed together with who may bring it back, for which
- * request, at which endpoint, and until when (BRIDGING 3.2; B061–B066). The server often sees one credential for all of us and cannot check that.
+ * Seals the `requestState` of a server together with principal, request, endpoint and expiry (BRIDGING 3.2; B061–B066). The server often
+ * has one credential for all callers and cannot check these itself.
  */
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { endpointKey, Refusal } from '../../rpc/call.ts'
-import type { Call, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
+import type { Call, InputRequired, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
 
 const PURPOSE: Purpose<Sealed> = 'requestState'
 
@@ -15,13 +15,13 @@ interface Sealed {
   readonly digest: string
   readonly principal: string
   readonly endpoint: string
-  /** Absent if there is none to bring back. */
+  /** Absent: the server sent none. */
   readonly state?: string
   /** Absent: the state is the server's own. */
   readonly maker?: StateMaker
 }
 
-/** What a retry brought: the round, and the server it belongs to. */
+/** The round of a retry, and the server it belongs to. */
 export interface OpenedRound {
   readonly server: string
   readonly original: string
@@ -32,13 +32,13 @@ export class Rounds {
   readonly #seal: Seal
   readonly #ttlMs: () => number
 
-  /** `ttlMs`: how long a host may take to answer a round. */
+  /** `ttlMs`: time limit of a host for one round. */
   constructor(seal: Seal, ttlMs: () => number) {
     this.#seal = seal
     this.#ttlMs = ttlMs
   }
 
-  /** Reads a modern host's retry; `undefined`: a first call. Throws -32602 for any state that is not this call's. */
+  /** Reads a modern host's retry; `undefined`: a first call. Throws -32602 for a state that does not belong to this call. */
   open(call: Call): OpenedRound | undefined {
     if (call.params.isAbsent('requestState')) return undefined
     const token = call.params.text('requestState')
@@ -54,10 +54,8 @@ export class Rounds {
     return { server, original, resume: { state, maker, responses: call.params.object('inputResponses')?.fresh() } }
   }
 
-  /** Puts our wrapper in place of the server's state. Every round has one, so that a retry finds its server (BRIDGING 3.2). */
-  close(outcome: Outcome, call: Call, server: string, original: string): Outcome {
-    if (outcome.kind !== 'input_required') return outcome
-    const { result, state, maker } = outcome
+  /** Replaces the server's state by a sealed one. Every round has a state, so that a retry finds its server (BRIDGING 3.2). */
+  close({ result, state, maker }: InputRequired, call: Call, server: string, original: string): Outcome {
     const sealed: Sealed = {
       server,
       original,

@@ -1,16 +1,15 @@
 /**
- * A call that fails because a sign-in or a scope is missing: the host is asked to show the sign-in link, in the form of its era, and
- * the call continues afterwards (BRIDGING 6.4; B239, B248). The host's rounds treat it like a request of the server.
+ * Calls that fail because a sign-in or a scope is missing: the host is asked to show the sign-in link, in the form of its era, and the
+ * call continues afterwards (BRIDGING 6.4; B239, B248), like a round of the server.
  */
 import type { SignIn, SignInEnd, SignIns } from '../../auth/oauth/sign-ins.ts'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Route } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
-import { elicitationIdFor } from '../../era/questions.ts'
-import { complete, ServerError } from '../../rpc/call.ts'
+import { acceptsUrls, elicitationIdFor } from '../../era/questions.ts'
+import { ServerError, toolText } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
-import { memberOf } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
@@ -19,12 +18,12 @@ import { URL_REQUIRED } from './url-required.ts'
 const PURPOSE: Purpose<Sealed> = 'sign-in'
 const KEY = 'sign-in'
 
-/** What stands in the way of the server's own round while a person signs in. */
+/** Content of the sealed state: the sign-in, and the round of the server that it interrupts. */
 interface Sealed {
   readonly id: string
   /** Server key. */
   readonly server: string
-  /** The call was of our own tool, which is listed no more once it has done its work. */
+  /** The call was of the sign-in tool, which is no longer listed after the sign-in. */
   readonly isTool: boolean
   readonly state?: string
   readonly maker?: StateMaker
@@ -40,17 +39,17 @@ export class SignInRounds {
     this.#seal = seal
   }
 
-  /** Whether a person who signs in mends this. */
+  /** Whether the error means that a sign-in is needed. */
   isNeeded(error: unknown): error is Failure {
     return error instanceof Failure && error.facts.signIn === true
   }
 
-  /** Whether the host comes back from a sign-in. */
+  /** Whether the retry follows a request to sign in. */
   isOurs(resume: Resume | undefined): boolean {
     return resume?.maker === 'sign-in'
   }
 
-  /** Where a call of our own tool comes back to. */
+  /** The route of a retried call of the sign-in tool. */
   routeOf(resume: Resume | undefined): Route | undefined {
     const sealed = this.isOurs(resume) ? this.#open(resume) : undefined
     return sealed?.isTool === true
@@ -63,8 +62,8 @@ export class SignInRounds {
   }
 
   /**
-   * Waits until the person is through, or `withinMs` have passed. The round of the server that was interrupted, if there was one;
-   * or the outcome, if the person will not sign in.
+   * Waits for the end of the sign-in within `timeouts.idle`. Returns the interrupted round of the server, if any; or the outcome, if the
+   * person declined or the sign-in failed.
    */
   async resume(
     call: Call,
@@ -83,7 +82,7 @@ export class SignInRounds {
     return { resume: { state: sealed.state, maker: sealed.maker, responses: own } }
   }
 
-  /** How this host is told; throws where it can only be told by an error. `routed`: the call as the server was to have it. */
+  /** The outcome that asks this host to sign in; throws if the host can only get an error. `routed`: the call for the server. */
   async ask(failure: Failure, call: Call, routed: Call, { options, credential }: Downstream): Promise<Outcome> {
     const interactive = credential?.interactive
     const { resume } = routed
@@ -92,7 +91,7 @@ export class SignInRounds {
     const { signIn, url } = await this.#signIns.ask(interactive, options.displayName)
     if (call.record !== undefined) call.record.needsSignIn = true
     const message = `Sign in to ${options.displayName} is needed.`
-    if (!takesUrls(caller)) {
+    if (!acceptsUrls(caller)) {
       if (call.method !== 'tools/call') throw failure.at(options)
       return ended(call, `Sign in to ${options.displayName} is needed: open ${url}`)
     }
@@ -111,7 +110,7 @@ export class SignInRounds {
     return { kind: 'input_required', result, state: this.#seal.seal(PURPOSE, sealed), maker: 'sign-in' }
   }
 
-  /** For a legacy host that cannot be asked now: it asks its person, hears when that is done, and calls again (-32042). */
+  /** Error -32042 for a legacy host that cannot be asked now: it shows the URL, is notified of the end, and calls again. */
   #required({ session }: Caller, signIn: SignIn, key: string, url: string, message: string): ServerError {
     const elicitationId = elicitationIdFor(session?.id ?? '', key, signIn.id)
     signIn.onEnd((end) => {
@@ -122,16 +121,13 @@ export class SignInRounds {
   }
 }
 
-const takesUrls = ({ capabilities, session, revision }: Caller): boolean =>
-  memberOf(capabilities['elicitation'], 'url') !== undefined && (session === undefined || revision >= '2025-11-25')
-
-/** A tool's result says it to the model; other methods have only an error. */
+/** A tool's result with the text for the model; throws `Failure` for other methods. */
 const ended = ({ method }: Call, text: string): Outcome => {
   if (method !== 'tools/call') throw new Failure('auth_required', text, { executed: 'no' })
-  return complete(Payload.of({ content: [{ type: 'text', text }], isError: true }))
+  return toolText(text, true)
 }
 
-/** `undefined`: none in time. */
+/** The end of the sign-in; `undefined`: not in time, or the call was cancelled. */
 const endOf = (signIn: SignIn, withinMs: number, signal: Call['signal']): Promise<SignInEnd | undefined> =>
   new Promise((resolve) => {
     const done = (end?: SignInEnd): void => {

@@ -1,8 +1,8 @@
 /**
- * Follows a task for a host that cannot: looks at it now and then, asks the host what the task wants to know, and returns what
- * the call would have been answered with. Speaks the extension's words; a legacy server's link translates them (BRIDGING 3.17).
+ * Follows a task for a host that cannot: polls it, asks the host the task's questions, and returns the outcome of the call. Uses the
+ * methods of the tasks extension, which the link of a legacy server translates (BRIDGING 3.17).
  */
-import { complete, ServerError } from '../../rpc/call.ts'
+import { complete, ServerError, toolText } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
@@ -16,24 +16,24 @@ import { isTerminal, withTasks } from '../../wire/protocol/extensions.ts'
 
 const DEFAULT_POLL_MS = 1_000
 const MIN_POLL_MS = 20
-/** Longest time that a task may be given to be cancelled. */
+/** Time limit of `tasks/cancel`. */
 const CANCEL_MS = 60_000
-/** Looks in a row that may fail on the way. */
-const MAX_LOST_LOOKS = 5
-/** The longest a timer can be set to. */
-const IS_FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
+/** Failed polls in a row after which the call fails. */
+const MAX_LOST_POLLS = 5
+/** Failures after which the task is not polled again. */
+const FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
 
-/** What kept the host from answering, in words for its model. */
+/** The host refused a question; the message is for its model. */
 class Declined extends Error {}
 
 /**
- * The outcome of the call that became this task; `created` in the form of the tasks extension, with the server's own id. Cancels the
- * task when the host cancels the call, and after `maxMs`.
+ * The outcome of the call that became this task. `created`: in the form of the tasks extension, with the server's id. Cancels the task
+ * when the host cancels the call, and after `maxMs`.
  */
 export const driveTask = async (created: Payload, call: Call, handle: Handler, maxMs: number): Promise<Outcome> => {
   const id = created.text('taskId') ?? ''
   const stop = new Cancellation()
-  const about = (method: string, responses?: Payload, signal: CancelSignal = stop): Promise<Outcome> =>
+  const request = (method: string, responses?: Payload, signal: CancelSignal = stop): Promise<Outcome> =>
     handle({
       ...call,
       method,
@@ -51,29 +51,28 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
   if (call.signal.aborted) giveUp()
   else call.signal.addEventListener('abort', giveUp)
   const answered = new Set<string>()
-  const tell = statusTeller(call)
+  const notifyStatus = statusNotifier(call)
   let task = created
   let lost = 0
   try {
     for (; !isTerminal(task.text('status'));) {
-      tell(task.text('statusMessage'))
+      notifyStatus(task.text('statusMessage'))
       const responses = await answersTo(task, call, answered, stop)
-      if (responses !== undefined) await about('tasks/update', responses)
+      if (responses !== undefined) await request('tasks/update', responses)
       await pauseFor(pollMs(task), stop)
       try {
-        const { result } = await about('tasks/get')
+        const { result } = await request('tasks/get')
         task = Payload.at(join(result.parts()))
         lost = 0
       } catch (error) {
-        if (!(error instanceof Failure) || IS_FINAL.has(error.kind) || ++lost >= MAX_LOST_LOOKS) throw error
+        if (!(error instanceof Failure) || FINAL.has(error.kind) || ++lost >= MAX_LOST_POLLS) throw error
       }
     }
     return outcomeOf(task)
   } catch (error) {
     if (!isTerminal(task.text('status')))
-      await about('tasks/cancel', undefined, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
-    if (error instanceof Declined)
-      return complete(Payload.of({ content: [{ type: 'text', text: error.message }], isError: true }))
+      await request('tasks/cancel', undefined, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
+    if (error instanceof Declined) return toolText(error.message, true)
     const isLate = stop.aborted && !call.signal.aborted
     throw isLate ? new Failure('timeout', 'the task took too long', { amount: Math.round(maxMs / 1000) }) : error
   } finally {
@@ -84,8 +83,7 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
 
 const outcomeOf = (task: Payload): Outcome => {
   const status = task.text('status')
-  if (status === 'cancelled')
-    return complete(Payload.of({ content: [{ type: 'text', text: 'the task was cancelled' }], isError: true }))
+  if (status === 'cancelled') return toolText('the task was cancelled', true)
   const result = task.object('result')
   if (status === 'completed' && result !== undefined) return complete(Payload.at(join(result.parts())))
   const error = task.object('error')
@@ -96,7 +94,7 @@ const outcomeOf = (task: Payload): Outcome => {
   throw new ServerError(code, message, Payload.at(join(error.parts())))
 }
 
-/** Answers to what the task asks and was not answered yet; elicitations one after the other, as a person answers dialogs. */
+/** Answers to the questions of the task that were not answered yet, asked one after the other, as a person answers dialogs. */
 const answersTo = async (task: Payload, call: Call, answered: Set<string>, stop: CancelSignal): Promise<Payload | undefined> => {
   const requests = task.object('inputRequests')
   const asked = (requests?.members ?? []).filter(({ key }) => !answered.has(key))
@@ -111,15 +109,15 @@ const answersTo = async (task: Payload, call: Call, answered: Set<string>, stop:
   return Payload.at(join(responses.parts()))
 }
 
-/** A dialog that failed counts as cancelled; nothing stands for a refused sampling or roots request. */
+/** A failed dialog counts as cancelled; a refused sampling or roots request throws `Declined`. */
 const responseOf = (method: string, answer: Answer): Payload => {
   if ('result' in answer) return answer.result
   if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
   throw new Declined(answer.error.text('message') ?? 'the host declined')
 }
 
-/** New status messages as progress, where the host asked for progress. */
-const statusTeller = (call: Call): ((message: string | undefined) => void) => {
+/** Sends new status messages as progress, if the host has requested progress. */
+const statusNotifier = (call: Call): ((message: string | undefined) => void) => {
   let last: string | undefined
   let progress = 0
   return (message) => {
@@ -129,7 +127,7 @@ const statusTeller = (call: Call): ((message: string | undefined) => void) => {
   }
 }
 
-/** Never sooner than the server wants to be asked (B181). */
+/** Delay before the next poll: at least the server's poll interval (B181), with jitter. */
 const pollMs = (task: Payload): number => {
   const asked = task.value('pollIntervalMs')
   const ms = typeof asked === 'number' ? Math.max(asked, MIN_POLL_MS) : DEFAULT_POLL_MS

@@ -1,42 +1,41 @@
 /**
- * Receivers of task changes: the legacy session that created the task, and every stream of a modern host that named it. A server
- * gets one request to announce a task's changes, and is released from it after the last follower. A task that has ended or expired
- * is removed (BRIDGING 2.3, 3.7, 3.17).
+ * Receivers of task changes: the legacy session that created the task, and all streams of modern hosts that follow it. A server gets one
+ * subscription per task, which ends with the last follower. Ended and expired tasks are removed (BRIDGING 2.3, 3.7, 3.17).
  */
 import type { Reconnected } from '../../downstream/environment.ts'
 import type { Caller, HostSession } from '../../rpc/call.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 
-/** A stream that named tasks; `params` are those of `notifications/tasks`. */
+/** A stream that follows tasks. `params`: those of `notifications/tasks`. */
 export interface TaskSubscriber {
   task?(params: Payload): void
 }
 
-/** Who follows a task, and under which id he knows it. */
-export interface Follower {
+/** A follower of a task, and its id for the task. */
+interface Follower {
   readonly exposed: string
   readonly caller: Caller
 }
 
-/** A session that made a task. */
-export interface Creator {
+/** A session that created a task. */
+interface Creator {
   readonly session: HostSession
   readonly exposed: string
-  /** The task is over. */
+  /** Removes the entry. */
   readonly forget: () => void
 }
 
 interface Followed {
-  /** Another after a restart of the server. */
+  /** Replaced after a restart of the server. */
   downstream: Reconnected
   readonly original: string
   readonly followers: Map<TaskSubscriber, Follower>
 }
 
-/** Tasks that one session is remembered for. */
+/** Stored tasks of one session. */
 const MAX_CREATED = 1_000
-/** Unlimited tasks are forgotten after this. */
-const MAX_KEPT_MS = 24 * 3_600_000
+/** Longest time that a task is stored. */
+const MAX_STORED_MS = 24 * 3_600_000
 
 const keyOf = (server: string, original: string): string => `${server} ${original}`
 
@@ -45,7 +44,7 @@ export class TaskListeners {
   readonly #created = new Map<string, Set<Creator>>()
   readonly #bySession = new WeakMap<HostSession, Set<Creator>>()
 
-  /** How many tasks are followed by streams, and how many by sessions. */
+  /** Number of tasks followed by streams, and number of tasks created by sessions. */
   get sizes(): { readonly followed: number; readonly created: number } {
     return { followed: this.#followed.size, created: this.#created.size }
   }
@@ -61,19 +60,19 @@ export class TaskListeners {
     followed.followers.set(subscriber, follower)
   }
 
-  /** A stream has ended. */
+  /** Removes a stream that has ended. */
   release(subscriber: TaskSubscriber): void {
     for (const [key, followed] of this.#followed) this.#leave(key, followed, subscriber)
   }
 
-  /** A task has ended, as this subscriber was told: nothing more will be said of it. */
+  /** Removes a follower that was notified of the task's end. */
   over(subscriber: TaskSubscriber, server: string, original: string): void {
     const key = keyOf(server, original)
     const followed = this.#followed.get(key)
     if (followed !== undefined) this.#leave(key, followed, subscriber)
   }
 
-  /** A session made this task: it alone hears of it by `notifications/tasks/status`. `ttlMs`: as the server said it. */
+  /** Stores the session that created a task; only it gets `notifications/tasks/status`. `ttlMs`: the server's value. */
   created(session: HostSession, server: string, original: string, exposed: string, ttlMs: unknown): void {
     const key = keyOf(server, original)
     const own = this.#ownOf(session)
@@ -91,13 +90,13 @@ export class TaskListeners {
         if (all.size === 0 && this.#created.get(key) === all) this.#created.delete(key)
       },
     }
-    const keptMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_KEPT_MS) : MAX_KEPT_MS
-    const timer = setTimeout(creator.forget, keptMs).unref()
+    const storedMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_STORED_MS) : MAX_STORED_MS
+    const timer = setTimeout(creator.forget, storedMs).unref()
     own.add(creator)
     this.#created.set(key, all.add(creator))
   }
 
-  /** Several only where servers of several sessions chose the same id. */
+  /** Several only if server processes of several sessions chose the same id. */
   creatorsOf(server: string, original: string): readonly Creator[] {
     return [...(this.#created.get(keyOf(server, original)) ?? [])]
   }
@@ -106,7 +105,7 @@ export class TaskListeners {
     return [...(this.#followed.get(keyOf(server, original))?.followers ?? [])]
   }
 
-  /** After a reconnect the server is asked again. */
+  /** Subscribes again after a reconnect. */
   restore(server: Reconnected): void {
     for (const followed of this.#followed.values()) {
       if (followed.downstream.id !== server.id) continue

@@ -1,6 +1,6 @@
 /**
- * One tool call at its server, as a task where both sides know tasks, or where the server insists: then we follow the task
- * ourselves and the host gets the answer it waits for (BRIDGING 3.17).
+ * Runs one tool call at its server: as a task if host and server support tasks, or if the server requires one; in the second case the
+ * gateway follows the task and the host gets the result of the call (BRIDGING 3.17).
  */
 import type { Entry } from '../../catalog/inventory.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
@@ -14,7 +14,7 @@ import { driveTask } from './driving.ts'
 
 type Support = 'required' | 'optional' | 'forbidden'
 
-/** `plain`: no task. `host`: the host follows it. `gateway`: we do. */
+/** `plain`: no task. `host`: the host follows the task. `gateway`: the gateway does. */
 type Plan = 'plain' | 'host' | 'gateway'
 
 export class TaskRuns {
@@ -25,7 +25,7 @@ export class TaskRuns {
     this.#offersTasks = offersTasks
   }
 
-  /** Runs a routed call of any method; `entry`: the tool, where it is listed. */
+  /** Runs a routed call of any method. `entry`: the tool, if it is listed. */
   run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
     if (call.method !== 'tools/call') return downstream.handle(call)
     if (call.isAsItCame === true && !isLimited(entry) && this.#offersTasks()) return downstream.handle(call)
@@ -83,16 +83,16 @@ const readSupport = ({ raw }: Entry): Support => {
   return support === 'required' || support === 'optional' ? support : 'forbidden'
 }
 
-/** -32021 for the extension: the server answers this call by a task or not at all ([ext tasks, Capability Negotiation]). */
+/** Whether the error is -32021 for the tasks extension: the server requires a task for this call ([ext tasks, Capability Negotiation]). */
 const isAskedForTasks = (error: unknown): boolean => {
   if (!(error instanceof ServerError) || error.code !== -32021) return false
   const required = memberOf(error.error.value('data'), 'requiredCapabilities')
   return memberOf(memberOf(required, 'extensions'), TASKS) !== undefined
 }
 
-/** The result of a task is read by a later request, which does not know the tool's limit: such a tool never becomes the host's task. */
+/** Whether the tool has a result limit. It is not applied to results of tasks, so that such a tool never becomes a task of the host. */
 const isLimited = (entry: Entry | undefined): boolean => entry?.rule?.result !== undefined
 
-/** A modern host could declare the extension itself, and is told to, unless the configuration spares it that. */
+/** Whether the gateway may follow a task. A modern host must declare the extension itself, unless `driveTasks` is configured. */
 const mayDrive = ({ caller }: Call, entry: Entry | undefined, { options }: Downstream): boolean =>
   isLimited(entry) || (!declaresTasks(caller.capabilities) && (caller.session !== undefined || options.driveTasks))

@@ -7,6 +7,7 @@ import type { Seal } from '../../auth/seal.ts'
 import { exposeResult } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
+import type { Reconnected } from '../../downstream/environment.ts'
 import type { Fleet } from '../../downstream/fleet.ts'
 import type { LinkOwner } from '../../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../../era/host/modern-host.ts'
@@ -25,9 +26,9 @@ import type { Feed } from '../lists/feed.ts'
 import { TaskListeners } from './task-listeners.ts'
 import type { TaskSubscriber } from './task-listeners.ts'
 import { TaskRuns } from './task-runs.ts'
-import { askerOf, mayRenameUris, encodeRequests } from '../rounds/encode-requests.ts'
+import { askerOf, encodeRequests } from '../rounds/encode-requests.ts'
 
-/** A task as one host sees it, and where it runs. */
+/** A task of one host, and the server that runs it. */
 interface Seen {
   readonly downstream: Downstream
   readonly original: string
@@ -38,18 +39,18 @@ interface Seen {
 export class Tasks {
   readonly #ids: TaskIds
   readonly #feed: Feed
-  readonly #fleet: Pick<Fleet, 'find' | 'for'>
+  readonly #fleet: Pick<Fleet, 'bridged' | 'find' | 'for'>
   readonly #listeners = new TaskListeners()
   readonly runs: TaskRuns
 
-  constructor(seal: Seal, feed: Feed, fleet: Pick<Fleet, 'find' | 'for'>, offersTasks: () => boolean) {
+  constructor(seal: Seal, feed: Feed, fleet: Pick<Fleet, 'bridged' | 'find' | 'for'>, offersTasks: () => boolean) {
     this.runs = new TaskRuns(offersTasks)
     this.#ids = new TaskIds(seal)
     this.#feed = feed
     this.#fleet = fleet
   }
 
-  /** `tasks/get`, `tasks/update`, `tasks/result`, `tasks/cancel`. */
+  /** Handles `tasks/get`, `tasks/update`, `tasks/result` and `tasks/cancel`. */
   async serve(call: Call): Promise<Outcome> {
     const { caller, params } = call
     if (caller.session === undefined && !declaresTasks(caller.capabilities)) throw tasksNotDeclared()
@@ -73,7 +74,7 @@ export class Tasks {
     return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity, plainOutput)) : outcome
   }
 
-  /** A server made a task of a call: from here on it has an id of ours. */
+  /** A server turned a call into a task: gives the task an id of the gateway. */
   created(result: Payload, call: Call, downstream: Downstream): void {
     const { caller } = call
     const { key } = downstream.options
@@ -85,12 +86,12 @@ export class Tasks {
     this.#expose(result, 'tools/call', { downstream, original, exposed, caller })
   }
 
-  /** The questions of one call; those that belong to a task the host knows of name it as the host knows it (B182). */
+  /** The questions of one call, with task ids translated for the host (B182). */
   asked(call: Call, downstream: Downstream, view = this.#feed.viewOf(call.caller)): Asked {
     return new Asked(call, downstream, view, this.#ids)
   }
 
-  /** Those of the ids that are this caller's. */
+  /** The ids that belong to this caller. */
   own(caller: Caller, ids: readonly string[]): string[] {
     return ids.filter((id) => this.#open(caller, id) !== undefined)
   }
@@ -104,7 +105,7 @@ export class Tasks {
     this.#listeners.release(subscriber)
   }
 
-  restore(downstream: Parameters<TaskListeners['restore']>[0]): void {
+  restore(downstream: Reconnected): void {
     this.#listeners.restore(downstream)
   }
 
@@ -123,7 +124,7 @@ export class Tasks {
     }
     for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(id, original)) {
       if (owner !== undefined && owner.isolation !== 'shared' && owner.principal !== caller.principal) continue
-      const whole = task.has('ttlMs') ? task.fresh() : await lookAt(original, caller, downstream).catch(() => undefined)
+      const whole = task.has('ttlMs') ? task.fresh() : await readTask(original, caller, downstream).catch(() => undefined)
       if (whole === undefined) continue
       this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
       subscriber.task?.(whole)
@@ -132,7 +133,7 @@ export class Tasks {
   }
 
   #open(caller: Caller, exposed: string | undefined): Seen | undefined {
-    const bridged = caller.scope.server === undefined ? undefined : this.#fleet.for(caller.scope.server, caller.principal)
+    const bridged = this.#fleet.bridged(caller)
     if (exposed !== undefined && bridged !== undefined && isAsItCame(caller, bridged))
       return { downstream: bridged, original: exposed, exposed, caller }
     const opened = exposed === undefined ? undefined : this.#ids.open(caller.principal, exposed)
@@ -144,7 +145,7 @@ export class Tasks {
       : undefined
   }
 
-  /** A task, or the result of one, as this host is to see it. */
+  /** Rewrites a task, or the result of a task, for this host. */
   #expose(result: Payload, method: string, { downstream, exposed, caller }: Seen): void {
     const view = this.#feed.viewOf(caller)
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
@@ -156,7 +157,8 @@ export class Tasks {
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
-      if (mayRenameUris(downstream, view)) exposeResult(inner, 'content', (uri) => exposedUri(view, downstream.options, uri))
+      if (view.mayRenameUris(downstream.options))
+        exposeResult(inner, 'content', (uri) => exposedUri(view, downstream.options, uri))
       if (method !== 'tasks/result') project(inner, affected, downstream.fidelity, plainOutput)
     }
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
@@ -164,11 +166,11 @@ export class Tasks {
   }
 }
 
-/** Results reach legacy hosts by `tasks/result` from legacy servers alone, and modern hosts in any shape. */
+/** Legacy hosts get results by `tasks/result` only from legacy servers; modern hosts accept any form. */
 const plainOutput = (): 'plain' => 'plain'
 
-/** All that the extension says of a task, where the server's own notification says less. */
-const lookAt = async (original: string, caller: Caller, downstream: Downstream): Promise<Payload> => {
+/** Reads a task in the form of the extension; a legacy server's notification contains less. */
+const readTask = async (original: string, caller: Caller, downstream: Downstream): Promise<Payload> => {
   const params = Payload.of({ taskId: original })
   const { signal } = new AbortController()
   const call = ownCall({ ref: 0, method: 'tasks/get', target: original, params, caller, signal })

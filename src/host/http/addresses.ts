@@ -1,4 +1,4 @@
-/** The addresses at which hosts come in: bound, replaced by a reload, and closed; and the URLs that lead to them. */
+/** The addresses of the listeners for hosts: binds them, replaces them by a reload, closes them, and returns their URLs. */
 import { Throttle } from '../../time/throttle.ts'
 import { ConnectionCaps } from '../../transport/http1/server/connection/connection-caps.ts'
 import type { ConnectionLimits } from '../../transport/http1/server/connection/connection-caps.ts'
@@ -15,14 +15,14 @@ import type { ListenerContext } from '../listener-context.ts'
 import type { Address, HostOptions } from '../options.ts'
 import { publicUrlOf } from './public-url.ts'
 
-/** Polling period of waits. */
-const LOOK_MS = 10
+/** Polling period of `stopAccepting`. */
+const POLL_MS = 10
 const ANY_LOOPBACK_PORT: Address = { host: '127.0.0.1', port: 0 }
 
 export interface AddressEvents {
-  /** `isLoopback`: it came in at a loopback address. */
+  /** `isLoopback`: the request arrived at a loopback address. */
   request(request: HttpRequest, isLoopback: boolean): void
-  /** It came in at the port that is open for sign-in pages only. */
+  /** Called for requests at the port for sign-in pages. */
   signInRequest(request: HttpRequest): void
 }
 
@@ -32,7 +32,7 @@ export class Addresses {
   readonly #caps: ConnectionCaps
   readonly #troubles = new Throttle(1_000)
   #trusted: TrustedProxies | undefined
-  /** By the address as configured. */
+  /** By configured address. */
   #listening = new Map<string, Listening>()
   #servedElsewhere: readonly TcpAddress[] | undefined
   /** A loopback listener for sign-in pages only. */
@@ -45,12 +45,12 @@ export class Addresses {
     this.#trusted = trustedProxies(context.options.trustedProxies)
   }
 
-  /** The TCP addresses bound, with the ports the system gave; or those at which other processes serve hosts for this one. */
+  /** The bound TCP addresses with their actual ports, or those at which other processes serve hosts for this one. */
   get tcp(): readonly TcpAddress[] {
     return this.#bound.flatMap(({ tcp }) => tcp ?? [])
   }
 
-  /** Other processes serve hosts at these addresses: links to pages name them. */
+  /** Sets the addresses at which other processes serve hosts for this one; links to pages use them. */
   servedAt(addresses: readonly TcpAddress[]): void {
     this.#servedElsewhere = addresses
   }
@@ -61,7 +61,7 @@ export class Addresses {
     return this.#servedElsewhere.map((tcp) => ({ tcp, path: undefined, isSecure }))
   }
 
-  /** URLs of a path: at TCP addresses first, then at unix sockets as VS Code writes them (`unix:///run/x.sock#/mcp`). */
+  /** Returns the URLs of a path: of TCP addresses, then of unix sockets in the form of VS Code (`unix:///run/x.sock#/mcp`). */
   urls(path: string): readonly string[] {
     const all = this.#bound
     return [
@@ -71,8 +71,8 @@ export class Addresses {
   }
 
   /**
-   * Origin and path prefix under which a browser reaches the gateway. Without a listener, behind a pipe, it opens one port of the
-   * loopback address for sign-in pages only.
+   * Resolves with the origin and path prefix under which a browser reaches the gateway. Without a listener, as on a pipe, it opens a
+   * loopback port for sign-in pages.
    */
   async origin(): Promise<string> {
     const publicUrl = publicUrlOf(this.#context.options)
@@ -86,14 +86,14 @@ export class Addresses {
       this.#caps,
       this.#listenerEvents((request) => this.#events.signInRequest(request)),
     )
-    // A port that could not be bound now may be bound later.
+    // Binding is tried again by the next call.
     this.#signInListener.catch(() => (this.#signInListener = undefined))
     return originOf(await this.#signInListener)
   }
 
   /**
-   * Serves the addresses of `options`. Unchanged addresses are not touched; new ones are bound before old ones are closed. Rejects with
-   * the system's error and changes nothing then.
+   * Binds the addresses of `options`. Unchanged addresses stay open; new ones are bound before old ones are closed. Rejects with the
+   * system's error, and changes nothing then.
    */
   async rebind(options: HostOptions): Promise<void> {
     const before = this.#listening
@@ -116,14 +116,14 @@ export class Addresses {
     for (const [name, listening] of before) if (!after.has(name)) this.#retire(listening, options.drainMs)
   }
 
-  /** Refuses new connections; open requests have the drain time. */
+  /** Refuses new connections, and closes the address after the drain time. */
   #retire(listening: Listening, drainMs: number): void {
     void listening.stopAccepting()
     setTimeout(() => void listening.close(), drainMs).unref()
   }
 
   async #bind(address: ListenAddress, options: HostOptions): Promise<Listening | undefined> {
-    // Of an inherited socket it is known once it listens; before, nothing of it is read.
+    // For an inherited socket this is set once it listens, before any request is read.
     let isLoopback = 'host' in address && isLoopbackHost(address.host)
     try {
       const listening = await listenHttp(
@@ -141,7 +141,7 @@ export class Addresses {
       throw new OpenSocket(listening.tcp)
     } catch (error) {
       const { code } = asError(error)
-      // A machine without IPv6 still has its other loopback address.
+      // Without IPv6 the other addresses are enough.
       const isNoIpv6 =
         'host' in address &&
         address.host === '::1' &&
@@ -171,21 +171,21 @@ export class Addresses {
     return { request, trouble: (error) => this.#troubled(error), reached: this.#context.limits.hit }
   }
 
-  /** Logs one line per second for all connections. */
+  /** Logs an error of a connection; at most one line per second for all connections. */
   #troubled(error: Error): void {
     if (this.#troubles.due() !== undefined) this.#context.log.warn({ error: error.message }, 'trouble with connections of hosts')
   }
 
-  /** Each answer closes its connection, so that no proxy keeps a connection that is about to close. */
+  /** Makes each answer close its connection, so that no proxy reuses a connection that is about to close. */
   endConnections(): void {
     for (const listening of this.#listening.values()) listening.endConnections()
   }
 
-  /** Refuses new connections; resolves when requests already sent on open ones have been received. */
+  /** Refuses new connections. Resolves when requests already sent on open connections have been received. */
   async stopAccepting(): Promise<void> {
     await Promise.all([...this.#listening.values()].map((listening) => listening.stopAccepting()))
     const endMs = performance.now() + LINGER_MS
-    while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 
   async close(): Promise<void> {
@@ -194,7 +194,7 @@ export class Addresses {
   }
 }
 
-/** The configured limits, bounded by the file descriptors (F-29). */
+/** Returns the configured limits, reduced to what the file descriptors allow (F-29). */
 const connectionLimits = ({ options: { limits }, maxDescriptors }: ListenerContext): ConnectionLimits => {
   const most = connectionsWithin(maxDescriptors)
   return most < limits.maxConnections ? { ...limits, maxConnections: most } : limits
@@ -202,14 +202,14 @@ const connectionLimits = ({ options: { limits }, maxDescriptors }: ListenerConte
 
 const serverOptions = ({ limits, httpServer }: HostOptions): HttpServerOptions => ({ ...limits, httpServer })
 
-/** The origin of a bound address; a wildcard address is replaced by loopback. */
+/** Returns the origin of a bound address, with `localhost` for a wildcard address. */
 const originOf = ({ tcp = ANY_LOOPBACK_PORT, isSecure }: Pick<Listening, 'tcp' | 'isSecure'>): string =>
   urlOf({ ...tcp, host: tcp.host === '0.0.0.0' || tcp.host === '::' ? 'localhost' : tcp.host }, isSecure)
 
 const urlOf = ({ host, port }: TcpAddress, isSecure: boolean): string =>
   `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** A socket of the service manager that the network reaches, where hosts are not authenticated. */
+/** The service manager passed a socket that the network can reach, and hosts are not authenticated. */
 class OpenSocket extends Error {
   constructor({ host, port }: TcpAddress) {
     super(
@@ -219,7 +219,7 @@ class OpenSocket extends Error {
   }
 }
 
-/** Everything to be bound. */
+/** Returns all configured addresses. */
 const addressesOf = ({ addresses, unix, inherited }: HostOptions): readonly ListenAddress[] => [
   ...addresses,
   ...inherited.map((fd) => ({ fd })),

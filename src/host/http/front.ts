@@ -1,7 +1,4 @@
-/**
- * The HTTP front: routes all paths, after the one guard (BRIDGING 5, 5.1 row 1; T-01, T-04). Paths that are not named here do not
- * exist.
- */
+/** The HTTP front end: routes all paths, after the one guard (BRIDGING 5, 5.1 row 1; T-01, T-04). Every other path is answered 404. */
 import { isDeepStrictEqual } from 'node:util'
 import { LOCAL_ADMITTED } from '../../auth/identity.ts'
 import type { Admitted, Identity } from '../../auth/identity.ts'
@@ -12,7 +9,6 @@ import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
 import type { EndpointPath, Scope } from '../../rpc/call.ts'
 import type { Sweeper } from '../../rpc/sweeper.ts'
 import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
-import type { TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
 import { factsOf } from '../caller-facts.ts'
@@ -22,29 +18,27 @@ import { Addresses } from './addresses.ts'
 import { AuthorizationPages } from './pages/authorization-pages.ts'
 import { allowOrigin } from './guard/cors.ts'
 import { Guard } from './guard/guard.ts'
-import { answerHealth, isHealthCheck } from './health.ts'
+import { answerHealth, isHealthCheck, Readiness } from './health.ts'
 import { HttpListener } from './mcp/http-listener.ts'
 import { OriginGuard } from './guard/origin-guard.ts'
 import type { OriginRules } from './guard/origins.ts'
 import { originRulesOf, prefixOf, publicUrlOf } from './public-url.ts'
-import { Readiness } from './readiness.ts'
-import { refuseEncoded, turnAway } from './mcp/routed-request.ts'
+import { refuseEncoded, refuseWithoutBody } from './mcp/routed-request.ts'
 import type { RoutedRequest } from './mcp/routed-request.ts'
-import { SignInHome } from './pages/sign-in-home.ts'
+import { handleSignIn } from './pages/sign-in-routing.ts'
 import { ConnectPages } from './pages/sign-in-pages.ts'
 import { SseListener } from './mcp/sse-listener.ts'
 import { asksForPage, StatusPage } from './pages/status-page.ts'
 
-/** Polling period of waits. */
-const LOOK_MS = 10
+/** Polling period of `announceEnd`. */
+const POLL_MS = 10
 
 export class Front {
+  readonly addresses: Addresses
   readonly #context: ListenerContext
-  readonly #addresses: Addresses
   readonly #mcp: HttpListener
   readonly #sse: SseListener
   readonly #connect: ConnectPages
-  readonly #signIns: SignInHome
   readonly #authorization: AuthorizationPages
   readonly #status: StatusPage
   readonly #sweeper: Sweeper
@@ -55,10 +49,10 @@ export class Front {
   #guard: Guard | undefined
   readonly #readiness = new Readiness()
 
-  /** `fetch`: how authorization servers are asked. */
+  /** `fetch`: for requests to authorization servers. */
   constructor(context: ListenerContext, sweeper: Sweeper, fetch: Fetch) {
     this.#context = context
-    this.#addresses = new Addresses(context, {
+    this.addresses = new Addresses(context, {
       request: (request, isLoopback) => withinRequest(request, context, () => this.#handle(request, isLoopback)),
       signInRequest: (request) => this.#handleSignIn(request),
     })
@@ -68,13 +62,12 @@ export class Front {
     this.#connect = new ConnectPages({
       signIns: context.signIns,
       publicUrl: () => publicUrlOf(context.options),
-      origin: () => this.origin(),
-      whose: () => this.#guard?.whose,
+      origin: () => this.addresses.origin(),
+      principalOf: () => this.#guard?.principalOf,
       signInOf: async (principal) => this.#guard?.signInOf(principal),
       log: context.log,
       denied: () => context.denied,
     })
-    this.#signIns = new SignInHome(context, this.#connect)
     this.#authorization = new AuthorizationPages({
       proxy: () => this.#guard?.proxy?.(),
       issuer: () => this.#guard?.resource?.base ?? '',
@@ -83,12 +76,9 @@ export class Front {
     })
     this.#status = new StatusPage({
       context,
-      origin: () => this.origin(),
+      origin: () => this.addresses.origin(),
       publicUrl: () => publicUrlOf(context.options),
-      identityOf: () => {
-        const guard = this.#guard
-        return guard && ((token) => guard.identityOf(token))
-      },
+      identityOf: () => this.#guard?.identityOf,
     })
     this.#sweeper = sweeper
     this.#fetch = fetch
@@ -98,7 +88,7 @@ export class Front {
     sweeper.watch(this)
   }
 
-  /** The identity of a token at another listener; `undefined`: it is invalid, or no authentication is configured. */
+  /** Resolves with the identity of a token sent to another listener; `undefined`: invalid, or no authentication is configured. */
   async identityOf(token: string): Promise<Identity | undefined> {
     return this.#guard?.identityOf(token)
   }
@@ -110,39 +100,20 @@ export class Front {
     return this.#mcp.inFlight + this.#sse.inFlight
   }
 
-  /** The TCP addresses bound, with the ports the system gave; or those at which other processes serve hosts for this one. */
-  get addresses(): readonly TcpAddress[] {
-    return this.#addresses.tcp
-  }
-
-  /** Other processes serve hosts at these addresses: links to pages name them. */
-  servedAt(addresses: readonly TcpAddress[]): void {
-    this.#addresses.servedAt(addresses)
-  }
-
-  urls(path: string): readonly string[] {
-    return this.#addresses.urls(path)
-  }
-
-  /** Origin and path prefix under which a browser reaches the gateway. */
-  origin(): Promise<string> {
-    return this.#addresses.origin()
-  }
-
   /** Binds all addresses. Rejects with the system's error and leaves nothing bound. */
   listen(): Promise<void> {
     return this.rebind(this.#context.options)
   }
 
-  /** Serves hosts as `options` say from now on. Rejects with the system's error, and changes nothing, where an address cannot be bound. */
+  /** Applies new options. Rejects with the system's error and changes nothing if an address cannot be bound. */
   async rebind(options: HostOptions): Promise<void> {
-    await this.#addresses.rebind(options)
+    await this.addresses.rebind(options)
     this.#rules = originRulesOf(options)
     this.#prefix = prefixOf(options)
     this.#authorize(this.#context.options, options)
   }
 
-  /** Ends sessions and streams of principals whose credentials were revoked. */
+  /** Applies a new `auth` or `path`, and ends sessions and streams of principals whose credentials were revoked. */
   #authorize(before: HostOptions, after: HostOptions): void {
     if (isDeepStrictEqual([before.auth, before.path], [after.auth, after.path])) return
     this.#guard = this.#guardOf(after)
@@ -155,12 +126,12 @@ export class Front {
     return auth && new Guard(auth, path, this.#fetch, this.#context.seal, this.#context)
   }
 
-  /** A request at the listener for other processes of this machine: what they pass on is served, and nothing else. */
+  /** Handles a request at the inner listener: serves what another process forwards, and answers 404 to all else. */
   receiveInner(request: HttpRequest): void {
     withinRequest(request, this.#context, () => {
       const { replicas } = this.#context
       if (replicas?.receives(request) === true) return
-      if (replicas?.isPassedOn(request) !== true) return request.reply(404, {})
+      if (replicas?.isForwarded(request) !== true) return request.reply(404, {})
       this.#guarded(request, false)
     })
   }
@@ -186,8 +157,8 @@ export class Front {
     if (request.method === 'OPTIONS') return request.reply(204, {})
     if (refuseEncoded(this.#context, request)) return
     const guard = this.#guard
-    // Sign-in pages: people have no credential in the request and prove their identity on the page.
-    if (request.path.startsWith('/connect/')) return this.#signIns.handle(request)
+    // Requests for sign-in pages have no credential: people prove their identity on the page.
+    if (request.path.startsWith('/connect/')) return handleSignIn(request, this.#connect, this.#context)
     if (asksForPage(request, this.#context.options.path)) return this.#status.handle(request)
     if (guard === undefined) return this.#route(request, LOCAL_ADMITTED)
     if (guard.proxy !== undefined && this.#authorization.serves(request)) return
@@ -208,18 +179,18 @@ export class Front {
     const { identity } = admitted
     request.admitted()
     const mcp = this.#scope(identity, endpointAt('mcp', path, request.path))
-    if (mcp !== undefined) return this.#mcp.handle(this.#entrance(request, admitted, mcp))
+    if (mcp !== undefined) return this.#mcp.handle(this.#routedRequest(request, admitted, mcp))
     const stream = sse ? this.#scope(identity, endpointAt('sse', '/sse', request.path)) : undefined
     if (stream !== undefined) {
-      const entrance = this.#entrance(request, admitted, stream)
+      const routed = this.#routedRequest(request, admitted, stream)
       return request.method === 'GET'
-        ? this.#sse.open(entrance, this.#prefix)
-        : turnAway(this.#context, entrance, 405, { Allow: 'GET' })
+        ? this.#sse.open(routed, this.#prefix)
+        : refuseWithoutBody(this.#context, routed, 405, { Allow: 'GET' })
     }
     const messages = sse ? this.#scope(identity, endpointAt('messages', '/messages', request.path)) : undefined
     if (messages !== undefined) {
-      const entrance = this.#entrance(request, admitted, messages)
-      return request.method === 'POST' ? this.#sse.post(entrance) : turnAway(this.#context, entrance, 405, { Allow: 'POST' })
+      const routed = this.#routedRequest(request, admitted, messages)
+      return request.method === 'POST' ? this.#sse.post(routed) : refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     }
     this.#context.denied?.({
       reason: 'path',
@@ -228,7 +199,7 @@ export class Front {
       path: request.path,
       client: request.client,
     })
-    // The same answer for an unknown toolset, a toolset of other callers, and any other path (T-03).
+    // An unknown toolset, a toolset of other callers and any other path get the same answer (T-03).
     request.reply(404, {})
   }
 
@@ -236,7 +207,7 @@ export class Front {
     return path && this.#context.core.scopeFor(identity, path)
   }
 
-  #entrance(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): RoutedRequest {
+  #routedRequest(request: HttpRequest, { identity, untilMs }: Admitted, scope: Scope): RoutedRequest {
     const facts = this.#context.core.wantsFacts ? factsOf(identity, request.client ?? '') : undefined
     return { request, principal: identity.principal, scope, facts, untilMs, challenge: this.#guard?.challenge }
   }
@@ -246,28 +217,23 @@ export class Front {
   }
 
   /**
-   * Answers `/readyz` with 503 and serves all else until proxies have noticed (`reload.lame_duck`), or for `maxMs`. Each answer closes
-   * its connection.
+   * Answers `/readyz` with 503 and serves all other requests until proxies have noticed (`reload.lame_duck`), for `maxMs` at most. Each
+   * answer closes its connection.
    */
   async announceEnd(maxMs: number): Promise<void> {
     const { lameDuckMs } = this.#context.options
     const startMs = performance.now()
     this.#readiness.end()
-    this.#addresses.endConnections()
+    this.addresses.endConnections()
     const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
     if (!isOver())
       this.#context.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
-    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 
-  /** Refuses new connections; resolves when requests already sent on open ones have been received. */
-  stopAccepting(): Promise<void> {
-    return this.#addresses.stopAccepting()
-  }
-
-  /** Lets go of sessions that another replica has taken over. */
-  yieldTaken(): Promise<void> {
-    return this.#mcp.yieldTaken()
+  /** Closes sessions that another replica has taken over. */
+  releaseTakenOver(): Promise<void> {
+    return this.#mcp.releaseTakenOver()
   }
 
   /** Refuses new requests; requests under way continue. */
@@ -280,13 +246,13 @@ export class Front {
     this.#sweeper.unwatch(this)
     this.#mcp.close()
     this.#sse.close()
-    await this.#addresses.close()
+    await this.addresses.close()
   }
 }
 
 const NAMELESS: EndpointPath = {}
 
-/** The endpoint of everything (`base`), of one toolset or of one server that a path names; `undefined`: no endpoint of this kind. */
+/** Returns the endpoint at a path: the merged one (`base`), of a toolset or of a server; `undefined`: none of this kind. */
 const endpointAt = (kind: EndpointKind, base: string, path: string): EndpointPath | undefined => {
   if (path === base) return NAMELESS
   if (path.startsWith(base) && path[base.length] === '/') return { toolset: path.slice(base.length + 1) }

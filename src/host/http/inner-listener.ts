@@ -1,6 +1,6 @@
 /**
- * The listener of one process for the other processes of this machine (`listen.workers`): a port of the loopback address that the system
- * chooses. It serves what they pass on, which is marked with their key, and answers 404 to all else.
+ * The listener of a worker for the other workers of this machine (`listen.workers`): a loopback port that the system chooses. It serves
+ * requests that they forward, which carry their mark, and answers 404 to all others.
  */
 import { ConnectionCaps } from '../../transport/http1/server/connection/connection-caps.ts'
 import type { BodyPool } from '../../transport/body-pool.ts'
@@ -9,9 +9,9 @@ import { listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { HostOptions } from '../options.ts'
 
 export interface InnerListener {
-  /** As the other processes reach it. */
+  /** Origin. */
   readonly url: string
-  /** What becomes of requests from now on. */
+  /** Sets the handler of requests; until then they are answered 503. */
   serve(handle: (request: HttpRequest) => void): void
   close(): Promise<void>
 }
@@ -21,7 +21,7 @@ const HOST = '127.0.0.1'
 /** Rejects with the system's error. */
 export const openInner = async ({ limits, httpServer }: HostOptions, bodies: BodyPool): Promise<InnerListener> => {
   let handle = (request: HttpRequest): void => request.reply(503, {})
-  // Its peers are a few processes of ours, and hosts were counted where they came in.
+  // The peers are a few processes of ours, and hosts are counted at the public listeners.
   const unlimited = {
     ...limits,
     maxConnections: Infinity,

@@ -1,21 +1,21 @@
-/** The URL under which hosts and browsers reach the listener, where a proxy stands before it. */
+/** The URL under which hosts and browsers reach the listener behind a proxy. */
 import type { HostOptions } from '../options.ts'
 import type { OriginRules } from './guard/origins.ts'
 
-/** The public URL; with OAuth the origin of its audience. */
+/** Returns the configured public URL, or with OAuth that of its audience; `undefined`: none is known. */
 export const publicUrlOf = ({ publicUrl, auth, path }: HostOptions): string | undefined => {
   if (publicUrl !== undefined || auth?.oauth === undefined) return publicUrl
   const { origin, pathname } = new URL(auth.oauth.audience)
   return origin + pathname.slice(0, -path.length)
 }
 
-/** The path prefix of a proxy: `/gateway`, or nothing. */
+/** Returns the path prefix of a proxy, such as `/gateway`; empty: none. */
 export const prefixOf = (options: HostOptions): string => {
   const url = publicUrlOf(options)
   return url === undefined ? '' : new URL(url).pathname.replace(/\/$/, '')
 }
 
-/** The public name and origin are allowed without being listed. */
+/** Returns the allowed hosts and origins: the configured ones and those of the public URL. */
 export const originRulesOf = (options: HostOptions): OriginRules => {
   const { allowedHosts, allowedOrigins } = options
   const publicUrl = publicUrlOf(options)

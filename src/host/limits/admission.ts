@@ -1,6 +1,6 @@
 /**
- * Admission of new calls: calls in flight, in all and per principal, held bytes, and overload. It runs for every call, so it uses
- * integers only. Principals are counted only where there is authentication.
+ * Admission of new calls by calls in flight (total and per principal), bytes held, and overload. Runs for every call, so it uses integers
+ * only. Principals are counted only with authentication.
  */
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -10,12 +10,12 @@ import type { Overload } from './overload.ts'
 
 /** `Retry-After` of refused requests, ms. */
 const RETRY_AFTER_MS = 1_000
-/** Principals without calls that are kept, since adding and removing them for every call would be expensive. */
+/** Entries of principals, idle ones included, since adding and removing an entry per call would be expensive. */
 const MAX_KEPT = 10_000
-/** What `end` gives back: nothing is held any more. */
+/** Returned by `end`: no bytes are held. */
 export const NOTHING: number = -1
 
-/** What admission depends on: the limits, how near the process is to them, and the memory that calls hold. */
+/** What admission depends on. */
 interface AdmissionSource {
   readonly options: Pick<HostOptions, 'limits'>
   readonly overload: Pick<Overload, 'shedding' | 'reason' | 'limit'>
@@ -31,28 +31,27 @@ export class Admission {
     this.#source = source
   }
 
-  /** Calls under way, of all hosts. */
+  /** Calls in flight of all hosts. */
   get inFlight(): number {
     return this.#inFlight
   }
 
-  /** Why a call of this principal is refused now; `undefined`: it is admitted. The failure's `limit` names the option. */
+  /** Returns why a call of this principal is refused; `undefined`: it is admitted. `facts.limit` names the option. */
   refuse(principal: string): Failure | undefined {
     const { maxInFlight, maxInFlightPerPrincipal } = this.#source.options.limits
-    if (this.#source.overload.shedding === 2) return this.shed()
+    if (this.#source.overload.shedding === 2) return this.#shed()
     if (this.#inFlight >= maxInFlight) return reached('listen.limits.in_flight', maxInFlight)
     if (this.#source.bodies.held.isFull) return reached('limits.in_flight_bytes', this.#source.bodies.held.max)
     if (principal === SHARED_PRINCIPAL || (this.#byPrincipal.get(principal) ?? 0) < maxInFlightPerPrincipal) return undefined
     return reached('listen.limits.in_flight_per_principal', maxInFlightPerPrincipal)
   }
 
-  /** Why a new session is refused now; `undefined`: it is admitted. */
+  /** Returns why a new session is refused; `undefined`: it is admitted. */
   refuseSession(): Failure | undefined {
-    return this.#source.overload.shedding > 0 ? this.shed() : undefined
+    return this.#source.overload.shedding > 0 ? this.#shed() : undefined
   }
 
-  /** What overload refuses, with the reason. */
-  shed(): Failure {
+  #shed(): Failure {
     const { reason, limit } = this.#source.overload
     return overloaded(reason, limit)
   }
@@ -77,7 +76,7 @@ export class Admission {
   }
 }
 
-/** A limit of ours, by the path of its option and its value. */
+/** Returns the failure for a reached limit. `limit`: path of the option. */
 export const reached = (limit: string, value: number): Failure => overloaded(`${limit} (${value}) reached`, limit)
 
 const overloaded = (message: string, limit: string | undefined): Failure =>

@@ -1,14 +1,15 @@
-/** Which share of the process's own limits is in use: file descriptors and heap. */
+/** Shares of the process's file descriptors and heap that are in use. */
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import { asError } from '../../values/as-error.ts'
 import { memberOf } from '../../values/json-object.ts'
 
 export interface Gauges {
-  /** Share of the file descriptors in use, 0 to 1; 0 where the system does not tell. Never throws. */
+  /** Share of the file descriptors in use, 0 to 1; 0: not known. Never throws. */
   descriptors(): number
+  /** Share of the heap for long-lived objects in use, 0 to 1. */
   heap(): number
-  /** How many file descriptors there may be; `undefined` where the system does not tell. */
+  /** File descriptor limit; `undefined`: not known. */
   readonly maxDescriptors: number | undefined
 }
 
@@ -28,8 +29,8 @@ const MAX_RESERVE = 1_024
 const MIN_RESERVE = 64
 
 /**
- * How many connections of hosts a limit of descriptors leaves room for: the limit less a reserve of a quarter (at least 64, at most
- * 1,024, never more than three quarters) for the connections and processes of servers, files and the runtime (F-29).
+ * Returns how many connections of hosts a descriptor limit allows. Reserves a quarter (64 to 1,024, at most three quarters) for the
+ * connections and processes of servers, for files and the runtime (F-29).
  */
 export const connectionsWithin = (maxDescriptors: number | undefined): number => {
   if (maxDescriptors === undefined) return Infinity
@@ -39,11 +40,11 @@ export const connectionsWithin = (maxDescriptors: number | undefined): number =>
 
 const DESCRIPTOR_FOLDERS = ['/proc/self/fd', '/dev/fd']
 
-/** `max` when counting itself fails for want of a descriptor; 0 where the system offers no count. */
+/** Returns `max` if counting fails for lack of a descriptor, and 0 where the system offers no count. */
 const countDescriptors = (max: number): number => {
   for (const folder of DESCRIPTOR_FOLDERS)
     try {
-      // Since Linux 6.2 the size of this folder is the count: reading it needs no descriptor.
+      // Since Linux 6.2 the size of this folder is the count, which needs no descriptor.
       const { size } = statSync(folder)
       return folder === '/proc/self/fd' && size > 0 ? size : readdirSync(folder).length
     } catch (error) {
@@ -54,16 +55,16 @@ const countDescriptors = (max: number): number => {
 }
 
 const MIB = 1024 * 1024
-/** What the heap's limit holds ready for new objects: three semi-spaces, which are larger since V8 13. */
+/** Part of the heap limit for new objects: three semi-spaces, which are larger since V8 13. */
 const YOUNG_BYTES = Number.parseInt(process.versions.v8, 10) >= 13 ? 192 * MIB : 48 * MIB
 
-/** What may live on. The process ends when this is used up, however far it is from the limit of the whole heap. */
+/** Returns the limit for long-lived objects. The process aborts at this limit, even if the whole heap is below its limit. */
 const maxOldBytes = (): number => {
   const { heap_size_limit: limit } = getHeapStatistics()
   return Math.max(limit / 4, limit - YOUNG_BYTES)
 }
 
-/** The soft limit, which Node has raised to the hard one. */
+/** Reads the soft limit, which Node has raised to the hard limit. */
 const readMaxDescriptors = (): number | undefined => {
   try {
     const found = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))
@@ -73,7 +74,7 @@ const readMaxDescriptors = (): number | undefined => {
   }
 }
 
-/** Where there is no /proc, such as macOS: takes some milliseconds, once. */
+/** Reads the limit without /proc, as on macOS. Takes a few milliseconds, once. */
 const reportedMaxDescriptors = (): number | undefined => {
   const report: NodeJS.ProcessReport & { excludeNetwork?: boolean | undefined } = process.report
   const before = report.excludeNetwork

@@ -1,11 +1,11 @@
 /**
- * Overload of the process, and load shedding: first new sessions are refused, then new calls. Calls under way and `/healthz` are never
+ * Detects overload of the process and decides what is shed: first new sessions, then new calls. Calls in flight and `/healthz` are never
  * shed (F-29, F-30). Checked ten times a second.
  */
 import type { Sweepable } from '../../rpc/sweeper.ts'
 import type { Gauges } from './gauges.ts'
 
-/** 0: nothing is shed; 1: new sessions; 2: new calls, too. */
+/** 0: nothing is shed; 1: new sessions; 2: new sessions and new calls. */
 export type Shedding = 0 | 1 | 2
 
 export interface OverloadOptions {
@@ -14,24 +14,24 @@ export interface OverloadOptions {
 }
 
 export interface OverloadEvents {
-  /** What is shed has changed; `reason` names the limit. */
+  /** Called when `shedding` has changed. `reason` names the limit. */
   changed(shedding: Shedding, reason: string): void
-  /** Shedding has not helped: the process must be restarted. */
+  /** Called when the heap has stayed full despite shedding: the process must be restarted. */
   exhausted(reason: string): void
 }
 
 const LAG_OPTION = 'listen.limits.loop_lag'
-/** Parts of the whole. */
+/** Shares in use, 0 to 1. */
 const DESCRIPTORS = 0.8
 const HEAP = 0.95
 const HEAP_FULL = 0.98
-/** How long the loop must be late before sessions are shed, and before calls are. */
+/** How long the event loop must be late before sessions are shed, and before calls are shed. */
 const LAG_MS = 1_000
 const LONG_LAG_MS = 3_000
 const EXHAUSTED_MS = 30_000
-/** Of a timer that is on time. */
+/** Period of an on-time sweep. */
 const PERIOD_MS = 100
-/** Descriptors and heap take a while to read. */
+/** Period of the gauges, which take a while to read. */
 const GAUGE_MS = 1_000
 
 export class Overload implements Sweepable {
@@ -65,12 +65,12 @@ export class Overload implements Sweepable {
   get shedding(): Shedding {
     return this.#shedding
   }
-  /** Which limit is near; empty if none is. */
+  /** Describes the limit that is near; empty: none. */
   get reason(): string {
     return this.#reason
   }
 
-  /** The option that sets it, where one of ours does. */
+  /** The option that sets this limit; `undefined`: no option does. */
   get limit(): string | undefined {
     return this.#limit
   }
@@ -88,7 +88,7 @@ export class Overload implements Sweepable {
   #measureLag(nowMs: number): void {
     const lateMs = nowMs - this.#lastMs - PERIOD_MS
     if (lateMs < this.#options().maxLoopLagMs) this.#lateSinceMs = Infinity
-    // A process that was stopped was not late (F-27).
+    // A larger gap means that the process was stopped (F-27).
     else if (lateMs < 5_000) this.#lateSinceMs = Math.min(this.#lateSinceMs, nowMs)
     this.#lastMs = nowMs
   }

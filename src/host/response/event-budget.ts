@@ -1,12 +1,12 @@
 /**
- * The limit of the event logs of all sessions together. When it is reached, the oldest events of the least recently written sessions are
- * dropped first, since they are the least likely to be resumed (RELIABILITY 7; T-32).
+ * The byte limit of all event logs together. At the limit, the oldest events of the least recently written sessions are dropped first,
+ * since they are the least likely to be resumed (RELIABILITY 7; T-32).
  */
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import type { EventLog } from './event-log.ts'
 
 export class EventBudget {
-  /** Called each time: a reload may have changed it. */
+  /** Read each time, since a reload may change it. */
   readonly #maxBytes: () => number
   readonly #limits: Pick<LimitCounts, 'hit'>
   /** Non-empty logs, the least recently written first. */
@@ -22,14 +22,14 @@ export class EventBudget {
     return this.#bytes
   }
 
-  /** A log has grown or shrunk by so many bytes. */
+  /** Records that a log has grown or shrunk by `bytes`. */
   weigh(log: EventLog, bytes: number): void {
     this.#bytes += bytes
     if (bytes > 0 || log.bytes === 0) this.#logs.delete(log)
     if (bytes > 0) this.#logs.add(log)
   }
 
-  /** Drops events until the rest fits; each is counted. */
+  /** Drops events until the rest fits, and counts each. */
   makeRoom(): void {
     const maxBytes = this.#maxBytes()
     if (this.#bytes <= maxBytes) return

@@ -1,7 +1,7 @@
 /**
- * Keeps the events of the streams of one legacy session for a while, so that a broken stream can be resumed
- * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id names its stream, so events of another
- * stream are not replayed. At a limit, progress with later progress of the same token is dropped first.
+ * The recent events of all streams of one legacy session, for the resumption of broken streams
+ * ([2025-11-25 basic/transports, Resumability and Redelivery]; BRIDGING 5.1). An event id contains its stream, so only events of that
+ * stream are replayed. At a limit, progress that later progress of the same token has replaced is dropped first.
  */
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -10,7 +10,7 @@ import type { HostLimits } from '../options.ts'
 import type { EventBudget } from './event-budget.ts'
 import type { StoredEvents, StoredStream, StreamOf } from './stored-events.ts'
 
-/** Of one stream, of all streams of a session, and how long either is kept. */
+/** Limits per stream (`maxEvents`, `maxEventBytes`) and per session. */
 export type EventLogLimits = Pick<HostLimits, 'maxEvents' | 'maxEventBytes' | 'maxSessionEventBytes' | 'maxEventAgeMs'>
 
 export interface LoggedEvent {
@@ -22,7 +22,7 @@ interface Kept extends LoggedEvent {
   readonly sequence: number
   readonly bytes: number
   readonly atMs: number
-  /** Replaced by a later event of the same stream and key. */
+  /** A later event of the same stream and key replaces this one. */
   readonly key: string | undefined
 }
 
@@ -30,21 +30,21 @@ interface Stream {
   readonly events: Kept[]
   bytes: number
   next: number
-  /** Ended streams are kept for resumption until they are too old. */
+  /** Monotonic; `undefined`: not ended. Ended streams are kept for `maxEventAgeMs`. */
   endedAtMs: number | undefined
 }
 
-/** Of the first event of a stream after it was restored. */
+/** Sequence number of the first event after a stream was restored. */
 const FIRST_RESTORED = 1_000_000_000
 
 export class EventLog {
   readonly #limits: EventLogLimits
-  /** Of all sessions together. */
+  /** Limit of all sessions together. */
   readonly #budget: EventBudget
   readonly #counts: Pick<LimitCounts, 'passed'>
-  /** Made by the first: an idle session has none, and there may be ten thousand. */
+  /** Created with the first stream, since there may be ten thousand idle sessions. */
   #streams: Map<string, Stream> | undefined
-  /** Where other replicas find it; `undefined`: there are none. */
+  /** Copy for other replicas; `undefined`: none are configured. */
   readonly #stored: StoredEvents | undefined
   #bytes = 0
   #nextStream = 1
@@ -61,7 +61,7 @@ export class EventLog {
     return this.#bytes
   }
 
-  /** A new stream's name; `of`: its request. */
+  /** Opens a stream and returns its name. `of`: its request. */
   open(of?: StreamOf): string {
     const name = (this.#nextStream++).toString(36)
     this.#stored?.opened(name, of)
@@ -69,7 +69,7 @@ export class EventLog {
     return name
   }
 
-  /** Keeps one event and returns its id. `key`: where there is no room, earlier events of it are dropped before others. */
+  /** Adds an event and returns its id. At a limit, earlier events with the same `key` are dropped before others. */
   append(name: string, parts: Parts, key?: string): string {
     const stream = this.#streams?.get(name)
     if (stream === undefined) return `${name}-0`
@@ -84,10 +84,7 @@ export class EventLog {
     return id
   }
 
-  /**
-   * What followed `eventId` on its own stream. `undefined`: no such stream is kept. A `standing` stream whose event is gone
-   * goes on from the oldest kept one.
-   */
+  /** Returns the events after `eventId` on its stream; `undefined`: the stream is not kept. */
   after(
     eventId: string,
   ): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
@@ -111,14 +108,14 @@ export class EventLog {
   }
 
   /**
-   * Continues with the streams of a session that another replica had. Returns those whose request had no answer there: it will get none
-   * from its server any more.
+   * Adds the streams of a session that another replica had. Returns those whose request was not answered: its server's answer is lost with
+   * that replica.
    */
   restore(streams: ReadonlyMap<string, StoredStream>): readonly { readonly name: string; readonly of: StreamOf }[] {
     const unanswered: { name: string; of: StreamOf }[] = []
     const atMs = performance.now()
     for (const [name, { of, events, isEnded }] of streams) {
-      // Events that were sent and not stored had numbers below this one.
+      // Events that were sent but not stored have lower numbers.
       const stream: Stream = { events: [], bytes: 0, next: FIRST_RESTORED, endedAtMs: isEnded ? atMs : undefined }
       this.#keep(name, stream)
       this.#nextStream = Math.max(this.#nextStream, Number.parseInt(name, 36) + 1)
@@ -134,7 +131,7 @@ export class EventLog {
     return unanswered
   }
 
-  /** Removes a stream whose events have all arrived. */
+  /** Removes a stream. */
   forget(name: string): void {
     const stream = this.#streams?.get(name)
     if (stream === undefined) return
@@ -142,13 +139,13 @@ export class EventLog {
     this.#streams?.delete(name)
   }
 
-  /** The session is over: nothing is kept from now on. */
+  /** Removes all streams, and keeps no further events. */
   close(): void {
     this.#isClosed = true
     for (const name of this.#streams?.keys() ?? []) this.forget(name)
   }
 
-  /** Makes room for other sessions; false: nothing is left. A stream that has ended and lost its answer is not kept (400). */
+  /** Drops one event; false: there is none. An ended stream is removed with its last event, since its answer is lost. */
   dropOldest(): boolean {
     for (const [name, stream] of this.#streams ?? []) {
       if (stream.events.length === 0) continue
@@ -202,7 +199,7 @@ export class EventLog {
   }
 }
 
-/** Index of the oldest event with a later one of its key. */
+/** Returns the index of the oldest event that a later event of the same key has replaced. */
 const overtaken = (events: readonly Kept[]): number | undefined => {
   const later = new Set<string>()
   let found: number | undefined

@@ -1,6 +1,6 @@
 /**
- * One request of a host and its response channel: a pipe, an SSE connection, or an HTTP response that decides late between one JSON
- * body and a stream of events (BRIDGING 5.1, JSON or SSE).
+ * One host request and its response channel: a pipe, an SSE connection, or an HTTP response that starts as one JSON body or as a stream
+ * of events, whichever is needed first (BRIDGING 5.1, JSON or SSE).
  */
 import type { Flow } from '../../rpc/call.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
@@ -15,74 +15,74 @@ import type { StreamOf } from './stored-events.ts'
 import type { HostLimits } from '../options.ts'
 
 export interface Exchange {
-  /** A message before the answer: progress, a log message, a question. `key`: a later message of the same key replaces it. */
+  /** Sends a message before the answer: progress, a log message, a server request. A later message with the same `key` replaces it. */
   message(parts: Parts, key?: string): void
-  /** The answer; `status`, and a challenge for `scopes`, apply if the HTTP response has not begun. */
+  /** Sends the answer. `status`, and a challenge for `scopes`, are used if the HTTP response has not begun. */
   answer(parts: Parts, status: number, scopes?: readonly string[]): void
-  /** Calls back when the host has read a large answer, where that is known; must be called before `answer`. */
+  /** Calls back when the system has accepted the whole answer, where that is known. Must be called before `answer`. */
   onTaken?(callback: () => void): void
-  /** The bytes of the request are not needed once the answer is out; must be called before `answer`. */
+  /** Lets the memory of the request be reused once the answer is sent. Must be called before `answer`. */
   freeRequest?(): void
-  /** Backpressure of the host, once there is a stream. */
+  /** Backpressure of the host's connection; `undefined`: there is no stream yet. */
   readonly flow?: Flow | undefined
-  /** Absent: a pipe. */
+  /** Absent: `pipe`. */
   readonly transport?: 'pipe' | 'tcp' | undefined
   /** `traceparent` of the HTTP request. */
   readonly ambient?: string | undefined
-  /** The host has disconnected and has nothing to resume: what is sent here reaches no host. */
+  /** The host has disconnected and cannot resume: nothing sent here reaches it. */
   readonly isGone?: boolean
-  /** No answer will come: the host has cancelled. */
+  /** Ends the exchange without an answer, because the host has cancelled. */
   end(): void
-  /** A streamed answer, where the channel supports it: `CLOSE` of `wire/message/message` follows the result. `onBroken`: it did not end. */
+  /** Sends a streamed answer, followed by `CLOSE`. Absent: the channel does not support it. `onBroken`: the result broke off. */
   pass?(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void
 }
 
-/** Value of `WWW-Authenticate` for a path and all required scopes. */
+/** Returns the value of `WWW-Authenticate` for a path and all required scopes. */
 export type ScopeChallenge = (path: string, scopes: readonly string[]) => string
 
 export const JSON_TYPE = { 'Content-Type': 'application/json' }
-/** `retry` of a stream that was closed for polling ([2025-11-25 basic/transports], `retry`; B205). */
+/** `retry` of a stream that is closed for polling ([2025-11-25 basic/transports], `retry`; B205). */
 const RETRY_MS = 1_000
 
 export interface PostOptions {
   readonly request: HttpRequest
   /** 0: every answer is a stream. */
   readonly streamAfterMs: number
-  /** A resumable stream is closed after this time, so that its host polls (SEP-1699); `Infinity`: held open. */
+  /** A resumable stream is closed after this time, so that its host polls (SEP-1699); `Infinity`: kept open. */
   readonly pollAfterMs: number
-  /** Of a legacy session: what is streamed is kept for resumption. */
+  /** Event log of a legacy session, for resumption. */
   readonly log: EventLog | undefined
-  /** The request, where another replica may have to answer it. */
+  /** The request, for replicas that may have to answer it. */
   readonly of?: StreamOf | undefined
-  /** Streams begin with an event that has an id and no data (sessions of 2025-11-25). */
+  /** Streams begin with an event that has an id and no data (2025-11-25). */
   readonly primes: boolean
-  /** The answer was sent, or the host has disconnected. */
+  /** Called when the answer was sent, or the host has disconnected. */
   readonly onDone: (exchange: PostExchange) => void
-  /** The host disconnected before the answer was sent. */
+  /** Called when the host disconnects before the answer was sent. */
   readonly onDisconnect?: () => void
-  /** The challenge for missing scopes; `undefined`: no scopes are configured. */
+  /** Challenge for missing scopes; `undefined`: no authentication is configured. */
   readonly challenge: ScopeChallenge | undefined
-  /** The principal, and the expiry of a change stream (wall clock in milliseconds). */
   readonly principal: string
+  /** End of the stream, wall clock in milliseconds; `Infinity`: none. */
   readonly untilMs: number
-  /** The host did not resume its stream within `orphanMs`. */
+  /** Called when the host has not resumed its stream within `orphanMs`. */
   readonly onOrphaned: (exchange: PostExchange) => void
 }
 
-/** Keeps a stream alive, or ends it because its host does not read; that is counted. */
+/** Sends keep-alive comments, or ends the stream of a host that does not read, and counts the limit. */
 export const sweepStream = (stream: EventStream, limits: HostLimits, counts: LimitCounts): void => {
   const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = limits
   const limit = stream.sweep({ keepAliveMs, stallMs, maxQueuedBytes })
   if (limit !== undefined) counts.hit(limit)
 }
 
-/** An HTTP response in the making. Sweep it: silence makes it a stream after `streamAfterMs`. */
+/** A pending HTTP response. Needs to be swept: without a message it becomes a stream after `streamAfterMs`. */
 export class PostExchange implements Exchange {
   readonly number: number
   readonly #options: PostOptions
   readonly #streamAtMs: number
   #stream: EventStream | undefined
-  /** Name in the event log, once this became a stream. */
+  /** Name of the stream in the event log; `undefined`: not a stream yet, or no log. */
   #name: string | undefined
   #pollAtMs = Infinity
   #detachedMs = Infinity
@@ -90,7 +90,7 @@ export class PostExchange implements Exchange {
   #passing: StreamedResult | undefined
   #isDone = false
 
-  /** `number`: the listener's own, different for each that is open. */
+  /** `number`: unique among the open exchanges of a listener. */
   constructor(number: number, options: PostOptions) {
     this.number = number
     this.#options = options
@@ -122,7 +122,7 @@ export class PostExchange implements Exchange {
   }
 
   get isStream(): boolean {
-    return this.#isStreaming
+    return this.#stream !== undefined || this.#name !== undefined
   }
 
   get isGone(): boolean {
@@ -149,7 +149,7 @@ export class PostExchange implements Exchange {
 
   answer(parts: Parts, status: number, scopes?: readonly string[]): void {
     if (this.#isDone) return
-    if (this.#isStreaming) {
+    if (this.isStream) {
       this.#emit(parts)
       this.#stream?.end()
     } else if (scopes === undefined) this.#options.request.reply(status, JSON_TYPE, parts)
@@ -166,8 +166,8 @@ export class PostExchange implements Exchange {
 
   pass(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void {
     if (this.#isDone) return result.abort()
-    if (this.#isStreaming) {
-      // Events are whole messages, and are kept for resumption.
+    if (this.isStream) {
+      // An event is a whole message, and the event log keeps it for resumption.
       result.collect().then((parts) => this.answer([head, ...parts, CLOSE], 200), onBroken)
       return
     }
@@ -205,14 +205,14 @@ export class PostExchange implements Exchange {
     this.#done()
   }
 
-  /** The credential was revoked: as after a disconnect. A stream is broken off (BRIDGING 3.22). */
+  /** Ends the exchange after its credential was revoked, as after a disconnect. A stream is broken off (BRIDGING 3.22). */
   revoke(): void {
     this.#options.onDisconnect?.()
     if (this.#passing === undefined) this.#stream?.breakOff()
     this.end()
   }
 
-  /** The host resumed: further messages go to `stream`. */
+  /** Sends further messages to `stream`, by which the host has resumed. */
   resume(stream: EventStream): void {
     this.#stream?.end()
     this.#attach(stream)
@@ -221,8 +221,8 @@ export class PostExchange implements Exchange {
     })
   }
 
-  /** Time that passed while the process was stopped does not count. */
-  forgive(ms: number): void {
+  /** Excludes time in which the process was stopped. */
+  excludePause(ms: number): void {
     this.#detachedMs += ms
   }
 
@@ -230,7 +230,7 @@ export class PostExchange implements Exchange {
     const { log, onOrphaned, untilMs } = this.#options
     if (this.#passing !== undefined) return
     if (untilMs !== Infinity && Date.now() >= untilMs) return this.revoke()
-    if (!this.#isStreaming && nowMs >= this.#streamAtMs) this.#open()
+    if (!this.isStream && nowMs >= this.#streamAtMs) this.#open()
     if (nowMs - this.#detachedMs >= limits.orphanMs) {
       counts.passed('listen.orphan')
       return onOrphaned(this)
@@ -239,16 +239,12 @@ export class PostExchange implements Exchange {
     if (this.#stream !== undefined) sweepStream(this.#stream, limits, counts)
   }
 
-  get #isStreaming(): boolean {
-    return this.#stream !== undefined || this.#name !== undefined
-  }
-
   #open(): void {
-    if (this.#isStreaming) return
+    if (this.isStream) return
     const { request, log, primes, pollAfterMs } = this.#options
     const stream = request.openEvents({})
     this.#attach(stream)
-    // Closed once at most: a host that has resumed gets the rest on one stream.
+    // A stream is closed for polling once; a resumed stream stays open.
     this.#pollAtMs = performance.now() + pollAfterMs
     this.#name = log?.open(this.#options.of)
     if (primes && log !== undefined && this.#name !== undefined) stream.prime(log.append(this.#name, []))
@@ -264,7 +260,7 @@ export class PostExchange implements Exchange {
     this.#detachedMs = performance.now()
   }
 
-  /** Closes the stream for polling: the host has an event id and `retry`. */
+  /** Closes the stream, so that the host polls with the last event id after `retry`. */
   #poll(): void {
     if (this.#stream === undefined || !this.#options.primes) return
     this.#pollAtMs = Infinity

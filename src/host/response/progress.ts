@@ -1,22 +1,22 @@
 /**
  * Relays progress to the host of one request: increasing values only ([2026-07-28 basic/patterns/progress]; B136), at a limited rate
- * (BRIDGING 3.9). The latest held progress is always sent before the answer.
+ * (BRIDGING 3.9). The latest progress is always sent before the answer.
  */
 import type { Flow } from '../../rpc/call.ts'
+import type { CancelSignal } from '../../rpc/cancellation.ts'
 import type { Id } from '../../wire/message/envelope.ts'
-import type { Failure } from '../../wire/message/failure.ts'
-import { notificationMessage } from '../../wire/message/message.ts'
+import { notificationMessage, resultHead } from '../../wire/message/message.ts'
 import type { Parts, Payload } from '../../wire/message/payload.ts'
 import type { StreamedResult } from '../../wire/result/streamed-result.ts'
 import type { Exchange } from './exchange.ts'
 
 const METHOD = 'notifications/progress'
-/** So many at once, then ten a second. */
+/** Notifications sent at once; then ten a second. */
 const BURST = 20
 const PERIOD_MS = 100
 
 export class ProgressExchange implements Exchange {
-  /** See `ResponseChannel`. */
+  /** Id of the host's request. */
   readonly hostId: Id | undefined
   traceId: string | undefined
   readonly #inner: Exchange
@@ -27,29 +27,25 @@ export class ProgressExchange implements Exchange {
   #held: Payload | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** `token`: the host's, as JSON; without one nothing is relayed. `hostId`: of the request. */
+  /** `token`: the host's progress token as JSON; `undefined`: nothing is relayed. */
   constructor(inner: Exchange, token: Id | undefined, hostId: Id | undefined) {
     this.hostId = hostId
     this.#inner = inner
     this.#token = token
   }
 
-  /** Progress as a server reported it, under whatever token. */
+  /** Relays progress of a server, whose own token is replaced. */
   progress(params: Payload): void {
-    const progress = Number(params.raw('progress')?.toString())
-    if (this.#token === undefined || !(progress > this.#last)) return
-    this.#last = progress
+    if (!this.#increases(params)) return
     this.#held = params
     if (this.#timer === undefined) this.#sendOrWait()
   }
 
-  /** Progress of a request that goes on as a task: its answer is out, so this goes another way. */
-  late(params: Payload, way: { send(parts: Parts): void } | undefined): void {
-    const progress = Number(params.raw('progress')?.toString())
-    if (this.#token === undefined || !(progress > this.#last)) return
-    this.#last = progress
+  /** Relays progress of a task after the answer was sent, to `outlet`. */
+  late(params: Payload, outlet: { send(parts: Parts): void } | undefined): void {
+    if (this.#token === undefined || !this.#increases(params)) return
     params.set('progressToken', this.#token)
-    way?.send(notificationMessage(METHOD, params.parts()))
+    outlet?.send(notificationMessage(METHOD, params.parts()))
   }
 
   message(parts: Parts, key?: string): void {
@@ -90,16 +86,26 @@ export class ProgressExchange implements Exchange {
     return this.#inner.pass !== undefined
   }
 
-  pass(head: Buffer, result: StreamedResult, onBroken: (failure: Failure) => void): void {
+  /** Sends a streamed result as the answer to the request `id`. `onBroken`: the result broke off. */
+  stream(result: StreamedResult, id: Id, signal: CancelSignal, onBroken: (error: unknown) => void): void {
+    if (signal.aborted) return result.abort()
     clearTimeout(this.#timer)
     this.#send()
-    this.#inner.pass?.(head, result, onBroken)
+    this.#inner.pass?.(resultHead(id), result, onBroken)
   }
 
   end(): void {
     clearTimeout(this.#timer)
     this.#held = undefined
     this.#inner.end()
+  }
+
+  /** Whether the request has a progress token and the value is greater than the last one, which it replaces. */
+  #increases(params: Payload): boolean {
+    const progress = Number(params.raw('progress')?.toString())
+    if (this.#token === undefined || !(progress > this.#last)) return false
+    this.#last = progress
+    return true
   }
 
   #sendOrWait(): void {

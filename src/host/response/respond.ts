@@ -14,26 +14,26 @@ import type { Era } from '../../wire/protocol/revisions.ts'
 import { ScanError } from '../../wire/json/scan-error.ts'
 
 export interface Reply {
-  /** HTTP status, where the answer is the first thing said. */
+  /** HTTP status, if the response has not begun. */
   readonly status: number
   readonly message: Parts
-  /** OAuth scopes that it takes, for the challenge that goes with the status. */
+  /** OAuth scopes required by the request, for the challenge. */
   readonly scopes?: readonly string[]
 }
 
-/** The request that failed, as far as its error depends on it. */
+/** The failed request: what its error depends on. */
 export interface Failed {
   readonly id: Id | undefined
   readonly era: Era
   readonly method: string
   readonly ref: number
-  /** Its host is at a bridge: what a server of the same era says is relayed as it came (B277). */
+  /** The host is at a bridge: errors of a server of the same era are relayed unchanged (B277). */
   readonly isBridge?: boolean
-  /** Writes what every result of the host's era carries into a result of ours. */
-  readonly encode: (result: JsonObject) => JsonObject
+  /** Adds the members of every modern result to a result of the gateway. Absent: a legacy host. */
+  readonly encode?: (result: JsonObject) => JsonObject
 }
 
-/** `<D>` stands for the display name of the server, `<n>` for the amount. The words of BRIDGING 7.2. */
+/** Texts of BRIDGING 7.2. `<D>`: display name of the server; `<n>`: `Failure.facts.amount`. */
 const TEXTS: Readonly<Record<FailureKind, string>> = {
   unknown: 'unknown name',
   starting: '<D> is still starting; try again in a moment',
@@ -66,18 +66,18 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 /** Failures caused by the host's own message: JSON-RPC errors for every method. */
 const HOST_FAULTS: ReadonlySet<FailureKind> = new Set(['unknown', 'denied', 'state'])
 
-interface Hearer {
-  /** Counts the limit that was reached. */
+interface ReplyContext {
+  /** Counts reached limits. */
   readonly limits: Pick<LimitCounts, 'hit'>
-  /** Logs what no code expects. */
+  /** Logs unexpected errors. */
   readonly unexpected: Pick<UnexpectedErrors, 'report'>
-  /** Hides secrets: a server's error may repeat them (T-14). */
+  /** Removes secrets, which a server's error may repeat (T-14). */
   readonly hideJson: (json: string) => string
-  /** A command as the operator types it. */
+  /** Formats a command as the operator types it. */
   readonly command: CommandPrinter
 }
 
-export const errorReply = (error: unknown, failed: Failed, { limits, unexpected, hideJson, command }: Hearer): Reply => {
+export const errorReply = (error: unknown, failed: Failed, { limits, unexpected, hideJson, command }: ReplyContext): Reply => {
   const { limit, server } = error instanceof Failure ? error.facts : {}
   if (limit !== undefined) limits.hit(limit, server?.key)
   const reply = replyTo(error, failed, command, unexpected)
@@ -87,11 +87,11 @@ export const errorReply = (error: unknown, failed: Failed, { limits, unexpected,
   return shown === json ? reply : { ...reply, message: [Buffer.from(shown)] }
 }
 
-const replyTo = (error: unknown, failed: Failed, command: CommandPrinter, unexpected: Hearer['unexpected']): Reply => {
+const replyTo = (error: unknown, failed: Failed, command: CommandPrinter, unexpected: ReplyContext['unexpected']): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
   if (error instanceof ServerError) return serverError(error, failed)
   if (error instanceof Failure) return failure(error, failed, command)
-  // What a host sends is checked when it comes: only a server's answer can turn out to be unreadable later.
+  // Messages of hosts are checked on receipt, so an unreadable value is from a server's answer.
   if (error instanceof ScanError) return failure(new Failure('bad_response', error.message, {}, error), failed, command)
   unexpected.report(error, { ref: failed.ref, method: failed.method }, 'a request failed with an unexpected error')
   return { status: 200, message: errorMessage(failed.id, errorObject(-32603, 'internal error', gatewayData(undefined, failed))) }
@@ -108,32 +108,36 @@ const failure = (error: Failure, failed: Failed, command: CommandPrinter): Reply
   if (HOST_FAULTS.has(error.kind)) return { status: 200, message: errorMessage(failed.id, errorObject(-32602, text)) }
   const data = gatewayData(error, failed)
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, errorObject(-32603, text, data)) }
-  const result = Payload.of({ content: [{ type: 'text', text }], isError: true, _meta: data })
-  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.encode(result).parts()) }
+  return resultReply(Payload.of({ content: [{ type: 'text', text }], isError: true, _meta: data }), failed)
 }
 
-/** With the option that set the limit (RELIABILITY 7). */
+const resultReply = (result: JsonObject, { id, encode }: Failed): Reply => ({
+  status: 200,
+  message: resultMessage(id ?? 'null', (encode?.(result) ?? result).parts()),
+})
+
+/** Appends the option that set the limit (RELIABILITY 7). */
 const named = (text: string, limit: string | undefined): string =>
   limit === undefined || text.includes(limit) ? text : `${text} (${limit})`
 
-/** Marks an injected failure. */
+/** Appends the rule of an injected failure. */
 const injected = (text: string, rule: string | undefined): string =>
   rule === undefined ? text : `${text} (injected on purpose: ${rule})`
 
-/** The text for an unreachable server: the reason, the next attempt, and the command for the operator. */
+/** Returns the error text; for an unreachable server with the next attempt and the operator's commands. */
 const textOf = (error: Failure, command: CommandPrinter): string => {
   const { state, retryAfterMs = 0, server } = error.facts
   if (state === undefined || error.facts.signIn === true) return reasonOf(error)
   const next =
     state === 'failed' ? 'it is not tried again by itself' : `the next attempt is in ${Math.ceil(retryAfterMs / 1000)} s`
-  // The part of the text about a call under way does not apply to a call that was never sent.
+  // The part after the semicolon is about a call in flight; this call was never sent.
   const [reason] = reasonOf(error).split(';')
   return `${reason}; ${next} (operator: ${command('ps')}, ${command('restart', server?.key ?? 'SERVER')})`
 }
 
 const reasonOf = (error: Failure): string => {
   const { server, amount, retryAfterMs, limit, state } = error.facts
-  // A limit of the gateway, not of the server: the message names it.
+  // The limit is the gateway's own, and the message names it.
   if (limit !== undefined && (error.kind === 'rate_limited' || error.kind === 'store_unavailable'))
     return retryAfterMs === undefined ? error.message : `${error.message}; retry after ${Math.ceil(retryAfterMs / 1000)} s`
   if (error.facts.told !== undefined) return error.facts.told
@@ -154,7 +158,7 @@ const reasonOf = (error: Failure): string => {
   return TEXTS[error.kind].replace('<D>', name).replace('<n>', String(amount ?? '?'))
 }
 
-/** 7.1 rule 3: facts of an error that the gateway made; never hosts, paths or bodies of others. */
+/** Facts of an error of the gateway; never hosts, paths or bodies of other requests (BRIDGING 7.1 rule 3). */
 const gatewayData = (error: Failure | undefined, failed: Failed): Record<string, object> => {
   const { server, retryAfterMs } = error?.facts ?? {}
   return {
@@ -170,10 +174,10 @@ const gatewayData = (error: Failure | undefined, failed: Failed): Record<string,
   }
 }
 
-/** Codes that would be wrong about the gateway, or about the host's own message. */
+/** Codes that would make a false statement about the gateway or about the host's message. */
 const NOT_OURS: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32020, -32022])
 
-/** 7.3: a server's own error is relayed unchanged, unless its code would be wrong about the gateway. */
+/** A server's own error is relayed unchanged unless its code would make a false statement about the gateway (BRIDGING 7.3). */
 const serverError = (error: ServerError, failed: Failed): Reply => {
   const { code } = error
   if (failed.isBridge === true && (error.era === failed.era || lacksMethod(error))) return unchanged(error, failed)
@@ -186,13 +190,13 @@ const serverError = (error: ServerError, failed: Failed): Reply => {
   return relayed(error, failed)
 }
 
-/** HTTP statuses of the errors that a modern server answers with another than 200 ([2026-07-28 basic/transports/streamable-http]). */
+/** HTTP statuses other than 200 of a modern server's errors ([2026-07-28 basic/transports/streamable-http]). */
 const MODERN_STATUS: Readonly<Record<number, number>> = { [-32601]: 404, [-32020]: 400, [-32021]: 400, [-32022]: 400 }
 
-/** Of those, the statuses that a server's own choice may be of; another one says something of its HTTP server. */
+/** Statuses that are relayed if the server chose them. Any other status is about its HTTP server. */
 const PASSING: ReadonlySet<number | undefined> = new Set([200, 400, 404])
 
-/** Whether the server has no such method: at a bridge that is said in either era. Of what a request names, the status is 200. */
+/** Whether the server does not know the method. With status 200 the code is about a name in the request. */
 const lacksMethod = ({ code, status }: ServerError): boolean => code === -32601 && status !== 200
 
 const unchanged = ({ code, error, status }: ServerError, { id, era }: Failed): Reply => ({
@@ -201,14 +205,14 @@ const unchanged = ({ code, error, status }: ServerError, { id, era }: Failed): R
 })
 
 /**
- * The server needs a capability that the host did not declare. A modern host can declare it and try again; a legacy host
- * cannot within its session, so its model gets a text.
+ * The server needs a capability that the host did not declare. A modern host can declare it and try again. A legacy host cannot declare
+ * it within its session, so its model gets a text.
  */
 const missingCapability = (error: ServerError, failed: Failed): Reply => {
   const required = error.error.object('data')?.object('requiredCapabilities')
   if (failed.era === 'modern') {
     if (required !== undefined) return { ...relayed(error, failed), status: 400 }
-    // Without that object a host cannot act on the code (B196).
+    // Without `requiredCapabilities` a host cannot act on the code (B196).
     return { status: 200, message: errorMessage(failed.id, wrapped(error, failed)) }
   }
   const names = (required?.members ?? []).map(({ key }) => key).join(', ')
@@ -216,10 +220,10 @@ const missingCapability = (error: ServerError, failed: Failed): Reply => {
   if (failed.method !== 'tools/call') return { status: 200, message: errorMessage(failed.id, wrapped(error, failed, text)) }
   const result = Payload.of({ content: [{ type: 'text', text }], isError: true })
   result.set('_meta', originalData(error, failed).parts())
-  return { status: 200, message: resultMessage(failed.id ?? 'null', failed.encode(result).parts()) }
+  return resultReply(result, failed)
 }
 
-/** A missing resource has a code of its own in each era (B103). */
+/** Relays an error. The code of a missing resource is translated between the eras (B103). */
 const relayed = (server: ServerError, failed: Failed): Reply => {
   const { code, error } = server
   const isNotFound = failed.method === 'resources/read'
@@ -232,7 +236,7 @@ const relayed = (server: ServerError, failed: Failed): Reply => {
   return { status: 200, message: errorMessage(failed.id, error.parts()) }
 }
 
-/** -32603 with the server's own message, or another, and all that the server said in `data` (B272). */
+/** Returns an error -32603 with the server's message or `message`; `data` has the server's whole error (B272). */
 const wrapped = (server: ServerError, failed: Failed, message?: string): Parts => {
   const error = new Draft()
   error.set('code', '-32603')
@@ -241,7 +245,7 @@ const wrapped = (server: ServerError, failed: Failed, message?: string): Parts =
   return error.parts()
 }
 
-/** The server's error object byte for byte, and which server it is from (B272). */
+/** Returns the server's error object byte for byte, and the server's key (B272). */
 const originalData = ({ error, server, code }: ServerError, failed: Failed): Draft => {
   const facts = server === undefined ? {} : { server: { key: server, displayName: server } }
   const gateway = gatewayData(new Failure('protocol', 'a code that is not relayed', { ...facts, code }), failed)

@@ -1,7 +1,6 @@
 /**
- * Copies the event log of a session to the store that replicas share, so that another one can resume its streams once this one is gone.
- * The surprise: events are written behind the stream, many at a time, so that no host waits for the store; what was written in the last
- * hundredth of a second before a crash is lost.
+ * Copies the event log of a session to the shared store, so that another replica can resume its streams after this one has ended. Events
+ * are written 10 ms later in batches, so that no host waits for the store. A crash loses the events of the last 10 ms.
  */
 import { parseOwnJson } from '../../values/own-json.ts'
 import type { Id } from '../../wire/message/envelope.ts'
@@ -15,7 +14,7 @@ export interface StreamOf {
   readonly method: string
 }
 
-/** A stream as it was stored. */
+/** A stream read from the store. */
 export interface StoredStream {
   readonly of: StreamOf | undefined
   readonly events: { readonly sequence: number; readonly text: string; readonly key: string | undefined }[]
@@ -28,16 +27,16 @@ type Entry =
   | readonly ['end', stream: string]
 
 const WRITE_AFTER_MS = 10
-/** Larger events are not copied: their streams cannot be resumed elsewhere. */
+/** Larger events are not copied, so another replica cannot replay them. */
 const MAX_EVENT_BYTES = 256 * 1024
-/** Entries of one session in the store for each event that a stream keeps here. */
+/** Entries per session in the store, as a multiple of `maxEvents`. */
 const ENTRIES_PER_EVENT = 2
 
-/** `maxEvents` and `ttlMs`: those of the event log. */
+/** `maxEvents` and `ttlMs`: limits of the event log. */
 export interface StoredEventsOptions {
   readonly maxEvents: number
   readonly ttlMs: number
-  /** False: another replica may have the session, and write its own events under the same names. */
+  /** False: another replica may own the session, and write events under the same stream names. */
   readonly mayWrite: () => boolean
 }
 
@@ -49,7 +48,7 @@ export class StoredEvents {
   readonly #mayWrite: () => boolean
   #pending: string[] = []
 
-  /** `name`: of the session, no secret. */
+  /** `name`: digest of the session's id. */
   constructor(store: Store, name: string, { maxEvents, ttlMs, mayWrite }: StoredEventsOptions) {
     this.#store = store
     this.#key = keyOf(name)
@@ -81,12 +80,12 @@ export class StoredEvents {
     const entries = this.#pending
     this.#pending = []
     if (!this.#mayWrite()) return
-    // While the store is away resumption is of this replica alone.
+    // While the store is unavailable, only this replica can resume the streams.
     this.#store.append(this.#key, entries, this.#maxEntries, this.#ttlMs).catch(() => undefined)
   }
 }
 
-/** The streams of a session by name, in the order in which they were opened. Rejects with `StoreDown`. */
+/** Resolves with the streams of a session by name, in the order of opening. Rejects with `StoreDown`. */
 export const readStored = async (store: Store, name: string): Promise<ReadonlyMap<string, StoredStream>> => {
   const streams = new Map<string, StoredStream>()
   const streamOf = (stream: string, of?: StreamOf): StoredStream => {

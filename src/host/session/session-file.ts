@@ -1,32 +1,32 @@
 /**
- * Facts about sessions that outlive the process: by digest of the session's id, each with an end, in one file of the state folder. The
- * surprise: all of it is in memory, and the file is a copy. Where it cannot be written, a line in the log says so, and sessions go on.
+ * Facts about sessions that outlive the process, by digest of the session's id, each with an expiry. All entries are in memory; a file of
+ * the state folder holds a copy. If the file cannot be written, that is logged, and sessions continue.
  */
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseOwnJson } from '../../values/own-json.ts'
 
 export interface SessionFileOptions {
-  /** Of state; `undefined`: a later process knows nothing. */
+  /** State folder; `undefined`: nothing outlives the process. */
   readonly folder: string | undefined
-  /** Of the file, without `.json`; what it holds, for the log. */
+  /** Name of the file without `.json`. Log lines name its content by it. */
   readonly name: string
-  /** Of several processes that share the folder, each writes a file of its own; absent: there is one. */
+  /** Number of this process among those that share the folder, which write one file each; absent: there is one process. */
   readonly member?: number | undefined
-  /** The entries that were set first go first. */
+  /** The earliest entries are removed first, by number and by bytes. */
   readonly maxEntries: number
   readonly maxBytes: number
   readonly log: { warn(facts: object, message: string): void }
 }
 
 export interface SessionEntry {
-  /** Wall clock. */
+  /** Wall clock in milliseconds. */
   readonly untilMs: number
   /** JSON. */
   readonly text: string
 }
 
-/** After a write, so many times as long as it took pass until the next, at most `MAX_GAP_MS`; the first is made at once. */
+/** Pause after a write as a multiple of the write's duration, so that writing takes at most a twentieth of the time. */
 const GAPS_PER_WRITE = 20
 const MIN_GAP_MS = 10
 const MAX_GAP_MS = 1_000
@@ -34,10 +34,10 @@ const MAX_GAP_MS = 1_000
 export class SessionFile {
   readonly #options: SessionFileOptions
   readonly #file: string | undefined
-  /** The one that was set last is the last. */
+  /** In the order in which they were set. */
   readonly #entries = new Map<string, SessionEntry>()
   #bytes = 0
-  /** When the next write may be made. */
+  /** Earliest time of the next write, monotonic. */
   #nextMs = -Infinity
   #timer: NodeJS.Timeout | undefined
 
@@ -62,14 +62,14 @@ export class SessionFile {
     this.#changed()
   }
 
-  /** False: there is no such entry. */
+  /** False: there was no such entry. */
   delete(digest: string): boolean {
     if (!this.#remove(digest)) return false
     this.#changed()
     return true
   }
 
-  /** Writes what is not written yet. */
+  /** Writes a pending change. */
   close(): void {
     if (this.#timer !== undefined) this.#write()
   }
@@ -116,7 +116,7 @@ export class SessionFile {
   }
 }
 
-/** Of all processes that have shared the folder; of several entries of one session the latest. */
+/** Reads the files of all processes that have shared the folder. The latest entry of a session wins. */
 const readAll = (folder: string, name: string): Map<string, SessionEntry> => {
   const own = new RegExp(`^${name}(-\\d+)?\\.json$`)
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => own.test(file)) : []
@@ -124,7 +124,7 @@ const readAll = (folder: string, name: string): Map<string, SessionEntry> => {
   return new Map(entries.toSorted(([, one], [, other]) => one.untilMs - other.untilMs))
 }
 
-/** A file that is missing or broken lists nothing. */
+/** Returns no entries for a file that is missing or broken. */
 const readEntries = (file: string): [string, SessionEntry][] => {
   try {
     const rows = parseOwnJson<[string, number, unknown?][]>(readFileSync(file, 'utf8'))

@@ -1,18 +1,19 @@
 /**
  * Ids of legacy sessions over HTTP. An id seals the host's `initialize` and the endpoint, so that a later process with the same key can
- * continue the session: many hosts do not initialize a second time (BRIDGING 5.1; B276).
+ * continue the session: many hosts do not send `initialize` again (BRIDGING 5.1; B276).
  *
  *     id = seal("session", [revision, capabilities, clientInfo, principal, server, toolset, issued, 128 random bits, replica])
  *
- * The seal adds a version, the key's id and the expiry. The replica stands there only where there are several. What an id cannot say, since
- * it came later, is on disk until its expiry, and in the store that replicas share: that a session has ended, and what its host has set.
+ * The seal adds a version, the key's id and the expiry. The replica is included only if several are configured. Later facts (that the
+ * session has ended, and its settings) are kept on disk until the id expires, and in the shared store.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import { endpointServer, isSameEndpoint } from '../../rpc/call.ts'
 import type { Scope } from '../../rpc/call.ts'
 import type { Store } from '../../store/store.ts'
+import { digestOf } from '../../values/digest.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import { readStored } from '../response/stored-events.ts'
 import type { StoredStream } from '../response/stored-events.ts'
@@ -21,21 +22,21 @@ import { SessionFile } from './session-file.ts'
 import { encodeSettings, NO_SETTINGS, readSettings } from './session-settings.ts'
 import type { SessionSettings } from './session-settings.ts'
 
-/** An id is a header of every request: a longer one is not sealed, and its session ends with the process. */
+/** A longer id is not sealed, since it is a header of every request. Its session ends with the process. */
 const MAX_ID_LENGTH = 1024
 const RANDOM_BYTES = 16
-/** Of an id that is not sealed. */
+/** Length of an id that is not sealed. */
 const RANDOM_LENGTH = 22
 const PURPOSE: Purpose<readonly unknown[]> = 'session'
-/** Of an HTTP+SSE stream. */
+/** For ids of HTTP+SSE streams. */
 const STREAM: Purpose<readonly unknown[]> = 'event stream'
-/** Where sessions have no end. */
+/** Lifetime of ids if sessions have no maximum age. */
 const LONGEST_MS = 365 * 24 * 3_600_000
-/** Sessions of which more is kept than their id. */
+/** Entries per file. */
 const MAX_KEPT = 10_000
-/** Of what hosts have set, in all. */
+/** Size of all settings together. */
 const MAX_SETTINGS_BYTES = 4 * 1024 * 1024
-/** That a session has ended. */
+/** Entry of an ended session. */
 const ENDED = 'null'
 
 /** A session of an earlier process. */
@@ -48,13 +49,13 @@ export interface Reopened {
 
 export interface SessionIdsOptions {
   readonly seal: Seal
-  /** Of state; `undefined`: what has ended, or was set, is not known to a later process. */
+  /** State folder; `undefined`: later processes know neither ended sessions nor settings. */
   readonly folder: string | undefined
-  /** Of several processes that share the folder, each writes files of its own; absent: there is one. */
+  /** Number of this process among those that share the folder; absent: there is one process. */
   readonly member?: number | undefined
-  /** How long a session may last, in milliseconds (`listen.limits.session_max`). */
+  /** Maximum age of sessions in milliseconds (`listen.limits.session_max`). */
   readonly maxMs: () => number
-  /** This replica, as the others find it; `undefined`: there are none. */
+  /** This replica (`formatHome`); `undefined`: no replicas are configured. */
   readonly home: string | undefined
   readonly store: Store | undefined
   readonly log: { warn(facts: object, message: string): void }
@@ -75,30 +76,30 @@ export class SessionIds {
     this.#settings = new SessionFile({ ...common, name: 'session-settings', maxBytes: MAX_SETTINGS_BYTES })
   }
 
-  /** An id for a new session. */
+  /** Returns an id for a new session. */
   mint({ revision, capabilities, clientInfo }: Introduction, principal: string, scope: Scope): string {
     const { seal, home } = this.#options
     const random = randomBytes(RANDOM_BYTES).toString('base64url')
     const endpoint = [endpointServer(scope) ?? null, scope.toolset ?? null]
     const rest = [principal, ...endpoint, Date.now(), random, ...(home === undefined ? [] : [home])]
-    for (const said of [clientInfo ?? null, null]) {
-      const id = seal.seal(PURPOSE, [revision, capabilities, said, ...rest], this.#ttlMs)
+    for (const info of [clientInfo ?? null, null]) {
+      const id = seal.seal(PURPOSE, [revision, capabilities, info, ...rest], this.#ttlMs)
       if (id.length <= MAX_ID_LENGTH) return id
     }
     if (home === undefined) return random
-    // It is found as long as its replica runs.
+    // An id without `initialize`: other replicas can forward to this one, but cannot continue the session.
     const id = seal.seal(PURPOSE, [null, null, null, ...rest], this.#ttlMs)
     return id.length <= MAX_ID_LENGTH ? id : random
   }
 
-  /** Names an HTTP+SSE stream, and its replica where there are several. */
+  /** Returns an id for an HTTP+SSE stream, which names the replica if several are configured. */
   mintStream(): string {
     const { seal, home } = this.#options
     const random = randomBytes(RANDOM_BYTES).toString('base64url')
     return home === undefined ? random : seal.seal(STREAM, [random, home])
   }
 
-  /** The replica at which a session or stream began; `undefined`: the id is not ours, or names none. */
+  /** Returns the replica at which a session or stream began; `undefined`: the id is not ours, or names no replica. */
   homeOf(id: string): string | undefined {
     if (id.length > MAX_ID_LENGTH) return undefined
     const { seal } = this.#options
@@ -113,8 +114,8 @@ export class SessionIds {
   }
 
   /**
-   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, its streams, and what its
-   * host has set. Rejects with `StoreDown`.
+   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, its streams and its
+   * settings. Rejects with `StoreDown`.
    */
   async learn(id: string): Promise<void> {
     const { store } = this.#options
@@ -129,14 +130,14 @@ export class SessionIds {
     if (streams.size > 0) this.#restored.set(id, streams)
   }
 
-  /** The streams that `learn` has read, once. */
+  /** Returns the streams that `learn` has read, and removes them here. */
   restored(id: string): ReadonlyMap<string, StoredStream> | undefined {
     const streams = this.#restored.get(id)
     this.#restored.delete(id)
     return streams
   }
 
-  /** The session that this id was made for, if it was made for this caller at this endpoint and has not ended. */
+  /** Returns the session of an id; `undefined`: the id is of another principal or endpoint, or the session has ended. */
   reopen(id: string, principal: string, scope: Scope): Reopened | undefined {
     if (id.length > MAX_ID_LENGTH || this.#ended.has(digestOf(id))) return undefined
     const facts = this.#options.seal.open(PURPOSE, id)
@@ -158,7 +159,7 @@ export class SessionIds {
     }
   }
 
-  /** The host of the session has set something: what goes on with the session finds it. */
+  /** Stores the settings of a session, for processes that continue it. */
   keep(id: string, settings: SessionSettings): void {
     if (id.length === RANDOM_LENGTH) return
     const digest = digestOf(id)
@@ -172,35 +173,35 @@ export class SessionIds {
     }
     const untilMs = this.#untilMs
     this.#settings.set(digest, text, untilMs)
-    // While the store is away this replica alone knows.
+    // While the store is unavailable, only this replica knows the settings.
     this.#options.store?.set(settingsKey(digest), `${untilMs} ${text}`, this.#ttlMs).catch(() => undefined)
   }
 
-  /** What was set later has the later end: of what is here and what is in the store, that is what counts. */
+  /** Replaces the settings by those of the store if these were set later, and so expire later. */
   #adopt(digest: string, stored: string): void {
     const cut = stored.indexOf(' ')
     const untilMs = Number(stored.slice(0, cut))
     if (untilMs > (this.#settings.get(digest)?.untilMs ?? 0)) this.#settings.set(digest, stored.slice(cut + 1), untilMs)
   }
 
-  /** The session has ended for good. */
+  /** Records that a session has ended and must not be continued. */
   end(id: string): void {
     if (id.length === RANDOM_LENGTH) return
     const { store } = this.#options
     const digest = digestOf(id)
     this.#ended.set(digest, ENDED, this.#untilMs)
-    // Without the store the id stays good at other replicas until its expiry.
+    // While the store is unavailable, other replicas accept the id until it expires.
     store?.set(endedKey(digest), '1', this.#ttlMs).catch(() => undefined)
     if (this.#settings.delete(digest)) store?.delete(settingsKey(digest)).catch(() => undefined)
   }
 
-  /** Writes what is not written yet. */
+  /** Writes pending changes. */
   close(): void {
     this.#ended.close()
     this.#settings.close()
   }
 
-  /** No id of now is good any longer, wall clock. */
+  /** Expiry of an id that is sealed now, wall clock. */
   get #untilMs(): number {
     return Date.now() + this.#ttlMs
   }
@@ -212,6 +213,3 @@ export class SessionIds {
 
 const endedKey = (digest: string): string => `ended:${digest}`
 const settingsKey = (digest: string): string => `settings:${digest}`
-
-/** Names a session where its id must not be seen. */
-export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url').slice(0, 22)

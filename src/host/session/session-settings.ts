@@ -1,22 +1,21 @@
-/** What a legacy host sets by requests, and does not set again of its own accord: what goes on with its session goes on with these. */
+/** Settings that a legacy host makes by requests and does not repeat. They are kept with its session when another process continues it. */
 import { parseOwnJson } from '../../values/own-json.ts'
 import { isLogLevel } from '../../wire/protocol/methods.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 
 export interface SessionSettings {
-  /** Of `logging/setLevel`; absent: servers choose. */
+  /** Of `logging/setLevel`; absent: servers choose the level. */
   readonly level?: LogLevel
-  /** URIs of `resources/subscribe` as the host writes them, the earliest first. */
+  /** URIs of `resources/subscribe` as the host spells them, earliest first. */
   readonly watched?: readonly string[]
 }
 
-/** Of a host that has set nothing. */
 export const NO_SETTINGS: SessionSettings = {}
 
 type Setting = (settings: SessionSettings, params: Payload | undefined) => SessionSettings
 
-/** What a request that was answered with a result has set, by its method. */
+/** By method: returns the settings after a request was answered with a result; the same object if nothing has changed. */
 export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   [
     'logging/setLevel',
@@ -45,10 +44,10 @@ export const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   ],
 ])
 
-/** At most this long. */
+/** Longer settings are cut. */
 const MAX_TEXT = 16 * 1024
 
-/** JSON; `isWhole`: with all that is watched, and not only the earliest of it. */
+/** Returns the settings as JSON. `isWhole` false: only the earliest watched URIs are included. */
 export const encodeSettings = ({
   level,
   watched = [],
@@ -61,7 +60,7 @@ export const encodeSettings = ({
   }
 }
 
-/** Of a text that another version has written, what is understood. */
+/** Reads settings, also of another version of the program: unknown members are dropped. */
 export const readSettings = (text: string): SessionSettings => {
   const { level, watched } = parseOwnJson<{ level?: unknown; watched?: unknown } | null>(text) ?? {}
   const uris = Array.isArray(watched) ? watched.filter((uri): uri is string => typeof uri === 'string') : []

@@ -1,6 +1,6 @@
 /**
- * What a legacy host told us once, and the ways to reach it: the streams of its requests, and one way for what belongs to no
- * request. The surprise: a host may use one id for several requests at a time, so ids only ever find the newest (B266).
+ * A legacy session: the host's `initialize`, its requests in flight, and its outlets: the streams of its requests, and one outlet for
+ * messages that belong to no request. A host may use one id for several requests at a time; an id then means the newest (B266).
  */
 import { randomBytes } from 'node:crypto'
 import type { Introduction } from '../../era/host/legacy-host.ts'
@@ -8,13 +8,24 @@ import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import { isBridge } from '../../rpc/call.ts'
-import type { Answer, Caller, CallerFacts, Capabilities, Flow, HostSession, Question, Refusal, Scope } from '../../rpc/call.ts'
+import type {
+  Answer,
+  Caller,
+  CallerFacts,
+  Capabilities,
+  ChangeListener,
+  Flow,
+  HostSession,
+  Question,
+  Refusal,
+  Scope,
+} from '../../rpc/call.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
-import { isLogLevel, reaches } from '../../wire/protocol/methods.ts'
-import type { LogLevel } from '../../wire/protocol/methods.ts'
+import { isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
+import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { JsonObject, Parts } from '../../wire/message/payload.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
@@ -26,95 +37,87 @@ import type { Subscriber } from '../core.ts'
 import { NO_SETTINGS, SETTINGS } from './session-settings.ts'
 import type { SessionSettings } from './session-settings.ts'
 
-/** A host's request that is under way. */
+/** A host's request in flight. */
 export interface Running {
   readonly id: Id
   readonly exchange: Exchange
-  /** The exchange as the listener made it; `exchange` may stand around it. */
-  readonly way: Exchange
+  /** The exchange that the listener created; `exchange` may wrap it. */
+  readonly listenerExchange: Exchange
   readonly abort: Cancel
   /** Answers it with an error. */
   readonly fail: (error: unknown) => void
   readonly method: string
-  /** Of the request as it came. */
+  /** Size of the request. */
   readonly bytes: number
-  /** Its answer is out: whatever still comes for it goes the session's own way. */
+  /** The answer was sent: later messages go to the session's own outlet. */
   isOver: boolean
-  /** What the host was asked for it and has not answered, once it has been asked anything. */
+  /** Unanswered server requests of this request; created with the first. */
   questions: Set<Pending> | undefined
 }
 
-/** A question of one request, as long as it is not answered. */
+/** An unanswered server request that belongs to a host's request. */
 interface Pending {
-  /** The request that ended with it. */
+  /** The host's request, whose end withdraws the server request. */
   running: Running
-  /** Takes it back. */
   readonly withdraw: () => void
   readonly candidates: Question['candidates']
 }
 
-/** A question that the host has not answered. */
+/** An unanswered server request of any kind. */
 interface Open {
   readonly settle: (answer: Answer) => void
   readonly progress: Question['progress']
 }
 
-/** Where messages go that belong to no request. */
+/** Receives messages for the host. */
 export interface Outlet {
   readonly flow?: Flow | undefined
   send(parts: Parts): void
 }
 
-/** A host that has not said `initialized` by then counts as one that cannot be asked. */
+/** A server request waits this long for `notifications/initialized`, and then fails. */
 const INITIALIZED_WAIT_MS = 10_000
-const CHANGES = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-])
-
 const COMPLETED = 'notifications/elicitation/complete'
 const UPDATED = 'notifications/resources/updated'
 const MAX_WAITING = 32
 
-export class Session implements HostSession, Subscriber {
-  /** Holds 128 random bits: what the host presents over HTTP, and nothing it could guess (B197). */
+export class Session implements HostSession, Subscriber, ChangeListener {
+  /** Contains 128 random bits, so that it cannot be guessed (B197). */
   readonly id: string
   readonly principal: string
   readonly revision: LegacyRevision
   readonly capabilities: Capabilities
   /** Self-reported, for display only. */
   readonly clientInfo: unknown
-  /** How it comes in. */
   readonly transport: HostTransport
-  /** The session as a caller; replaced when the scopes of its credential change. */
+  /** Replaced when the scope of its credential changes. */
   caller: Caller
   startedMs = performance.now()
   settings: SessionSettings = NO_SETTINGS
-  /** What was streamed to it, where its transport can resume. */
+  /** Event log for resumption; `undefined`: the transport cannot resume. */
   log: EventLog | undefined
   activeMs = performance.now()
-  /** Runs when it sees another part than before. */
-  onSee: (() => void) | undefined
-  /** Runs when its host has set something else. */
+  /** Called when the scope has changed. */
+  onScopeChange: (() => void) | undefined
+  /** Called when the settings have changed. */
   onSet: ((settings: SessionSettings) => void) | undefined
-  /** Oldest first; at most `in_flight_per_session`, so that looking through it is the fastest way to find one. */
+  /** Oldest first. At most `in_flight_per_session` entries, so a linear search is fastest. */
   readonly #running: Running[] = []
-  /** Made when first needed, like the next: most sessions are never asked, and there may be ten thousand. */
+  /** Created on first use, like the next field: most of possibly ten thousand sessions never need it. */
   #questions: Map<Id, Open> | undefined
-  /** A list of one from its first on: an empty one that is added to has room for seventeen. */
+  /** Created with its first callback: pushing to an empty array allocates space for seventeen. */
   #endCallbacks: (() => void)[] | undefined
   readonly #admission: Pick<Admission, 'begin' | 'end'>
-  readonly #introduction: Introduction
   #outlet: Outlet | undefined
-  /** What could not be told yet: list changes, at most one of a kind, resources to read again, and visits that are done. */
+  /** Notifications waiting for an outlet, by kind: list changes, updated resources, completed elicitations. */
   #waiting: Map<string, Parts> | undefined
   #nextQuestion = 1
-  /** Part of the ids of questions: a late answer to a process before, which the session has outlived, is an answer to none of ours. */
+  /** Part of the ids of server requests, so that a late answer to an earlier process matches none. */
   #questionTag: string | undefined
-  /** The host has said `initialized`; before that its questions wait here, by their ids, with how to send them. */
+  /** Whether the host has sent `notifications/initialized`. */
   #isInitialized = false
-  #held: Map<Id, () => void> | undefined
+  /** Server requests waiting for `notifications/initialized`: sends by id. */
+  #unsent: Map<Id, () => void> | undefined
   #isEnded = false
 
   constructor(
@@ -132,7 +135,6 @@ export class Session implements HostSession, Subscriber {
     this.revision = introduction.revision
     this.capabilities = introduction.capabilities
     this.principal = principal
-    this.#introduction = introduction
     this.caller = this.#callerFor(scope)
   }
 
@@ -144,7 +146,7 @@ export class Session implements HostSession, Subscriber {
     return this.settings.level
   }
 
-  /** A request of this method was answered with a result. */
+  /** Applies the settings of a request that was answered with a result. */
   accepted(method: string, params: Payload | undefined): void {
     const settings = SETTINGS.get(method)?.(this.settings, params) ?? this.settings
     if (settings === this.settings) return
@@ -152,19 +154,26 @@ export class Session implements HostSession, Subscriber {
     this.onSet?.(settings)
   }
 
-  /** What the credential of its latest request may see, and whether the endpoint is a bridge by now. */
-  see(scope: Scope, facts?: CallerFacts): void {
+  /** Applies the scope and facts of the latest request's credential. */
+  setAccess(scope: Scope, facts?: CallerFacts): void {
     const isSameScope = scope.granted === this.scope.granted && scope.server === this.scope.server
     if (isSameScope && isSameFacts(this.caller.facts, facts)) return
     this.caller = this.#callerFor(scope, facts)
-    if (!isSameScope) this.onSee?.()
+    if (!isSameScope) this.onScopeChange?.()
   }
 
   #callerFor(scope: Scope, facts?: CallerFacts): Caller {
     const { principal, revision, capabilities } = this
-    const told = isBridge(scope) ? { clientInfo: this.#introduction.clientInfo } : undefined
-    const known = facts && { facts: withHost(facts, this.#introduction.clientInfo) }
-    return { principal, revision, capabilities, scope, session: this, ...told, ...known }
+    const { clientInfo } = this
+    return {
+      principal,
+      revision,
+      capabilities,
+      scope,
+      session: this,
+      ...(isBridge(scope) && { clientInfo }),
+      ...(facts && { facts: withHost(facts, clientInfo) }),
+    }
   }
 
   get isEnded(): boolean {
@@ -180,15 +189,15 @@ export class Session implements HostSession, Subscriber {
     return this.#outlet !== undefined
   }
 
-  /** The host has said `initialized`: from now on it may be asked (B028). */
+  /** Handles `notifications/initialized`: sends the waiting server requests (B028). */
   initialized(): void {
-    const held = this.#held
+    const unsent = this.#unsent
     this.#isInitialized = true
-    this.#held = undefined
-    for (const send of held?.values() ?? []) send()
+    this.#unsent = undefined
+    for (const send of unsent?.values() ?? []) send()
   }
 
-  /** From now on unsolicited messages go here; the newest wins. Returns how to take it away again. */
+  /** Sets the outlet for messages that belong to no request, in place of an earlier one. Returns how to remove it. */
   attach(outlet: Outlet): () => void {
     this.#outlet = outlet
     for (const parts of this.#waiting?.values() ?? []) outlet.send(parts)
@@ -198,21 +207,26 @@ export class Session implements HostSession, Subscriber {
     }
   }
 
-  /** Where what belongs to this request goes now: its own stream, or after its answer, or a disconnect before it, the session's way. */
+  /** Returns the outlet for messages of a request: its own stream, or the session's outlet after the answer or a disconnect. */
   outletOf({ exchange, isOver }: Running): Outlet | undefined {
     return isOver || exchange.isGone === true ? this.#outlet : { send: (parts) => exchange.message(parts) }
   }
 
-  notify(method: string, params: JsonObject | undefined): void {
-    if (method === 'notifications/message' && !this.#hears(params)) return
-    const parts = notificationMessage(method, params?.parts())
-    if (this.#outlet !== undefined) this.#outlet.send(parts)
-    else if (CHANGES.has(method)) (this.#waiting ??= new Map()).set(method, parts)
-    else if (method === COMPLETED) this.#tellCompleted(parts)
+  /** Notifies the host of a changed list. */
+  changed(list: ChangedList): void {
+    this.notify(listChangedMethod(list), undefined)
   }
 
-  /** Without a way of its own it goes where the host was asked to visit, or waits for a way (B088). */
-  #tellCompleted(parts: Parts): void {
+  notify(method: string, params: JsonObject | undefined): void {
+    if (method === 'notifications/message' && !this.#wantsLogLevel(params)) return
+    const parts = notificationMessage(method, params?.parts())
+    if (this.#outlet !== undefined) this.#outlet.send(parts)
+    else if (LIST_CHANGED.has(method)) (this.#waiting ??= new Map()).set(method, parts)
+    else if (method === COMPLETED) this.#notifyCompleted(parts)
+  }
+
+  /** Without an outlet it is sent on the stream of a request with a server request, or waits for an outlet (B088). */
+  #notifyCompleted(parts: Parts): void {
     const asked = this.#running.findLast(({ questions }) => questions !== undefined)
     if (asked !== undefined) return asked.exchange.message(parts)
     this.#waiting ??= new Map()
@@ -223,15 +237,15 @@ export class Session implements HostSession, Subscriber {
     this.notify(UPDATED, params)
   }
 
-  /** A resource that it watches may have changed while no process watched it; it is told once it can be. */
+  /** Announces a subscribed resource that may have changed unnoticed, at once or with the next outlet. */
   mayHaveChanged(uri: string): void {
     const params = Payload.of({ uri })
     if (this.#outlet !== undefined) this.updated(params)
     else (this.#waiting ??= new Map()).set(`${UPDATED} ${uri}`, notificationMessage(UPDATED, params.parts()))
   }
 
-  /** Whether a log message is as severe as the host asked for; before it asked, servers choose (BRIDGING 3.11). */
-  hears(level: string | undefined): boolean {
+  /** Whether the host's log level includes this level. True without a log level: servers choose (BRIDGING 3.11). */
+  wantsLogLevel(level: string | undefined): boolean {
     return this.logLevel === undefined || isBridge(this.scope) || !isLogLevel(level) || reaches(level, this.logLevel)
   }
 
@@ -239,53 +253,53 @@ export class Session implements HostSession, Subscriber {
     return this.#ask(this.#outlet, question)
   }
 
-  /** Asks on the stream of one request; the question is withdrawn when that request ends. */
+  /** Sends a server request on the stream of a host's request, whose end withdraws it. */
   askDuring(running: Running, question: Question): Promise<Answer> {
     return this.#ask(this.outletOf(running), question, running)
   }
 
-  /** Settles with an error answer if there is no way to ask, if the question is taken back, or when the session ends. */
+  /** Resolves with an error answer if the host cannot be reached, the request is withdrawn, or the session ends. Never rejects. */
   #ask(outlet: Outlet | undefined, question: Question, running?: Running): Promise<Answer> {
     if (outlet === undefined || this.#isEnded) return Promise.resolve(noAnswer('the host cannot be reached now'))
     return new Promise((resolve) => {
       const id = `"q${(this.#questionTag ??= randomBytes(6).toString('base64url'))}-${this.#nextQuestion++}"`
       const withdraw = (notice?: Payload): void => {
-        forget()
+        remove()
         if (this.#questions?.delete(id) !== true) return
         const parts = cancelledParams(id, 'not needed any more', notice)
-        const way = pending === undefined ? outlet : this.outletOf(pending.running)
-        if (this.#held?.delete(id) !== true) way?.send(notificationMessage('notifications/cancelled', parts))
+        const current = pending === undefined ? outlet : this.outletOf(pending.running)
+        if (this.#unsent?.delete(id) !== true) current?.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))
       }
       const pending: Pending | undefined =
         running === undefined || running.isOver ? undefined : { running, withdraw, candidates: question.candidates }
-      const forget = (): void => void (pending !== undefined && pending.running.questions?.delete(pending))
+      const remove = (): void => void (pending !== undefined && pending.running.questions?.delete(pending))
       this.#questions ??= new Map()
       const settle = (answer: Answer): void => {
-        forget()
+        remove()
         resolve(answer)
       }
       this.#questions.set(id, { settle, progress: question.progress })
-      // The id names the question among all of this session's, so it is its progress token, too.
+      // The id is unique within the session, so it is the progress token, too.
       if (question.progress !== undefined) question.params?.setIn('_meta', 'progressToken', id)
-      if (pending !== undefined) keepFor(pending.running, pending)
+      if (pending !== undefined) addTo(pending.running, pending)
       question.onWithdrawn?.(withdraw)
       const send = (): void => outlet.send(requestMessage(id, question.method, question.params?.parts()))
       if (this.#isInitialized) send()
-      else this.#hold(id, send)
+      else this.#sendLater(id, send)
     })
   }
 
-  #hold(id: Id, send: () => void): void {
-    this.#held ??= new Map()
-    this.#held.set(id, send)
+  #sendLater(id: Id, send: () => void): void {
+    this.#unsent ??= new Map()
+    this.#unsent.set(id, send)
     const giveUp = (): void => {
-      if (this.#held?.delete(id) === true) this.#answer(id, noAnswer('the host has not said notifications/initialized'))
+      if (this.#unsent?.delete(id) === true) this.#answer(id, noAnswer('the host has not said notifications/initialized'))
     }
     setTimeout(giveUp, INITIALIZED_WAIT_MS).unref()
   }
 
-  /** The host answers one of our questions; late and foreign answers are dropped. */
+  /** Handles a response of the host. Late and unsolicited responses are dropped. */
   settle(message: Envelope): void {
     const { id, result, error } = message
     if (id === undefined) return
@@ -308,17 +322,17 @@ export class Session implements HostSession, Subscriber {
     this.activeMs = performance.now()
     if (running.questions !== undefined) this.#endQuestions(running, running.questions)
     running.isOver = true
-    if (!remove(this.#running, running)) return
+    if (!removeItem(this.#running, running)) return
     this.#admission.end(this.principal, running.bytes)
   }
 
-  /** What the host was asked for a request is not needed any more, unless it may be of another request that is under way (B262). */
+  /** Withdraws the server requests of an ended request, unless they may belong to another request in flight (B262). */
   #endQuestions(running: Running, questions: ReadonlySet<Pending>): void {
     for (const pending of questions) {
       const signals = pending.candidates?.().map(({ signal }) => signal) ?? []
       const next = this.#running.findLast((each) => each !== running && signals.includes(each.abort.signal))
       if (next === undefined) pending.withdraw()
-      else keepFor(next, pending)
+      else addTo(next, pending)
     }
   }
 
@@ -327,7 +341,7 @@ export class Session implements HostSession, Subscriber {
     return this.#running.some((each) => idKey(each.id) === key)
   }
 
-  /** `notifications/cancelled`: ends the newest request of that id, if there is one. */
+  /** Handles `notifications/cancelled`: ends the newest request of that id. */
   cancel(notice: Payload | undefined): void {
     const id: Id | undefined = notice?.raw('requestId')?.toString()
     if (id === undefined) return
@@ -339,23 +353,23 @@ export class Session implements HostSession, Subscriber {
     running.exchange.end()
   }
 
-  /** `notifications/progress`: how far the host is with the answer to one of our questions (B274). */
+  /** Handles `notifications/progress` of a server request (B274). */
   progress(params: Payload | undefined): void {
     const token = params?.raw('progressToken')?.toString()
     if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
   }
 
-  /** Gives up the request of this exchange: the host did not resume its stream. */
-  abandon(way: Exchange): void {
-    const running = this.#running.find((each) => each.way === way)
+  /** Ends the request of an exchange whose host has not resumed its stream. */
+  abandon(exchange: Exchange): void {
+    const running = this.#running.find((each) => each.listenerExchange === exchange)
     if (running === undefined) return
     this.finish(running)
     running.abort.abort()
     running.exchange.end()
   }
 
-  /** Time that passed while the process was stopped does not count. */
-  forgive(ms: number): void {
+  /** Excludes time in which the process was stopped. */
+  excludePause(ms: number): void {
     this.activeMs += ms
     this.startedMs += ms
   }
@@ -369,7 +383,7 @@ export class Session implements HostSession, Subscriber {
     }
   }
 
-  /** `why`: what its requests under way are answered with; nothing where the host itself ends it. */
+  /** Ends the session. `why`: answer to its requests in flight; `undefined`: they get none, since the host ends the session. */
   end(why?: Failure | Refusal): void {
     if (this.#isEnded) return
     this.#isEnded = true
@@ -381,22 +395,22 @@ export class Session implements HostSession, Subscriber {
     }
     for (const { settle } of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
     this.#questions = undefined
-    this.#held = undefined
+    this.#unsent = undefined
     for (const callback of this.#endCallbacks ?? []) callback()
   }
 
-  #hears(params: JsonObject | undefined): boolean {
-    return this.hears(params instanceof Payload ? params.text('level') : undefined)
+  #wantsLogLevel(params: JsonObject | undefined): boolean {
+    return this.wantsLogLevel(params instanceof Payload ? params.text('level') : undefined)
   }
 }
 
-const keepFor = (running: Running, pending: Pending): void => {
+const addTo = (running: Running, pending: Pending): void => {
   pending.running = running
   ;(running.questions ??= new Set()).add(pending)
 }
 
-/** False if it was not there. Unlike `splice` it makes nothing, for it runs with every call. */
-const remove = <T>(list: T[], item: T): boolean => {
+/** Removes an item; false: it was not in the list. Runs with every call, and unlike `splice` allocates nothing. */
+const removeItem = <T>(list: T[], item: T): boolean => {
   const at = list.indexOf(item)
   if (at === -1) return false
   // Cast: `next` is below the length.

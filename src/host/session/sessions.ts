@@ -1,4 +1,4 @@
-/** The legacy sessions that come over HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
+/** Legacy sessions over Streamable HTTP: found by id and principal, ended when idle or too old (BRIDGING 5.1). */
 import { Refusal, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -10,31 +10,31 @@ import type { HostLimits } from '../options.ts'
 import type { Session } from './session.ts'
 import type { EventStream } from '../../transport/http1/server/request/event-stream.ts'
 
-/** A session and what of HTTP belongs to it. */
+/** A session and its HTTP exchanges. */
 export interface HttpSession {
   readonly session: Session
-  /** Requests whose answer is not out yet. */
+  /** Requests that have not been answered. */
   readonly posts: IdTable<PostExchange>
-  /** The standalone stream; the newest wins. */
+  /** The latest standalone stream. */
   stream: { readonly events: EventStream; readonly name: string } | undefined
-  /** When the longest of its credentials ends, wall clock in milliseconds. */
+  /** Latest end of its credentials, wall clock in milliseconds. */
   untilMs: number
-  /** Begun in an earlier process. */
+  /** The session began in an earlier process. */
   isReopened: boolean
 }
 
-/** What requests under way are answered with when their session ends and not by their host. */
+/** Answer to requests in flight when the gateway ends their session. */
 export const sessionOver = (why: string): Refusal => new Refusal(-32600, `the session has ended (${why})`)
 
-/** Sweeps are a tenth of a second apart; so much later, the process had been stopped. */
+/** Sweeps are 100 ms apart. After a longer gap than this the process had been stopped. */
 const STOPPED_MS = 5_000
 
 export class Sessions {
-  /** Called each time: a reload may have changed them. */
+  /** Read each time, since a reload may change them. */
   readonly #limits: () => HostLimits
   readonly #counts: LimitCounts
   readonly #byId = new Map<string, HttpSession>()
-  /** A session has ended for good, not with the process. */
+  /** Called when a session has ended and cannot be continued by a later process. */
   readonly #ended: (session: Session) => void
   #sweptMs = Infinity
 
@@ -50,26 +50,26 @@ export class Sessions {
   /** Requests that have not been answered. */
   get inFlight(): number {
     let total = 0
-    for (const held of this.#byId.values()) total += held.posts.size
+    for (const entry of this.#byId.values()) total += entry.posts.size
     return total
   }
 
-  /** `untilMs`: end of its credential, wall clock. */
+  /** Adds a session. Throws a `Failure` at a session limit. `untilMs`: end of its credential, wall clock. */
   add(session: Session, untilMs = Infinity): HttpSession {
     const { maxSessions, maxSessionsPerPrincipal } = this.#limits()
     const { principal } = session
     if (this.#byId.size >= maxSessions) this.#makeRoom('listen.limits.sessions', maxSessions)
     const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
     if (isFull) this.#makeRoom('listen.limits.sessions_per_principal', maxSessionsPerPrincipal, principal)
-    const held: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs, isReopened: false }
-    this.#byId.set(session.id, held)
-    return held
+    const entry: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs, isReopened: false }
+    this.#byId.set(session.id, entry)
+    return entry
   }
 
-  /** The session of this id and principal. Sessions of other principals are not found, so that their existence is not revealed. */
+  /** Returns a session of this principal. Sessions of other principals are not found, so that their existence is not revealed. */
   find(id: string, principal: string): HttpSession | undefined {
-    const held = this.#byId.get(id)
-    return held?.session.principal === principal ? held : undefined
+    const entry = this.#byId.get(id)
+    return entry?.session.principal === principal ? entry : undefined
   }
 
   has(id: string): boolean {
@@ -79,49 +79,50 @@ export class Sessions {
     return [...this.#byId.keys()]
   }
 
-  /** The session goes on at another replica: it is closed here and not ended. */
-  yield(id: string): void {
-    const held = this.#byId.get(id)
-    if (held !== undefined) this.#close(held, new Failure('lost', 'the session goes on at another replica'))
+  /** Closes a session that continues at another replica. */
+  release(id: string): void {
+    const entry = this.#byId.get(id)
+    if (entry !== undefined) this.#close(entry, new Failure('lost', 'the session goes on at another replica'))
   }
 
+  /** Ends the sessions of revoked principals. */
   revoke(isRevoked: (principal: string) => boolean): void {
-    for (const held of this.#byId.values())
-      if (isRevoked(held.session.principal)) this.end(held, sessionOver('its credential is not valid any more'))
+    for (const entry of this.#byId.values())
+      if (isRevoked(entry.session.principal)) this.end(entry, sessionOver('its credential is not valid any more'))
   }
 
-  /** `why`: it is not its host that ends it. */
-  end(held: HttpSession, why?: Refusal): void {
-    this.#ended(held.session)
-    this.#close(held, why)
+  /** Ends a session. `why`: answer to its requests in flight; `undefined`: its host ends it. */
+  end(entry: HttpSession, why?: Refusal): void {
+    this.#ended(entry.session)
+    this.#close(entry, why)
   }
 
-  #close(held: HttpSession, why: Refusal | Failure | undefined): void {
-    this.#byId.delete(held.session.id)
-    held.session.end(why)
-    held.session.log?.close()
-    if (why === undefined) held.stream?.events.end()
-    else held.stream?.events.breakOff()
+  #close(entry: HttpSession, why: Refusal | Failure | undefined): void {
+    this.#byId.delete(entry.session.id)
+    entry.session.end(why)
+    entry.session.log?.close()
+    if (why === undefined) entry.stream?.events.end()
+    else entry.stream?.events.breakOff()
   }
 
-  /** The process ends; hosts may go on with their sessions in the next one. */
+  /** Closes all sessions because the process ends. Hosts may continue them in the next process. */
   endAll(): void {
-    for (const held of this.#byId.values()) this.#close(held, new Failure('shutting_down', 'the gateway stops'))
+    for (const entry of this.#byId.values()) this.#close(entry, new Failure('shutting_down', 'the gateway stops'))
   }
 
-  /** Ends what is idle or too old, if it `mayEnd` here; an open request or a stream that is read keeps a session alive. */
+  /** Ends sessions that are idle or too old, if `mayEnd`. A session with a pending request or an open stream is not idle. */
   sweep(nowMs: number, mayEnd = true): void {
     const limits = this.#limits()
     const gapMs = nowMs - this.#sweptMs
     this.#sweptMs = nowMs
     const wallMs = Date.now()
-    for (const held of this.#byId.values()) {
-      const { session, posts, stream } = held
-      // Time in which the process was stopped does not count as idle time (F-27).
-      if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.forgive(gapMs)
+    for (const entry of this.#byId.values()) {
+      const { session, posts, stream } = entry
+      // Time in which the process was stopped is not idle time (F-27).
+      if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.excludePause(gapMs)
       if (stream !== undefined) sweepStream(stream.events, limits, this.#counts)
-      // The host may open the stream again with a valid credential.
-      if (wallMs >= held.untilMs) stream?.events.breakOff()
+      // The host may reopen the stream with a valid credential.
+      if (wallMs >= entry.untilMs) stream?.events.breakOff()
       for (const post of posts.values()) post.sweep(nowMs, limits, this.#counts)
       session.log?.sweep(nowMs)
       if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
@@ -129,11 +130,11 @@ export class Sessions {
       if (!mayEnd || (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs)) continue
       const limit = isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max'
       this.#counts.passed(limit)
-      this.end(held, sessionOver(limit))
+      this.end(entry, sessionOver(limit))
     }
   }
 
-  /** Ends an idle session for a new one; throws where all are in use. */
+  /** Ends an idle session to make room; throws a `Failure` if all are in use. */
   #makeRoom(limit: string, value: number, principal?: string): void {
     if (!this.#evictIdle(principal)) throw reached(limit, value)
     this.#counts.hit(limit)
@@ -145,12 +146,12 @@ export class Sessions {
     return count
   }
 
-  /** Ends a session that is not in use, of any principal or of the given one. */
+  /** Ends a session without pending requests and stream, of any principal or of the given one. False: there is none. */
   #evictIdle(principal?: string): boolean {
-    for (const held of this.#byId.values()) {
-      if (held.posts.size > 0 || held.stream !== undefined) continue
-      if (principal !== undefined && held.session.principal !== principal) continue
-      this.end(held)
+    for (const entry of this.#byId.values()) {
+      if (entry.posts.size > 0 || entry.stream !== undefined) continue
+      if (principal !== undefined && entry.session.principal !== principal) continue
+      this.end(entry)
       return true
     }
     return false

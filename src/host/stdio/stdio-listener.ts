@@ -1,6 +1,6 @@
 /**
- * One host on a pipe: both eras on the same line, one id space (BRIDGING 5.1, stdio upstream). Nothing but messages is ever
- * written, and no request before the host has sent `initialize`.
+ * One host on a pipe: both eras share the pipe and its ids (BRIDGING 5.1, stdio upstream). Only messages are written, and no request
+ * before the host has sent `initialize`.
  */
 import { hopsIn } from '../../era/gateways.ts'
 import { readInitialize } from '../../era/host/legacy-host.ts'
@@ -19,17 +19,17 @@ import { RELAY } from '../../wire/protocol/relay.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
 import { readBatch, serveBatch } from '../http/mcp/batch.ts'
 import { UNREAD, withinMessage } from '../boundary.ts'
-import { noteError } from '../denials.ts'
+import { reportDeniedMessage } from '../denials.ts'
 import type { Exchange } from '../response/exchange.ts'
 import type { ListenerContext } from '../listener-context.ts'
-import { announceChanges, hearLegacy, serveLegacy } from '../legacy.ts'
+import { announceChanges, receiveLegacy, serveLegacy } from '../legacy.ts'
 import { PIPE_FACTS } from '../caller-facts.ts'
 import { serveModern } from '../modern.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
-import { initializeAnswer, whenReady } from '../welcome.ts'
+import { initializeAnswer, whenReady } from '../handshake.ts'
 
-/** The part of a pipe that is needed here. */
+/** The output side of a pipe. */
 export interface Pipe {
   write(parts: Parts): void
   readonly isStalled: boolean
@@ -38,22 +38,22 @@ export interface Pipe {
 export interface StdioOptions {
   readonly principal: string
   readonly scope: Scope
-  /** Told once, by the host's first message of either era. */
+  /** Called once, at the host's first modern request or its `initialize`. */
   readonly introduced: (host: IntroducedHost) => void
-  /** An attached `trunkline stdio` is at the other end, which goes on with the next process. */
+  /** The peer is an attached `trunkline stdio`, which continues with the next process. */
   readonly isRelay?: boolean
 }
 
-/** What the one host of the pipe said first. */
+/** The host of a pipe, by its first message. */
 export interface IntroducedHost {
   readonly capabilities: Capabilities
-  /** If its first message was `initialize`. */
+  /** `undefined`: a modern host. */
   readonly session: Session | undefined
-  /** Gateways before us. */
+  /** Number of gateways between the host and this one. */
   readonly hops: number
-  /** Only at a bridge, whose server is told. */
+  /** Only at a bridge, for its server. */
   readonly clientInfo?: unknown
-  /** Likewise, of a legacy host. */
+  /** Only at a bridge, of a legacy host. */
   readonly revision?: LegacyRevision
 }
 
@@ -61,11 +61,11 @@ export class StdioListener {
   readonly #context: ListenerContext
   readonly #pipe: Pipe
   readonly #options: StdioOptions
-  /** Modern requests under way, and how to give them up. */
-  /** By `idKey`. */
+  /** Modern requests in flight, by `idKey`. */
   readonly #modern = new Map<Id, Cancel>()
   #session: Session | undefined
   #isIntroduced = false
+  /** Resolved when the relay has sent its last request. */
   readonly #holding = Promise.withResolvers<void>()
 
   constructor(pipe: Pipe, options: StdioOptions, context: ListenerContext) {
@@ -79,7 +79,7 @@ export class StdioListener {
     return this.#modern.size + (this.#session?.inFlight ?? 0)
   }
 
-  /** One line of the host. */
+  /** Handles one line of the host. */
   receive(line: Buffer): void {
     withinMessage(
       this.#context,
@@ -89,7 +89,7 @@ export class StdioListener {
     )
   }
 
-  /** A line over the limit was dropped; the host gets an error, with the id where it could be read. */
+  /** Answers a line that was dropped because of its length. `id`: `undefined` if it could not be read. */
   overflow(id: Id | undefined): void {
     const { maxBodyBytes } = this.#context.options.limits
     this.#context.limits.hit('listen.limits.max_body')
@@ -98,7 +98,7 @@ export class StdioListener {
     this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
   }
 
-  /** The gateway is about to stop. Resolves when no request follows on this pipe; at once where that cannot be asked for. */
+  /** Announces the end of the gateway to a relay. Resolves when the relay sends no further request; at once for a host. */
   drain(): Promise<void> {
     if (this.#options.isRelay !== true) return Promise.resolve()
     this.#pipe.write(notificationMessage(RELAY.draining))
@@ -121,11 +121,11 @@ export class StdioListener {
       this.#note(error)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }
-    const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#hear(message))
+    const serve = (): void => (message.kind === 'request' ? this.#request(message) : this.#notification(message))
     withinMessage(this.#context, message, serve, (parts) => this.#pipe.write(parts))
   }
 
-  /** False: this line is no array. */
+  /** Serves a batch. False: the line is not an array. */
   #batch(line: Buffer): boolean {
     const session = this.#session
     const elements = readBatch(line, session, this.#context.options.limits)
@@ -180,7 +180,7 @@ export class StdioListener {
     try {
       const introduction = readInitialize(message, this.#context.options.revisions)
       const session = new Session(introduction, principal, scope, this.#context.admission)
-      session.see(scope, PIPE_FACTS)
+      session.setAccess(scope, PIPE_FACTS)
       this.#session = session
       session.attach({ send: (parts) => this.#pipe.write(parts), flow: this.#pipe })
       this.#introduce(session.capabilities, session, introduction.hops, introduction.clientInfo)
@@ -191,23 +191,13 @@ export class StdioListener {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       this.#note(error, message.method)
-      const reply = errorReply(
-        error,
-        {
-          id,
-          era: 'legacy',
-          method: message.method,
-          ref: this.#context.nextRef(),
-          encode: (result) => result,
-        },
-        this.#context,
-      )
-      this.#pipe.write(reply.message)
+      const failed = { id, era: 'legacy', method: message.method, ref: this.#context.nextRef() } as const
+      this.#pipe.write(errorReply(error, failed, this.#context).message)
     }
   }
 
-  /** A cancellation means whatever request in flight has that id, of either era. */
-  #hear(message: Envelope): void {
+  /** Handles a notification or response. A cancellation applies to a request of either era. */
+  #notification(message: Envelope): void {
     if (message.method === RELAY.holding && this.#options.isRelay === true) return this.#holding.resolve()
     const id = message.method === 'notifications/cancelled' ? message.params?.raw('requestId')?.toString() : undefined
     const key = id === undefined ? undefined : idKey(id)
@@ -215,16 +205,16 @@ export class StdioListener {
     if (abort !== undefined && key !== undefined) {
       this.#modern.delete(key)
       abort.abort(message.params)
-    } else if (this.#session !== undefined) hearLegacy(message, this.#session, this.#context)
+    } else if (this.#session !== undefined) receiveLegacy(message, this.#session, this.#context)
   }
 
   #introduce(capabilities: Capabilities, session: Session | undefined, hops: number, clientInfo: unknown): void {
     if (this.#isIntroduced) return
     this.#isIntroduced = true
-    const told = isBridge(this.#options.scope)
+    const facts = isBridge(this.#options.scope)
       ? { ...(clientInfo !== undefined && { clientInfo }), ...(session !== undefined && { revision: session.revision }) }
       : {}
-    this.#options.introduced({ capabilities, session, hops, ...told })
+    this.#options.introduced({ capabilities, session, hops, ...facts })
   }
 
   #exchange(): Exchange {
@@ -239,6 +229,11 @@ export class StdioListener {
 
   #note(error: Error, method?: string): void {
     const { principal, scope } = this.#options
-    noteError(this.#context, error, { principal, scope, ...(this.#session !== undefined && { session: this.#session }) }, method)
+    reportDeniedMessage(
+      this.#context,
+      error,
+      { principal, scope, ...(this.#session !== undefined && { session: this.#session }) },
+      method,
+    )
   }
 }

@@ -1,16 +1,16 @@
 /**
- * Everything that is known of one call: written while it is under way (`recording.ts`), kept once it has ended (`call-ring.ts`). Times are
- * monotonic milliseconds; `NaN`: it did not come to that.
+ * The facts of one call: recorded while it is in flight (`recording.ts`), kept after its end (`call-ring.ts`). Times are monotonic
+ * milliseconds; `NaN`: the event did not happen.
  */
 import type { Scope } from '../../rpc/call.ts'
 import type { Deviation, Hop } from '../../rpc/record.ts'
 import type { HostTransport, Lane } from './captured.ts'
-import type { CallEnd } from '../ends.ts'
+import type { CallEnd } from '../call-end.ts'
 import type { CapturedMessage } from './message-memory.ts'
 
 export const NEVER = Number.NaN
 
-/** The other value where `ms` never came. */
+/** Returns `other` for a time that is `NEVER`. */
 export const msOr = (ms: number, other: number): number => (Number.isNaN(ms) ? other : ms)
 
 /** One request to a server. */
@@ -26,7 +26,7 @@ export interface LaneFacts {
   response: CapturedMessage | undefined
 }
 
-/** A question to the host. */
+/** A server request to the host. */
 export interface AskFacts {
   readonly method: string
   readonly fromMs: number
@@ -39,18 +39,18 @@ export interface CallFacts {
   readonly principal: string
   readonly scope: Scope
   readonly revision: string
-  /** Of a legacy session. */
+  /** `undefined`: not a legacy session. */
   readonly sessionId: string | undefined
-  /** What the host says it is: `Implementation`, as parsed JSON. */
+  /** `Implementation` of the host, as parsed JSON. */
   readonly clientInfo: unknown
-  /** `undefined`: it came from no host. */
+  /** `undefined`: not from a host. */
   readonly transport: HostTransport | undefined
   readonly replayOf: number | undefined
-  /** As the host named it. */
+  /** Name or URI as the host sent it. */
   readonly name: string | undefined
   readonly server?: string | undefined
   readonly original?: string | undefined
-  /** What it names is in the catalog; else its caller may have made the name up. */
+  /** The name is in the catalog; otherwise the caller may have invented it. */
   readonly isListed?: boolean
   readonly needsSignIn?: true
   readonly traceId: string | undefined
@@ -66,16 +66,16 @@ export interface CallFacts {
   readonly lanes: readonly LaneFacts[]
   readonly asks: readonly AskFacts[]
   readonly deviations: readonly Deviation[]
-  /** `undefined`: it is under way. */
+  /** `undefined`: in flight. */
   readonly end: CallEnd | undefined
   readonly request: CapturedMessage | undefined
   readonly response: CapturedMessage | undefined
 }
 
-/** Milliseconds from its receipt to its answer; `nowMs` where there is none yet. */
+/** Returns the milliseconds from receipt to answer, or to `nowMs` if there is no answer yet. */
 export const totalMsOf = ({ writtenMs, receivedMs }: CallFacts, nowMs: number): number => msOr(writtenMs, nowMs) - receivedMs
 
-/** All that is kept of its messages. */
+/** Returns all kept messages of a call. */
 export const messagesOf = ({ request, response, lanes = [] }: KeptMessages): CapturedMessage[] => {
   const messages: CapturedMessage[] = []
   if (request !== undefined) messages.push(request)

@@ -1,15 +1,15 @@
 /**
- * Captured calls in the order in which they ended, within a number of bytes and an age; the oldest are removed first.
+ * Captured calls in the order in which they ended, limited by bytes and age; the oldest are removed first.
  *
- * The surprise: a call is kept as a row of numbers and references in blocks that are used again, not as an object. Tens of thousands of
- * objects that live for minutes cost the garbage collector, which moves them twice, more than all that is recorded of a call.
+ * A call is a row of numbers and references in reusable blocks, not an object: tens of thousands of objects that live for minutes would cost
+ * more in garbage collection than recording a call costs.
  */
 import type { Scope } from '../../rpc/call.ts'
 import type { Deviation, Hop } from '../../rpc/record.ts'
 import { messagesOf, NEVER } from './call-facts.ts'
 import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'
-import type { CallEnd } from '../ends.ts'
+import type { CallEnd } from '../call-end.ts'
 import type { CapturedMessage } from './message-memory.ts'
 
 export interface RingLimits {
@@ -17,14 +17,14 @@ export interface RingLimits {
   readonly maxAgeMs: number
 }
 
-/** Memory of a call without messages, about. */
+/** Approximate memory of a call without messages. */
 const BASE_SIZE = 1_024
 const LANE_SIZE = 256
 
 const CALLS_PER_BLOCK = 256
 const MAX_FREE_BLOCKS = 4
 
-// The numbers of a row.
+// Columns of numbers.
 const ID = 0
 const AT = 1
 const RECEIVED = 2
@@ -47,7 +47,7 @@ const NUMBERS = 16
 declare const HOLDS: unique symbol
 type Column<T> = number & { readonly [HOLDS]?: T }
 
-// The references of a row.
+// Columns of references.
 const METHOD: Column<string> = 0
 const PRINCIPAL: Column<string> = 1
 const SCOPE: Column<Scope> = 2
@@ -65,7 +65,7 @@ const MORE: Column<More | undefined> = 13
 const REFS = 14
 
 const LANE_ENDS: readonly LaneFacts['end'][] = ['result', 'error', 'lost', 'open']
-/** The one lane is among the numbers; else they are in `MORE`. */
+/** `LANE_ID` without a lane, or with lanes in `MORE`. */
 const NO_LANE = -1
 
 interface Block {
@@ -73,19 +73,19 @@ interface Block {
   readonly refs: unknown[]
 }
 
-/** What few calls have. */
+/** Facts that few calls have. */
 interface More {
   readonly needsSignIn: true | undefined
   readonly replayOf: number | undefined
   readonly asks: readonly AskFacts[]
   readonly deviations: readonly Deviation[]
-  /** `undefined`: the only one is among the numbers, or there is none. */
+  /** `undefined`: there is at most one lane, in the number columns. */
   readonly lanes: readonly LaneFacts[] | undefined
   readonly request: CapturedMessage | undefined
   readonly response: CapturedMessage | undefined
 }
 
-/** The place of a call: it counts up, and is not used again. */
+/** The place of a call: increasing, never reused. */
 export type Place = number
 
 export class CallRing {
@@ -100,7 +100,7 @@ export class CallRing {
   #next = 0
   #bytes = 0
 
-  /** `evicted` is called for each call that has to be removed. */
+  /** `evicted` is called for each removed call. */
   constructor(limits: () => RingLimits, evicted: (reason: 'bytes' | 'age') => void = () => undefined) {
     this.#limits = limits
     this.#evicted = evicted
@@ -112,7 +112,7 @@ export class CallRing {
   get bytes(): number {
     return this.#bytes
   }
-  /** The place of the oldest call, and that of the one to come. */
+  /** The place of the oldest call. */
   get first(): Place {
     return this.#first
   }
@@ -120,7 +120,7 @@ export class CallRing {
     return this.#next
   }
 
-  /** Returns its place. */
+  /** Adds a call and returns its place. */
   add(call: CallFacts, nowMs: number): Place {
     const place = this.#next++
     const block = this.#blockOf(place) ?? this.#openBlock()
@@ -133,14 +133,14 @@ export class CallRing {
     return place
   }
 
-  /** The system has taken its answer. Nothing happens where it is not kept any more. */
+  /** Sets when the system accepted the answer. Ignored if the call was removed. */
   written(place: Place, ms: number): void {
     if (place < this.#first) return
     const block = this.#blockOf(place)
     if (block !== undefined) block.numbers[numberAt(place) + WRITTEN] = ms
   }
 
-  /** Oldest first. */
+  /** All places, oldest first. */
   *places(): Generator<Place> {
     for (let place = this.#first; place < this.#next; place++) yield place
   }
@@ -203,7 +203,7 @@ export class CallRing {
     }
   }
 
-  /** Removes what is too old by now. */
+  /** Removes calls that are too old. */
   expire(nowMs: number): void {
     const { maxAgeMs } = this.#limits()
     while (this.#first < this.#next && nowMs - this.keptMs(this.#first) >= maxAgeMs) this.#removeFirst('age')
@@ -250,7 +250,7 @@ export class CallRing {
     refs[at + MORE] = more
   }
 
-  /** One object for all alike; the link itself may close long before the call is removed. */
+  /** Returns one object for all equal hops, so that a call does not keep its closed link in memory. */
   #known({ era, revision, transport }: Hop): Hop {
     for (const hop of this.#hops) if (hop.revision === revision && hop.transport === transport && hop.era === era) return hop
     const hop: Hop = { era, revision, transport }
@@ -296,7 +296,7 @@ export class CallRing {
     return this.#blockOf(place)?.numbers[numberAt(place) + column] ?? NEVER
   }
   #ref<T>(place: Place, column: Column<T>): T {
-    // Cast: `#writeRefs` writes to each column what it is of. The callers pass places that are kept.
+    // Cast: `#writeRefs` writes a value of the column's type, and callers pass places in the ring.
     return this.#blockOf(place)?.refs[refAt(place) + column] as T
   }
 }

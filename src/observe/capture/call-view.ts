@@ -1,4 +1,4 @@
-/** A call as it is shown: the row of lists, and all that is behind it. Made when it is read, not when the call ends. */
+/** A call as it is shown: its row in lists, and its details. Built when it is read, not when the call ends. */
 import type { Scope } from '../../rpc/call.ts'
 import { sessionLabel } from '../../rpc/session-label.ts'
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
@@ -8,7 +8,7 @@ import { msOr, totalMsOf } from './call-facts.ts'
 import type { CallFacts } from './call-facts.ts'
 import type { Ask, CallDetail, CallRow, TimeSplit } from './captured.ts'
 import { diffMessages } from './diff.ts'
-import { isErrorOutcome } from '../ends.ts'
+import { isErrorOutcome } from '../outcomes.ts'
 
 export interface CallViewOptions {
   readonly nowMs: () => number
@@ -103,7 +103,7 @@ export const detailOf = (call: CallFacts, options: CallViewOptions): CallDetail 
   }
 }
 
-/** The time of a question to the host, and of its taking the answer, is the host's. */
+/** Splits the time of a call. The host's part is its time for server requests and for accepting the answer. */
 const splitOf = (call: CallFacts, nowMs: number): TimeSplit => {
   const total = totalMsOf(call, nowMs)
   let downstream = 0
@@ -124,7 +124,7 @@ const splitOf = (call: CallFacts, nowMs: number): TimeSplit => {
   }
 }
 
-/** To a hundredth of a millisecond. */
+/** Rounds to a hundredth of a millisecond. */
 const round = (ms: number): number => Math.round(ms * 100) / 100
 
 const MAX_HOST_CHARACTERS = 100

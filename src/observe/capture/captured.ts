@@ -1,13 +1,13 @@
-/** One call as it was captured: the row that lists show, and what is behind it. Plain data; docs/admin-api.md describes it. */
+/** A captured call as plain data: its row in lists, and its details. Described in docs/admin-api.md. */
 import type { Deviation } from '../../rpc/record.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 import type { KeptBody } from './body.ts'
 import type { Change } from './diff.ts'
-import type { CallOutcome } from '../ends.ts'
+import type { CallOutcome } from '../outcomes.ts'
 
 export type HostTransport = 'http' | 'sse' | 'stdio'
 
-/** Milliseconds; `downstream`: a request was under way at the server; `host`: the host had to answer or to take; `gateway`: the rest. */
+/** Milliseconds. `downstream`: waiting for the server; `host`: waiting for the host to answer or to accept data; `gateway`: the rest. */
 export interface TimeSplit {
   readonly total: number
   readonly host: number
@@ -17,42 +17,42 @@ export interface TimeSplit {
 
 export interface CallRow {
   readonly id: number
-  /** ISO 8601, when it came. */
+  /** Time of receipt, ISO 8601. */
   readonly at: string
   readonly state: 'open' | 'done'
-  /** What the host says it is. */
+  /** Name and version of the host, self-reported. */
   readonly host: string | null
   /** `null`: a call of the command line or the dashboard. */
   readonly transport: HostTransport | null
   readonly era: Era
   readonly revision: string
   readonly principal: string
-  /** Tells sessions apart; not the id of one. */
+  /** Label that tells sessions apart; not the session's id. */
   readonly session: string | null
   readonly toolset: string | null
   readonly endpoint: string | null
   readonly method: string
-  /** As the host named it: a tool, a prompt, a URI. */
+  /** Tool, prompt or URI as the host sent it. */
   readonly name: string | null
   readonly server: string | null
   readonly original: string | null
-  /** `null` while it is open. */
+  /** `null`: open. */
   readonly outcome: CallOutcome | null
   readonly error: { readonly kind: string | null; readonly code: number | null; readonly message: string | null } | null
   readonly ms: TimeSplit
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Estimate, of the answer. */
+  /** Estimated tokens of the answer. */
   readonly tokensOut: number
-  /** Ids of rules by which it was translated. */
+  /** Ids of the rules by which the call was translated. */
   readonly rules: readonly string[]
   readonly lanes: number
   readonly replayOf: number | null
-  /** Of the trace of OpenTelemetry, where it is traced. */
+  /** OpenTelemetry trace id; `null`: not traced. */
   readonly traceId: string | null
 }
 
-/** Milliseconds since the call came; `null`: it did not come to that. */
+/** Milliseconds since receipt; `null`: the event did not happen. */
 export interface CallTimes {
   readonly received: number
   readonly started: number | null
@@ -81,7 +81,7 @@ export interface Lane {
   readonly response?: KeptBody
 }
 
-/** A question to the host, and how long its answer took. */
+/** A server request to the host, in milliseconds since receipt of the call. */
 export interface Ask {
   readonly method: string
   readonly from: number
@@ -95,6 +95,6 @@ export interface CallDetail extends CallRow {
   readonly request?: KeptBody
   readonly response?: KeptBody
   readonly deviations: readonly Deviation[]
-  /** `null`: a body is not kept whole. */
+  /** `null`: the messages were not kept whole. */
   readonly diff: { readonly request: readonly Change[]; readonly response: readonly Change[] } | null
 }

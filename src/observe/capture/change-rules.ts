@@ -1,7 +1,7 @@
-/** Which rule changes what of a message on its way: a table of places, the first that matches (BRIDGING 2.5). */
+/** The rules that explain changes of messages: a table of paths, of which the first match counts (BRIDGING 2.5). */
 import { META } from '../../wire/protocol/meta.ts'
 
-/** `down`: a request on its way to the server; `up`: an answer on its way to the host. */
+/** `down`: a request to the server; `up`: an answer to the host. */
 export type Direction = 'down' | 'up'
 
 export interface ChangeRule {
@@ -11,7 +11,7 @@ export interface ChangeRule {
 
 interface Row extends ChangeRule {
   readonly direction: Direction
-  /** Keys from the message down; `*`: one key or index, `**` at the end: anything below. */
+  /** Keys from the root. `*`: any key or index; `**` at the end: anything below. */
   readonly path: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * What was changed of a message between its two sides, member by member and to the byte: a value that is spelled otherwise is a change,
- * one that merely stands elsewhere is none. Each change names the rule that explains it (`change-rules.ts`).
+ * The difference between the two sides of a message, member by member and byte by byte: another spelling of a value is a change, another
+ * order of members is not. Each change names the rule that explains it (`change-rules.ts`).
  */
 import { elementsAt, membersAt } from '../../wire/message/members.ts'
 import { ScanError } from '../../wire/json/scan-error.ts'
@@ -9,10 +9,10 @@ import { ruleFor } from './change-rules.ts'
 import type { Direction } from './change-rules.ts'
 
 export interface Change {
-  /** Keys and indexes from the message down. */
+  /** Keys and indexes from the root of the message. */
   readonly path: readonly (string | number)[]
   readonly change: 'added' | 'removed' | 'replaced'
-  /** JSON text as it came, and as it left. */
+  /** JSON text as received, and as sent. */
   readonly from: string | null
   readonly to: string | null
   /** Byte positions in the two messages. */
@@ -23,13 +23,12 @@ export interface Change {
   readonly why: string
 }
 
-/** More are not listed. */
 const MAX_CHANGES = 200
 const MAX_LEVELS = 24
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 
-/** `from`: the message as it came to the gateway, `to`: as it left. None for what is no JSON. */
+/** Compares a message as received (`from`) and as sent (`to`). Returns no changes if one is not JSON. */
 export const diffMessages = (from: string, to: string, direction: Direction): readonly Change[] => {
   const walk = new Walk(Buffer.from(from), Buffer.from(to), direction)
   try {
@@ -61,7 +60,7 @@ class Walk {
     const isAlike = kind === this.to[to.start] && path.length < MAX_LEVELS
     if (isAlike && kind === OPEN_BRACE) this.#object(from, to, path)
     else if (isAlike && kind === OPEN_BRACKET) this.#array(from, to, path)
-    else this.#note('replaced', path, from, to)
+    else this.#add('replaced', path, from, to)
   }
 
   #object(from: Span, to: Span, path: readonly (string | number)[]): void {
@@ -69,10 +68,10 @@ class Walk {
     const after = new Map(membersAt(this.to, to.start).map((member) => [member.key, member]))
     for (const [key, member] of before) {
       const other = after.get(key)
-      if (other === undefined) this.#note('removed', [...path, key], member, undefined)
+      if (other === undefined) this.#add('removed', [...path, key], member, undefined)
       else this.value(member, other, [...path, key])
     }
-    for (const [key, member] of after) if (!before.has(key)) this.#note('added', [...path, key], undefined, member)
+    for (const [key, member] of after) if (!before.has(key)) this.#add('added', [...path, key], undefined, member)
   }
 
   #array(from: Span, to: Span, path: readonly (string | number)[]): void {
@@ -81,11 +80,11 @@ class Walk {
     for (let at = 0; at < Math.max(before.length, after.length); at++) {
       const [a, b] = [before[at], after[at]]
       if (a !== undefined && b !== undefined) this.value(a, b, [...path, at])
-      else this.#note(a === undefined ? 'added' : 'removed', [...path, at], a, b)
+      else this.#add(a === undefined ? 'added' : 'removed', [...path, at], a, b)
     }
   }
 
-  #note(change: Change['change'], path: readonly (string | number)[], from: Span | undefined, to: Span | undefined): void {
+  #add(change: Change['change'], path: readonly (string | number)[], from: Span | undefined, to: Span | undefined): void {
     if (this.changes.length >= MAX_CHANGES) return
     const { rule, why } = ruleFor(this.#direction, path)
     this.changes.push({

@@ -1,10 +1,9 @@
 /**
- * Memory of captured messages: copied one behind the other into large segments, which are used again once their calls are removed, so that
- * capturing a message allocates little and leaves the garbage collector nothing to move.
+ * Memory of captured messages, which are copied into large segments that are reused when their calls are removed. So capturing a message
+ * allocates little and gives the garbage collector nothing to move.
  *
- * The surprise: bytes are copied as they are, because the search for secrets costs far more than the call itself. It follows within
- * moments, in short slices (`observer.ts`), and in any case before a message is shown; from then on the bytes that held a secret are
- * overwritten (0135).
+ * Bytes are copied unchanged, because the search for secrets costs far more than the call itself. The search follows soon, in short slices
+ * (`secret-search.ts`), and always before a message is shown. Bytes of a message with secrets are then overwritten (0135).
  */
 import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -12,18 +11,18 @@ import { withoutSecrets } from './body.ts'
 import type { Hide, KeptBody } from './body.ts'
 
 const SEGMENT_BYTES = 1024 * 1024
-/** Segments that wait for their next use. */
+/** Segments kept for reuse. */
 const MAX_FREE = 2
 /** Bytes kept around a cut, so that a secret across it is found. */
 export const MARGIN = 4_096
-/** Memory of a captured message beside its bytes, about. */
+/** Approximate memory of a captured message besides its bytes. */
 const BASE_SIZE = 128
 
 interface Segment {
   readonly bytes: Buffer
-  /** Up to here it is written. */
+  /** Bytes written. */
   used: number
-  /** Messages in it. */
+  /** Number of messages in it. */
   messages: number
 }
 
@@ -32,12 +31,12 @@ export class MessageMemory {
   readonly #free: Segment[] = []
   #segments = 0
 
-  /** Segments that hold messages or wait for their next use. */
+  /** Segments in use or kept for reuse. */
   get segments(): number {
     return this.#segments
   }
 
-  /** Copies a message: whole up to `maxBytes`, else its beginning and its end. */
+  /** Copies a message: whole up to `maxBytes`, else its beginning and end. */
   copy(parts: Parts, maxBytes: number, isStreamed = false): CapturedMessage {
     const bytes = byteLength(parts)
     if (bytes <= maxBytes) return this.#keep(parts, bytes, bytes, 0, bytes, isStreamed)
@@ -47,7 +46,7 @@ export class MessageMemory {
     return this.#keep(ends, 2 * edge, bytes, half, edge, isStreamed)
   }
 
-  /** Copies what is left of a message of `bytes` that passed on while it came. */
+  /** Copies the kept ends of a streamed message of `bytes`. */
   copyEnds(head: Parts, tail: Parts, bytes: number, maxBytes: number): CapturedMessage {
     const headBytes = byteLength(head)
     const length = headBytes + byteLength(tail)
@@ -56,7 +55,7 @@ export class MessageMemory {
     return this.#keep([...head, ...tail], length, bytes, half, headBytes, true)
   }
 
-  /** A message in it is not needed any more. */
+  /** Releases one message of a segment. */
   release(segment: Segment): void {
     if (--segment.messages > 0) return
     if (segment === this.#current) segment.used = 0
@@ -103,9 +102,9 @@ interface MessagePlace {
   readonly segment: Segment
   readonly start: number
   readonly end: number
-  /** Of the message itself. */
+  /** Size of the message. */
   readonly bytes: number
-  /** Bytes shown of each end; 0: all is kept. */
+  /** Bytes shown of each end; 0: the whole message is kept. */
   readonly half: number
   /** Length of the kept beginning. */
   readonly headBytes: number
@@ -120,9 +119,9 @@ export class CapturedMessage {
   readonly #half: number
   readonly #headBytes: number
   readonly #isStreamed: boolean
-  /** Where its bytes are; `undefined`: they are overwritten, or used again. */
+  /** `undefined`: its bytes are overwritten or released. */
   #segment: Segment | undefined
-  /** Without its secrets, once some were found. */
+  /** The message without secrets; `undefined`: none were found. */
   #shown: KeptBody | undefined
   #isSearched = false
 
@@ -137,22 +136,22 @@ export class CapturedMessage {
     this.#isStreamed = isStreamed
   }
 
-  /** Memory that it takes, about. */
+  /** Approximate memory in bytes. */
   get size(): number {
     return BASE_SIZE + this.#end - this.#start
   }
 
-  /** The message as it may be shown. Secrets that have become known since it was captured are hidden as well. */
+  /** Returns the message without secrets, also those that became known after its capture. */
   shown(hide: Hide): KeptBody {
     return this.#shown === undefined ? this.#search(hide) : { ...this.#shown, ...hiddenIn(this.#shown, hide) }
   }
 
-  /** Looks for secrets once, and overwrites the bytes where there are some. */
+  /** Searches for secrets once, and overwrites the bytes if there are any. */
   search(hide: Hide): void {
     if (!this.#isSearched) this.#search(hide)
   }
 
-  /** Its memory may be used again. */
+  /** Releases its memory for reuse. */
   release(): void {
     if (this.#segment !== undefined) this.#memory.release(this.#segment)
     this.#segment = undefined
@@ -163,15 +162,15 @@ export class CapturedMessage {
     const half = this.#half
     const middle = this.#start + this.#headBytes
     this.#isSearched = true
-    const mark = this.#isStreamed ? { streamed: true as const } : {}
+    const streamed = this.#isStreamed ? { streamed: true as const } : {}
     const first = this.#text(this.#start, middle)
     const head = withoutSecrets(first, hide)
-    if (half === 0) return this.#keepIf(head !== first, { bytes, text: head, ...mark })
+    if (half === 0) return this.#keepIf(head !== first, { bytes, text: head, ...streamed })
     const last = this.#text(middle, this.#end)
     const tail = withoutSecrets(last, hide)
     const omitted = Math.max(0, bytes - 2 * half)
     const ends = { head: head.slice(0, half).toWellFormed(), tail: tail.slice(-half).toWellFormed() }
-    return this.#keepIf(head !== first || tail !== last, { bytes, ...ends, omitted, ...mark })
+    return this.#keepIf(head !== first || tail !== last, { bytes, ...ends, omitted, ...streamed })
   }
 
   #text(start: number, end: number): string {
@@ -190,7 +189,7 @@ export class CapturedMessage {
 const hiddenIn = ({ text, head, tail }: KeptBody, hide: Hide): Partial<KeptBody> =>
   text === undefined ? { head: hide(head ?? ''), tail: hide(tail ?? '') } : { text: hide(text) }
 
-/** The bytes from `start` to `end`, without joining the rest. */
+/** Returns the bytes from `start` to `end` without joining the parts. */
 const slices = (parts: Parts, start: number, end: number): Parts => {
   const found: Uint8Array[] = []
   let at = 0
@@ -204,7 +203,7 @@ const slices = (parts: Parts, start: number, end: number): Parts => {
   return found
 }
 
-/** Collects the beginning and the end of a message that passes on while it comes. */
+/** Collects the beginning and end of a streamed message. */
 export class EndsCollector {
   readonly #maxBytes: number
   readonly #half: number
@@ -219,7 +218,7 @@ export class EndsCollector {
     this.#half = Math.floor(maxBytes / 2) + MARGIN
   }
 
-  /** `chunk` is lent. */
+  /** Copies from `chunk`, whose memory may be reused afterwards. */
   push(chunk: Uint8Array): void {
     this.#bytes += chunk.length
     const room = Math.min(chunk.length, this.#half - this.#headBytes)
@@ -229,7 +228,7 @@ export class EndsCollector {
     if (rest.length === 0) return
     this.#tail.push(Buffer.from(rest.subarray(-this.#half)))
     this.#tailBytes += Math.min(rest.length, this.#half)
-    // The oldest pieces go once the newer ones are enough without them.
+    // Drops the oldest pieces when the newer ones are enough.
     for (let first = this.#tail[0]; first !== undefined && this.#tailBytes - first.length >= this.#half; first = this.#tail[0]) {
       this.#tail.shift()
       this.#tailBytes -= first.length

@@ -1,6 +1,6 @@
 /**
- * One call while it is under way: what its parts write down of it (`CallRecord`), and when. Until it ends it refers to the messages
- * themselves; then what is to be kept of them is copied, and the rest is released.
+ * One call in flight: the facts and times that are recorded of it (`CallRecord`). Until the call ends, the recording refers to the messages
+ * themselves; then the parts to be kept are copied, and the messages are released.
  */
 import type { Call, HostSession, Outcome, Question, Scope } from '../../rpc/call.ts'
 import type { CallRecord, Deviation, Hop } from '../../rpc/record.ts'
@@ -11,13 +11,14 @@ import { StreamedResult } from '../../wire/result/streamed-result.ts'
 import { NEVER } from './call-facts.ts'
 import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'
-import { endOfError, endOfOutcome, endOfStream, GOOD_END, isErrorOutcome } from '../ends.ts'
-import type { CallEnd } from '../ends.ts'
+import { endOfError, endOfOutcome, endOfStream, GOOD_END } from '../call-end.ts'
+import type { CallEnd } from '../call-end.ts'
 import { EndsCollector } from './message-memory.ts'
 import type { CapturedMessage, MessageMemory } from './message-memory.ts'
 import type { CapturedBodies } from '../options.ts'
+import { isErrorOutcome } from '../outcomes.ts'
 
-/** What is known of a call when it comes. */
+/** The facts of a call at its receipt. */
 export interface Begun {
   readonly ref: number
   readonly method: string
@@ -25,15 +26,15 @@ export interface Begun {
   readonly scope: Scope
   readonly revision: string
   readonly session: HostSession | undefined
-  /** What the host says it is: `Implementation`, as parsed JSON. */
+  /** `Implementation` of the host, as parsed JSON. */
   readonly clientInfo: unknown
   readonly transport: HostTransport | undefined
-  /** As it came; `undefined`: it came from no host. */
+  /** The received message; `undefined`: not from a host. */
   readonly message: Buffer | undefined
   readonly replayOf?: number | undefined
 }
 
-/** What a recording needs of its observer. */
+/** The dependencies of a recording. */
 export interface RecordingEnvironment {
   readonly nowMs: () => number
   readonly wallMs: () => number
@@ -41,13 +42,13 @@ export interface RecordingEnvironment {
   /** Bytes kept of one message. */
   readonly maxBodyBytes: () => number
   readonly memory: MessageMemory
-  /** It ended. */
+  /** Called when the call has ended. */
   readonly over: (recording: Recording) => void
-  /** The system has taken the answer of one that ended. */
+  /** Called when the system has accepted the answer of an ended call. */
   readonly written: (recording: Recording) => void
 }
 
-/** What is referred to of a request to a server while the call is under way. */
+/** The messages of a request to a server, while the call is in flight. */
 interface LaneMessages {
   parts: Parts | undefined
   answer: Buffer | undefined
@@ -86,10 +87,10 @@ export class Recording implements CallRecord, CallFacts {
   deviations: readonly Deviation[] = NO_DEVIATIONS
   request: CapturedMessage | undefined = undefined
   response: CapturedMessage | undefined = undefined
-  /** Where the ring keeps it; `undefined`: it does not. */
+  /** Its place in the ring; `undefined`: not kept. */
   place: number | undefined = undefined
   readonly #environment: RecordingEnvironment
-  /** Of each lane, where messages may be kept. */
+  /** By lane; `undefined`: no messages are kept. */
   #messages: LaneMessages[] | undefined
   #message: Buffer | undefined
   #responseChannel: Call['responseChannel']
@@ -124,7 +125,7 @@ export class Recording implements CallRecord, CallFacts {
     return this.#responseChannel?.traceId
   }
 
-  /** It is on its way through the layers. */
+  /** The call enters the layers. */
   started({ target, responseChannel, params }: Call): void {
     this.startedMs = this.#environment.nowMs()
     this.name = target
@@ -183,7 +184,7 @@ export class Recording implements CallRecord, CallFacts {
     this.deviations = [...this.deviations, deviation]
   }
 
-  /** The layers have returned. A result that passes on while it comes is followed until it is over. */
+  /** The layers have returned a result. A streamed result is followed to its end. */
   returned({ method, signal }: Pick<Call, 'method' | 'signal'>, outcome: Outcome): void {
     const { result } = outcome
     if (!(result instanceof StreamedResult)) {
@@ -198,13 +199,13 @@ export class Recording implements CallRecord, CallFacts {
     })
   }
 
-  /** The layers have rejected it. */
+  /** The layers have rejected the call. */
   rejected(error: unknown, isAborted: boolean): void {
     if (this.#isOver) return
     this.#end = endOfError(error, isAborted, this.denied)
   }
 
-  /** The answer is ready; `undefined`: there will be none. What is to be kept is copied now, before its memory is used again. */
+  /** The answer is ready; `undefined`: there is none. Copies the messages to be kept now, before their memory is reused. */
   answered(parts: Parts | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -219,13 +220,13 @@ export class Recording implements CallRecord, CallFacts {
     this.#environment.over(this)
   }
 
-  /** The system has taken the answer. */
+  /** The system has accepted the answer. */
   written(): void {
     this.writtenMs = this.#environment.nowMs()
     this.#environment.written(this)
   }
 
-  /** Asks the host, and times its answer. */
+  /** Runs a server request to the host, and measures the time of its answer. */
   async timed<T>({ method }: Question, answer: () => Promise<T>): Promise<T> {
     const ask: AskFacts = { method, fromMs: this.#environment.nowMs(), toMs: NEVER }
     this.asks = [...this.asks, ask]
@@ -250,7 +251,7 @@ export class Recording implements CallRecord, CallFacts {
     return (all[lane] ??= { parts: undefined, answer: undefined, stream: undefined })
   }
 
-  /** What is open ends with the call. */
+  /** Ends open lanes and server requests with the call. */
   #close(nowMs: number): void {
     for (const ask of this.asks) if (Number.isNaN(ask.toMs)) ask.toMs = nowMs
     const last = this.#lastLane

@@ -1,6 +1,6 @@
 /**
- * Searches captured messages for secrets soon after their calls have ended, in short slices: up to a hundredth of the time. Where calls come
- * faster than that, messages are removed from the ring before their turn, and those that are shown are searched at once.
+ * Searches captured messages for secrets soon after their calls have ended, in short slices: at most 1 % of the time. At a higher rate of
+ * calls, messages leave the ring unsearched; a message that is shown is always searched first.
  */
 import type { Hide } from './body.ts'
 import type { CallRing, Place } from './call-ring.ts'
@@ -19,7 +19,7 @@ export class SecretSearch implements Disposable {
     this.#hide = hide
   }
 
-  /** There are messages to search. */
+  /** Schedules a search. */
   wake(): void {
     this.#timer ??= setTimeout(() => this.#slice(), PERIOD_MS).unref()
   }

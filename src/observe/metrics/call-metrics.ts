@@ -1,11 +1,11 @@
 /**
- * Calls counted by server, tool, method, outcome and era. How many series there can be is known beforehand: servers are those of the
- * configuration, methods and outcomes those of tables, and of tools and prompts at most `maxSeries` are told apart; all further ones are
- * `other`. Names that no server owns are never labels, so no host can make series.
+ * Counts calls by server, tool, method, outcome and era. The number of series is bounded: servers are those of the configuration, methods
+ * and outcomes those of tables, and at most `maxSeries` tools and prompts have their own series; further ones are `other`. Names that no
+ * server owns are never labels, so hosts cannot create series.
  */
 import { METHODS } from '../../wire/protocol/methods.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
-import type { CallOutcome } from '../ends.ts'
+import type { CallOutcome } from '../outcomes.ts'
 import type { Exemplar, Family } from './exposition.ts'
 
 export const OTHER = 'other'
@@ -15,12 +15,12 @@ export const BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 
 export interface CountedCall {
   readonly ref: number
-  /** Of its trace, where traces are kept. */
+  /** `undefined`: not traced. */
   readonly traceId?: string | undefined
   readonly method: string
-  /** Key of the server; `undefined`: it reached none. */
+  /** Server key; `undefined`: the call reached no server. */
   readonly server: string | undefined
-  /** Exposed name of a tool or prompt, once its server is known. */
+  /** Exposed name of a listed tool or prompt. */
   readonly tool: string | undefined
   readonly outcome: CallOutcome
   readonly era: Era
@@ -43,7 +43,7 @@ interface Timed extends Series {
   readonly counted: Map<CallOutcome, Record<Era, number>>
 }
 
-/** The last call of a bucket; overwritten by the next one. */
+/** The latest call of a bucket; overwritten by the next. */
 interface LastCall {
   ref: number
   traceId: string | undefined
@@ -54,9 +54,9 @@ interface LastCall {
 export class CallMetrics {
   readonly #maxSeries: () => number
   readonly #capped: () => void
-  /** Servers and tools that are told apart. */
+  /** Number of tools with their own series. */
   #known = 0
-  /** By server, tool and method: every call looks here, so no key is made of them. */
+  /** By server, tool and method. Nested, so that no key is built per call. */
   readonly #timed = new Map<string, Map<string, Map<string, Timed>>>()
 
   /** `capped` is called for each call that is counted as `other`. */
@@ -118,7 +118,7 @@ export class CallMetrics {
     return [...this.#timed.values()].flatMap((tools) => [...tools.values()].flatMap((methods) => [...methods.values()]))
   }
 
-  /** The series of a call, made where it is the first of its kind; names beyond `maxSeries` share one. */
+  /** Returns the series of a call; creates it if necessary. Names beyond `maxSeries` share one. */
   #find(server: string, tool: string, method: string): Timed {
     const known = Object.hasOwn(METHODS, method) ? method : OTHER
     if (tool === '' || this.#timed.get(server)?.has(tool) === true) return this.#series(server, tool, known)
@@ -160,7 +160,7 @@ const exemplarOf = ({ ref, traceId, seconds, at }: LastCall): Exemplar => ({
   at,
 })
 
-/** Counted up from the shortest, in which most calls are. */
+/** Returns the bucket by linear search, since most calls are in the first buckets. */
 const bucketOf = (seconds: number): number => {
   let at = 0
   while (at < BOUNDS.length && seconds > (BOUNDS[at] ?? Infinity)) at++

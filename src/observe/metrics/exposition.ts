@@ -1,6 +1,6 @@
 /**
- * The text formats of metrics: Prometheus 0.0.4, and OpenMetrics 1.0, which has exemplars and another spelling of counters. A family is
- * plain data; what becomes of it as text is here alone.
+ * The text formats of metrics: Prometheus 0.0.4, and OpenMetrics 1.0, which has exemplars and names counters differently. Families are
+ * plain data; only this file formats them.
  */
 
 export type Labels = Readonly<Record<string, string>>
@@ -10,7 +10,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** One observation that a bucket can be followed from. */
+/** One observation of a bucket, with a reference to its call. */
 export interface Exemplar {
   readonly labels: Labels
   readonly value: number
@@ -20,7 +20,7 @@ export interface Exemplar {
 
 export interface HistogramSample {
   readonly labels: Labels
-  /** Observations up to each bound and no lower one, then those above all. */
+  /** Observations per bucket, not cumulative; the last is above all bounds. */
   readonly counts: readonly number[]
   readonly sum: number
   /** By bucket. */
@@ -42,7 +42,7 @@ export type Family =
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
-/** Families without a sample are left out. */
+/** Formats metrics. Families without samples are omitted. */
 export const formatMetrics = (families: readonly Family[], isOpenMetrics: boolean): string => {
   const lines = families.filter(({ samples }) => samples.length > 0).flatMap((family) => formatFamily(family, isOpenMetrics))
   return `${[...lines, ...(isOpenMetrics ? ['# EOF'] : [])].join('\n')}\n`
@@ -70,11 +70,11 @@ const formatHistogram = (
     const bound = bounds[at]
     const le = bound === undefined ? '+Inf' : isOpenMetrics && Number.isInteger(bound) ? `${bound}.0` : String(bound)
     const exemplar = isOpenMetrics ? exemplars[at] : undefined
-    const behind =
+    const suffix =
       exemplar === undefined
         ? ''
         : ` # ${formatLabels(exemplar.labels)} ${formatNumber(exemplar.value)} ${exemplar.at.toFixed(3)}`
-    return `${name}_bucket${formatLabels({ ...labels, le })} ${count}${behind}`
+    return `${name}_bucket${formatLabels({ ...labels, le })} ${count}${suffix}`
   })
   return [...buckets, `${name}_sum${formatLabels(labels)} ${formatNumber(sum)}`, `${name}_count${formatLabels(labels)} ${count}`]
 }
@@ -86,7 +86,7 @@ const formatLabels = (labels: Labels): string => {
 
 const formatNumber = (value: number): string => (value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value))
 
-/** A label that comes from a server can hold anything: what would end it is escaped, and half a character is none. */
+/** Escapes a label, which may be any text of a server; lone surrogates are replaced. */
 const escapeLabel = (text: string): string =>
   text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 

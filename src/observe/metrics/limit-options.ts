@@ -1,4 +1,4 @@
-/** Every option that limits something and is counted when it acts: each is a series of `trunkline_limit_reached_total` from the start. */
+/** All counted limit options. Each is a series of `trunkline_limit_reached_total` from the start. */
 export const LIMIT_OPTIONS: readonly string[] = [
   'admin.connections',
   'limits.concurrency',

@@ -1,26 +1,26 @@
 /**
- * A recording: captured calls in a file, one line of JSON each, behind one that says what it is and which tools there were. `tail
- * --record` writes it, `mock` serves it. What was hidden when the calls were captured is hidden in it.
+ * A recording: a file with captured calls, one line of JSON each, after a header line with the format and the tools. `tail --record` writes
+ * it, `mock` serves it. Secrets that were hidden in the captured calls are hidden in it.
  */
 import type { CallDetail } from '../capture/captured.ts'
 import { isList, jsonObject, memberOf, parseJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
 
-/** Raised when a member changes its meaning. */
+/** Increased when a member changes its meaning. */
 const FORMAT = 1
 
 export interface Recorded {
-  /** Definitions as hosts were listed them. */
+  /** Definitions as listed to hosts. */
   readonly tools: readonly unknown[]
   readonly calls: readonly RecordedCall[]
 }
 
-/** One call, as far as it can be played back. */
+/** A call that can be replayed. */
 export interface RecordedCall {
   readonly method: string
   /** Parsed; without `_meta`. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Parsed; exactly one of the two. */
+  /** Parsed; either `result` or `error` is present. */
   readonly result?: unknown
   readonly error?: unknown
 }
@@ -30,7 +30,7 @@ export const formatHeader = (tools: readonly unknown[]): string =>
 
 export const formatRecorded = (detail: CallDetail): string => `${JSON.stringify(detail)}\n`
 
-/** Throws an `Error` with the line that is wrong. Calls of which a side was not kept whole are left out. */
+/** Parses a recording. Throws an `Error` that names the invalid line. Calls whose messages were not kept whole are skipped. */
 export const readRecording = (text: string): Recorded => {
   const [head = '', ...lines] = text.split('\n').filter((line) => line.trim() !== '')
   const { trunkline, format, tools } = parse(head, 1)
@@ -39,10 +39,10 @@ export const readRecording = (text: string): Recorded => {
   const calls = lines.flatMap((line, at): RecordedCall[] => {
     const { method, request, response } = parse(line, at + 2)
     if (typeof method !== 'string') throw new Error(`line ${at + 2}: this is no captured call`)
-    const [asked, answered] = [memberOf(request, 'text'), memberOf(response, 'text')]
-    if (typeof asked !== 'string' || typeof answered !== 'string') return []
-    const { params } = parse(asked, at + 2)
-    const answer = parse(answered, at + 2)
+    const [sent, received] = [memberOf(request, 'text'), memberOf(response, 'text')]
+    if (typeof sent !== 'string' || typeof received !== 'string') return []
+    const { params } = parse(sent, at + 2)
+    const answer = parse(received, at + 2)
     const { _meta, ...rest } = jsonObject(params) ?? {}
     return [{ method, params: rest, ...('error' in answer ? { error: answer['error'] } : { result: answer['result'] }) }]
   })

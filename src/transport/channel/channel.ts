@@ -1,6 +1,6 @@
 /**
- * A message pipe to one downstream server over any transport. Transports know bytes and messages; they know neither eras nor the
- * names of tools. Host-side transports have exchanges instead (`transport/http1/server/http-server.ts`, `transport/pipe/stdio-host.ts`).
+ * A message pipe to one server, over any transport. Transports know bytes and messages, but neither eras nor the names of tools. Transports
+ * towards hosts have requests in place of channels (`transport/http1/server/http-server.ts`, `transport/pipe/stdio-host.ts`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Envelope } from '../../wire/message/envelope.ts'
@@ -9,41 +9,42 @@ import type { Parts } from '../../wire/message/payload.ts'
 
 /** A credential that may change while a channel is open; read for every request. */
 export interface Bearer {
-  /** Value of `Authorization`; `undefined`: there is none to send now. */
+  /** Value of `Authorization`; `undefined`: none is known now. */
   readonly value: string | undefined
 }
 
-/** When a result may be relayed while it is received. */
+/** The conditions under which a result may be streamed. */
 export interface StreamTerms {
+  /** The stream fails after this time without a byte. */
   readonly idleMs: number
-  /** A member that must come before `content`: the type of the result. */
+  /** A member that must come before `content`, such as the type of the result. */
   readonly after?: string
 }
 
 /** One message to send. */
 export interface Outgoing {
   readonly parts: Parts
-  /** The id of a request, as in `lost` and `abandon`. */
+  /** The id of a request, as used by `lost` and `abandon`. */
   readonly id?: number
   /** An answer to a request of the server. Sent a second time if its connection breaks: a server ignores an answer that it has. */
   readonly isAnswer?: boolean
   /** HTTP headers that mirror the final body (`mcp-method` …), names in lower case; pipes ignore them. */
   readonly headers?: Readonly<Record<string, string>>
-  /** A host's call: its response is sent to that host and not kept. */
+  /** The request is a host's call: its response is sent to that host only and not kept. */
   readonly isRelayed?: boolean
-  /** A big result may be relayed while it is received, as a `StreamedResult`; it fails after this idle time. */
+  /** A big result may be received as a `StreamedResult`. */
   readonly stream?: StreamTerms
 }
 
 export interface ChannelEvents {
   /**
-   * A message was received. `during`: the id of our request on whose response stream it was received; exact on Streamable HTTP,
-   * absent on pipes, on HTTP+SSE and on the standalone GET stream.
+   * A message was received. `during`: the id of the request on whose response stream it was received. Exact on Streamable HTTP; absent
+   * on pipes, on HTTP+SSE and on the standalone GET stream.
    */
   receive(message: Envelope, during?: number): void
-  /** The request `id` will not be answered; exactly once, and never after its response was received. */
+  /** The request `id` will get no response. Reported once, and never after its response was received. */
   lost(id: number, failure: Failure): void
-  /** A message that is no JSON-RPC. The owner counts and logs it; it does not end the channel. */
+  /** A message was no JSON-RPC. The owner counts and logs it; the channel stays open. */
   unparsable(reason: string, sample: string): void
 }
 
@@ -55,33 +56,35 @@ export interface Channel {
   /** Queues one message. False: backpressure. */
   send(message: Outgoing): boolean
   /**
-   * Pauses the response stream of request `id`, or without `id` the shared stream. Returns a function that resumes it, or `undefined`
-   * where there is no such stream.
+   * Pauses the response stream of request `id`, or without `id` the shared stream. Returns a function that resumes it; `undefined` if
+   * there is no such stream.
    */
   pause?(id: number | undefined): (() => void) | undefined
-  /** Gives up the exchange of request `id`: closes its stream where it has one; later messages of it are dropped. */
+  /** Abandons request `id`: closes its stream, if it has one, and drops its later messages. */
   abandon(id: number): void
-  /** Settles once, when the channel has ended: `undefined` after `close()`, else the reason. */
+  /** Resolves once the channel has ended: with `undefined` after `close()`, else with the reason. */
   readonly closed: Promise<Failure | undefined>
-  /** Ends the channel in the orderly way of its transport; resolves when all its resources are released. */
+  /** Ends the channel as its transport prescribes. Resolves when all resources are released. */
   close(): Promise<void>
 }
 
-/** Operations of an HTTP channel beside messages, for the era detection and the legacy handshake. */
+/** The reply to one POST, whatever its status. */
 export interface HttpReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The JSON-RPC response in the reply, if there is one. */
-  readonly message?: Envelope | undefined
-  /** The body of an answer without one. */
+  /** The first JSON-RPC response in the reply. */
+  readonly message?: Envelope
+  /** The body of a reply without one. */
   readonly body?: Buffer
 }
+
+/** The further operations of an HTTP channel, for the era detection and the legacy handshake. */
 export interface HttpChannel extends Channel {
   readonly kind: 'http'
-  /** One POST with its HTTP status, apart from pending requests. Rejects with `Failure` if there is no HTTP response. */
+  /** Sends one POST beside the pending requests. Rejects with a `Failure` if there is no HTTP response. */
   exchange(message: Outgoing, timeoutMs: number): Promise<HttpReply>
-  /** The legacy handshake is done: `MCP-Protocol-Version` from now on. */
+  /** Sets `MCP-Protocol-Version` of all later requests, after a legacy handshake. */
   setRevision(revision: string): void
-  /** Opens the standalone GET stream and keeps it open; false: the server offers none. */
+  /** Opens the standalone GET stream and keeps it open. Resolves with false if the server offers none. */
   openStream(): Promise<boolean>
 }

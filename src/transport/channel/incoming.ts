@@ -1,4 +1,5 @@
-/** Parses one unit of a server (a body, the data of an event) into messages: one, or those of a batch. */
+/** Parses what a server sends as one unit (a body, an event, a line) into its message, or the messages of a batch. */
+import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
 import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
@@ -6,7 +7,8 @@ import type { Envelope, Id } from '../../wire/message/envelope.ts'
 /** An unparsable message, and its id if that could be read. */
 export interface Unparsable {
   readonly reason: string
-  /** The first 200 bytes, as text. */
+  readonly bytes: Buffer
+  /** The first 200 characters. */
   readonly sample: string
   readonly id: Id | undefined
 }
@@ -17,13 +19,12 @@ export interface Recipient {
   refuse(message: Unparsable): void
 }
 
-/** A message begins with it; a batch does not. */
-export const OPEN_BRACE = 0x7b
+/** Whether the bytes are one message and no batch, by their first byte. */
+export const isSingle = (bytes: Buffer): boolean => bytes[0] === OPEN_BRACE
 
-/** Passes each message to `recipient`, in order; servers of 2025-03-26 and before send batches. `ahead`: what was read while it came. */
+/** Passes each message to `recipient`, in order. Servers of 2025-03-26 and before send batches. `ahead`: the scan of a single message. */
 export const readIncoming = (bytes: Buffer, recipient: Recipient, ahead?: ScanAhead): void => {
-  // Only `[` needs the look for a batch: a message begins with a brace.
-  if (bytes[0] === OPEN_BRACE) return readOne(bytes, recipient, ahead)
+  if (isSingle(bytes)) return readOne(bytes, recipient, ahead)
   let batch: Buffer[] | undefined
   try {
     batch = splitBatch(bytes)
@@ -45,10 +46,12 @@ const readOne = (bytes: Buffer, recipient: Recipient, ahead?: ScanAhead): void =
 
 /** An unexpected error affects only the message that caused it (B271). */
 const unparsableOf = (bytes: Buffer, error: unknown): Unparsable => {
-  if (!(error instanceof EnvelopeError))
-    return { reason: `unexpected error: ${String(error)}`, sample: sampleOf(bytes), id: undefined }
-  return { reason: error.message, sample: sampleOf(bytes), id: error.id && numberedId(error.id) }
+  const sample = sampleOf(bytes)
+  if (!(error instanceof EnvelopeError)) return { reason: `unexpected error: ${String(error)}`, bytes, sample, id: undefined }
+  return { reason: error.message, bytes, sample, id: error.id && numberedId(error.id) }
 }
 
-/** Enough of a message to recognize it in a log. */
-export const sampleOf = (bytes: Buffer): string => bytes.toString('utf8', 0, 200)
+const SAMPLE_LENGTH = 200
+
+/** The beginning of a message, to recognize it in a log. */
+export const sampleOf = (bytes: Buffer): string => bytes.toString('utf8', 0, 4 * SAMPLE_LENGTH).slice(0, SAMPLE_LENGTH)

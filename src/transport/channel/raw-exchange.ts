@@ -1,27 +1,19 @@
-/** One POST and its response, with the status as a value, for the era probe. */
+/** One POST and its response, whatever its HTTP status, for the era detection and the handshake. */
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import type { Outgoing } from './channel.ts'
-import type { HttpHead } from '../http1/client/http-failure.ts'
+import type { HttpReply, Outgoing } from './channel.ts'
 import { readIncoming } from './incoming.ts'
 import type { McpEndpoint } from './mcp-endpoint.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
-/** `message` is the first response in the body or stream, for any status; other messages are ignored. */
-export interface RawAnswer extends HttpHead {
-  readonly message?: Envelope
-  /** Of an answer that has no response. */
-  readonly body?: Buffer
-}
-
-/** `answer` rejects with a `Failure` if there is no HTTP answer, none within `timeoutMs`, or `stop` was called. */
 export interface RawExchange {
-  readonly answer: Promise<RawAnswer>
+  /** Has the first JSON-RPC response of the reply. Rejects with a `Failure` without an HTTP response, after `timeoutMs`, or after `stop`. */
+  readonly answer: Promise<HttpReply>
   stop(): void
 }
 
 export const rawExchange = (endpoint: McpEndpoint, message: Outgoing, timeoutMs: number): RawExchange => {
-  const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
+  const { promise, resolve, reject } = Promise.withResolvers<HttpReply>()
   let head: ReplyHead | undefined
   const read = ({ status, headers }: ReplyHead, bytes: Buffer): void => {
     const receive = (message: Envelope): void => {

@@ -14,7 +14,7 @@ import type { ResultSource } from '../../wire/result/streamed-result.ts'
 import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from '../http1/client/http-failure.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
-import { OPEN_BRACE, readIncoming } from './incoming.ts'
+import { isSingle, readIncoming } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
 import { asEventId, waitBefore } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
@@ -142,7 +142,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
 
   /** `bytes` held the response, and perhaps more. */
   #relayed(bytes: Buffer): void {
-    if (this.#message.isRelayed === true && bytes[0] === OPEN_BRACE) this.#ports.relayed(bytes)
+    if (this.#message.isRelayed === true && isSingle(bytes)) this.#ports.relayed(bytes)
   }
 
   onEnd(head: ReplyHead, body: Buffer): void {

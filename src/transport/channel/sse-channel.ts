@@ -11,7 +11,7 @@ import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
 import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { Reply, tooLarge } from '../http1/client/http-reply.ts'
-import { OPEN_BRACE, readIncoming, sampleOf } from './incoming.ts'
+import { isSingle, readIncoming, sampleOf } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
 import { lowerCased } from './mcp-endpoint.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
@@ -173,7 +173,7 @@ export class SseChannel implements Channel, Recipient {
       this.#answersCall = false
       readIncoming(data, this, ahead)
       // A batch may hold messages for other requests.
-      if (this.#answersCall && data[0] === OPEN_BRACE) this.#client.bodies.relayed(data)
+      if (this.#answersCall && isSingle(data)) this.#client.bodies.relayed(data)
     }
   }
 

@@ -7,7 +7,7 @@ import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { IdTable } from '../../wire/message/id-table.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
-import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { Bearer, Channel, ChannelEvents, HttpReply, Outgoing } from './channel.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
@@ -17,7 +17,6 @@ import { readIncoming, sampleOf } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { rawExchange } from './raw-exchange.ts'
-import type { RawAnswer } from './raw-exchange.ts'
 import { DEFAULT_RECONNECT } from './reconnect.ts'
 import { RequestExchange } from './request-exchange.ts'
 import type { ExchangePorts, ResumeOptions } from './request-exchange.ts'
@@ -157,7 +156,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   /** One POST outside of the channel's pending requests, for the era probe and the handshake; it does adopt the session. */
-  exchange(message: Outgoing, timeoutMs: number): Promise<RawAnswer> {
+  exchange(message: Outgoing, timeoutMs: number): Promise<HttpReply> {
     if (this.#closing !== undefined) return Promise.reject(notOpen())
     const raw = rawExchange(this.#endpoint, message, timeoutMs)
     const stop = (): void => raw.stop()

@@ -1,39 +1,40 @@
 /**
- * What a server writes to its pipe, as messages. Lines that are no messages are reported and skipped (B227).
+ * Reads the messages that a server writes to its pipe. Lines that are no messages are reported and skipped (B227).
  *
- * The surprise: it knows which requests are unanswered, because an answer that is too long to keep may not tell whose it was
- * (F-06), and because no request may be reported as lost after it was answered.
+ * The surprise: it keeps the ids of unanswered requests, because the id of a response that is too long to keep may be unknown (F-06),
+ * and because no request may be reported as lost after its response.
  */
-import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
+import { numberedId } from '../../wire/message/envelope.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { readEnds } from '../../wire/message/message-ends.ts'
 import { Scanner } from '../../wire/json/scan.ts'
-import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { ChannelEvents } from '../channel/channel.ts'
-import { OPEN_BRACE } from '../channel/incoming.ts'
+import { isSingle, readIncoming, sampleOf } from '../channel/incoming.ts'
+import type { Recipient, Unparsable } from '../channel/incoming.ts'
 
 export interface PipeReaderOptions {
-  /** One line, in bytes. */
+  /** Longest line, in bytes. */
   readonly maxMessageBytes: number
-  /** After an answer too long to keep that does not tell whose it was, how long all requests of the time have left. */
+  /** Time that all pending requests have left after a response over the limit whose id is unknown. */
   readonly unclaimedMs: number
 }
 
 const MIB = 1024 * 1024
-const SAMPLE_LENGTH = 200
 
-export class PipeReader {
+export class PipeReader implements Recipient {
   readonly #options: PipeReaderOptions
   readonly #framer: LineFramer
-  /** Requests that were sent and neither answered nor given up; `true`: a host's call, whose response goes to that host alone. */
+  /** Requests that were sent and neither answered nor abandoned. `true`: a host's call, whose response goes to that host only. */
   readonly #unanswered = new Map<number, boolean>()
   readonly #bodies: BodyPool
   readonly #timers = new Set<NodeJS.Timeout>()
-  /** None once it is disposed of. */
+  /** `undefined` once it is disposed of. */
   #events: ChannelEvents | undefined
+  /** The line that is being read is a single message. */
+  #isSingle = false
 
   constructor(events: ChannelEvents, options: PipeReaderOptions, bodies: BodyPool) {
     this.#bodies = bodies
@@ -41,7 +42,10 @@ export class PipeReader {
     this.#options = options
     this.#framer = new LineFramer(
       {
-        line: (line, ahead) => this.#readLine(line, ahead),
+        line: (line, ahead) => {
+          this.#isSingle = isSingle(line)
+          readIncoming(line, this, ahead)
+        },
         overflow: (head) => this.#readEnds(head),
         discarded: (head, tail) => this.#readEnds(head, tail),
       },
@@ -54,7 +58,7 @@ export class PipeReader {
     this.#framer.push(chunk, isReused)
   }
 
-  /** The pipe has ended, perhaps within a line. */
+  /** The pipe has ended, possibly within a line. */
   end(): void {
     this.#framer.end()
   }
@@ -64,12 +68,12 @@ export class PipeReader {
     this.#unanswered.set(id, isRelayed)
   }
 
-  /** The response to `id` is not needed any more. */
+  /** The response to `id` is no longer needed. */
   forget(id: number): void {
     this.#unanswered.delete(id)
   }
 
-  /** Reports nothing from here on. */
+  /** Reports nothing from now on. */
   [Symbol.dispose](): void {
     this.#events = undefined
     for (const timer of this.#timers) clearTimeout(timer)
@@ -77,42 +81,21 @@ export class PipeReader {
     this.#unanswered.clear()
   }
 
-  /** A line may hold a batch ([2025-03-26 basic/index]). */
-  #readLine(line: Buffer, ahead: ScanAhead | undefined): void {
-    try {
-      // Only `[` needs the look for a batch: a message begins with a brace.
-      const batch = line[0] === OPEN_BRACE ? undefined : splitBatch(line)
-      if (batch === undefined) this.#readMessage(line, true, ahead)
-      else for (const message of batch) this.#readMessage(message, false)
-    } catch (error) {
-      this.#refuse(error, line)
-    }
-  }
-
-  /** `isAlone`: no other message lies in the same memory. */
-  #readMessage(bytes: Buffer, isAlone: boolean, ahead?: ScanAhead): void {
-    let envelope: Envelope
-    try {
-      envelope = readServerMessage(bytes, ahead)
-    } catch (error) {
-      this.#refuse(error, bytes)
-      return
-    }
-    if (envelope.kind === 'response') {
-      const id = Number(envelope.id)
-      if (isAlone && this.#unanswered.get(id) === true) this.#bodies.relayed(bytes)
+  /** A message of a line. */
+  receive(message: Envelope): void {
+    if (message.kind === 'response') {
+      const id = Number(message.id)
+      // Other messages of a batch lie in the same memory.
+      if (this.#isSingle && this.#unanswered.get(id) === true) this.#bodies.relayed(message.bytes)
       this.#unanswered.delete(id)
     }
-    this.#events?.receive(envelope)
+    this.#events?.receive(message)
   }
 
-  /** What is JSON, no call, and has the id of one of our requests, was meant as its answer (BRIDGING 7.2). */
-  #refuse(error: unknown, bytes: Buffer): void {
-    // An unexpected error costs the message that caused it, like any other (B271).
-    if (!(error instanceof EnvelopeError)) return this.#events?.unparsable(`unexpected error: ${String(error)}`, sampleOf(bytes))
-    this.#events?.unparsable(error.message, sampleOf(bytes))
-    if (error.id !== undefined && !mayBeCall(bytes))
-      this.#lose(Number(numberedId(error.id)), new Failure('bad_response', error.message))
+  /** JSON that is no call and has the id of a pending request counts as its response (BRIDGING 7.2). */
+  refuse({ reason, bytes, sample, id }: Unparsable): void {
+    this.#events?.unparsable(reason, sample)
+    if (id !== undefined && !mayBeCall(bytes)) this.#lose(Number(id), new Failure('bad_response', reason))
   }
 
   #readEnds(head: Buffer, tail?: Buffer): void {
@@ -140,7 +123,7 @@ export class PipeReader {
   }
 }
 
-/** The scan is lenient inside strings, so that what it took for JSON may be none. Not parsed: depth makes that slow (T-24). */
+/** Whether the bytes have a member `method`, or are no JSON. Scanned, since parsing deep JSON is slow (T-24). */
 const mayBeCall = (bytes: Buffer): boolean => {
   try {
     return new Scanner(bytes).members().some(({ key }) => key === 'method')
@@ -148,5 +131,3 @@ const mayBeCall = (bytes: Buffer): boolean => {
     return true
   }
 }
-
-const sampleOf = (bytes: Buffer): string => bytes.toString('utf8', 0, 4 * SAMPLE_LENGTH).slice(0, SAMPLE_LENGTH)

@@ -7,21 +7,21 @@
 
 /** A pool of memory. */
 export interface Memory {
-  /** At least `bytes` bytes of any content. */
+  /** Returns at least `bytes` bytes with any content. */
   lease(bytes: number): Buffer
-  /** Nothing refers to `memory`, which was leased, any more. */
+  /** Returns leased memory to the pool. Nothing may refer to it any more. */
   giveBack(memory: Buffer): void
 }
 
-/** Memory of the garbage collector, without a pool. */
+/** Memory without a pool: the garbage collector frees it. */
 const ORDINARY: Memory = { lease: (bytes) => Buffer.allocUnsafe(bytes), giveBack: () => undefined }
 const MIN_BYTES = 4 * 1024
-/** The size of the message before is expected again, up to this limit. */
+/** A message is expected to be as large as the one before, up to this limit. */
 const MAX_EXPECTED_BYTES = 2 * 1024 * 1024
 
 export class Gathered {
   readonly #memory: Memory
-  /** One piece, not copied yet. */
+  /** The only piece so far, not copied. */
   #first: Buffer | undefined
   #room: Buffer | undefined
   #length = 0
@@ -36,7 +36,7 @@ export class Gathered {
     return this.#length
   }
 
-  /** The bytes received so far, valid until the next call. */
+  /** The bytes so far, valid until the next call of any method. */
   get bytes(): Buffer {
     return this.#room?.subarray(0, this.#length) ?? this.#first ?? EMPTY
   }
@@ -83,5 +83,5 @@ export class Gathered {
 }
 
 const EMPTY = Buffer.alloc(0)
-/** Rounds up to a power of two, so that growing memory doubles and similar lines use the same size. */
+/** Rounds up to a power of two: growing memory doubles, and lines of similar length use memory of the same size. */
 const roomFor = (bytes: number): number => 2 ** Math.ceil(Math.log2(bytes))

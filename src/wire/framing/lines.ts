@@ -1,8 +1,8 @@
 /**
- * One message per line, as every pipe of MCP carries them ([2026-07-28 basic/transports/stdio]): bytes to lines and back.
+ * One message per line, in both directions ([2026-07-28 basic/transports/stdio]).
  *
- * The result does not depend on chunk boundaries. A line over the limit is not kept: its beginning is reported at once, its end after
- * its newline, so that the owner can find the id of the response.
+ * The result does not depend on chunk boundaries. A line over the limit is not kept: its beginning is reported at once, and its end
+ * after the newline, so that the owner can find the id of the message.
  */
 import { Gathered } from './gathered.ts'
 import type { Memory } from './gathered.ts'
@@ -11,27 +11,28 @@ import { readAhead } from '../message/envelope.ts'
 import type { Parts } from '../message/payload.ts'
 
 export interface LineHandler {
-  /** A complete line without its LF or CR LF; never empty. `ahead`: what was read of it while it came. */
+  /** A complete line without its LF or CR LF; never empty. `ahead`: the scan of the line while it was received. */
   line(bytes: Buffer, ahead: ScanAhead | undefined): void
-  /** A line exceeds the limit; `head` is its beginning. The rest is dropped. */
+  /** A line exceeds the limit and is dropped; `head`: its beginning. */
   overflow(head: Buffer): void
-  /** That line has ended; `tail` is its end. */
+  /** The dropped line has ended; `tail`: its end. */
   discarded(head: Buffer, tail: Buffer): void
 }
 
 export interface LineLimits {
-  /** Bytes of a line, without its LF. */
+  /** Longest line, without its LF. */
   readonly maxBytes: number
-  /** Bytes kept of the beginning of a longer line; at most `maxBytes`. */
+  /** Bytes of `head` for longer lines; at most `maxBytes`. */
   readonly headBytes?: number
-  /** For lines that come in pieces. */
+  /** Memory for lines that are received in pieces. */
   readonly memory?: Memory
-  /** Lines are messages of a server: long ones are read while they come. */
+  /** Lines are messages of a server: long ones are scanned while they are received. */
   readonly readsAhead?: boolean
 }
 
 const LF = 10
 const CR = 13
+const SPACE = 0x20
 const HEAD_BYTES = 4096
 const TAIL_BYTES = 256
 
@@ -41,9 +42,9 @@ export class LineFramer {
   readonly #headBytes: number
   readonly #gathered: Gathered
   readonly #readsAhead: boolean
-  /** What is known of the line that is gathered. */
+  /** The scan of the incomplete line. */
   #ahead: ScanAhead | undefined
-  /** Of a line over the limit: its beginning, and its end so far. */
+  /** Beginning and end so far of a line over the limit. */
   #head: Buffer | undefined
   #tail: Buffer = Buffer.alloc(0)
 
@@ -68,7 +69,7 @@ export class LineFramer {
     if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start), isReused)
   }
 
-  /** The stream has ended; bytes after the last LF are a line. */
+  /** The stream has ended: the bytes after the last LF are a line, too. */
   end(): void {
     this.#finish(Buffer.alloc(0), false)
   }
@@ -105,6 +106,7 @@ export class LineFramer {
   }
 }
 
+/** The last `count` bytes of the pieces, copied. */
 const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
   const kept: Buffer[] = []
   let missing = count
@@ -119,11 +121,16 @@ const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
 
 const NEWLINE = Buffer.from('\n')
 
-/**
- * A message as one line (B226). LF and CR can only occur between the tokens of pretty-printed JSON; they become spaces, in a copy,
- * so that the original bytes stay unchanged.
- */
+/** A message as one line (B226). */
 export const toLine = (parts: Parts): Parts => [...parts.map(onOneLine), NEWLINE]
 
-const onOneLine = (part: Uint8Array): Uint8Array =>
-  part.includes(LF) || part.includes(CR) ? part.map((byte) => (byte === LF || byte === CR ? 0x20 : byte)) : part
+/** Part of a message, with spaces in place of LF and CR, which JSON allows between tokens only. The original stays unchanged. */
+export const onOneLine = (part: Uint8Array): Uint8Array => {
+  let lf = part.indexOf(LF)
+  let cr = part.indexOf(CR)
+  if (lf === -1 && cr === -1) return part
+  const copy = Buffer.from(part)
+  for (; lf !== -1; lf = copy.indexOf(LF, lf)) copy[lf] = SPACE
+  for (; cr !== -1; cr = copy.indexOf(CR, cr)) copy[cr] = SPACE
+  return copy
+}

@@ -1,11 +1,12 @@
 /**
- * Server-Sent Events, both ways, on bytes.
+ * Server-sent events as bytes, in both directions.
  *
- * The surprise: the data of an event is a slice of its chunk where one chunk holds it, unless the owner reuses the chunk's memory. A
- * line in many chunks is copied.
+ * The surprise: the data of an event is a slice of its chunk, if one chunk holds its line and the owner does not reuse the memory. Else it
+ * is a copy.
  */
 import { Gathered } from './gathered.ts'
 import type { Memory } from './gathered.ts'
+import { onOneLine } from './lines.ts'
 import { AHEAD_FROM_BYTES, ScanAhead } from '../json/scan-ahead.ts'
 import { readAhead } from '../message/envelope.ts'
 import type { Parts } from '../message/payload.ts'
@@ -21,44 +22,44 @@ const EMPTY = Buffer.alloc(0)
 const DATA = Buffer.from('data:')
 
 /**
- * A comment line: keeps a quiet stream open, carries nothing ([2026-07-28 basic/transports/streamable-http]). No empty line follows it:
- * the parser of the Java SDK requests one line more for a comment and none for an empty line, so 256 pairs would stop its reading.
+ * A comment, which keeps a quiet stream open ([2026-07-28 basic/transports/streamable-http]). No empty line follows it: the parser of the
+ * Java SDK requests one more line for a comment but none for an empty line, so that it would stop reading after 256 pairs.
  */
 export const COMMENT: Uint8Array = Buffer.from(':\n')
 
 export interface SseEvent {
-  /** `message` where the stream named none. */
+  /** `message` if the stream named none. */
   readonly event: string
   /** The data lines joined with LF; empty for an event that has only an id or a retry. */
   readonly data: Buffer
-  /** What was read of the data while it came. */
+  /** The scan of the data while it was received. */
   readonly ahead: ScanAhead | undefined
-  /** The id this event itself carries. */
+  /** The id in this event; ids of earlier events are not inherited. */
   readonly id: string | undefined
-  /** Milliseconds to wait before reconnecting, if this event says so. */
+  /** Milliseconds to wait before reconnecting, if this event has them. */
   readonly retry: number | undefined
 }
 
 export interface SseDecoderOptions {
-  /** Bytes of one event as it stands in the stream, comments left out. */
+  /** Largest event, in bytes of the stream without comments. */
   readonly maxEventBytes: number
-  /** For lines that come in pieces. */
+  /** Memory for lines that are received in pieces. */
   readonly memory?: Memory
   /** Called for every event that carries data, an id or a retry. */
   onEvent(event: SseEvent): void
-  /** An event went over the cap. It is dropped; decoding goes on with the next one. */
+  /** An event exceeds the limit and is dropped. Decoding continues with the next one. */
   onOversize(): void
 }
 
-/** Decodes a stream, independent of chunk boundaries. An event without its empty line at the end of the stream is dropped [HTML, Server-sent events]. */
+/** Decodes a stream, independent of chunk boundaries. An incomplete event at the end of the stream is dropped [HTML, Server-sent events]. */
 export class SseDecoder {
   readonly #options: SseDecoderOptions
   /** The incomplete line. */
   readonly #held: Gathered
-  /** Its size, also of a line that is not kept. */
+  /** The size of the incomplete line, even if it is not kept. */
   #heldBytes = 0
   #lines: Buffer[] = []
-  /** What is known of the event's data, of which the first line is held. */
+  /** The scan of the event's first line, which is incomplete. */
   #ahead: ScanAhead | undefined
   /** Bytes of the event's lines so far. */
   #eventBytes = 0
@@ -74,7 +75,7 @@ export class SseDecoder {
     this.#held = new Gathered(options.memory)
   }
 
-  /** `isReused`: its memory is the owner's again when this returns. */
+  /** `isReused`: `chunk` is only valid until this returns. */
   push(chunk: Buffer, isReused = false): void {
     if (chunk.length === 0) return
     let at = this.#skipsLf && chunk[0] === LF ? 1 : 0
@@ -105,7 +106,7 @@ export class SseDecoder {
     }
   }
 
-  /** The line may be the first of an event's data. */
+  /** Scans an incomplete line that may be the only data line of its event. */
   #readAhead(line: Buffer): void {
     if (line.compare(DATA, 0, DATA.length, 0, DATA.length) !== 0) return
     readAhead(line.subarray(DATA.length + (line[DATA.length] === SPACE ? 1 : 0)), (this.#ahead ??= new ScanAhead()))
@@ -140,7 +141,7 @@ export class SseDecoder {
   #field(line: Buffer, mustCopy: boolean): void {
     const colon = line.indexOf(COLON)
     const end = colon === -1 ? line.length : colon
-    // No field has a longer name.
+    // No known field has a longer name.
     if (end > 5) return
     const value = colon === -1 ? EMPTY : line.subarray(line[end + 1] === SPACE ? end + 2 : end + 1)
     const name = line.toString('latin1', 0, end)
@@ -184,24 +185,11 @@ export class SseDecoder {
   }
 }
 
-/**
- * One event with one data line. CR and LF in `data` become spaces: in JSON they stand only between tokens. `id` and `event`
- * must be free of line ends.
- */
+/** One event with one data line. `data`: JSON, whose line ends become spaces. `id` and `event` must have no line ends. */
 export const encodeEvent = (event: { data: Parts; id?: string; event?: string; retry?: number }): Parts => {
   const head =
     (event.event === undefined ? '' : `event: ${event.event}\n`) +
     (event.id === undefined ? '' : `id: ${event.id}\n`) +
     (event.retry === undefined ? '' : `retry: ${event.retry}\n`)
   return [Buffer.from(`${head}data: `), ...event.data.map(onOneLine), END_OF_EVENT]
-}
-
-const onOneLine = (part: Uint8Array): Uint8Array => {
-  let lf = part.indexOf(LF)
-  let cr = part.indexOf(CR)
-  if (lf === -1 && cr === -1) return part
-  const copy = Uint8Array.from(part)
-  for (; lf !== -1; lf = copy.indexOf(LF, lf)) copy[lf] = SPACE
-  for (; cr !== -1; cr = copy.indexOf(CR, cr)) copy[cr] = SPACE
-  return copy
 }

@@ -1,17 +1,17 @@
 /**
- * Values of `Mcp-Name` and `Mcp-Param-*` headers: plain where HTTP can carry them, else the Base64 sentinel
- * `=?base64?…?=` ([2026-07-28 basic/transports/streamable-http], Value Encoding).
+ * Values of `Mcp-Name` and `Mcp-Param-*` headers: plain text if HTTP can carry it, else `=?base64?…?=`
+ * ([2026-07-28 basic/transports/streamable-http], Value Encoding).
  */
 import { isUtf8 } from 'node:buffer'
 
 const OPENING = '=?base64?'
 const CLOSING = '?='
 
-/** The header value for any text. */
+/** Encodes any text as a header value. */
 export const encodeHeaderValue = (text: string): string =>
   isPlain(text) && !isSentinel(text) ? text : `${OPENING}${Buffer.from(text).toString('base64')}${CLOSING}`
 
-/** The text a header value stands for; `undefined` if it holds characters it must not, or its Base64 is not Base64 of UTF-8. */
+/** Decodes a header value; `undefined` for characters that are not allowed, and for anything but Base64 of UTF-8. */
 export const decodeHeaderValue = (value: string): string | undefined => {
   if (!isSentinel(value)) return isPlain(value) ? value : undefined
   if (value.length < OPENING.length + CLOSING.length) return undefined
@@ -20,8 +20,8 @@ export const decodeHeaderValue = (value: string): string | undefined => {
   return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString() : undefined
 }
 
-/** Also true where opening and closing overlap. */
+/** Whether the text has the form of an encoded value, even if opening and closing overlap. */
 const isSentinel = (text: string): boolean => text.startsWith(OPENING) && text.endsWith(CLOSING)
 
-/** Only visible ASCII, with spaces and tabs inside. */
+/** Whether the text is visible ASCII, with spaces and tabs only inside. */
 const isPlain = (text: string): boolean => /^[\t\x20-\x7e]*$/.test(text) && !/^[\t ]|[\t ]$/.test(text)

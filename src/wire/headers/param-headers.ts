@@ -1,17 +1,18 @@
 /**
- * `x-mcp-header` annotations and their `Mcp-Param-*` headers ([2026-07-28 basic/transports/streamable-http], Custom Headers). Schemas
- * and arguments are read as bytes. An annotation counts only at the place of a schema: a property or a default value with the name
- * `x-mcp-header` is no annotation.
+ * `x-mcp-header` annotations in schemas and their `Mcp-Param-*` headers ([2026-07-28 basic/transports/streamable-http], Custom Headers).
+ * Schemas and arguments are read as bytes. Only the keyword `x-mcp-header` of a schema is an annotation, not a property or a default
+ * value with that name.
  */
 import { isCaseVariant } from '../protocol/deciding-keys.ts'
 import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
 import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../message/members.ts'
 import type { Edit } from '../message/members.ts'
 import { stringAt } from '../message/payload.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../json/tokens.ts'
 import { DATA_KEYWORDS, NAME_MAPS } from '../protocol/schema-keywords.ts'
 import type { Member, Span } from '../json/scan.ts'
 
-/** A tool parameter that is mirrored into `Mcp-Param-<name>`; `path` is the chain of `properties` keys leading to it. */
+/** A tool parameter that is mirrored into the header `Mcp-Param-<name>`. `path`: the keys of `properties` that lead to it. */
 export interface ParamHeader {
   readonly name: string
   readonly path: readonly string[]
@@ -21,7 +22,7 @@ export interface ParamHeader {
 const ANNOTATION = 'x-mcp-header'
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** The headers that an `inputSchema` annotates, or the first reason why the tool must not be listed (B220). */
+/** Reads the annotations of an `inputSchema`. Returns the headers, or the first reason why the tool must not be listed (B220). */
 export const readParamHeaders = (inputSchema: Buffer): { headers: readonly ParamHeader[] } | { invalid: string } => {
   const {
     headers,
@@ -30,7 +31,7 @@ export const readParamHeaders = (inputSchema: Buffer): { headers: readonly Param
   return first === undefined ? { headers } : { invalid: first.reason }
 }
 
-/** A tool's JSON without the `x-mcp-header` members that break the rules; the valid ones stay. The same buffer if all are valid. */
+/** Returns the JSON of a tool without its invalid annotations; the same buffer if all are valid. */
 export const withoutBadAnnotations = (raw: Buffer): Buffer => {
   const schema = lastMember(membersAt(raw, 0), 'inputSchema')
   if (schema === undefined) return raw
@@ -38,7 +39,7 @@ export const withoutBadAnnotations = (raw: Buffer): Buffer => {
   return edited(raw, edits)
 }
 
-/** The headers of one call, by name in lower case, from the final `arguments`. Absent and null parameters have none, nor have unsafe integers. */
+/** The headers of one call, by name in lower case. `args`: its final `arguments`. Absent and null parameters and unsafe integers have none. */
 export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undefined): Record<string, string> => {
   const found: Record<string, string> = {}
   for (const header of headers) {
@@ -49,8 +50,8 @@ export const headersFor = (headers: readonly ParamHeader[], args: Buffer | undef
 }
 
 /**
- * Why the value of a mirrored parameter is ambiguous, as text of a -32600 error: a key on its path is repeated, also in another case,
- * so that a server may read another value than the header has (T-20, T-21).
+ * Returns why the value of a mirrored parameter is ambiguous, as text of a -32600 error: a key on its path is repeated or also present
+ * in another case, so that a server may read another value than the header has (T-20, T-21).
  */
 export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): string | undefined => {
   for (const { path } of headers) {
@@ -69,8 +70,8 @@ export const ambiguousParam = (headers: readonly ParamHeader[], args: Buffer): s
 }
 
 /**
- * The error in the `Mcp-Param-*` headers of a request (names in lower case), as text of a -32020 error; `undefined`: none. A
- * parameter that is absent or null must have no header (BRIDGING 5.1 row 15).
+ * Compares the `Mcp-Param-*` headers of a request (names in lower case) with its arguments. Returns the text of a -32020 error, or
+ * `undefined`. A parameter that is absent or null must have no header (BRIDGING 5.1 row 15).
  */
 export const checkParamHeaders = (
   headers: readonly ParamHeader[],
@@ -102,10 +103,10 @@ const valueAt = (args: Buffer | undefined, path: readonly string[]): Span | unde
   return value
 }
 
-/** Absent, or null. */
+/** Whether the parameter is absent or null. */
 const isMissing = (args: Buffer | undefined, path: readonly string[]): boolean => {
   const value = valueAt(args, path)
-  return value === undefined || args?.[value.start] === 0x6e
+  return value === undefined || args?.[value.start] === NULL
 }
 
 /** The value at the path as header text, not yet encoded. */
@@ -113,10 +114,10 @@ const headerText = (args: Buffer | undefined, path: readonly string[]): string |
   const value = valueAt(args, path)
   if (value === undefined || args === undefined) return undefined
   const first = args[value.start]
-  if (first === 0x22) return stringAt(args, value)
+  if (first === QUOTE) return stringAt(args, value)
   const text = args.toString('latin1', value.start, value.end)
   if (first === 0x74 || first === 0x66) return text
-  const number = first === 0x6e || first === 0x7b || first === 0x5b ? Number.NaN : Number(text)
+  const number = first === NULL || first === OPEN_BRACE || first === OPEN_BRACKET ? Number.NaN : Number(text)
   if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return undefined
   return String(number)
 }
@@ -133,11 +134,11 @@ const readAnnotations = (bytes: Buffer, start: number): Annotations => {
   return found
 }
 
-/** Walks the schema at `start`; `path` is `undefined` where it is not reached through `properties` alone. */
+/** Walks the schema at `start`. `path`: `undefined` if other keywords than `properties` lead to it. */
 const readSchema = (bytes: Buffer, start: number, path: readonly string[] | undefined, found: Annotations): void => {
   for (const element of elementsAt(bytes, start)) readSchema(bytes, element.start, undefined, found)
   const members = membersAt(bytes, start)
-  if (members.some((member) => member.key === ANNOTATION)) judge(bytes, members, path, found)
+  if (members.some((member) => member.key === ANNOTATION)) readAnnotation(bytes, members, path, found)
   for (const member of members) {
     if (member.key === ANNOTATION || DATA_KEYWORDS.has(member.key)) continue
     if (!NAME_MAPS.has(member.key)) readSchema(bytes, member.start, undefined, found)
@@ -150,7 +151,13 @@ const readSchema = (bytes: Buffer, start: number, path: readonly string[] | unde
 const childPath = (path: readonly string[] | undefined, keyword: string, key: string): readonly string[] | undefined =>
   path !== undefined && keyword === 'properties' ? [...path, key] : undefined
 
-const judge = (bytes: Buffer, members: readonly Member[], path: readonly string[] | undefined, found: Annotations): void => {
+/** Adds the annotation of one schema to the headers, or to the invalid ones. */
+const readAnnotation = (
+  bytes: Buffer,
+  members: readonly Member[],
+  path: readonly string[] | undefined,
+  found: Annotations,
+): void => {
   const [first, ...others] = members.filter((member) => member.key === ANNOTATION)
   const typeMember = lastMember(members, 'type')
   const type = typeMember && stringAt(bytes, typeMember)

@@ -3,9 +3,20 @@
  * which is faster, and continues here.
  */
 import { Brackets } from './brackets.ts'
-import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './characters.ts'
 import type { Span } from './scan.ts'
-import { afterSpace, scalarEnd, stringEnd, syntax } from './tokens.ts'
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  afterSpace,
+  scalarEnd,
+  stringEnd,
+  syntax,
+} from './tokens.ts'
 
 /** Returns the offset behind the object or array that begins at `from`. Throws `ScanError` for invalid JSON. */
 export const deepValueEnd = (bytes: Buffer, from: number, strict: boolean, isPlain = false): number => {

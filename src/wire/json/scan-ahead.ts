@@ -10,8 +10,7 @@
 import { CHECK_BEGINNING, DOUBT, Kernel, MORE, ValueSkip } from '../kernel/kernel.ts'
 import type { Member } from './scan.ts'
 import { ScanError } from './scan-error.ts'
-import { BACKSLASH } from './characters.ts'
-import { restOfString, stringEnd } from './tokens.ts'
+import { BACKSLASH, restOfString, stringEnd } from './tokens.ts'
 
 /** How far a list is read. */
 export class ListProgress {

@@ -9,12 +9,26 @@
  * Cast: `!` at a byte whose offset is below the length of its buffer.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, END, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './characters.ts'
 import { deepValueEnd } from './deep-value.ts'
 import { CHECK_ALL, CHECK_BEGINNING, Kernel } from '../kernel/kernel.ts'
 import { ScanError } from './scan-error.ts'
 import type { ListProgress, ScanAhead } from './scan-ahead.ts'
-import { afterSpace, decodeString, scalarEnd, stringEnd, syntax } from './tokens.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  END,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  afterSpace,
+  decodeString,
+  scalarEnd,
+  stringEnd,
+  syntax,
+} from './tokens.ts'
 import { wordAt } from './known-words.ts'
 
 export interface Span {

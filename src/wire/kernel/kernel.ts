@@ -30,19 +30,20 @@ export interface SkipLimits {
 }
 
 // The memory as `assembly/scan.ts` lays it out: offsets in bytes, then words of the state.
-const STATE_START = 2_048
+const STATE_START = 3_072
 const STACK_START = 4_096
 const WINDOW_START = 4_096 + 4 * 4_096
 const WINDOW_BYTES = 64 * 1024
 const IN_STRING = 0
 const ESCAPED = 1
-const EXPECTED = 4
+const PLACE = 4
 const DEPTH = 5
 const VALUES = 6
 const QUOTES = 7
 const MAX_DEPTH = 9
 const STATE_WORDS = 13
-const ANY_VALUE = 1
+/** The first value comes as if behind a colon. */
+const AFTER_COLON = 2
 const OBJECT_BIT = 0x8000_0000
 const NO_LIMIT = 0x7fff_ffff
 
@@ -104,7 +105,7 @@ export class Kernel {
   valueEnd(bytes: Uint8Array, at: number, limits: SkipLimits, checks: Checks): number {
     this.#begin(checks)
     const state = this.#state
-    state[EXPECTED] = ANY_VALUE
+    state[PLACE] = AFTER_COLON
     state[MAX_DEPTH] = Math.min(limits.maxDepth, NO_LIMIT)
     state[MAX_DEPTH + 1] = Math.min(limits.maxValues, NO_LIMIT)
     state[MAX_DEPTH + 2] = Math.min(limits.maxKeysPerObject, NO_LIMIT)
@@ -198,7 +199,7 @@ export class ValueSkip {
 
   constructor(kernel: Kernel, checks: Checks = CHECK_NOTHING) {
     this.#kernel = kernel
-    this.#state[EXPECTED] = ANY_VALUE
+    this.#state[PLACE] = AFTER_COLON
     this.#state.fill(NO_LIMIT, MAX_DEPTH, MAX_DEPTH + 3)
     this.#state[STATE_WORDS - 1] = checks
   }

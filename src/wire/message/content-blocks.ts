@@ -1,28 +1,27 @@
 /**
- * Lists the content blocks of a result that may hold a URI, or whose type not every revision knows. The one scan of the message finds them by
- * structure, so `"resource` inside a text costs nothing. A search for that text cost 0.6 ns a byte where quotes are dense, and had false
- * matches. Text and image blocks are not listed: for the results of most tools the list is empty.
+ * Lists the content blocks of a result that may hold a URI, or whose type not every revision knows. The scan of the message finds them by
+ * structure. Text and image blocks are not listed, so that the list is empty for the results of most tools.
  *
- * Gain: a search for `"resource` cost 0.6 ns a byte where quotes are dense, all of a result of 10 KB costs 0.38 (bench/notes.md).
+ * Gain: a search for `"resource` cost 0.6 ns a byte where quotes are dense; all of a result of 10 KB costs 0.38 (bench/notes.md).
  */
 import type { Payload } from './payload.ts'
 import { stringAt } from './payload.ts'
+import { OPEN_BRACKET } from '../json/tokens.ts'
 import { Scanner } from '../json/scan.ts'
 import type { Into, Member } from '../json/scan.ts'
 
-/** Where the result of a method holds blocks: those of a tool, of a prompt's messages, or what was read. */
+/** The member of a result that holds blocks: of a tool, of the messages of a prompt, or of a resource. */
 export type BlockPlace = 'content' | 'messages' | 'contents'
 
-/** Every revision knows them, and they hold no URI. */
+/** Types that every revision knows and that hold no URI. */
 const PLAIN_TYPES: ReadonlySet<string> = new Set(['text', 'image'])
-const OPEN_BRACKET = 0x5b
-/** Shared by all that hold none. */
+/** The shared empty list. */
 const NONE: readonly Member[] = []
 
-/** So most blocks of texts begin, and nearly all of which there are many. */
+/** The beginning of most text blocks, and of nearly all where there are many. */
 const SHORT_TEXT = Buffer.from('{"type":"text","text":"')
 
-/** Takes the object at which the scanner stands, and adds what it holds. */
+/** Walks the object at the position of the scanner, and adds its listed blocks to `found`. */
 type Take = (scanner: Scanner, found: Member[]) => void
 
 const takeBlock: Take = (scanner, found) => {
@@ -36,7 +35,7 @@ const takeMessage: Take = (scanner, found) => {
   for (const { key, members } of scanner.members(intoContent))
     if (key === 'content' && members !== undefined) found.push(...members)
 }
-/** A message's content is one block, or (some servers) a list of them. */
+/** The content of a message is one block or, from some servers, a list of blocks. */
 const intoContent: Into = (key, scanner) => {
   if (key !== 'content') return undefined
   if (scanner.peek() === OPEN_BRACKET) return listOf(scanner, takeBlock)
@@ -45,7 +44,7 @@ const intoContent: Into = (key, scanner) => {
   return found
 }
 
-/** What is read has a URI, whatever it is. */
+/** Every item of a resource has a URI. */
 const takeItem: Take = (scanner, found) => {
   const start = scanner.position
   const members = scanner.members()
@@ -56,7 +55,7 @@ const TAKES: Readonly<Record<BlockPlace, Take>> = { content: takeBlock, messages
 const takeOf = (key: string): Take | undefined =>
   key === 'content' || key === 'messages' || key === 'contents' ? TAKES[key] : undefined
 
-/** Every `type` it has says so, and it has one. */
+/** Whether the block has at least one `type`, and only plain ones. */
 const isPlain = (bytes: Buffer, members: readonly Member[]): boolean => {
   let isTyped = false
   for (const member of members) {
@@ -74,13 +73,13 @@ const listOf = (scanner: Scanner, take: Take): readonly Member[] => {
   return found.length === 0 ? NONE : found
 }
 
-/** Lists the blocks of a result's member, for `Scanner.members`; `undefined` for members that hold none. */
+/** Lists the blocks of a member of a result, for `Scanner.members`; `undefined` for members without blocks. */
 export const intoBlocks: Into = (key, scanner) => {
   const take = takeOf(key)
   return take === undefined || scanner.peek() !== OPEN_BRACKET ? undefined : listOf(scanner, take)
 }
 
-/** The blocks in that member of a result, each with its members: as the scan of the message found them, else found now. */
+/** The listed blocks of that member of a result, each with its members. Scans the result if the scan of the message did not list them. */
 export const blocksOf = (result: Payload, place: BlockPlace): readonly Member[] => {
   const member = result.member(place)
   if (member === undefined) return NONE

@@ -1,9 +1,9 @@
 /**
  * Scans a message once: its kind, id and method, and the positions of params, result and error.
  *
- * The scan checks the JSON and the limits, refuses repeated keys and keys in another case where they decide
- * (`deciding-keys.ts`), and leaves everything else as spans of the received bytes. `null` counts as absent, since many libraries
- * write it so (BRIDGING 3.22, B282).
+ * The scan checks the JSON and the limits, refuses deciding keys (`deciding-keys.ts`) that are repeated or in another case, and leaves
+ * everything else as spans of the received bytes. `null` counts as absent, since many libraries write it for an absent member
+ * (BRIDGING 3.22, B282).
  */
 import { isUtf8 } from 'node:buffer'
 import { intoBlocks } from './content-blocks.ts'
@@ -15,21 +15,21 @@ import { Scanner } from '../json/scan.ts'
 import type { ScanAhead } from '../json/scan-ahead.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
-import { afterSpace } from '../json/tokens.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE, afterSpace } from '../json/tokens.ts'
 
 /**
- * A JSON-RPC id as the received JSON text: `"1"` (with quotes) is not `1`. It is echoed unchanged. Where ids of a peer are compared
- * or used as keys, `idKey` removes the escapes.
+ * A JSON-RPC id as received JSON text: `"1"` with its quotes is not `1`. It is echoed unchanged. To compare ids of a peer, or to use
+ * them as keys, call `idKey`.
  */
 export type Id = string
 
 /**
- * The same text for every spelling of an id (B269): a peer may write `"a\/b"` in its request and `"a/b"` in its cancellation.
+ * Returns the same text for every spelling of an id (B269): a peer may write `"a\/b"` in its request and `"a/b"` in its cancellation.
  * Numbers stay unchanged.
  */
 export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
 
-/** JSON text of the progress token that a request carries. */
+/** The progress token of a request, as JSON text. */
 export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
   params?.object('_meta')?.raw('progressToken')?.toString()
 
@@ -37,23 +37,24 @@ export interface Envelope {
   /** The received message. */
   readonly bytes: Buffer
   readonly kind: 'request' | 'notification' | 'response'
-  /** Of a request or response; `undefined` for an error response to an unparsable message. */
+  /** The id of a request or response; `undefined` for an error response to an unparsable message. */
   readonly id: Id | undefined
+  /** Empty for a response. */
   readonly method: string
   /** `params` if it is an object. */
   readonly params: Payload | undefined
-  /** `result` if it is an object: MCP knows no other result. */
+  /** `result` if it is an object: MCP has no other results. */
   readonly result: Payload | undefined
   readonly error: Payload | undefined
-  /** The HTTP status that a response came with, where it says that the request failed. */
+  /** The HTTP status of a response, if it is an error status. */
   readonly status?: number
 }
 
-/** Why a message was refused; `id` is echoed if it could be read. */
+/** A message that was refused. `id`: that of the message, if it could be read; the answer echoes it. */
 export class EnvelopeError extends Error {
   readonly code: -32700 | -32600
   readonly id: Id | undefined
-  /** The option whose limit it exceeds. */
+  /** The option of the exceeded limit. */
   readonly limit: string | undefined
   constructor(
     code: -32700 | -32600,
@@ -69,18 +70,12 @@ export class EnvelopeError extends Error {
   }
 }
 
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
-/** Only `null` begins with it. */
-const NULL = 0x6e
-
-/** Reads one message from a host: everything is checked. Throws `EnvelopeError`. */
+/** Reads one message of a host, and checks everything. Throws `EnvelopeError`. */
 export const readHostMessage = (bytes: Buffer, limits: ScanLimits): Envelope => read(withoutBom(bytes), { limits, strict: true })
 
 /**
- * Reads one message from a configured server: its structure is checked, its payload relayed. The id of a response is the number
- * that we sent, also where the server wrote it as text or with a fraction (B288). `ahead`: what `readAhead` has read of it. Throws
- * `EnvelopeError`.
+ * Reads one message of a configured server, and checks its structure only. The id of a response becomes the number that was sent, even
+ * if the server wrote it as text or with a fraction (B288). `ahead`: the scan of `readAhead`. Throws `EnvelopeError`.
  */
 export const readServerMessage = (bytes: Buffer, ahead?: ScanAhead): Envelope => {
   ahead?.complete()
@@ -91,15 +86,15 @@ export const readServerMessage = (bytes: Buffer, ahead?: ScanAhead): Envelope =>
 }
 
 /**
- * Reads a step of a message of a configured server that is being received, if enough of it has come: less is left to be read in one go once
- * it is complete. Never throws: mistakes are found then.
+ * Scans a further part of a server's message while it is being received, so that less is left to scan once it is complete. Throws nothing
+ * for an invalid message: that is found later.
  */
 export const readAhead = (received: Buffer, ahead: ScanAhead): void => {
   if (received[0] !== OPEN_BRACE) return
   ahead.step(received.length, () => new Scanner(received, { strict: false, ahead }).members(intoMessage, ENVELOPE_KEYS))
 }
 
-/** The number in an id or token that the gateway assigned, as the gateway writes it; any other text unchanged. */
+/** An id or token that the gateway assigned, in the form in which the gateway wrote it. Any other text stays unchanged. */
 export const numberedId = (id: Id): Id => {
   if (isDigits(id)) return id
   const number = NUMBER_AS_TEXT.test(id) ? Number(id.startsWith('"') ? id.slice(1, -1) : id) : Number.NaN
@@ -114,17 +109,17 @@ const isDigits = (id: Id): boolean => {
   return true
 }
 
-/** Removes a byte order mark, which parsers may ignore ([RFC 8259 8.1]). */
+/** Removes a byte order mark, which a parser may ignore ([RFC 8259 8.1]). */
 const withoutBom = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
-/** Whether this is a JSON array, as far as its first byte tells: a batch, or nothing that is served. */
+/** Whether the first byte is that of a JSON array, which can only be a batch. */
 export const isBatch = (bytes: Buffer): boolean => {
   const text = withoutBom(bytes)
   return text[afterSpace(text, 0)] === OPEN_BRACKET
 }
 
-/** The messages of a JSON-RPC batch ([2025-03-26 basic/index]), or `undefined` if this is a single message. */
+/** The messages of a JSON-RPC batch ([2025-03-26 basic/index]); `undefined` for a single message. Throws `EnvelopeError`. */
 export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
   if (!isBatch(bytes)) return undefined
   const text = withoutBom(bytes)
@@ -165,7 +160,7 @@ const intoParams: Into = (key, scanner) => {
 const intoResult: Into = (key, scanner, keyStart) =>
   key === '_meta' ? scanner.object(undefined, META_KEYS) : intoBlocks(key, scanner, keyStart)
 
-/** JSON that is no message has another error code than text that is no JSON ([JSON-RPC 2.0, 5.1]). */
+/** Throws: JSON that is no object has another error code than text that is no JSON ([JSON-RPC 2.0, 5.1]). */
 const refuseScalar = (scanner: Scanner): never => {
   scanner.skip()
   scanner.expectEnd()
@@ -215,16 +210,16 @@ const objectOf = (bytes: Buffer, member: Member | undefined): Payload | undefine
 const idText = (bytes: Buffer, span: Span): Id | undefined => {
   // Cast: a value has at least one byte.
   const first = bytes[span.start]!
-  const isString = first === 0x22
+  const isString = first === QUOTE
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
   return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
 }
 
-/** Refused messages up to this size are read again to find the id. Of a larger one, perhaps a bomb, only the two ends are read (T-24). */
+/** Refused messages up to this size are scanned again for their id. Of larger ones, only beginning and end are read (T-24). */
 const MAX_READ_BYTES = 64 * 1024
 const END_BYTES = 4 * 1024
 
-/** The id of a message that is JSON but not acceptable, so that the refusal can carry it. */
+/** The id of a refused message that is valid JSON, for the answer. */
 const findId = (bytes: Buffer): Id | undefined => {
   if (bytes.length > MAX_READ_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
   try {
@@ -235,7 +230,7 @@ const findId = (bytes: Buffer): Id | undefined => {
   }
 }
 
-/** `bytes`: of the message, where it may tell its id. */
+/** `bytes`: the message, if its id may be read. */
 const asEnvelopeError = (error: unknown, bytes?: Buffer): unknown => {
   if (!(error instanceof ScanError)) return error
   const isJson = error.kind !== 'syntax'

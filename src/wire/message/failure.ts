@@ -1,6 +1,6 @@
 /**
- * The closed list of kinds of failures that Trunkline itself makes; the names are stable (BRIDGING 7.2, RELIABILITY 4). Hosts get
- * them as `data["dev.trunkline/gateway"].kind`. Only `host/response/respond.ts` decides the text and the form on the wire.
+ * The kinds of failures of Trunkline itself. Their names are stable (BRIDGING 7.2, RELIABILITY 4): hosts get them as
+ * `data["dev.trunkline/gateway"].kind`. Only `host/response/respond.ts` decides the text and the form on the wire.
  */
 
 export type FailureKind =
@@ -32,33 +32,33 @@ export type FailureKind =
   | 'cancelled'
 
 export interface FailureFacts {
-  /** Whether the server may have acted: `no` only when that is certain. */
+  /** Whether the server may have executed the request: `no` only if it certainly has not. */
   readonly executed?: 'no' | 'unknown'
   readonly retryable?: boolean
   readonly retryAfterMs?: number
-  /** The state of the server in `ps`, where it is unreachable and nothing was sent. */
+  /** The state of the server in `ps`, if nothing was sent because of it. */
   readonly state?: 'down' | 'failed'
-  /** The failing server: its key and its display name. */
+  /** The server that failed: its key and its display name. */
   readonly server?: { readonly key: string; readonly displayName: string }
-  /** HTTP status of the server, where it had one. */
+  /** HTTP status of the server's answer. */
   readonly status?: number
-  /** The rule of the configuration that made it fail on purpose. */
+  /** The configured fault that caused it. */
   readonly injected?: string
-  /** A figure for the text: seconds of a time-out, MiB of a limit. */
+  /** A number for the text: seconds of a time-out, MiB of a limit. */
   readonly amount?: number
-  /** The option whose limit was reached: it is named in the error and counted. */
+  /** The option whose limit was reached. It is named in the error and counted. */
   readonly limit?: string
-  /** Its `WWW-Authenticate`, with a 401 or 403. */
+  /** `WWW-Authenticate` of the server's 401 or 403. */
   readonly challenge?: string
-  /** A sign-in removes the cause. */
+  /** Whether a sign-in removes the cause. */
   readonly signIn?: boolean
-  /** The text for the host, where the message is for the operator alone. */
+  /** The text for the host, if the message is for the operator only. */
   readonly told?: string
-  /** The JSON-RPC code of the server's own error, where that error must not be relayed. */
+  /** The JSON-RPC code of a server's error that must not be relayed. */
   readonly code?: number
 }
 
-/** Thrown for every expected failure. The message is for the log; hosts get it only if it is about an option of Trunkline. */
+/** Thrown for every expected failure. The message is for the log. Hosts get it only if it is about an option of Trunkline. */
 export class Failure extends Error {
   readonly kind: FailureKind
   readonly executed: 'no' | 'unknown'
@@ -73,7 +73,7 @@ export class Failure extends Error {
     this.facts = facts
   }
 
-  /** The same failure with its server. */
+  /** The same failure with the server that failed. */
   at(server: { readonly key: string; readonly displayName: string }): Failure {
     const { key, displayName } = server
     return new Failure(this.kind, this.message, { ...this.facts, server: { key, displayName } }, this)

@@ -5,7 +5,7 @@
  * its successor, and once one of them is in the old generation all of them stay until the next full collection. Here a table is
  * replaced only when it grows. Open addressing with linear probing; a deletion closes the gap.
  *
- * Gain: an entry costs 0.14 µs in place of 0.19; what a gateway's garbage collector gains is not measured alone (bench/notes.md).
+ * Gain: an entry costs 0.14 µs in place of 0.19; the effect on garbage collection was not measured alone (bench/notes.md).
  */
 const NONE = -1
 
@@ -18,7 +18,7 @@ export class IdTable<T> {
     return this.#size
   }
 
-  /** Ids are integers from 0 on. */
+  /** `id`: an integer from 0 on. */
   get(id: number): T | undefined {
     return this.#values[this.#find(id)]
   }
@@ -31,14 +31,14 @@ export class IdTable<T> {
     if (++this.#size * 2 > this.#ids.length) this.#grow()
   }
 
-  /** Returns what was there. */
+  /** Removes the entry and returns its value. */
   delete(id: number): T | undefined {
     let gap = this.#find(id)
     if (this.#ids[gap] !== id) return undefined
     const value = this.#values[gap]
     const mask = this.#ids.length - 1
     for (let at = (gap + 1) & mask; this.#ids[at] !== NONE; at = (at + 1) & mask) {
-      // An entry may fill the gap unless its own place lies behind it.
+      // An entry may fill the gap unless its home slot lies behind the gap.
       const home = (this.#ids[at] ?? 0) & mask
       if (((at - home) & mask) < ((at - gap) & mask)) continue
       this.#ids[gap] = this.#ids[at] ?? NONE
@@ -57,12 +57,12 @@ export class IdTable<T> {
     this.#size = 0
   }
 
-  /** A copy of the current values, in no order. */
+  /** A copy of the current values, in no particular order. */
   values(): T[] {
     return this.#values.filter((value) => value !== undefined)
   }
 
-  /** The place of `id`, or the free place where it would stand. */
+  /** The slot of `id`, or the free slot where it would be stored. */
   #find(id: number): number {
     const mask = this.#ids.length - 1
     let at = id & mask

@@ -2,7 +2,7 @@
  * Members and elements of any value inside a payload. Every occurrence of a repeated key is listed, so that an edit reaches the one that
  * a parser uses.
  */
-import { OPEN_BRACKET } from '../json/characters.ts'
+import { OPEN_BRACKET } from '../json/tokens.ts'
 import { Scanner } from '../json/scan.ts'
 import type { Member, Span } from '../json/scan.ts'
 

@@ -1,4 +1,4 @@
-/** Writing JSON-RPC messages around payloads that are already bytes. */
+/** Writes JSON-RPC messages around payloads that are already bytes. */
 import type { Id } from './envelope.ts'
 import { METHODS } from '../protocol/methods.ts'
 import type { Parts } from './payload.ts'
@@ -8,7 +8,7 @@ const ID = Buffer.from('{"jsonrpc":"2.0","id":')
 const RESULT = Buffer.from(',"result":')
 
 const middleOf = (method: string): Buffer => Buffer.from(`,"method":${JSON.stringify(method)},"params":`)
-/** What stands between the id and the params of a request. */
+/** The text between the id and the params of a request, by method. */
 const MIDDLES: ReadonlyMap<string, Buffer> = new Map(Object.keys(METHODS).map((method) => [method, middleOf(method)]))
 
 export const requestMessage = (id: number | string, method: string, params: Parts | undefined): Parts => {
@@ -23,10 +23,10 @@ export const notificationMessage = (method: string, params?: Parts): Parts => {
 
 export const resultMessage = (id: Id, result: Parts): Parts => [resultHead(id), ...result, CLOSE]
 
-/** The text before a result that follows later; `CLOSE` is the text after it. */
+/** The text before a result that is written later; `CLOSE` is the text behind it. */
 export const resultHead = (id: Id): Buffer => around(ID, id, RESULT)
 
-/** `id` is null where the request's could not be read ([JSON-RPC 2.0, 5]). `error` is the JSON of the error object. */
+/** `id`: `undefined` if that of the request could not be read: it is written as null ([JSON-RPC 2.0, 5]). `error`: the error object. */
 export const errorMessage = (id: Id | undefined, error: Parts): Parts => [
   Buffer.from(`{"jsonrpc":"2.0","id":${id ?? 'null'},"error":`),
   ...error,
@@ -37,7 +37,7 @@ export const errorObject = (code: number, message: string, data?: unknown): Part
   Buffer.from(JSON.stringify(data === undefined ? { code, message } : { code, message, data })),
 ]
 
-/** Text between two constants, in one buffer; a template string would be copied twice. */
+/** Joins a text and two constants in one buffer. A template string would be copied twice. */
 const around = (before: Buffer, text: string, after: Buffer): Buffer => {
   const bytes = Buffer.allocUnsafe(before.length + Buffer.byteLength(text) + after.length)
   bytes.set(before)

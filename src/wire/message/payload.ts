@@ -1,11 +1,11 @@
 /**
- * A relayed JSON object: the received bytes and a few changes.
+ * A relayed JSON object: the received bytes with a few changes.
  *
- * `parts()` yields slices of the original bytes with the changes between them. Unchanged parts keep number text, key order and white
- * space (BRIDGING 2.6). Changes are stored as text in place of a member, text for new members in front, and replacements of spans
- * deeper inside.
+ * `parts()` returns slices of the received bytes with the changes between them, so that numbers, the order of keys and white space
+ * arrive unchanged (BRIDGING 2.6). There are three kinds of changes: a new value of a member, a new member in front of the others, and
+ * the replacement of a span deeper inside.
  *
- * Cast: `!` behind what stands at an index that `#indexOf` has found, a loop counts or the length allows.
+ * Cast: `!` at an index that `#indexOf` has found or that is below the length.
  */
 import type { DecidingKeys } from '../protocol/deciding-keys.ts'
 import { isDeeperThan } from '../json/deep-value.ts'
@@ -13,10 +13,10 @@ import { Scanner } from '../json/scan.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Member, Span } from '../json/scan.ts'
 import { Splice } from './splice.ts'
-import { decodeString } from '../json/tokens.ts'
+import { NULL, OPEN_BRACE, QUOTE, decodeString } from '../json/tokens.ts'
 import { keyBytes, wordAt } from '../json/known-words.ts'
 
-/** A message to send, or a part of one: slices of received bytes, and our own pieces between them. */
+/** A message to send, or a part of one: slices of received bytes with pieces of the gateway between them. */
 export type Parts = readonly Uint8Array[]
 
 /** An object of a message; `set` and `delete` work on its top-level members. */
@@ -24,9 +24,9 @@ export interface JsonObject {
   has(key: string): boolean
   /** Whether the member is missing or `null`, which many libraries write for a missing member (BRIDGING 3.22). */
   isAbsent(key: string): boolean
-  /** Puts a member; `json` is its value as JSON text. */
+  /** Adds or replaces a member; `json`: its value as JSON text. */
   set(key: string, json: string | Uint8Array | Parts): void
-  /** Puts a member inside the object member `outer`, which is made if it is missing. */
+  /** Adds or replaces a member of the member `outer`, which is created if it is missing or no object. */
   setIn(outer: string, key: string, json: string | Uint8Array): void
   delete(key: string): void
   parts(): Parts
@@ -42,7 +42,7 @@ export const byteLength = (parts: Parts): number => {
   return total
 }
 
-/** `room`: memory of that size for what is joined. */
+/** Joins the parts, in `room` if it is given: memory of exactly their size. A single part is returned as it is. */
 export const join = (parts: Parts, room?: Buffer): Buffer => {
   if (parts.length === 1 && room === undefined) return bufferOf(parts[0]!)
   const joined = room ?? Buffer.allocUnsafe(byteLength(parts))
@@ -54,7 +54,7 @@ export const join = (parts: Parts, room?: Buffer): Buffer => {
   return joined
 }
 
-/** The same bytes as a string of one character per byte: cheaper to append to text that is written as latin1 than a buffer is. */
+/** The bytes as a latin1 string. A socket that writes latin1 text joins it with its head more cheaply than a buffer. */
 export const latin1Of = (parts: Parts): string => {
   let text = ''
   for (const part of parts) text += part.length === 1 ? String.fromCharCode(part[0]!) : bufferOf(part).toString('latin1')
@@ -72,29 +72,26 @@ interface Edit extends Span {
 type Made = Parts | Draft
 /** The value of a deleted member; compared by identity. */
 const CUT: Parts = []
-/** Levels of a parsed value: it is compared and written by recursion. */
+/** Deepest value that `value` parses: parsed values are walked by recursion. */
 const MAX_VALUE_LEVELS = 512
-/** No index. */
+/** The index of a missing member. */
 const NONE = -1
 
 const COMMA = Buffer.from(',')
 const OPEN = Buffer.from('{')
 const CLOSE = Buffer.from('}')
-const OPEN_BRACE = 0x7b
-/** Only `null` begins with it. */
-const NULL = 0x6e
 
 export class Payload implements JsonObject {
   readonly bytes: Buffer
   readonly start: number
   readonly end: number
   readonly members: readonly Member[]
-  /** New values, each at the index of its member. */
+  /** New values by the index of their member. */
   #changed: (Made | undefined)[] | undefined
-  /** New members, put in front of the others. */
+  /** New members, written in front of the others. */
   #added: Map<string, Made> | undefined
   #edits: Edit[] | undefined
-  /** Members that were read as objects, at their index. */
+  /** Members that were read as objects, by their index. */
   #nested: (Payload | undefined)[] | undefined
 
   constructor(bytes: Buffer, span: Span, members: readonly Member[]) {
@@ -104,7 +101,7 @@ export class Payload implements JsonObject {
     this.members = members
   }
 
-  /** Reads the object that starts at `start`; `deciding`: keys that it may hold once and in one case. Throws `ScanError`. */
+  /** Reads the object at `start`. `deciding`: keys that it may have once and in one case only. Throws `ScanError`. */
   static at(bytes: Buffer, start = 0, deciding?: DecidingKeys): Payload {
     const scanner = new Scanner(bytes, { start, strict: false })
     scanner.peek()
@@ -113,12 +110,12 @@ export class Payload implements JsonObject {
     return new Payload(bytes, { start: from, end: scanner.position }, members)
   }
 
-  /** An object made by us. */
+  /** An object of the gateway itself. */
   static of(value: object): Payload {
     return Payload.at(Buffer.from(JSON.stringify(value)))
   }
 
-  /** Of a repeated key the last, as a JSON parser reads it. */
+  /** The member that a JSON parser uses for `key`: of a repeated key the last one. */
   member(key: string): Member | undefined {
     const index = this.#indexOf(key)
     return index === NONE ? undefined : this.members[index]
@@ -142,13 +139,13 @@ export class Payload implements JsonObject {
     return made === CUT || (made === undefined && this.bytes[this.members[index]!.start] === NULL)
   }
 
-  /** The received bytes of the value, or `undefined`. */
+  /** The received bytes of the value; `undefined` without this member. */
   raw(key: string): Buffer | undefined {
     const member = this.member(key)
     return member && this.bytes.subarray(member.start, member.end)
   }
 
-  /** The bytes of the value with its changes. */
+  /** The bytes of the value with its own changes; `undefined` without this member. */
   final(key: string): Buffer | undefined {
     const made = this.#made(key)
     if (made === CUT) return undefined
@@ -162,7 +159,7 @@ export class Payload implements JsonObject {
   }
 
   /**
-   * The parsed value, for small members of a known shape. Throws `ScanError` for invalid JSON that the lenient scan accepted, and
+   * The parsed received value, for small members of a known shape. Throws `ScanError` for invalid JSON that a lenient scan accepted, and
    * for more than `MAX_VALUE_LEVELS` levels.
    */
   value(key: string): unknown {
@@ -177,7 +174,7 @@ export class Payload implements JsonObject {
     }
   }
 
-  /** A member that is an object, as a payload of its own; its changes become part of this one's. */
+  /** A received member that is an object, as a payload. Its changes are changes of this payload. */
   object(key: string): Payload | undefined {
     const index = this.#indexOf(key)
     if (index === NONE) return undefined
@@ -196,7 +193,6 @@ export class Payload implements JsonObject {
     this.#put(this.#indexOf(key), key, toParts(json))
   }
 
-  /** Puts a member inside the object member `outer`, which is created if it is missing or no object. */
   setIn(outer: string, key: string, json: string | Uint8Array): void {
     const made = this.#made(outer)
     const inner = made === undefined ? this.object(outer) : undefined
@@ -217,12 +213,12 @@ export class Payload implements JsonObject {
     ;(this.#edits ??= []).push({ start: span.start, end: span.end, parts: toParts(json) })
   }
 
-  /** A payload of the changed bytes, for code that must read the changes; the same object if there are none. */
+  /** A payload of the changed bytes, for code that must read the changes. The same object if there are none. */
   settled(): Payload {
     return this.#isAsItCame ? this : Payload.at(join(this.parts()))
   }
 
-  /** A copy without changes, for another use of the same bytes. */
+  /** A payload of the same bytes without the changes. */
   fresh(): Payload {
     return new Payload(this.bytes, this, this.members)
   }
@@ -268,7 +264,7 @@ export class Payload implements JsonObject {
       const made = changed?.[index]
       if (made === CUT) continue
       const member = members[index]!
-      // The text between members is kept; after a removed member it is one comma.
+      // The text between two members is kept; where a member was removed it is one comma.
       if (previous === NONE) at = index === 0 ? at : member.keyStart
       else if (previous !== index - 1) {
         splice.put(COMMA)
@@ -296,7 +292,7 @@ export class Payload implements JsonObject {
     }
   }
 
-  /** The bytes from `from` to `to`, with the replacements that fall between. */
+  /** Copies the bytes from `from` to `to`, with the replacements inside them. */
   #copy(splice: Splice, from: number, to: number): void {
     if (this.#edits === undefined) return splice.keep(from, to)
     let at = from
@@ -317,18 +313,16 @@ const isAnyKept = (changed: readonly unknown[]): boolean => {
 
 const partsOf = (made: Made): Parts => (made instanceof Draft ? made.parts() : made)
 
-/** A place for something at the index of each member. */
+/** An empty list as long as the members. */
 const places = <T>(members: readonly Member[]): (T | undefined)[] => members.map(() => undefined)
 
-/** The text of the JSON string at `span`; `undefined` if it is no string. Throws `ScanError` for an invalid escape. */
+/** The text of the JSON string at `span`; `undefined` for any other value. Throws `ScanError` for an invalid escape. */
 export const stringAt = (bytes: Buffer, span: Span): string | undefined => {
-  if (bytes[span.start] !== 0x22) return undefined
-  const word = wordAt(bytes, span.start + 1, span.end - 1)
-  if (word !== undefined) return word
-  return decodeString(bytes, span.start + 1, span.end - 1)
+  if (bytes[span.start] !== QUOTE) return undefined
+  return wordAt(bytes, span.start + 1, span.end - 1) ?? decodeString(bytes, span.start + 1, span.end - 1)
 }
 
-/** An object that the gateway composes, member by member. */
+/** A new object, composed member by member. */
 export class Draft implements JsonObject {
   readonly #members = new Map<string, Parts>()
 
@@ -351,7 +345,7 @@ export class Draft implements JsonObject {
     this.set(outer, draft.parts())
   }
 
-  /** The members of an object that is already text. */
+  /** A draft with the members of an object that is already text. */
   static from(parts: Parts): Draft {
     const draft = new Draft()
     const payload = Payload.at(join(parts))

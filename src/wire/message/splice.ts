@@ -1,6 +1,6 @@
 /**
- * Joins a message from received bytes and our own pieces. Adjacent slices of the original become one. A small message becomes one
- * buffer, since a slice costs more to write than the copy of a few bytes.
+ * Composes a message of slices of received bytes and new pieces. Adjacent slices become one. A small message becomes one buffer, since
+ * writing a slice costs more than copying a few bytes.
  */
 import type { Parts } from './payload.ts'
 
@@ -10,7 +10,7 @@ export class Splice {
   readonly #bytes: Buffer
   readonly #parts: Uint8Array[] = []
   #length = 0
-  /** The current slice, which may grow. */
+  /** The last slice, which the next one may extend. */
   #from = 0
   #to = 0
 
@@ -18,7 +18,7 @@ export class Splice {
     this.#bytes = bytes
   }
 
-  /** The original from `from` to `to`. */
+  /** Appends the received bytes from `from` to `to`. */
   keep(from: number, to: number): void {
     if (from >= to) return
     if (from !== this.#to) {
@@ -28,6 +28,7 @@ export class Splice {
     this.#to = to
   }
 
+  /** Appends a new piece. */
   put(part: Uint8Array): void {
     this.#cut()
     this.#add(part)

@@ -1,18 +1,18 @@
 /**
- * The keys that the gateway reads or writes, by their place in a message (T-20, B269, B270). They are compared decoded. They may not
- * be repeated, and no key beside them may differ from them in case alone: Go's encoding/json and others use the last member in any
- * case, so the server would use a value that no rule was applied to.
+ * The keys that the gateway reads or writes, by their place in a message (T-20, B269, B270). They are compared after decoding. They may
+ * not be repeated, and no key may differ from them only in case: Go's encoding/json and others use the last member in any case, so that
+ * the server would use a value that no rule was applied to.
  *
- * The surprise: keys that are not in the table of their place are content. They may be repeated and spelled in any case.
+ * The surprise: keys that are not in the table of their place are content, and may be repeated and written in any case.
  */
 import { META } from './meta.ts'
 
 export class DecidingKeys {
   readonly #keys: ReadonlySet<string>
-  /** By length, so that most keys are excluded by their length. */
+  /** By length, which excludes most keys at once. */
   readonly #byLength: readonly (readonly string[] | undefined)[]
 
-  /** Keys of ASCII letters; names that may be any text are compared by `isCaseVariant`. */
+  /** `keys`: in ASCII. Names that may be any text are compared by `isCaseVariant`. */
   constructor(keys: readonly string[]) {
     this.#keys = new Set(keys)
     const byLength: string[][] = []
@@ -24,7 +24,7 @@ export class DecidingKeys {
     return this.#keys.has(key)
   }
 
-  /** The key of this table that `key` equals under Unicode simple case folding. `key` must not be in the table. */
+  /** Returns the key of this table that `key` equals under Unicode simple case folding. `key` must not be in the table itself. */
   variantOf(key: string): string | undefined {
     const candidates = this.#byLength[key.length]
     if (candidates !== undefined) for (const candidate of candidates) if (isFoldOf(key, candidate)) return candidate
@@ -37,44 +37,44 @@ const isFoldOf = (key: string, ascii: string): boolean => {
   return true
 }
 
-/** Simple case folding as far as it reaches ASCII: its capitals, ſ (U+017F) and K (U+212A) ([Unicode CaseFolding.txt], C and S). */
+/** Simple case folding for all characters that fold to ASCII: its capitals, ſ (U+017F) and K (U+212A) ([Unicode CaseFolding.txt], C and S). */
 const folded = (unit: number): number => {
   if (unit >= 0x41 && unit <= 0x5a) return unit | 0x20
   return unit === 0x17f ? 0x73 : unit === 0x212a ? 0x6b : unit
 }
 
-/** Of the message itself. */
+/** Keys of the message itself. */
 export const ENVELOPE_KEYS = new DecidingKeys(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 
-/** Of `params`, of requests and notifications in both directions. */
+/** Keys of `params`, in requests and notifications of both directions. */
 export const PARAMS_KEYS = new DecidingKeys(
   `_meta name arguments uri ref cursor taskId level requestState inputResponses task context
   protocolVersion capabilities clientInfo notifications requestId progressToken status logger
   message mode url elicitationId requestedSchema includeContext messages tools`.split(/\s+/),
 )
 
-/** Of every `_meta` that is read. */
+/** Keys of every `_meta` that is read. */
 export const META_KEYS = new DecidingKeys([...Object.values(META), 'progressToken'])
 
-/** Of the `ref` of a completion. */
+/** Keys of the `ref` of a completion. */
 export const REF_KEYS = new DecidingKeys(['type', 'name', 'uri'])
 
-/** Of `result`. */
+/** Keys of `result`. */
 export const RESULT_KEYS = new DecidingKeys(
   `_meta resultType ttlMs cacheScope content structuredContent isError contents messages completion
   inputRequests requestState task taskId status tools resources resourceTemplates prompts nextCursor
   supportedVersions protocolVersion capabilities instructions action roots role`.split(/\s+/),
 )
 
-/** Of `error`. */
+/** Keys of `error`. */
 export const ERROR_KEYS = new DecidingKeys(['code', 'message', 'data'])
 
-/** Whether `key` equals `name`, which may be any text, under Unicode simple case folding without being it. */
+/** Whether `key` differs from `name`, which may be any text, only under Unicode simple case folding. */
 export const isCaseVariant = (key: string, name: string): boolean => {
-  // Simple folding changes no length, and no character of ASCII into another than its other case.
+  // Simple folding keeps the length, and folds a character of ASCII only to its other case.
   if (key.length !== name.length || key === name) return false
   for (let at = 0; at < key.length; at++) if (!mayFold(key.charCodeAt(at), name.charCodeAt(at))) return false
-  // With `i` and `u` the engine compares by simple case folding ([ECMA-262 Canonicalize]).
+  // The flags `i` and `u` compare by simple case folding ([ECMA-262 Canonicalize]).
   return new RegExp(`^${name.replaceAll(SYNTAX, '\\$&')}$`, 'iu').test(key)
 }
 

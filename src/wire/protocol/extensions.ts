@@ -1,19 +1,19 @@
-/** The extensions that the gateway knows, MCP Apps and tasks: their names, and which capabilities declare them. */
+/** The extensions that the gateway knows, MCP Apps and tasks: their names and the capabilities that declare them. */
 import { jsonObject, memberOf } from '../../values/json-object.ts'
 
 type Capabilities = Readonly<Record<string, unknown>>
 
-/** MCP Apps, declared by hosts and servers of either era ([ext apps, Capability Negotiation]). */
+/** Name of MCP Apps, which hosts and servers of either era declare ([ext apps, Capability Negotiation]). */
 export const UI_EXTENSION = 'io.modelcontextprotocol/ui'
 
-/** The declaration of a host that runs apps. */
+/** What a host that runs apps declares. */
 export const APPS_EXTENSION = { [UI_EXTENSION]: { mimeTypes: ['text/html;profile=mcp-app'] } }
 
 /** Whether the capabilities of a host or a server declare apps. */
 export const declaresApps = (capabilities: Capabilities): boolean =>
   memberOf(capabilities['extensions'], UI_EXTENSION) !== undefined
 
-/** Tasks of 2026-07-28 ([ext tasks]); legacy tasks are a capability of their own ([2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
+/** Name of the tasks of 2026-07-28 ([ext tasks]). Legacy tasks are a capability ([2025-11-25 basic/utilities/tasks]; BRIDGING 3.17). */
 export const TASKS = 'io.modelcontextprotocol/tasks'
 
 /** Whether the capabilities of a host or a server declare the tasks of 2026-07-28. */
@@ -32,7 +32,7 @@ export const withoutTasks = (capabilities: Capabilities): Capabilities => {
   return { ...capabilities, extensions: Object.fromEntries(others) }
 }
 
-/** Whether a legacy server lets `tools/call` be made a task. */
+/** Whether a legacy server runs `tools/call` as a task on request. */
 export const runsToolsAsTasks = ({ tasks }: Capabilities): boolean =>
   memberOf(memberOf(memberOf(tasks, 'requests'), 'tools'), 'call') !== undefined
 

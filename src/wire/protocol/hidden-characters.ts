@@ -1,7 +1,7 @@
 /**
- * Finds characters in server definitions that a person does not see and a model reads (T-16): tags, invisible and private characters,
+ * Finds characters in texts of servers that a model reads and a person does not see (T-16): tags, invisible and private characters,
  * bidi controls, terminal escapes, data in runs of variation selectors. The surprise: most of them have legitimate uses (flags, emoji
- * families, Arabic, Persian, Hebrew, Indic joiners), so their context decides.
+ * families, Arabic, Persian, Hebrew, Indic joiners), so the characters around them decide.
  */
 
 export type HiddenKind = 'tag' | 'invisible' | 'bidi' | 'control' | 'private use' | 'variation' | 'surrogate'
@@ -10,15 +10,15 @@ export interface Hidden {
   readonly kind: HiddenKind
   /** The first code point of this kind, as `U+E0041`. */
   readonly first: string
-  /** How many of this kind. */
+  /** How many characters of this kind. */
   readonly count: number
 }
 
-/** Candidates; all other characters are skipped by the regular expression engine. */
+/** Every character that may be hidden. */
 const SUSPECT =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ue000-\uf8ff\ud800-\udfff\u{e0000}-\u{e0fff}\u{1d173}-\u{1d17a}\u{f0000}-\u{10ffff}]|[\ufe00-\ufe0f]|\u034f/gu
 
-/** England, Scotland, Wales: the flags that are written with tags. */
+/** The flags of England, Scotland and Wales, which are written with tags. */
 const TAG_FLAG =
   /\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}/gu
 
@@ -27,13 +27,13 @@ export const findHidden = (text: string): readonly Hidden[] => {
   const found = new Map<HiddenKind, { first: string; count: number }>()
   for (const { kind, code } of suspects(text)) {
     const known = found.get(kind)
-    if (known === undefined) found.set(kind, { first: `U+${code.toString(16).toUpperCase().padStart(4, '0')}`, count: 1 })
+    if (known === undefined) found.set(kind, { first: nameOf(code), count: 1 })
     else known.count++
   }
   return [...found].map(([kind, { first, count }]) => ({ kind, first, count }))
 }
 
-/** JSON text with every candidate character escaped, legitimate uses included, for comparison by people. */
+/** JSON text with all characters escaped that may be hidden, legitimate uses included, so that people can compare it. */
 export const escapeHidden = (json: string): string =>
   json.replace(SUSPECT, (character) =>
     character
@@ -42,27 +42,23 @@ export const escapeHidden = (json: string): string =>
       .join(''),
   )
 
-/** The text without what `findHidden` finds in it. */
-export const stripHidden = (text: string): string => {
-  let clean = ''
+/** The text without the characters that `findHidden` finds. */
+export const stripHidden = (text: string): string => replaceHidden(text, () => '')
+
+/** The text with the characters that `findHidden` finds written as their codes: `⟨U+202E⟩`. */
+export const markHidden = (text: string): string => replaceHidden(text, (code) => `⟨${nameOf(code)}⟩`)
+
+const replaceHidden = (text: string, replacementOf: (code: number) => string): string => {
+  let replaced = ''
   let from = 0
   for (const { at, code } of suspects(text)) {
-    clean += text.slice(from, at)
+    replaced += text.slice(from, at) + replacementOf(code)
     from = at + (code > 0xffff ? 2 : 1)
   }
-  return from === 0 ? text : clean + text.slice(from)
+  return from === 0 ? text : replaced + text.slice(from)
 }
 
-/** The text with everything that `findHidden` finds in it shown as its code: `⟨U+202E⟩`. */
-export const markHidden = (text: string): string => {
-  let shown = ''
-  let from = 0
-  for (const { at, code } of suspects(text)) {
-    shown += `${text.slice(from, at)}⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`
-    from = at + (code > 0xffff ? 2 : 1)
-  }
-  return from === 0 ? text : shown + text.slice(from)
-}
+const nameOf = (code: number): string => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
 
 interface Suspect {
   readonly kind: HiddenKind
@@ -110,7 +106,7 @@ const kindOf = (code: number, text: string, at: number, end: number, isRightToLe
   return 'invisible'
 }
 
-/** Between letters of scripts that join, or between the pictures of one emoji; a second one in a row stands behind the first. */
+/** Whether a joiner stands behind a letter of a joining script, or between two pictures of one emoji. */
 const joins = (left: string, right: string): boolean =>
   JOINED_SCRIPT.test(left) || ((PICTURE.test(left) || left === '\ufe0f') && PICTURE.test(right))
 

@@ -8,19 +8,19 @@ export const META = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
   relatedTask: 'io.modelcontextprotocol/related-task',
-  /** Ours: which server a result came from. */
+  /** Ours: the server of a result. */
   server: 'dev.trunkline/server',
-  /** Ours: facts of an error that the gateway made. */
+  /** Ours: facts about an error of the gateway. */
   gateway: 'dev.trunkline/gateway',
-  /** Ours: the fault of the configuration that was injected into the call. */
+  /** Ours: the configured fault that was injected into the call. */
   fault: 'dev.trunkline/fault',
-  /** Ours: names the gateway where a bridge sends the host's `clientInfo` to its server. */
+  /** Ours: names the gateway at a bridge, which sends the host's `clientInfo` to its server. */
   via: 'dev.trunkline/via',
-  /** Ours: how many gateways a request has passed, to end loops. */
+  /** Ours: the number of gateways that a request has passed, so that loops end. */
   hops: 'dev.trunkline/hops',
-  /** Ours: the gateways behind a handshake answer, the answering gateway first. */
+  /** Ours: the gateways that a handshake answer has passed, the nearest first. */
   gateways: 'dev.trunkline/gateways',
 } as const
 
-/** Members of a host's `_meta` that apply to its exchange with the gateway and are not relayed. */
+/** Keys of a host's `_meta` that apply to its exchange with the gateway only and are not relayed. */
 export const PER_EXCHANGE: readonly string[] = [META.version, META.capabilities, META.clientInfo, META.logLevel]

@@ -16,7 +16,7 @@ export const isLegacyRevision = (text: string): text is LegacyRevision => LEGACY
 export const isModernRevision = (text: string): text is ModernRevision => MODERN_REVISIONS.some((revision) => revision === text)
 export const isRevision = (text: string): text is Revision => isLegacyRevision(text) || isModernRevision(text)
 
-/** The revisions that hosts may use, first and last included (`listen.revisions`). */
+/** The revisions that hosts may use, from `min` to `max` inclusive (`listen.revisions`). */
 export interface RevisionRange {
   readonly min: string
   readonly max: string
@@ -27,9 +27,9 @@ export const isWithin = (revision: string, { min, max }: RevisionRange): boolean
 export const revisionsWithin = (range: RevisionRange): Revision[] =>
   [...LEGACY_REVISIONS, ...MODERN_REVISIONS].filter((revision) => isWithin(revision, range))
 
-/** The legacy revision offered to a host that requests an unknown one; `undefined`: the range has no legacy revision. */
+/** The legacy revision that is offered to a host that requests an unknown one; `undefined`: the range has no legacy revision. */
 export const latestLegacyWithin = (range: RevisionRange): LegacyRevision | undefined =>
   LEGACY_REVISIONS.findLast((revision) => isWithin(revision, range))
 
-/** Revisions are dates, so they compare as text. */
+/** Revisions are dates, which compare as text. */
 export const isAtLeast = (revision: Revision, minimum: Revision): boolean => revision >= minimum

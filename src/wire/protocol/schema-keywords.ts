@@ -1,9 +1,9 @@
-/** The content of JSON Schema keywords, for walks that must distinguish keywords from names and values. */
+/** JSON Schema keywords by what their values are, for walks that must not take names or data for keywords. */
 
-/** Keywords whose value is data, never a schema. */
+/** Keywords whose values are data, never schemas. */
 export const DATA_KEYWORDS: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
 
-/** Keywords whose value maps names to schemas. */
+/** Keywords whose values map names to schemas. */
 export const NAME_MAPS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',

@@ -1,23 +1,23 @@
-/** Finds where the `content` of a tool's result begins, in the first bytes of a response. */
+/** Finds the `content` of a tool's result in the first bytes of a response. */
+import { OPEN_BRACE, OPEN_BRACKET } from '../json/tokens.ts'
 import { ENVELOPE_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
 import { Scanner } from '../json/scan.ts'
 import { ScanError } from '../json/scan-error.ts'
 
-const OPEN_BRACKET = 0x5b
-const OPEN_BRACE = 0x7b
-/** A result without `content` in its first bytes up to here is read whole. */
+/** A result whose `content` begins behind this many bytes is not streamed. */
 const MAX_HEAD_BYTES = 16 * 1024
 
 export interface HeadPlace {
-  /** Of the result's brace, and of the key of `content`. */
+  /** Offset of the brace of the result. */
   readonly resultStart: number
+  /** Offset of the key of `content`. */
   readonly keyStart: number
 }
 
-/** Thrown to end a scan early; shared, since creating an error costs more than the scan. */
+/** Thrown to end a scan early. Shared, since creating an error costs more than the scan. */
 const FOUND = new Error('found')
 
-/** `more`: all of it may be plain, and `content` is still to come; `undefined`: it has none, or is no such response. */
+/** `more`: `content` may still follow; `undefined`: the response has no `content`, or it is invalid. */
 export const findContent = (bytes: Buffer): HeadPlace | 'more' | undefined => {
   const head = bytes.subarray(0, MAX_HEAD_BYTES)
   const scanner = new Scanner(head, { strict: false })

@@ -1,9 +1,9 @@
 /**
- * Walks a result while it is received, from the key of its `content` on. Unchanged parts are written as they were received; parts
+ * Walks a result while it is being received, from the key of its `content` on. Unchanged parts are written as they were received; parts
  * that may change are held until they are complete. Only strings, brackets and UTF-8 are checked. Throws `ScanError`.
  *
  * The scan kernel skips values whose content is not needed, across chunks. The surprise: where the kernel cannot decide, the walk
- * continues in JavaScript from the beginning of that chunk, with the brackets that were open.
+ * continues in JavaScript at the beginning of that chunk, with the brackets that were open there.
  */
 import { isUtf8 } from 'node:buffer'
 import { Brackets } from '../json/brackets.ts'
@@ -11,13 +11,24 @@ import { META_KEYS, RESULT_KEYS } from '../protocol/deciding-keys.ts'
 import { DOUBT, Kernel, MORE, ValueSkip } from '../kernel/kernel.ts'
 import { Payload } from '../message/payload.ts'
 import { ScanError } from '../json/scan-error.ts'
-import { closingQuote, decodeString } from '../json/tokens.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  closingQuote,
+  decodeString,
+} from '../json/tokens.ts'
 
 /** The changes to apply. */
 export interface ResultChanges {
   /** Members to remove. */
   readonly cut: ReadonlySet<string>
-  /** Members to add to a member that was not received yet, or is missing. */
+  /** Members to add to members of the result that are not received yet, or missing. */
   readonly late: Map<string, Map<string, string | Uint8Array>>
   /** Changes a content block that may hold a URI. */
   readonly editBlock: ((block: Payload) => void) | undefined
@@ -25,24 +36,16 @@ export interface ResultChanges {
 
 type Write = (bytes: Uint8Array) => void
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const BACKSLASH = 0x5c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 /** With fewer bytes of a chunk left, a value is walked here. */
 const MIN_KERNEL_BYTES = 128
-/** Bytes after the result of a message: its id, its version. */
+/** Limit of the bytes behind the result: the id and the version of the message. */
 const MAX_TAIL_BYTES = 4 * 1024
-/** No key or type that matters is longer. */
+/** No relevant key or type is longer. */
 const MAX_WORD = 256
-/** Blocks without a URI of their own: they are passed on at once. */
+/** Blocks of these types have no URI and are passed on at once. */
 const PLAIN_TYPES: ReadonlySet<string> = new Set(['text', 'image', 'audio'])
 
-/** What is being held: a separator and its key, a member to remove, one to change, a block of unknown type, or one to change. */
+/** The part that is held: a separator with the next key, a member to remove or to change, a block whose type is not known yet or that changes. */
 type Held = 'key' | 'cut' | 'member' | 'block' | 'edited block'
 
 export class ResultWalk {
@@ -52,9 +55,9 @@ export class ResultWalk {
   readonly #open = new Brackets()
   #inString = false
   #isEscaped = false
-  /** A value that is being skipped. */
+  /** The value that is being skipped. */
   #skip: ValueSkip | undefined
-  /** The kernel is missing, or could not decide. */
+  /** The kernel could not decide: everything is walked here. */
   #isPlain = false
   #word: string | undefined
   #expectsKey = true
@@ -79,7 +82,7 @@ export class ResultWalk {
     return this.#tail && Buffer.concat(this.#tail)
   }
 
-  /** Takes the next bytes, which are lent. */
+  /** Takes the next bytes. They are only valid during the call. */
   push(chunk: Buffer): void {
     this.#checkText(chunk)
     this.#read(chunk)
@@ -96,7 +99,7 @@ export class ResultWalk {
     if (this.#tail !== undefined) return this.#readTail(chunk)
     let from = 0
     let at = 0
-    /** Writes, holds or drops the bytes before `end`, by their zone. */
+    /** Writes or holds the bytes before `end`. */
     const flush = (end: number): void => {
       if (end > from) {
         const bytes = chunk.subarray(from, end)
@@ -182,7 +185,7 @@ export class ResultWalk {
     }
   }
 
-  /** Adds members that were to be changed inside and were not received. */
+  /** Adds the members that were to be changed and were not received. */
   #addLate(): void {
     for (const [outer, members] of this.#changes.late) {
       const made = Payload.of({})
@@ -192,7 +195,7 @@ export class ResultWalk {
     }
   }
 
-  /** A relevant string is complete; true: the bytes held for it may be written. */
+  /** A relevant string is complete. True: the bytes held for it may be written. */
   #wordEnds(): boolean {
     const word = decoded(this.#word ?? '')
     this.#word = undefined
@@ -219,14 +222,14 @@ export class ResultWalk {
     this.#seen.add(key)
   }
 
-  /** Whether the object or array that begins here holds nothing that may have to change. */
+  /** Whether nothing inside the object or array that begins here may change. */
   #isOpaque(byte: number): boolean {
     const depth = this.#open.size
     if (depth === 1) return this.#key !== 'content'
     return depth > 2 || byte !== OPEN_BRACE || this.#key !== 'content' || this.#changes.editBlock === undefined
   }
 
-  /** The offset behind the value at `at`, or the end of the chunk; `at`: it is to be walked here. */
+  /** Returns the offset behind the value at `at`, or the end of the chunk; `at`: the value must be walked here. */
   #skipFrom(chunk: Buffer, at: number): number {
     const kernel = this.#isPlain || chunk.length - at < MIN_KERNEL_BYTES ? undefined : Kernel.shared
     if (kernel === undefined) return at
@@ -241,7 +244,7 @@ export class ResultWalk {
     return chunk.length
   }
 
-  /** Returns where the value ends, or the end of the chunk, or its beginning where it is walked here from now on. */
+  /** Returns the offset behind the value, or the end of the chunk; 0: the value must be walked here from now on. */
   #skipOn(chunk: Buffer, skip: ValueSkip): number {
     const end = skip.push(chunk, 0)
     if (end === MORE) return chunk.length
@@ -255,7 +258,7 @@ export class ResultWalk {
     return 0
   }
 
-  /** Returns where the string ends, or the end of the chunk. */
+  /** Returns the offset behind the string, or the end of the chunk. */
   #throughString(chunk: Buffer, from: number): number {
     const first = this.#isEscaped ? from + 1 : from
     const quote = closingQuote(chunk, first, this.#isPlain)
@@ -264,11 +267,11 @@ export class ResultWalk {
     if (quote === -1) while (back > first && chunk[back - 1] === BACKSLASH) back--
     this.#isEscaped = (end - back) % 2 === 1
     this.#inString = quote === -1
-    this.#spell(chunk, from, end)
+    this.#addToWord(chunk, from, end)
     return quote === -1 ? end : end + 1
   }
 
-  #spell(chunk: Buffer, from: number, to: number): void {
+  #addToWord(chunk: Buffer, from: number, to: number): void {
     if (this.#word !== undefined && this.#word.length < MAX_WORD)
       this.#word += chunk.toString('latin1', from, Math.min(to, from + MAX_WORD))
   }
@@ -280,16 +283,16 @@ export class ResultWalk {
   }
 }
 
-/** The text of a string of which the bytes came as latin1; one that is too long for a word that matters is returned as it is. */
+/** Decodes a string whose bytes were read as latin1. A string that is too long to be relevant is returned as it is. */
 const decoded = (word: string): string => {
   if (word.length >= MAX_WORD || !MAY_DIFFER.test(word)) return word
   const bytes = Buffer.from(word, 'latin1')
   return decodeString(Buffer.concat([Buffer.from('"'), bytes, Buffer.from('"')]), 1, bytes.length + 1)
 }
-/** An escape, or a character that is no ASCII. */
+/** An escape, or a character outside ASCII. */
 const MAY_DIFFER = /[\\\u0080-\u00ff]/
 
-/** Bytes at the end that begin a character of which the rest is to come: 0 to 3. */
+/** The number of bytes at the end that are the beginning of an incomplete character: 0 to 3. */
 const unfinished = (bytes: Buffer): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0

@@ -1,13 +1,13 @@
 /**
- * The result of a tool call that is relayed while it is received (DECISIONS 4): a response of a server whose `content` has begun is
- * a `Payload` of the members before it, and a stream of the rest.
+ * The result of a tool call that is relayed while it is being received (DECISIONS 4): once the `content` of a response has begun, the
+ * members before it are a `Payload`, and the rest is a stream.
  *
  *     {"jsonrpc":"2.0","id":7,"result":{"isError":false,"content":[{"type":"text","text":"…"}],"_meta":{}}}
  *     └────────── checked at the end ──┘└─ the payload ─┘└── passes as it comes ──────────────┘ └ held, edited
  *
- * Changes are made as on any other payload, before `pipe`. A member that was set or deleted is removed from the rest; one that is
- * changed inside is held until it is complete. The surprise: unchanged parts are checked for closed strings, matching
- * brackets and UTF-8 only, because their beginning has been sent before a deeper mistake could be found.
+ * Changes are made as on any other payload, before `pipe`. A member that is set or deleted is removed from the rest; one that is
+ * changed inside is held until it is complete. The surprise: unchanged parts are only checked for closed strings, matching brackets and
+ * UTF-8, because their beginning is sent before any other error could be found.
  */
 import { isUtf8 } from 'node:buffer'
 import { EnvelopeError, readServerMessage } from '../message/envelope.ts'
@@ -20,7 +20,7 @@ import type { HeadPlace } from './result-head.ts'
 import { ResultWalk } from './result-walk.ts'
 import { ScanError } from '../json/scan-error.ts'
 
-/** Where the result goes. Bytes are lent until `write` returns; after `end` or `fail` nothing comes. */
+/** The receiver of a result. Bytes are only valid until `write` returns. `end` or `fail` is the last call. */
 export interface ResultSink {
   write(bytes: Uint8Array): void
   end(): void
@@ -43,10 +43,10 @@ export class StreamedResult extends Payload {
   readonly #before: Buffer
   readonly #separator: string
   readonly #source: ResultSource
-  /** Chunks received before `pipe` was called. */
+  /** Chunks that were received before `pipe` was called. */
   #waiting: Buffer[]
   #sink: ResultSink | undefined
-  /** How it ended before that. */
+  /** How the stream ended, if that was before `pipe`. */
   #end: 'complete' | Failure | undefined
   #isDone = false
   #bytes: number
@@ -71,8 +71,8 @@ export class StreamedResult extends Payload {
   }
 
   /**
-   * Reads the beginning of the response to request `id`. `more`: it may still be streamed; `undefined`: it must be read whole, since it
-   * is no result with `content`, or the member `after` does not come before `content`.
+   * Reads the beginning of the response to request `id`. `more`: too few bytes to decide; `undefined`: it must be read whole, since it is no
+   * result with `content`, or the member `after` does not come before `content`.
    */
   static begin(bytes: Buffer, id: Id, source: ResultSource, after?: string): StreamedResult | 'more' | undefined {
     const at = findContent(bytes)
@@ -81,7 +81,7 @@ export class StreamedResult extends Payload {
     return after === undefined || result.member(after) !== undefined ? result : undefined
   }
 
-  /** The message, of which the rest follows. */
+  /** The message, whose rest follows. */
   get envelope(): Envelope {
     return {
       bytes: this.bytes,
@@ -99,12 +99,12 @@ export class StreamedResult extends Payload {
     this.#editBlock = edit
   }
 
-  /** Calls back once at the end; `bytes`: received bytes of the message. */
+  /** Calls back once, at the end; `bytes`: the received size of the message. */
   onOver(callback: (bytes: number, end: StreamEnd) => void): void {
     this.#onOver.push(callback)
   }
 
-  /** Calls back with the message as it comes from the server, from its beginning on; `chunk` is lent. */
+  /** Calls back with all bytes of the message as received from the server. `chunk` is only valid during the call. */
   tap(callback: (chunk: Uint8Array) => void): void {
     callback(this.#before)
     callback(Buffer.from(`${this.bytes.toString('latin1', this.start, this.end - 1)}${this.#separator}`, 'latin1'))
@@ -137,7 +137,7 @@ export class StreamedResult extends Payload {
     throw new Error('a streamed result has no parts: pipe it, or collect it')
   }
 
-  /** Sends everything to `sink`, as it comes. Once. */
+  /** Sends the result to `sink` while it is being received. May be called once. */
   pipe(sink: ResultSink): void {
     this.#sink = sink
     const changes = { cut: this.#cut, late: this.#late, editBlock: this.#editBlock }
@@ -149,14 +149,14 @@ export class StreamedResult extends Payload {
     sink.write(Buffer.from(`${hasMembers ? ',' : ''}${this.#separator}`, 'latin1'))
     const waiting = this.#waiting
     this.#waiting = []
-    // Before the write, since the waiting chunks may fill the sink.
+    // Resumed before the writes, since the waiting chunks may fill the sink, which pauses the source again.
     if (this.#end === undefined) this.#source.resume()
     for (const chunk of waiting) this.#take(chunk)
     if (this.#end === 'complete') this.finish()
     else if (this.#end !== undefined) this.fail(this.#end)
   }
 
-  /** The whole result, once it is there. Rejects with the `Failure` that broke it. */
+  /** Resolves with the whole result. Rejects with the `Failure` of the stream. */
   collect(): Promise<Parts> {
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = []
@@ -168,7 +168,7 @@ export class StreamedResult extends Payload {
     })
   }
 
-  /** Backpressure of the sink. */
+  /** The sink exerts backpressure. */
   pause(): void {
     if (!this.#isDone) this.#source.pause()
   }
@@ -176,13 +176,13 @@ export class StreamedResult extends Payload {
     if (!this.#isDone) this.#source.resume()
   }
 
-  /** The receiver does not need the result any more. */
+  /** The receiver no longer needs the result. */
   abort(): void {
     if (!this.#isDone) this.#over('aborted')
     this.#source.abort()
   }
 
-  /** More of the message has come; `chunk` is lent. */
+  /** More of the message was received. `chunk` is only valid during the call. */
   push(chunk: Buffer): void {
     if (this.#isDone) return
     this.#tap?.(chunk)
@@ -231,7 +231,7 @@ export class StreamedResult extends Payload {
     for (const callback of this.#onOver) callback(this.#bytes, end)
   }
 
-  /** Checks that the text around the result is a response to our request; returns the error. */
+  /** Checks that the text around the result is the response to the request. Returns the error, if any. */
   #incomplete(): string | undefined {
     const tail = this.#walk?.tail
     if (tail === undefined) return 'it ends in the middle'

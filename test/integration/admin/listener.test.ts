@@ -54,7 +54,7 @@ describe('the link', () => {
     })
   })
 
-  test('it is refused where the dashboard is switched off', async () => {
+  test('it is refused where the dashboard is disabled', async () => {
     await using cli = await serving('ui: { enabled: false }\n')
     const { code, stderr } = await cli.here('open')
     expect([code, stderr]).toEqual([4, expect.stringContaining('ui.enabled')])

@@ -81,7 +81,7 @@ test('what the file says itself is not looked for in metadata', async () => {
     `● issuer ${issuer.url}  1 key`,
   ])
   const introspection = `    introspection: { endpoint: "${issuer.url}/look", client_id: us, client_secret: hush }\n    introspect: always\n`
-  expect((await check(configOf(issuer.url, introspection))).lines).toEqual([`● issuer ${issuer.url}  tokens are looked up`])
+  expect((await check(configOf(issuer.url, introspection))).lines).toEqual([`● issuer ${issuer.url}  tokens are introspected`])
 })
 
 /** The line of an issuer that cannot be used, without its mark and name. */

@@ -35,7 +35,7 @@ test('B250 a caller whose catalog was dropped calls, lists and watches as before
   expect(await ann.call('tools/list')).toMatchObject(LISTED)
   const told: string[] = []
   const watching = { principal: 'ann', scope: EVERYTHING, revision: '2026-07-28', capabilities: {} } as Caller
-  const stop = feed.changes(watching).subscribe((list) => told.push(list))
+  const stop = feed.changes(watching, { changed: (list) => void told.push(list) })
   const before = dropped()
   for (const times of [1, 2]) {
     expect(await bob.call('tools/list')).toMatchObject(LISTED)
@@ -46,7 +46,7 @@ test('B250 a caller whose catalog was dropped calls, lists and watches as before
   await bob.call('tools/list')
   gateway.running.gateway.apply(gateway.running.configuration.gateway)
   expect(told).toEqual([])
-  stop.unsubscribe()
+  stop()
   expect(gateway.fake('a').all('server/discover')).toHaveLength(2)
 })
 

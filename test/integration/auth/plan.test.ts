@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import { basisOf } from '../../../src/admin/change/basis.ts'
 import { isEmpty, makePlan } from '../../../src/admin/change/plan.ts'
-import type { CredentialOptions } from '../../../src/auth/oauth/options.ts'
+import type { CredentialOptions } from '../../../src/auth/oauth/credential-options.ts'
 import { PER_USER } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'

@@ -124,7 +124,7 @@ test('check --live ends with 6 when two servers want one name, until one is rena
   const { code, stdout, errors } = await cli.here('check', '--live', '--json')
   const message = 'tools: "echo" belongs to a, which is configured first; "echo" of b is left out'
   expect([code, JSON.parse(stdout)]).toMatchObject([6, { ok: false, collisions: [message], warnings: [] }])
-  expect(lastJson(errors).error.message).toMatch(/^1 name is wanted twice; rename one of each \(servers\.<key>\.tools/)
+  expect(lastJson(errors).error.message).toMatch(/^1 exposed name is not unique; rename one tool of each \(servers\.<key>\.tools/)
   await configure(', tools: { echo: { name: ECHO } }')
   const warning = 'tools: "ECHO" of b differs from "echo" of a only by case'
   const renamed = await cli.here('check', '--live', '--json')

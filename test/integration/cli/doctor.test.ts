@@ -33,7 +33,7 @@ describe('doctor', () => {
     await using cli = await laid(`${NO_PORT}servers: { a: { command: good } }\n`, { 'bin/good': 'exit 0' })
     expect(await cli.here('doctor')).toMatchObject({
       code: 0,
-      stdout: '  nothing was found that keeps servers from working\n',
+      stdout: '  no problems found\n',
       stderr: '',
     })
   })
@@ -42,7 +42,7 @@ describe('doctor', () => {
     await using cli = await laid(`${NO_PORT}servers: { a: { command: good, enabled: false } }\n`)
     expect(await cli.here('doctor')).toMatchObject({
       code: 0,
-      stdout: `  ▲ no server is switched on in ${cli.path('trunkline.yaml')}\n    → add one: trunkline add NAME URL, or trunkline add NAME -- COMMAND\n`,
+      stdout: `  ▲ no server is enabled in ${cli.path('trunkline.yaml')}\n    → add one: trunkline add NAME URL, or trunkline add NAME -- COMMAND\n`,
     })
   })
 
@@ -120,13 +120,13 @@ describe('doctor', () => {
     const report = reportOf(await cli.here('doctor', '--fix', '--json'))
     expect(report.findings.map(({ text }) => text)).toEqual([
       expect.stringMatching(new RegExp(`^127\\.0\\.0\\.1:${port} is in use`)),
-      'HTTPS_PROXY: the proxy 127.0.0.1:9 takes no connection',
+      'HTTPS_PROXY: the proxy 127.0.0.1:9 accepts no connection',
       'NODE_EXTRA_CA_CERTS names /none.pem, which cannot be read',
       expect.stringMatching(/^the clock differs from that of 127\.0\.0\.1:\d+ by \d+ s/),
       expect.stringMatching(/^nowhere: http:\/\/127\.0\.0\.1:9 cannot be reached: .*ECONNREFUSED/),
     ])
     for (const { remedy } of report.findings) expect(remedy).not.toBe('')
-    expect(report.fixed).toEqual([expect.stringContaining('.env holds secrets')])
+    expect(report.fixed).toEqual([expect.stringContaining('.env contains secrets')])
     expect(statSync(cli.path('.env')).mode & 0o777).toBe(0o600)
   })
 })

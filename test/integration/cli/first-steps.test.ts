@@ -26,7 +26,10 @@ test('without a configuration no command names a file that is not there, and eac
     ) as string,
   })
   expect(await cli.here('fmt')).toMatchObject({ code: 2, stderr: 'no configuration found; name a file with -c FILE\n' })
-  expect(await cli.here('remove', 'a')).toMatchObject({ code: 2, stderr: 'there is no trunkline.yaml; name one with -c FILE\n' })
+  expect(await cli.here('remove', 'a')).toMatchObject({
+    code: 2,
+    stderr: 'trunkline.yaml does not exist; name a configuration with -c FILE\n',
+  })
   expect((await cli.here('add', 'a', '--', 'cat')).code).toBe(0)
   expect((await cli.here('check')).code).toBe(0)
   expect(await cli.here('ps')).toMatchObject({

@@ -15,14 +15,14 @@ const edit = async (cli: Cli, from: string | RegExp, to: string): Promise<void> 
 test('lock writes what servers offer, check --locked finds it so, and a second lock changes nothing', async () => {
   await using cli = await commandLine()
   await cli.write('trunkline.yaml', configuration(cli))
-  expect((await cli.here('check')).stdout).toContain('trunkline.lock is not there yet, so nothing is locked')
+  expect((await cli.here('check')).stdout).toContain('trunkline.lock does not exist yet, so nothing is locked')
   expect(await cli.here('check', '--locked')).toMatchObject({ code: 6 })
   const written = await cli.here('lock')
   expect(written).toMatchObject({ code: 0 })
   expect(written.stdout).toMatch(/^\+ a tool add {2}is new$/m)
   expect(written.stdout).toMatch(/^wrote trunkline\.lock: 1 servers, 6 definitions$/m)
   const text = await read(cli)
-  expect(await cli.here('check', '--locked')).toMatchObject({ code: 0, stdout: 'trunkline.lock: ok, 1 servers are as locked\n' })
+  expect(await cli.here('check', '--locked')).toMatchObject({ code: 0, stdout: 'trunkline.lock: ok, 1 servers match\n' })
   expect((await cli.here('lock')).stdout).toBe('nothing changed in trunkline.lock: 1 servers, 6 definitions\n')
   expect(await read(cli)).toBe(text)
 })
@@ -37,7 +37,7 @@ test('T-17 check --locked ends with 6 and the lines that differ when a definitio
   expect(stdout).toMatch(/^~ a tool echo {2}description changed$/m)
   expect(stdout).toMatch(/^ {4}- {3}"description": "Does echo\.",$/m)
   expect(stdout).toMatch(/^ {4}\+ {3}"description": "Does echo for \d+\.",$/m)
-  expect(errors.at(-1)).toBe('1 definitions are not as in trunkline.lock; if they are right: trunkline lock')
+  expect(errors.at(-1)).toBe('1 definitions differ from trunkline.lock; to approve them: trunkline lock')
   const told = await cli.here('check', '--locked', '--json')
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, changes: [{ server: 'a', kind: 'tools', name: 'echo' }], lost: [] })
   expect(JSON.parse(told.errors.at(-1) ?? '')).toMatchObject({ error: { exitCode: 6 } })
@@ -45,7 +45,7 @@ test('T-17 check --locked ends with 6 and the lines that differ when a definitio
   await cli.write('trunkline.yaml', `${configuration(cli)}  b: ${cli.fake()}\n`)
   expect((await cli.here('check', '--locked')).stdout).toMatch(/^\+ b tool add {2}is new$/m)
   await cli.write('trunkline.yaml', `lock: { file: ./trunkline.lock }\nservers:\n  b: ${cli.fake()}\n`)
-  expect((await cli.here('check', '--locked')).stdout).toMatch(/^- a tool add {2}is not offered any more$/m)
+  expect((await cli.here('check', '--locked')).stdout).toMatch(/^- a tool add {2}is no longer offered$/m)
 })
 
 test('a server that cannot be asked is no reason to write half a lock, and is told by check --locked', async () => {
@@ -81,7 +81,7 @@ describe('a lock file that is not as it was written is never passed over', () =>
     [
       'writable by everyone',
       (cli) => chmod(cli.path('trunkline.lock'), 0o666),
-      /^trunkline\.lock:1:1: can be written by everyone.*chmod o-w/,
+      /^trunkline\.lock:1:1: can be written by every user.*chmod o-w/,
     ],
   ])('%s', async (_what, touch, told) => {
     await using cli = await commandLine()
@@ -113,11 +113,11 @@ test('T-17 in force while serving: what is not as locked is hidden, diff shows i
   expect(await cli.here('approve', 'a', 'echo')).toMatchObject({ code: 0 })
   expect(await read(cli)).toMatch(/Does echo for \d+\./)
   expect(await cli.here('call', 'a__echo', 'text=x')).toMatchObject({ code: 0, stdout: 'x\n' })
-  expect((await cli.here('diff')).stdout).toBe('everything is as it was approved\n')
+  expect((await cli.here('diff')).stdout).toBe('everything is as approved\n')
 
   await cli.write('trunkline.lock', 'no lock file')
-  await up.said(/trunkline\.lock:1:1: is no lock file.*the new configuration is not used/)
-  expect((await cli.here('ps')).stdout).toContain('not in force: trunkline.lock:1:1: is no lock file')
+  await up.said(/trunkline\.lock:1:1: is no lock file.*the new configuration is not applied/)
+  expect((await cli.here('ps')).stdout).toContain('not applied: trunkline.lock:1:1: is no lock file')
   expect(await cli.here('call', 'a__echo', 'text=x')).toMatchObject({ code: 0 })
 })
 
@@ -127,7 +127,7 @@ test('strict asks for the lock file, and lock writes the first one', async () =>
   const refused = await cli.here('check')
   expect(refused).toMatchObject({ code: 2 })
   expect(refused.stderr).toBe(
-    'trunkline.yaml:2:9 lock.file: trunkline.lock is not there, and strict: true asks for it; write it: trunkline lock\n',
+    'trunkline.yaml:2:9 lock.file: trunkline.lock does not exist, and strict: true requires it; write it: trunkline lock\n',
   )
   expect(await cli.here('lock')).toMatchObject({ code: 0 })
   expect(await cli.here('check', '--locked')).toMatchObject({ code: 0 })
@@ -150,13 +150,13 @@ test('a server that lists to its callers alone is told, and keeps nobody from lo
   const { url } = desk.address as { url: URL }
   const own = `  desk: { url: "${url.href}", credentials: { oauth: { per_user: true } } }\n`
   await cli.write('trunkline.yaml', configuration(cli) + own)
-  const told = 'desk: is not locked, since each caller signs in there for itself'
+  const told = 'desk: is not locked, since each caller signs in separately'
   const written = await cli.here('lock')
   expect(written.stdout).toContain(told)
   expect(written).toMatchObject({ code: 0 })
   expect(await cli.here('check', '--locked')).toMatchObject({
     code: 0,
-    stdout: `${told}\ntrunkline.lock: ok, 1 servers are as locked\n`,
+    stdout: `${told}\ntrunkline.lock: ok, 1 servers match\n`,
   })
   expect(await cli.here('lock', 'desk')).toMatchObject({ code: 4 })
 })

@@ -83,7 +83,7 @@ test('login of a server that nobody signs in to is an error of usage', async () 
   await using cli = await commandLine()
   await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
   const { code, stderr } = await cli.run(['login', 'a'])
-  expect([code, stderr]).toEqual([1, expect.stringContaining('no server that a person signs in to')])
+  expect([code, stderr]).toEqual([1, expect.stringContaining('not a server with a sign-in')])
 })
 
 /** What a process prints first, on one line. */

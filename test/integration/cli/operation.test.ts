@@ -33,7 +33,7 @@ describe('restart', () => {
     await up.said(/MCP/)
     const crashed = await cli.run(['restart', 'a'])
     expect([crashed.code, crashed.stdout]).toEqual([4, ''])
-    expect(crashed.errors[0]).toMatch(/^a was restarted and is not up: .*exited with code 3: no settings found; trunkline ps/)
+    expect(crashed.errors[0]).toMatch(/^a was restarted but does not run: .*exited with code 3: no settings found; trunkline ps/)
     const missing = await cli.run(['restart', 'b'])
     expect(missing.code).toBe(4)
     expect(missing.errors[0]).toMatch(/ENOENT: not found; install it, or write its full path/)
@@ -51,8 +51,8 @@ describe('a message that names a command names it with the -c that was given', (
     await up.said(/MCP/)
     expect(up.lines.join('\n')).toContain(`→ trunkline restart a -c ${quoted}`)
     expect((await cli.here('ps', '-c', name)).stdout).toContain(`→ trunkline restart a -c ${quoted}`)
-    expect((await cli.here('restart', 'a', '-c', name)).errors[0]).toContain(`; trunkline ps -c ${quoted} shows what it printed`)
-    expect((await cli.here('call', 'nope', '-c', name)).errors[0]).toContain(`see what there is: trunkline tools -c ${quoted}`)
+    expect((await cli.here('restart', 'a', '-c', name)).errors[0]).toContain(`; trunkline ps -c ${quoted} shows its output`)
+    expect((await cli.here('call', 'nope', '-c', name)).errors[0]).toContain(`see all with: trunkline tools -c ${quoted}`)
     const call = message(1, 'tools/call', { name: 'a__echo', arguments: {} })
     const { stdout } = await cli.run(['stdio', '-c', name], INITIALIZE + message(undefined, 'notifications/initialized') + call)
     expect(stdout).toContain(
@@ -60,7 +60,7 @@ describe('a message that names a command names it with the -c that was given', (
     )
     await cli.write(name, `reload: { confirm: true }\nservers: {}\n`)
     const told = JSON.parse(await up.said(/the configuration changed/)) as { msg: string }
-    expect(told.msg).toContain(`trunkline plan -c ${quoted} shows what of it, trunkline reload -c ${quoted} applies it`)
+    expect(told.msg).toContain(`trunkline plan -c ${quoted} shows the changes, trunkline reload -c ${quoted} applies them`)
   })
   test('and without one where it was found', async () => {
     await using cli = await commandLine()
@@ -76,7 +76,7 @@ test('a command that holds its arguments is told to use args', async () => {
   const { code, errors } = await cli.here('check')
   expect(code).toBe(2)
   expect(errors).toEqual([
-    'trunkline.yaml:2:8 servers.a.command: "python x.py" is a program with its arguments; write command: python, args: ["x.py", "-v"]',
+    'trunkline.yaml:2:8 servers.a.command: "python x.py" contains arguments; write command: python, args: ["x.py", "-v"]',
   ])
 })
 
@@ -85,9 +85,9 @@ test('diff of a name that is not known ends with 1', async () => {
   await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
   expect(await cli.here('diff', 'a__ehco')).toMatchObject({
     code: 1,
-    errors: ['nothing is called "a__ehco"; see what there is: trunkline tools'],
+    errors: ['nothing is called "a__ehco"; see all with: trunkline tools'],
   })
-  expect(await cli.here('diff', 'a__echo')).toMatchObject({ code: 0, stdout: 'a__echo is as it was approved\n' })
+  expect(await cli.here('diff', 'a__echo')).toMatchObject({ code: 0, stdout: 'a__echo is as approved\n' })
   expect(await cli.here('diff', 'a')).toMatchObject({ code: 0 })
 })
 

@@ -30,9 +30,9 @@ test('plan compares a new file with the process that runs, which watches its own
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(rows(stdout)).toEqual([
     `compared with the process of ${cli.path('trunkline.yaml')} (pid ${up.pid})`,
-    '+ | server | b | new | starts; what it offers is known then',
+    '+ | server | b | new | starts; its lists are known then',
     '- | server | old | gone | ends, 0 calls in flight',
-    '~ | server | a | timeouts, filter, tools, resources or prompts changed | goes on',
+    '~ | server | a | timeouts, filter, tools, resources or prompts changed | keeps running',
     expect.stringMatching(/^- \| tool \| a__fail \| gone/),
     ...Array.from({ length: 6 }, () => expect.stringMatching(/^- \| tool \| old__\w+ \| gone/) as string),
     expect.stringMatching(/^all: 12 → 5 tools, \d+ → \d+ tok \| nothing restarts$/),
@@ -179,8 +179,8 @@ test('a variable that has another value in this shell is named', async () => {
   await cli.write('new.yaml', text(', tags: [b]'))
   cli.env['SPEED'] = 'slow'
   const { stdout, stderr } = await cli.here('plan', '-c', 'new.yaml')
-  expect(rows(stdout)[1]).toBe('~ | server | a | tags, display_name changed | goes on')
-  expect(stderr).toBe('SPEED: not as in the environment of the running process; what depends on it is compared as it is here\n')
+  expect(rows(stdout)[1]).toBe('~ | server | a | tags, display_name changed | keeps running')
+  expect(stderr).toBe('SPEED: the running process has other values; the plan uses those of this command\n')
 })
 
 const listening = async (cli: Cli): Promise<string[]> => {

@@ -28,10 +28,10 @@ test('plan shows servers, entries, tokens and restarts, applies nothing, and rel
   expect(shown.code).toBe(0)
   const rows = shown.stdout.split('\n').map((line) => line.trim().replaceAll(/ {2,}/g, ' | '))
   expect(rows).toEqual([
-    '+ | server | c | new | starts; what it offers is known then',
+    '+ | server | c | new | starts; its lists are known then',
     '- | server | old | gone | ends, 0 calls in flight',
     '~ | server | a | env changed | restart, 0 calls in flight',
-    '~ | server | b | timeouts, filter, tools, resources or prompts changed | goes on',
+    '~ | server | b | timeouts, filter, tools, resources or prompts changed | keeps running',
     '~ | tool | b__add | changed | +3 tok',
     expect.stringMatching(/^- \| tool \| b__fail \| gone \| -\d+ tok$/),
     ...['echo', 'fail', 'refuse', 'wait', 'env', 'add'].map((name) =>

@@ -66,7 +66,7 @@ describe('trunkline stdio', () => {
     const up = await cli.up()
     await up.said(/server is ready/)
     const attached = await converse(cli.spawn(STDIO), talk)
-    expect(up.lines.filter((line) => line.includes('a host is attached'))).toHaveLength(1)
+    expect(up.lines.filter((line) => line.includes('a host was attached'))).toHaveLength(1)
     const inline = await converse(cli.spawn([...STDIO, '--inline']), talk)
     expect(attached).toHaveLength(talk.filter((text) => text.includes('"id"')).length)
     expect(timeless(attached)).toEqual(timeless(inline))
@@ -101,7 +101,7 @@ describe('trunkline stdio', () => {
       code: 2,
       stdout: '',
       errors: [
-        expect.stringMatching(/^nothing of server "b" is in a toolset.*"default" \(trunkline\.yaml:5:3\).*name the server/),
+        expect.stringMatching(/^toolset "default" \(trunkline\.yaml:5:3\).*contains nothing of server "b".*name the server/),
       ],
     }
     expect(await cli.here(...STDIO, '--server', 'b')).toMatchObject(refused)

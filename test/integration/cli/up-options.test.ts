@@ -64,7 +64,7 @@ describe('up --from', () => {
     await laid(cli, 'shared/team.json', hostFile(cli, 'two'))
     const up = await cli.up('--from', 'cursor', '--from', 'shared/team.json')
     await up.said(
-      /found 2 servers in cursor, shared\/team\.json \(read-only; trunkline adapt shared\/team\.json --write keeps them\)/,
+      /found 2 servers in cursor, shared\/team\.json \(read-only; trunkline adapt shared\/team\.json --write saves them\)/,
     )
     expect(await serversOf(cli)).toEqual(['one', 'two'])
     expect(await cli.here('call', 'two__echo', 'text=hi')).toMatchObject({ code: 0, stdout: 'hi\n' })
@@ -112,7 +112,7 @@ describe('up --watch', () => {
     await up.said(/"added":\["two"\]/)
     expect(await serversOf(cli)).toEqual(['one', 'two'])
     await laid(cli, CURSOR, '{')
-    await up.said(/the new configuration is not used/)
+    await up.said(/the new configuration is not applied/)
     expect(await serversOf(cli)).toEqual(['one', 'two'])
   })
 })

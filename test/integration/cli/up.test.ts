@@ -135,7 +135,7 @@ describe('the admin socket', () => {
     await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
     const first = await cli.up()
     const second = await cli.up()
-    await second.said(/no admin socket: another process of this configuration has it/)
+    await second.said(/no admin socket: another process of this configuration uses it/)
     const { stdout } = await cli.run(['ps', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ pid: first.pid, urls: [first.url] })
   })

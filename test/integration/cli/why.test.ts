@@ -70,7 +70,9 @@ describe('why', () => {
     const cursor = squeezed((await cli.here('why', longest, '--as', 'cursor')).stdout)
     expect(cursor).toContain(`renames | Cursor calls it "trunkline${longest}"`)
     expect(cursor.at(-1)).toMatch(/^hides \| Cursor: a name of \d+ characters with "trunkline" > 59: the tool is filtered out → /)
-    expect(squeezed((await cli.here('why', `${long}__echo`, '--as', 'zed')).stdout).at(-1)).toBe('shows | Zed takes it as it is')
+    expect(squeezed((await cli.here('why', `${long}__echo`, '--as', 'zed')).stdout).at(-1)).toBe(
+      'shows | Zed accepts it unchanged',
+    )
     const listed = await cli.here('tools', '--as', 'cursor')
     expect(squeezed(listed.stdout).find((line) => line.includes(longest))).toContain('the tool is filtered out')
     expect(listed.stdout).toContain(`trunkline${long}__echo `)
@@ -113,11 +115,11 @@ servers:
     )
     const all = squeezed((await cli.here('why', 'a__echo')).stdout)
     expect(all.slice(3)).toEqual([
-      'shows | toolset review holds it | trunkline.yaml:2:3 toolsets.review',
-      'edits | toolset review has other words for it | trunkline.yaml:2:3 toolsets.review',
+      'shows | toolset review contains it | trunkline.yaml:2:3 toolsets.review',
+      'edits | toolset review overrides its texts or annotations | trunkline.yaml:2:3 toolsets.review',
       'edits | toolset review asks a person before each call | trunkline.yaml:2:3 toolsets.review',
-      'hides | toolset reading does not hold it: its annotations are not those of where | trunkline.yaml:3:3 toolsets.reading',
-      'hides | toolset other does not hold it: nothing it says matches | trunkline.yaml:4:3 toolsets.other',
+      'hides | toolset reading does not contain it: its annotations do not match "where" | trunkline.yaml:3:3 toolsets.reading',
+      'hides | toolset other does not contain it: no selection matches | trunkline.yaml:4:3 toolsets.other',
     ])
     const one = JSON.parse((await cli.here('why', 'a__echo', '--toolset', 'review', '--json')).stdout) as object[]
     expect(one).toMatchObject([{ exposed: 'a__echo', toolsets: ['review'] }])
@@ -135,7 +137,7 @@ describe('check --host', () => {
     const long = 'x'.repeat(70)
     await cli.write('trunkline.yaml', file(''))
     const before = await cli.here('check', '--host', 'cursor')
-    expect(before).toMatchObject({ code: 0, stdout: expect.stringContaining('a: nothing is known of it yet; look with --live') })
+    expect(before).toMatchObject({ code: 0, stdout: expect.stringContaining('a: its lists are not known yet; use --live') })
     expect((await cli.here('check', '--host', 'cursor,zed', '--live')).stdout).toBe('6 tools: ok in Cursor, Zed\n')
     const starts = cli.log('log').length
     await cli.write(

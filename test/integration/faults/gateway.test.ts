@@ -190,7 +190,7 @@ test('F-26 a state folder in which nothing can be written: told once for each th
     const warnings = gateway.log.entries.filter(({ level, text }) => level === 'warn' && text.includes('state.dir'))
     expect(warnings.map(({ text }) => text)).toEqual([
       'the key of sealed tokens cannot be kept (state.dir): they end with this process',
-      'processes cannot be written down (state.dir): none is swept after a crash',
+      'processes cannot be recorded (state.dir): none is ended after a crash',
     ])
   } finally {
     rmSync(stateDir, { recursive: true })

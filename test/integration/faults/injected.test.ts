@@ -189,7 +189,7 @@ describe('the command line', () => {
       expect.stringMatching(/^trunkline\.yaml:4:5 faults\[1\]: does nothing; add delay/),
       expect.stringMatching(/^trunkline\.yaml:5:5 faults\[2\]: names no server; add server: KEY/),
       expect.stringMatching(/^trunkline\.yaml:6:\d+ faults\[3\]\.code: "code" has no effect here; remove it/),
-      expect.stringMatching(/^trunkline\.yaml:7:\d+ faults\[4\]\.tools: tools are called by tools\/call alone/),
+      expect.stringMatching(/^trunkline\.yaml:7:\d+ faults\[4\]\.tools: tools are called by tools\/call only/),
     ])
     await cli.write('trunkline.yaml', [faults[0], faults[1], faults.at(-1)].join('\n'))
     const bad = await cli.run(['check', '--allow-faults'])

@@ -170,7 +170,7 @@ describe('a gateway', () => {
     }
     expect(await call(first.text('ca'))).toContain('é 💡')
     await cli.write('key', second.text('server.key'))
-    expect((await cli.here('reload')).stderr).toContain('the key is not that of the certificate')
+    expect((await cli.here('reload')).stderr).toContain('the key does not belong to the certificate')
     expect(await call(first.text('ca'))).toContain('é 💡')
     await cli.write('cert', second.text('server'))
     await up.said(/configuration reloaded/)

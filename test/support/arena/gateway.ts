@@ -31,4 +31,4 @@ process.on(
       .then(() => running.stop())
       .then(() => process.exit(0)),
 )
-process.stderr.write(`trunkline is ready: http://127.0.0.1:${running.front.addresses[0]?.port}/mcp\n`)
+process.stderr.write(`trunkline is ready: http://127.0.0.1:${running.front.addresses.tcp[0]?.port}/mcp\n`)

@@ -73,7 +73,7 @@ const logging: Feature = {
   name: 'logging',
   what:
     'The host sets a log level and receives what the server logs during a call. (On pipes of 2026-07-28 a log message names ' +
-    'no request. With several calls under way it cannot be attributed and is dropped.)',
+    'no request. With several calls in flight it cannot be attributed and is dropped.)',
   isAlone: true,
   expected: (host, server) =>
     crosses(host, server)

@@ -173,6 +173,10 @@ export class SimulatedSocket extends Duplex {
   get readyState(): string {
     return this.connecting ? 'opening' : this.destroyed ? 'closed' : 'open'
   }
+  /** Whether the other end is closed and this one will never know. */
+  get isAbandoned(): boolean {
+    return this.#isHalf() && this.#peer?.destroyed === true
+  }
   get isReading(): boolean {
     return this.destroyed || (this.#onread === undefined ? this.#hasRoom : !this.#isStopped)
   }

@@ -138,6 +138,9 @@ export class Player {
 
   #endOf(message: Message, params: JsonMap): End {
     const end = endOf(message)
+    // Where the input rounds take too long, the gateway answers with an error for the model: no answer of a server.
+    if (message.result?.['isError'] === true && Number.isNaN(end.type === 'answered' ? end.nonce : 0))
+      return { type: 'failed', kind: 'timeout', executed: 'unknown' }
     // The round before had reached the server.
     if (params['requestState'] !== undefined && end.type === 'failed' && end.kind.startsWith('rpc'))
       return { ...end, executed: 'unknown' }

@@ -18,7 +18,7 @@ export const leftOver = ({ front, gateway, context }: Running, { network }: Mach
     'calls in flight': front.inFlight,
     'parked calls': gateway.parking.size,
     'bytes of messages': context.bodies.held.bytes,
-    'connections of hosts': front.addresses.flatMap(({ port }) => network.at(port)).length,
+    'connections of hosts': front.addresses.tcp.flatMap(({ port }) => network.at(port)).length,
   }
   const found = Object.entries(counts).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]))
   if (!isDeep) return found

@@ -510,6 +510,9 @@ class World {
   async #rested(): Promise<void> {
     for (const player of this.#players) await player.end()
     await this.#sleep(this.#isHalf ? HALF_OPEN_MS : REST_MS)
+    // The processes of hosts end, and with them connections of which the gateway's end is closed.
+    for (const host of this.#plan.hosts.keys())
+      for (const socket of this.#socketsOf({ host })) if (socket.isAbandoned) socket.destroy()
     const { running, store } = this.#deployment
     for (const { running: gateway } of running)
       for (const what of leftOver(gateway, this.#machine, this.#isDeep)) this.found(`at rest: ${what}`)

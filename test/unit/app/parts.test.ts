@@ -86,7 +86,7 @@ describe('the state folder', () => {
     const file = join(folder, 'file')
     writeFileSync(file, '')
     expect(makeStateDir(file, log)).toBeUndefined()
-    expect(warned).toMatchObject([[{ folder: file }, 'the state folder cannot be used (state.dir); going on in memory']])
+    expect(warned).toMatchObject([[{ folder: file }, 'the state folder cannot be used (state.dir); state is kept in memory']])
     warned.length = 0
     expect([makeStateDir(undefined, log), await openJournal(undefined, log), openSightings(undefined, log)]).toEqual([
       undefined,
@@ -100,9 +100,7 @@ describe('the state folder', () => {
     const path = join(folder, 'file')
     writeFileSync(path, '')
     expect(await openJournal(path, log)).toBeUndefined()
-    expect(warned).toMatchObject([
-      [{ folder: path }, 'processes cannot be written down (state.dir): none is swept after a crash'],
-    ])
+    expect(warned).toMatchObject([[{ folder: path }, 'processes cannot be recorded (state.dir): none is ended after a crash']])
   })
 
   test('has a journal, and what hosts are seen', async () => {

@@ -42,7 +42,7 @@ const returning = async (claims: object, key = privateKey, answered: Record<stri
   const { oauth } = oauthOf({ issuer: ISSUER }, 'https://mcp.example.com/mcp', { client })
   const clock = { wallMs: () => WALL_MS, monotonicMs: () => 0 }
   const at = new BrowserSignIns(oauth!, fetch, clock).of(PRINCIPAL)!
-  const { url, journey } = await at.begin('https://mcp.example.com/connect/identity', false)
+  const { url, pending } = await at.begin('https://mcp.example.com/connect/identity', false)
   const asked = new URL(url).searchParams
   idToken = await new SignJWT({
     iss: ISSUER,
@@ -55,7 +55,7 @@ const returning = async (claims: object, key = privateKey, answered: Record<stri
     .setProtectedHeader({ alg: 'ES256', kid: 'key-1' })
     .sign(key)
   const answer = new URLSearchParams({ code: 'c', state: asked.get('state') ?? '', iss: ISSUER, ...answered })
-  return { asked, forms, finish: () => at.finish(journey, answer), without: () => ((idToken = ''), at.finish(journey, answer)) }
+  return { asked, forms, finish: () => at.finish(pending, answer), without: () => ((idToken = ''), at.finish(pending, answer)) }
 }
 
 test('a good one names the caller as access tokens do, for a code with its verifier', async () => {

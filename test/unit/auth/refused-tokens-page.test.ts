@@ -56,7 +56,7 @@ const ROWS: Readonly<Record<Cause, readonly (readonly [what: string, refusal: ()
     ],
   ],
   issuer: [
-    ['a slash too many', () => refusalOf(sign({ iss: `${ISSUER}/` }))],
+    ['an extra slash', () => refusalOf(sign({ iss: `${ISSUER}/` }))],
     ['version 1 of Entra ID', () => refusalOf(sign({ iss: 'https://sts.windows.net/1234/' }))],
     ['signed in elsewhere', () => refusalOf(sign({ iss: 'https://other.example.com' }))],
     ['a token of no issuer', () => refusalOf(sign({ iss: undefined }))],

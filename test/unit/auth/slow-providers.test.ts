@@ -16,7 +16,7 @@ import { MachineCredential } from '../../../src/auth/oauth/machine-credential.ts
 import { AnswerTimeout } from '../../../src/auth/oauth/safe-fetch.ts'
 import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
 import { GrantRefused } from '../../../src/auth/oauth/token-endpoint.ts'
-import { TokenStore } from '../../../src/auth/oauth/store.ts'
+import { TokenStore } from '../../../src/auth/oauth/token-store.ts'
 import { UserCredential } from '../../../src/auth/oauth/user-credential.ts'
 import { Seal } from '../../../src/auth/seal.ts'
 import type { Purpose } from '../../../src/auth/seal.ts'
@@ -134,14 +134,14 @@ const REFRESH: Purpose<{ c: string; k: string }> = 'oauth refresh'
 
 const departing = async (of: Provider): Promise<Asking> => {
   const proxy = proxyOf(of)
-  return () => proxy.depart(REQUEST, 'browser', ORIGIN)
+  return () => proxy.begin(REQUEST, 'browser', ORIGIN)
 }
 /** A person is back while Trunkline knows nothing of the provider yet, as after a restart. */
 const arriving = async (of: Provider): Promise<Asking> => {
-  const url = new URL(await proxyOf(provider()).depart(REQUEST, 'browser', ORIGIN))
+  const url = new URL(await proxyOf(provider()).begin(REQUEST, 'browser', ORIGIN))
   const proxy = proxyOf(of)
   const answer = new URLSearchParams({ state: url.searchParams.get('state') ?? '', code: 'c' })
-  return async () => expect(await proxy.arrive(answer, 'browser', ORIGIN)).toContain('code=')
+  return async () => expect(await proxy.finish(answer, 'browser', ORIGIN)).toContain('code=')
 }
 const redeeming =
   (form: () => Record<string, string>) =>
@@ -169,10 +169,10 @@ const identifying = async (of: Provider): Promise<Asking> => {
 }
 const identified = async (of: Provider): Promise<Asking> => {
   const at = identityOf(of)
-  const { url, journey } = await at.begin(`${ORIGIN}/connect/identity`, false)
-  of.state.nonce = journey.nonce
+  const { url, pending } = await at.begin(`${ORIGIN}/connect/identity`, false)
+  of.state.nonce = pending.nonce
   const answer = new URLSearchParams({ state: new URL(url).searchParams.get('state') ?? '', code: 'c' })
-  return () => at.finish(journey, answer)
+  return () => at.finish(pending, answer)
 }
 
 const personOf = (of: Provider, issuer?: string): UserCredential =>
@@ -202,13 +202,13 @@ const beginning =
   }
 const finishing = async (of: Provider): Promise<Asking> => {
   const person = personOf(of)
-  const { journey } = await person.begin(RETURN)
-  return () => person.finish(journey, new URLSearchParams({ code: 'c', state: journey.state }))
+  const { pending } = await person.begin(RETURN)
+  return () => person.finish(pending, new URLSearchParams({ code: 'c', state: pending.state }))
 }
 const refreshing = async (of: Provider): Promise<Asking> => {
   const person = personOf(of)
-  const { journey } = await person.begin(RETURN)
-  await person.finish(journey, new URLSearchParams({ code: 'c', state: journey.state }))
+  const { pending } = await person.begin(RETURN)
+  await person.finish(pending, new URLSearchParams({ code: 'c', state: pending.state }))
   of.state.nowMs += 60_000
   return async () => {
     await person.ready()
@@ -317,14 +317,14 @@ test('F-17 while the keys cannot be read again, tokens by known keys do not wait
 test('F-17 the registration proxy goes on with what the provider said before, and asks it once for many', async () => {
   const of = provider()
   const proxy = proxyOf(of)
-  const depart = (): Promise<string> => proxy.depart(REQUEST, 'browser', ORIGIN)
-  await Promise.all([depart(), depart(), depart()])
+  const begin = (): Promise<string> => proxy.begin(REQUEST, 'browser', ORIGIN)
+  await Promise.all([begin(), begin(), begin()])
   expect(of.asked).toEqual(['metadata'])
   of.state.nowMs = 600_000
   of.state.away = 'metadata'
-  for (let times = 0; times < 3; times++) expect(await depart()).toContain(`${ISSUER}/authorize`)
+  for (let times = 0; times < 3; times++) expect(await begin()).toContain(`${ISSUER}/authorize`)
   expect(of.asked).toEqual(['metadata', 'metadata'])
   of.state.nowMs += 30_000
-  await depart()
+  await begin()
   expect(of.asked).toHaveLength(3)
 })

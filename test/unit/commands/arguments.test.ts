@@ -22,7 +22,7 @@ describe('arguments of trunkline call', () => {
   test.each([
     [['number=many'], undefined, /number is a number by the tool's schema, got "many"; write it as JSON/],
     [['word'], undefined, /expected key=value, got "word"; or give all of them with --args JSON/],
-    [[], '[1]', /--args is no JSON object/],
+    [[], '[1]', /--args is not a JSON object/],
     [['a=1'], '{}', /not both/],
   ])('%j %s is refused with what to do', (pairs, json, words) => {
     expect(() => readArguments(pairs, json, SCHEMA)).toThrow(words)

@@ -49,7 +49,7 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
     'listen: { http: { bind: 7420 } }\n',
     /expected an address such as 127\.0\.0\.1:7420, a list of them, or none, got 7420/,
   ],
-  ['a path in use', 'listen: { http: { path: /sse } }\n', /listen\.http\.path: \/sse is taken/],
+  ['a path in use', 'listen: { http: { path: /sse } }\n', /listen\.http\.path: \/sse is reserved/],
   [
     'revisions in the wrong order',
     'listen: { revisions: { min: 2026-07-28, max: 2025-03-26 } }\n',
@@ -199,11 +199,11 @@ describe('a configuration is refused with its place and a remedy', () => {
     await using files = await workspace({})
     await files.write('trunkline.yaml', 'servers: {}\n', 0o666)
     expect(await files.errors()).toEqual([
-      'trunkline.yaml:1:1: can be written by everyone, and a configuration runs commands; chmod o-w trunkline.yaml',
+      'trunkline.yaml:1:1: can be written by every user, and a configuration runs commands; chmod o-w trunkline.yaml',
     ])
     await files.write('trunkline.yaml', 'env_file: .env\n')
     await files.write('.env', 'A=1\n', 0o666)
-    expect(await files.errors()).toEqual([expect.stringContaining('env_file .env can be written by everyone')])
+    expect(await files.errors()).toEqual([expect.stringContaining('env_file .env can be written by every user')])
   })
 
   test('T-14 no message shows a password, a token or what a variable holds', async () => {

@@ -128,13 +128,13 @@ describe('what cannot be meant is told with its place', () => {
     [
       tools('a: { args: { x: { value: "${API_TOKEN:-x}" } } }'),
       [
-        'trunkline.yaml:5:25 servers.a.tools.a.args.x.value: a variable that is named like a secret, and hosts would see it; add hide: true',
+        'trunkline.yaml:5:25 servers.a.tools.a.args.x.value: the variable is named like a secret, and hosts would see its value; add hide: true',
       ],
     ],
     [
       tools('a: { args: { x: { hide: true, default: 2 } } }'),
       [
-        'trunkline.yaml:5:37 servers.a.tools.a.args.x.default: a caller cannot send a hidden argument, so its default is a value; say value instead',
+        'trunkline.yaml:5:37 servers.a.tools.a.args.x.default: a caller cannot send a hidden argument, so its default is a value; set value instead',
       ],
     ],
     [
@@ -156,7 +156,7 @@ describe('what cannot be meant is told with its place', () => {
     ],
     [
       tools('a: { args: { __proto__: { value: 1 } } }'),
-      ['trunkline.yaml:5:20 servers.a.tools.a.args.__proto__: "__proto__" cannot be configured; leave it as it is'],
+      ['trunkline.yaml:5:20 servers.a.tools.a.args.__proto__: "__proto__" cannot be configured; remove it'],
     ],
     [
       tools('a: { name: "x y" }'),

@@ -56,7 +56,7 @@ describe('several files make one configuration', () => {
     })
     expect(await files.errors(['one.yaml', 'two.yaml'])).toEqual([
       'two.yaml:2:3 servers.a: server "a" is already defined at one.yaml:3:3; give one of them another key',
-      'two.yaml:3:1 naming: "naming" is already said at one.yaml:1:1; keep one of them',
+      'two.yaml:3:1 naming: "naming" is already set at one.yaml:1:1; keep one of them',
     ])
   })
 
@@ -85,7 +85,7 @@ describe('several files make one configuration', () => {
     await files.write('trunkline.yaml', text, 0o644)
     const { warnings } = await files.load(undefined, { env: { T: 't' } })
     expect(warnings).toEqual([
-      'trunkline.yaml can be read by others and holds secrets (servers.a.env.API_KEY, servers.b.credentials.bearer, servers.b.headers.X-Api-Key); chmod 600 it, or use ${VAR}',
+      'trunkline.yaml can be read by others and contains secrets (servers.a.env.API_KEY, servers.b.credentials.bearer, servers.b.headers.X-Api-Key); chmod 600 it, or use ${VAR}',
     ])
     await files.write('trunkline.yaml', text, 0o600)
     expect((await files.load(undefined, { env: { T: 't' } })).warnings).toEqual([])

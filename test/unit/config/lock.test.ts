@@ -36,7 +36,7 @@ describe('lock', () => {
     await using files = await yaml(`lock: { file: a.lock }\n${SERVERS}`)
     const { servers, warnings } = await files.load()
     expect(servers[0]!.locked).toBeUndefined()
-    expect(warnings).toContain('a.lock is not there yet, so nothing is locked; write it: trunkline lock')
+    expect(warnings).toContain('a.lock does not exist yet, so nothing is locked; write it: trunkline lock')
   })
   test('on_change: the server wins over defaults, and these over what is said at the top', async () => {
     await using files = await yaml(
@@ -75,10 +75,10 @@ servers:
   b: { command: b, enabled: false, lock: { on_change: warn } }
 `)
     expect(await files.errors()).toEqual([
-      'trunkline.yaml:2:9 lock.on_change: "allow" contradicts strict: true; write hold or quarantine, or leave it out',
-      'trunkline.yaml:3:11 naming.collision: "warn" contradicts strict: true; write error, or leave it out',
-      'trunkline.yaml:4:13 defaults.hidden_characters: "warn" contradicts strict: true; write strip or drop, or leave it out',
-      'trunkline.yaml:6:28 servers.a.lock.on_change: "warn" contradicts strict: true; write hold or quarantine, or leave it out',
+      'trunkline.yaml:2:9 lock.on_change: "allow" contradicts strict: true; write hold or quarantine, or remove it',
+      'trunkline.yaml:3:11 naming.collision: "warn" contradicts strict: true; write error, or remove it',
+      'trunkline.yaml:4:13 defaults.hidden_characters: "warn" contradicts strict: true; write strip or drop, or remove it',
+      'trunkline.yaml:6:28 servers.a.lock.on_change: "warn" contradicts strict: true; write hold or quarantine, or remove it',
     ])
   })
 })

@@ -17,7 +17,7 @@ const shapes = files.filter((name) => /(^|-|\/)options\.ts$/.test(name))
 const READ_THERE: Readonly<Record<string, string>> = {
   allowUnauthenticatedNetwork: 'config/build/hosts/settings.ts refuses an open address without it',
   advertise: 'advertisedScopes() in auth/inbound/inbound-options.ts',
-  perUser: 'isPersonal() in auth/oauth/options.ts',
+  perUser: 'isPersonal() in auth/oauth/credential-options.ts',
 }
 
 test('B293 every option that a configuration can set is read outside of src/config', () => {

@@ -45,7 +45,7 @@ policy:
   })
   expect(secrets).toContain('Bearer hush-hush')
   await files.write('trunkline.yaml', 'policy: { service: { timeout: 1s } }')
-  expect(await files.errors()).toEqual([expect.stringContaining('policy.service: names no address; add url')])
+  expect(await files.errors()).toEqual([expect.stringContaining('policy.service: has no address; add url')])
 })
 
 test('without a policy there is none', async () => {
@@ -63,7 +63,7 @@ test.each([
   ['{ when: "call.name ==", decision: allow }', /character 13 of the expression: Unexpected token: EOF/],
   ['{ when: call.name, decision: allow }', /is of type string, and a rule takes bool/],
   ['{ when: "true" }', /:4:7 policy\.rules\[0\]: decides nothing; add decision: allow, deny or confirm/],
-  ['{ decision: deny }', /decides "deny" without a reason; add reason: the caller is told it/],
+  ['{ decision: deny }', /decides "deny" without a reason; add reason, which the caller gets/],
   ['{ decision: ask }', /expected one of allow, deny, confirm, got "ask"/],
   ['{ decision: allow, whn: "true" }', /unknown key "whn"; did you mean "when"\?/],
 ])('%s is refused', async (rule, message) => {

@@ -101,7 +101,7 @@ describe('tls of one server', () => {
     await files.write('ca.pem', pem.text('server'))
     expect(diffConfigurations(before, await files.load()).changed).toEqual(['a'])
     await files.write('pem/k.pem', pem.text('server.key'))
-    expect((await files.errors()).join('\n')).toMatch(/servers\.a\.tls\.key: the key is not that of the certificate/)
+    expect((await files.errors()).join('\n')).toMatch(/servers\.a\.tls\.key: the key does not belong to the certificate/)
   })
 })
 

@@ -30,7 +30,7 @@ test('two toolsets that say different rates need a third that decides', async ()
   const toolsets = (more: string): string =>
     `servers: { a: { command: x } }\ntoolsets:\n  one: { limits: { rate: 1/s } }\n  two: { limits: { rate: 2/s } }\n  both: { extends: [one, two]${more} }\n`
   await using files = await yaml(toolsets(''))
-  expect(await files.errors()).toEqual([expect.stringContaining('"one" and "two" say different things of limits.rate')])
+  expect(await files.errors()).toEqual([expect.stringContaining('"one" and "two" set different values for limits.rate')])
   await files.write('trunkline.yaml', toolsets(', limits: { rate: 3/s }'))
   expect((await files.load()).gateway.rates.map(({ rate }) => rate.text)).toEqual(['1/s', '2/s', '3/s'])
 })

@@ -70,7 +70,7 @@ describe('replicas and store', () => {
 
   test.each([
     ['{ url: redis://h, tls: { server_name: h } }', /store\.tls: "tls" has no effect on redis:\/\//],
-    ['{ url: rediss://h, tls: { ca: none.pem } }', /store\.tls\.ca: .*none\.pem cannot be used.*name a readable file of PEM/],
+    ['{ url: rediss://h, tls: { ca: none.pem } }', /store\.tls\.ca: .*none\.pem cannot be used.*name a readable PEM file/],
     ['{ url: rediss://h, tls: { cert: none.pem } }', /store\.tls: "cert" and "key" belong together/],
     ['{ url: rediss://h, tls: { cacert: x } }', /store: expected a URL such as/],
   ])('T-21 %s is refused with its place', async (store, message) => {

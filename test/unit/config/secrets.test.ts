@@ -61,7 +61,7 @@ describe('a secret that does not come is told with its place, the reason and a r
     ['a: { env: GONE }', '${secret:b}', 'there is no secret "b"; known: a'],
     ['a: { env: GONE }', '${secret:a}', '${secret:a}: variable GONE is not set; set it'],
     ['a: { env: A }', '${secret:a/b}', 'secret "a" is one value; write ${secret:a}'],
-    ['a: { env: "A_${name}" }', '${secret:a}', 'secret "a" holds many; write ${secret:a/name}'],
+    ['a: { env: "A_${name}" }', '${secret:a}', 'secret "a" has many values; write ${secret:a/name}'],
     ['a: { env: EMPTY }', '${secret:a}', '${secret:a} is empty; give it a value'],
     ['a: { file: ./gone }', '${secret:a}', '${secret:a}: ${file:./gone} cannot be read (ENOENT); relative paths count from'],
     ['a: { exec: [no-such-program] }', '${secret:a}', '${secret:a}: no-such-program was not found; install it'],
@@ -74,7 +74,7 @@ describe('a secret that does not come is told with its place, the reason and a r
     const script = 'console.log(`half-a-value`); console.error(`locked:\\nhalf-a-value and DB-VALUE`); process.exit(3)'
     await using files = await withSecrets(`db: { env: DB }\n  a: { exec: ${program(script)} }`, '${secret:db}${secret:a}')
     const [error] = await files.errors(undefined, { env: { PATH: '', DB: 'DB-VALUE' } })
-    expect(error).toContain(`\${secret:a}: ${process.execPath} exited with code 3: locked: *** and ***; run it by hand`)
+    expect(error).toContain(`\${secret:a}: ${process.execPath} exited with code 3: locked: *** and ***; run it in a terminal`)
   })
 
   test('a program has its time, and a bound for what it prints', async () => {
@@ -102,7 +102,7 @@ describe('a secret that does not come is told with its place, the reason and a r
     ['a: { env: X, cache: 1m }', 'secrets.a.cache: "cache" without exec or keyring has no effect; remove it'],
     ['a: { env: "${secret:b}" }', 'secrets.a.env: a secret is not made of another'],
     ['a: { exce: [x] }', 'secrets.a: unknown key "exce"; did you mean "exec"?'],
-    ['"a b": { env: X }', 'secrets."a b": "a b" is no name for a secret'],
+    ['"a b": { env: X }', 'secrets."a b": "a b" is not a name for a secret'],
   ])('%s is refused once, where it stands', async (secrets, message) => {
     await using files = await withSecrets(secrets, '${secret:a}')
     const errors = (await files.errors()).filter((error) => !error.includes('there is no secret "a"'))
@@ -148,7 +148,7 @@ test('files that others can reach are told, and a secret too short to be hidden'
   await writeFile(files.path('a'), 'abc')
   await chmod(files.path('a'), 0o644)
   const { warnings } = await files.load()
-  expect(warnings).toContain(`${files.path('a')} holds a secret and others can reach it (mode 644); chmod 600 it`)
+  expect(warnings).toContain(`${files.path('a')} contains a secret and is open to other users (mode 644); chmod 600 it`)
   expect(warnings.some((warning) => warning.includes('${secret:a} is shorter than 4 characters'))).toBe(true)
 })
 

@@ -102,15 +102,15 @@ describe('extends', () => {
     })
   })
 
-  test('two that say different things of one collide, unless the one that extends them decides', async () => {
+  test('two that set different values for one collide, unless the one that extends them decides', async () => {
     const bases = `
   a: { override: { gh__find: { title: A } }, discovery: search, budget: { tools: 1 } }
   b: { override: { gh__find: { title: B } }, discovery: full, budget: { tools: 2 } }
 `
     expect(await errors(`${bases}  c: { extends: [a, b] }\n`)).toEqual([
-      'trunkline.yaml:10:8 toolsets.c.extends: "a" and "b" say different things of override.gh__find.title; say it here: toolsets.c.override.gh__find.title',
-      'trunkline.yaml:10:8 toolsets.c.extends: "a" and "b" say different things of budget.tools; say it here: toolsets.c.budget.tools',
-      'trunkline.yaml:10:8 toolsets.c.extends: "a" and "b" say different things of discovery; say it here: toolsets.c.discovery',
+      'trunkline.yaml:10:8 toolsets.c.extends: "a" and "b" set different values for override.gh__find.title; set it here: toolsets.c.override.gh__find.title',
+      'trunkline.yaml:10:8 toolsets.c.extends: "a" and "b" set different values for budget.tools; set it here: toolsets.c.budget.tools',
+      'trunkline.yaml:10:8 toolsets.c.extends: "a" and "b" set different values for discovery; set it here: toolsets.c.discovery',
     ])
     const { toolsets } = await load(
       `${bases}  c: { extends: [a, b], discovery: auto, budget: { tools: 3 }, override: { gh__find: { title: C } } }\n`,
@@ -132,9 +132,9 @@ describe('extends', () => {
 describe('what cannot be meant', () => {
   test.each([
     ['servers: [gihub]', 'servers[0]: no server has the key or the tag "gihub"; did you mean "github"?'],
-    ['tools: ["github__*"]', 'tools[0]: no server has the prefix of "github__*"; that of github is "gh"'],
+    ['tools: ["github__*"]', 'tools[0]: no server has the prefix of "github__*"; the prefix of github is "gh"'],
     ['tools: ["g__find"]', 'tools[0]: no server has the prefix of "g__find"; did you mean "gh"?'],
-    ['tools: [find]', 'tools[0]: "find" is no exposed name; those are <prefix>__<name>, such as gh__find'],
+    ['tools: [find]', 'tools[0]: "find" is not an exposed name; write <prefix>__<name>, such as gh__find'],
     ['prompts: ["xy__*"]', 'prompts[0]: no server has the prefix of "xy__*"; known: gh, files, off'],
     ['always: [gi__find]', 'always[0]: no server has the prefix of "gi__find"; did you mean "gh"?'],
     ['confirm: ["gihub__*"]', 'confirm[0]: no server has the prefix of "gihub__*"; known: gh, files, off'],
@@ -152,7 +152,7 @@ describe('what cannot be meant', () => {
 
   test.each(['Review', 'my_set', '1st', 'a/b', 'a b', ''])('%j is no name', async (name) => {
     expect(await errors(`  ${JSON.stringify(name)}: {}\n`)).toEqual([
-      expect.stringContaining('is no name for a toolset; use a-z'),
+      expect.stringContaining('is not a name for a toolset; use a-z'),
     ])
   })
 
@@ -174,7 +174,7 @@ describe('what cannot be meant', () => {
       'servers:\n  a: { command: a }\n  b: { command: b }\ntoolsets:\n  safe: { tools: ["a__*"], where: { readOnlyHint: true } }\n',
     )
     expect((await files.load()).warnings).toEqual([
-      'trunkline.yaml:5:3: toolset "safe" asks for annotations, and those of a are not believed without trusted: true',
+      'trunkline.yaml:5:3: toolset "safe" selects by annotations, and those of a do not count without trusted: true',
     ])
   })
 })

@@ -47,7 +47,7 @@ describe('variables', () => {
     ['"${A B}"', 'unknown variable ${A B}; known forms'],
     ['"${cmd:ls}"', 'unknown variable ${cmd:ls}; known forms'],
     ['"${A:-${B}}"', '"${" without its "}"'],
-    ['"${secret:vault/x}"', 'there is no secret "vault"; add a section "secrets" above what uses it'],
+    ['"${secret:vault/x}"', 'there is no secret "vault"; add a section "secrets" before its first use'],
     ['"${file:gone}"', '${file:gone} cannot be read (ENOENT); relative paths count from'],
     ['"${file:.}"', '${file:.} is not a file'],
     ['"${input:token}"', '${input:token} has no value, and Trunkline does not ask; set the environment variable INPUT_TOKEN'],

@@ -19,7 +19,7 @@ test('B129 a change that is found while another is told of is announced once', (
   }
   const watchers = new Watchers(viewOf)
   const told: string[] = []
-  watchers.watch(caller).subscribe((list) => told.push(list))
+  watchers.watch(caller, { changed: (list) => void told.push(list) })
   catalog.next = 'new'
   watchers.look()
   expect(told).toEqual(['tools', 'prompts', 'resources'])

@@ -25,13 +25,13 @@ const placeOf = (place: Place): Promise<string> =>
       get looks() {
         return place.looks
       },
-      isPassedOn: () => false,
+      isForwarded: () => false,
       locate: async () => place.locations.shift(),
       mayServe: async () => {
         place.onWait()
         return true
       },
-      passOn: async (_request: unknown, _body: unknown, to: Home) => {
+      forward: async (_request: unknown, _body: unknown, to: Home) => {
         resolve(to.instance)
         return 'answered'
       },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Readiness } from '../../../src/host/http/readiness.ts'
+import { Readiness } from '../../../src/host/http/health.ts'
 
 const END = 100_000
 

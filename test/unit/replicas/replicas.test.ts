@@ -114,7 +114,7 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
   const to = { instance: 'peer', url: `http://127.0.0.1:${(peer.address() as AddressInfo).port}` }
   const arrived = once(peer, 'request') as Promise<[unknown, { end(): void }]>
   // Cast: what passing on needs of a request.
-  const passed = replicas.passOn(request as unknown as HttpRequest, Buffer.from('{}'), to)
+  const passed = replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), to)
   const [, response] = await arrived
   expect(vi.getTimerCount()).toBe(1)
   response.end()

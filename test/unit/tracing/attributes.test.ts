@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
 import { sessionLabel } from '../../../src/rpc/session-label.ts'
-import { hostAttributes, peerAttributes, requestAttributes, serverAttributes, spanName } from '../../../src/tracing/attributes.ts'
+import { hostAttributes, peerAttributes, serverAttributes, spanName } from '../../../src/tracing/attributes.ts'
 
 /** Cast: what is looked at. */
 const call = (facts: object): Call => facts as Call
@@ -17,8 +17,11 @@ test.each([
   ['resources/read', undefined, 'resources/read', {}],
   ['tools/list', 'x', 'tools/list', {}],
 ])('of %s %s', (method, target, name, more) => {
-  expect(spanName({ method, target } as Call)).toBe(name)
-  expect(requestAttributes({ method, target } as Call)).toEqual({ 'mcp.method.name': method, ...more })
+  const request = call({ method, target })
+  expect(spanName(request)).toBe(name)
+  const ofServer = { 'mcp.protocol.version': '2026-07-28', 'network.transport': 'pipe', 'trunkline.server': 'a' }
+  const sent = serverAttributes(request, { key: 'a', url: undefined, revision: '2026-07-28' })
+  expect(sent).toEqual({ 'mcp.method.name': method, ...more, ...ofServer })
 })
 
 test('the side of the host: its id, its session by a digest, its endpoint', () => {

@@ -1,7 +1,8 @@
-/** Small functions on values: what each takes for an object, an error, a table. */
-import { expect, test } from 'vitest'
+/** Small functions on values: what each takes for an object, an error, a constant. */
+import { expect, test, vi } from 'vitest'
 import { asError } from '../../../src/values/as-error.ts'
 import { isInteger, isJsonObject, isList, jsonObject, memberOf, parseJsonObject } from '../../../src/values/json-object.ts'
+import { lazily } from '../../../src/values/lazily.ts'
 import { entriesOf, keysOf } from '../../../src/values/typed-keys.ts'
 
 test.each([
@@ -29,6 +30,16 @@ test('a text is read where it is an object', () => {
 test('lists and whole numbers', () => {
   expect([[1], {}, 'a'].map(isList)).toEqual([true, false, false])
   expect([1, 1.5, '1', NaN].map(isInteger)).toEqual([true, false, false, false])
+})
+
+test('a constant is made once, when it is asked for, also where it is nothing', () => {
+  for (const value of ['x', undefined, 0]) {
+    const make = vi.fn(() => value)
+    const get = lazily(make)
+    expect(make).not.toHaveBeenCalled()
+    expect([get(), get()]).toEqual([value, value])
+    expect(make).toHaveBeenCalledOnce()
+  }
 })
 
 test('whatever is thrown is an error; an error stays what it is', () => {

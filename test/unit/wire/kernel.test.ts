@@ -11,6 +11,8 @@ import { NO_LIMITS } from '../../../src/wire/json/scan.ts'
 const BINARY = new URL('../../../src/wire/kernel/binary.ts', import.meta.url)
 /** Another compiler is started. */
 const COMPILE_MS = 120_000
+/** Hundreds of thousands of texts. */
+const TEXTS_MS = 60_000
 const kernelOf = (): Kernel => {
   const kernel = Kernel.shared
   if (kernel === undefined) throw new Error('this machine has no SIMD')
@@ -83,6 +85,42 @@ test('T-20 of every byte in every place the kernel takes what JSON takes, and no
       }
   expect(wrong).toEqual([])
 })
+/** Texts of at most `longest` of these pieces. */
+const textsOf = (pieces: readonly string[], longest: number): string[] => {
+  const texts: string[][] = [['']]
+  for (let length = 1; length <= longest; length++)
+    texts.push(texts.at(-1)!.flatMap((text) => pieces.map((piece) => text + piece)))
+  return texts.flat()
+}
+/** What stands before a text and behind it, so that its block is neither the first nor the last one. */
+const FILLED = 'x'.repeat(61)
+const misread = (texts: readonly string[], [open, close]: readonly [string, string], shifts: readonly number[]): string[] =>
+  texts.filter((text) => {
+    const isRight = isJson(`${open}${text}${close}`)
+    return shifts.some((shift) => {
+      const value = `["${FILLED}${' '.repeat(shift)}",${open}${text}${close},"${FILLED}","${FILLED}"]`
+      const bytes = Buffer.from(value)
+      const end = kernelOf().valueEnd(bytes, 0, NO_LIMITS, CHECK_ALL)
+      // Brackets in the text may close what stands around it.
+      return end === bytes.length ? !isRight && !isJson(value) : isRight || (end >= 0 && !isJson(value.slice(0, end)))
+    })
+  })
+
+test.each([
+  ['numbers', ['-', '+', '0', '7', '.', 'e', 'E'], 5, ['[', ']'], [0, 58, 61]],
+  ['words', ['true', 'false', 'null', 'tru', 'nul', 'fals', 'e', 'l', ',', '1', '-'], 3, ['[', ']'], [0, 54, 58, 60]],
+  ['tokens', ['{', '}', '[', ']', ',', ':', '"a"', '1'], 5, ['[', ']'], [0, 60]],
+  ['tokens in an object', ['{', '}', '[', ']', ',', ':', '"a"', '1'], 5, ['{', '}'], [0, 60]],
+  ['tokens and white space', ['{', '}', '[', ']', ',', ':', '"a"', '1', ' '], 4, ['{', '}'], [0, 60]],
+  ['pairs of brackets', ['{}', '[]', '{"a":', '[', ']', '}', ','], 5, ['[', ']'], [0, 61]],
+] as const)(
+  'T-20 of all short texts of %s the kernel takes what JSON takes, and nothing else',
+  (_, pieces, longest, around, shifts) => {
+    expect(misread(textsOf(pieces, longest), around, shifts)).toEqual([])
+  },
+  TEXTS_MS,
+)
+
 const isJson = (text: string): boolean => {
   try {
     JSON.parse(text)
@@ -141,6 +179,43 @@ test.each([
   }
   expect(words('')).toContain(`listen.limits.${name} (`)
   expect(words('x'.repeat(10_000))).toBe(words(''))
+})
+
+test.each([
+  ['an object over several blocks', (keys: number) => `{${members(keys)}}`],
+  ['one among others', (keys: number) => `[{"a":1},{${members(keys)}},{"a":1}]`],
+  ['one with objects in it', (keys: number) => `[{${members(keys, '{"a":{}}')}}]`],
+  ['one that others enclose', (keys: number) => `{"a":1,"b":{${members(keys)}},"c":{"d":2}}`],
+])('T-20 the kernel counts the keys of %s', (_, text) => {
+  const outcomes: string[] = []
+  for (const maxKeysPerObject of [63, 64, 65, 100, 200])
+    for (const more of [0, 1])
+      for (let shift = 0; shift < 64; shift++) {
+        const bytes = Buffer.from(text(maxKeysPerObject + more).replace(':', `:${' '.repeat(shift)}`))
+        const end = kernelOf().valueEnd(bytes, 0, { ...NO_LIMITS, maxKeysPerObject }, CHECK_ALL)
+        if (end !== (more === 0 ? bytes.length : DOUBT)) outcomes.push(`${maxKeysPerObject} + ${more} at ${shift}: ${end}`)
+      }
+  expect(outcomes).toEqual([])
+})
+const members = (count: number, value = '1'): string => Array.from({ length: count }, (_, at) => `"${at}":${value}`).join()
+
+test.each([
+  [
+    'values',
+    (most: number) => ({ ...NO_LIMITS, maxValues: 2 * most + 1 }),
+    (count: number) => `[${'{"a":[]},'.repeat(count - 1)}{"a":[]}]`,
+  ],
+  [
+    'levels',
+    (most: number) => ({ ...NO_LIMITS, maxDepth: most }),
+    (count: number) => `[[],${'{"a":'.repeat(count - 2)}{}${'}'.repeat(count - 2)},[]]`,
+  ],
+])('T-20 the kernel counts %s', (_, limits, text) => {
+  for (let most = 2; most < 100; most++) {
+    const [right, over] = [Buffer.from(text(most)), Buffer.from(text(most + 1))]
+    expect(kernelOf().valueEnd(right, 0, limits(most), CHECK_ALL)).toBe(right.length)
+    expect(kernelOf().valueEnd(over, 0, limits(most), CHECK_ALL)).toBe(DOUBT)
+  }
 })
 
 test('where WebAssembly is missing there is no kernel, and the scanner does without', async () => {

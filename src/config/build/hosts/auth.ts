@@ -1,18 +1,17 @@
-/** `auth` of a configuration, as the host room takes it: what contradicts itself is told with its place. */
+/** Options of `auth`; contradictions in it are reported with their places. */
 import type { AuthOptions, IssuerOptions, ResourceServerOptions } from '../../../auth/inbound/inbound-options.ts'
 import { serverOfScope } from '../../../auth/inbound/inbound-options.ts'
 import { SUBJECT } from '../../../auth/inbound/principal.ts'
 import { operatorCommand } from '../../../operator-command.ts'
 import { isSafe } from '../../schema/auth-schema.ts'
 import type { AuthSection } from '../../schema/auth-schema.ts'
-import type { Problem } from '../../syntax/problems.ts'
-import { child, nearest, scalars } from '../../syntax/tree.ts'
+import { reporterAt } from '../../syntax/problems.ts'
+import type { Problem, ReportProblem } from '../../syntax/problems.ts'
+import { child, scalarTexts } from '../../syntax/tree.ts'
 import type { Tree } from '../../syntax/tree.ts'
 
-type Complain = (path: readonly PropertyKey[], message: string, remedy: string) => void
-
 /** What else of the configuration it depends on. */
-interface Around {
+interface AuthContext {
   /** Of Streamable HTTP. */
   readonly path: string
   /** Origin and path under which browsers and hosts reach us, where that is configured. */
@@ -25,44 +24,38 @@ interface Around {
   readonly maxHeaderBytes: number
 }
 
-/** `undefined`: everybody who reaches an address may come in. */
+/** `undefined`: hosts need no credential. */
 export const buildAuth = (
   section: AuthSection | undefined,
   tree: Tree | undefined,
-  around: Around,
+  context: AuthContext,
   problems: Problem[],
 ): AuthOptions | undefined => {
   if (section === undefined || tree === undefined) return undefined
-  const complain: Complain = (path, message, remedy) => {
-    const node = nearest(tree, path)
-    problems.push({ place: node.place, path: node.path, message, remedy })
-  }
+  const report = reporterAt(tree, problems)
   const { tokens, oauth, map } = section
   const mode = section.mode ?? (tokens && oauth ? 'any' : tokens ? 'tokens' : oauth ? 'oauth' : 'none')
   if (mode === 'none') return undefined
-  const takesTokens = mode !== 'oauth'
-  const takesOauth = mode !== 'tokens'
-  if (mode === 'tokens' && tokens === undefined) complain(['mode'], 'mode tokens needs tokens', 'add them under auth.tokens')
-  if (mode === 'oauth' && oauth === undefined) complain(['mode'], 'mode oauth needs an authorization server', 'add auth.oauth')
-  if (mode === 'any' && !tokens && !oauth) complain(['mode'], 'mode any needs tokens, oauth or both', 'add one of them')
-  if (tokens && !takesTokens) complain(['tokens'], 'are not taken in mode oauth', 'say mode "any", or leave them out')
-  if (oauth && !takesOauth) complain(['oauth'], 'is not used in mode tokens', 'say mode "any", or leave it out')
-  if (map && !oauth) complain(['map'], 'maps claims of OAuth tokens, and auth.oauth is not there', 'give auth.tokens[].toolsets')
-  refuseTwice(tokens ?? [], complain)
-  const known = (path: readonly PropertyKey[], toolsets: readonly string[] = []): void => {
+  if (mode === 'tokens' && tokens === undefined) report(['mode'], 'mode tokens needs tokens', 'add them under auth.tokens')
+  if (mode === 'oauth' && oauth === undefined) report(['mode'], 'mode oauth needs an authorization server', 'add auth.oauth')
+  if (mode === 'any' && !tokens && !oauth) report(['mode'], 'mode any needs tokens, oauth or both', 'add one of them')
+  if (tokens && mode === 'oauth') report(['tokens'], 'are not accepted in mode oauth', 'set mode "any", or remove them')
+  if (oauth && mode === 'tokens') report(['oauth'], 'is not used in mode tokens', 'set mode "any", or remove it')
+  if (map && !oauth) report(['map'], 'maps claims of OAuth tokens, but auth.oauth is missing', 'set auth.tokens[].toolsets')
+  checkUnique(tokens ?? [], report)
+  const checkToolsets = (path: readonly PropertyKey[], toolsets: readonly string[] = []): void => {
     for (const [at, name] of toolsets.entries())
-      if (!around.toolsets.has(name))
-        complain([...path, at], `there is no toolset "${name}"`, 'name one that stands under toolsets')
+      if (!context.toolsets.has(name)) report([...path, at], `there is no toolset "${name}"`, 'use a name from toolsets')
   }
-  for (const [at, { toolsets }] of (tokens ?? []).entries()) known(['tokens', at, 'toolsets'], toolsets)
+  for (const [at, { toolsets }] of (tokens ?? []).entries()) checkToolsets(['tokens', at, 'toolsets'], toolsets)
   const issuers = [oauth?.issuer, ...(oauth?.issuers ?? []).map(({ issuer }) => issuer)]
   for (const [at, { when, toolsets }] of (map ?? []).entries()) {
-    known(['map', at, 'toolsets'], toolsets)
+    checkToolsets(['map', at, 'toolsets'], toolsets)
     if (when.issuer !== undefined && oauth !== undefined && !issuers.includes(when.issuer))
-      complain(
+      report(
         ['map', at, 'when', 'issuer'],
         'is not an issuer of auth.oauth',
-        'spell it as auth.oauth.issuer or auth.oauth.issuers do',
+        'spell it as in auth.oauth.issuer or auth.oauth.issuers',
       )
   }
   return {
@@ -73,35 +66,35 @@ export const buildAuth = (
       expiresMs: expires ?? Infinity,
       isOperator: operator ?? false,
     })),
-    oauth: oauth && buildOauth(oauth, around, complain),
+    oauth: oauth && buildOauth(oauth, context, report),
     map: (map ?? []).map(({ when: { claim, issuer, has, is }, toolsets }) => ({ claim, issuer, has, is, toolsets })),
   }
 }
 
-/** Values of the section that no log may show. A token's hash gives no access, but is hidden, too. */
+/** Values of the section that no log may show. The hash of a token gives no access, but is hidden, too. */
 export const secretsOfAuth = (tree: Tree | undefined): readonly string[] => {
   const tokens = child(tree, 'tokens')
-  const hashes = tokens?.kind === 'list' ? tokens.items.flatMap((token) => scalars(child(token, 'hash'))) : []
+  const hashes = tokens?.kind === 'list' ? tokens.items.flatMap((token) => scalarTexts(child(token, 'hash'))) : []
   const oauth = child(tree, 'oauth')
   const others = child(oauth, 'issuers')
   const issuers = [oauth, ...(others?.kind === 'list' ? others.items : [])]
   const secrets = issuers.flatMap((issuer) =>
-    ['introspection', 'client'].flatMap((part) => scalars(child(child(issuer, part), 'client_secret'))),
+    ['introspection', 'client'].flatMap((part) => scalarTexts(child(child(issuer, part), 'client_secret'))),
   )
-  return [...hashes, ...secrets].map(({ value }) => String(value ?? '').replace(/^sha256:/, '')).filter((text) => text !== '')
+  return [...hashes, ...secrets].map((text) => text.replace(/^sha256:/, '')).filter((text) => text !== '')
 }
 
-/** Tokens that have ended already, one sentence each. */
+/** One sentence for each token that has expired. */
 export const warnOfExpired = (auth: AuthOptions | undefined, nowMs: number): readonly string[] =>
   (auth?.tokens ?? [])
     .filter(({ expiresMs }) => expiresMs <= nowMs)
     .map(({ id }) => `auth: the token "${id}" has expired; make another with ${operatorCommand([], 'token', 'new', '--id', id)}`)
 
-const refuseTwice = (tokens: NonNullable<AuthSection['tokens']>, complain: Complain): void => {
+const checkUnique = (tokens: NonNullable<AuthSection['tokens']>, report: ReportProblem): void => {
   for (const key of ['id', 'hash'] as const) {
     const seen = new Set<string>()
     for (const [at, token] of tokens.entries()) {
-      if (seen.has(token[key])) complain(['tokens', at, key], `is the ${key} of another token already`, 'give each its own')
+      if (seen.has(token[key])) report(['tokens', at, key], `is the ${key} of another token already`, 'give each its own')
       seen.add(token[key])
     }
   }
@@ -109,44 +102,44 @@ const refuseTwice = (tokens: NonNullable<AuthSection['tokens']>, complain: Compl
 
 const buildOauth = (
   oauth: NonNullable<AuthSection['oauth']>,
-  { path, publicUrl, serverKeys, keepsClaims, maxHeaderBytes }: Around,
-  complain: Complain,
+  { path, publicUrl, serverKeys, keepsClaims, maxHeaderBytes }: AuthContext,
+  report: ReportProblem,
 ): ResourceServerOptions => {
   const { scopes = [], request_scopes: requestScopes = [], advertise = 'reads', issuers = [] } = oauth
   const given = oauth.audience ?? []
   const audience = endpointOf(given, publicUrl, path)
   if (audience === undefined)
-    complain(
+    report(
       ['oauth', ...(oauth.audience === undefined ? [] : ['audience'])],
       oauth.audience === undefined
-        ? 'does not say what tokens must be for'
+        ? 'does not say which audience tokens must have'
         : `names neither the origin of our endpoints nor the URL of ${path} (listen.http.path)`,
       'set listen.http.public_url, or auth.oauth.audience to the origin that hosts use, such as https://mcp.example.com',
     )
   const names = [oauth.issuer, ...issuers.map(({ issuer }) => issuer)]
   for (const [at, name] of names.entries())
     if (names.indexOf(name) < at)
-      complain(['oauth', 'issuers', at - 1, 'issuer'], 'is named already', 'name each authorization server once')
+      report(['oauth', 'issuers', at - 1, 'issuer'], 'is named already', 'name each authorization server once')
   for (const [name, list] of [
     ['scopes', scopes],
     ['request_scopes', requestScopes],
   ] as const)
     for (const [at, scope] of list.entries())
       if (scope === 'offline_access')
-        complain(['oauth', name, at], 'offline_access is between hosts and the authorization server', 'leave it out')
+        report(['oauth', name, at], 'offline_access is between hosts and the authorization server', 'leave it out')
   for (const [at, scope] of scopes.entries()) {
     const server = serverOfScope(scope)
     if (server !== undefined && !serverKeys.has(server))
-      complain(['oauth', 'scopes', at], `names the server "${server}", which is not configured`, 'name a key of servers')
+      report(['oauth', 'scopes', at], `names the server "${server}", which is not configured`, 'name a key of servers')
   }
   if (oauth.registration === 'proxy' && oauth.client === undefined)
-    complain(['oauth', 'registration'], 'proxy needs a client at the issuer', 'register one there, and add auth.oauth.client')
+    report(['oauth', 'registration'], 'proxy needs a client at the issuer', 'register one there, and add auth.oauth.client')
   if (oauth.registration === 'proxy' && oauth.legacy_metadata === true)
-    complain(['oauth', 'legacy_metadata'], 'has no effect beside registration: proxy', 'leave it out')
+    report(['oauth', 'legacy_metadata'], 'has no effect beside registration: proxy', 'leave it out')
   const origin = audience === undefined ? '' : new URL(audience).origin
   return {
-    ...buildIssuer(oauth, ['oauth'], complain),
-    otherIssuers: issuers.map((one, at) => buildIssuer(one, ['oauth', 'issuers', at], complain)),
+    ...buildIssuer(oauth, ['oauth'], report),
+    otherIssuers: issuers.map((one, at) => buildIssuer(one, ['oauth', 'issuers', at], report)),
     audience: audience ?? '',
     otherAudiences: given.filter((value) => value !== origin && !value.startsWith(`${origin}/`)),
     scopes: [...new Set(scopes)],
@@ -165,7 +158,7 @@ type IssuerSection = Pick<
   'issuer' | 'subject' | 'jwks_uri' | 'introspection' | 'introspect' | 'allow_http' | 'client'
 >
 
-const buildIssuer = (section: IssuerSection, path: readonly PropertyKey[], complain: Complain): IssuerOptions => {
+const buildIssuer = (section: IssuerSection, path: readonly PropertyKey[], report: ReportProblem): IssuerOptions => {
   const { issuer, subject = SUBJECT, jwks_uri: jwksUri, introspection, introspect, allow_http: allowsHttp = false } = section
   const urls: readonly (readonly [path: readonly PropertyKey[], url: string | undefined])[] = [
     [['issuer'], issuer],
@@ -174,13 +167,13 @@ const buildIssuer = (section: IssuerSection, path: readonly PropertyKey[], compl
   ]
   for (const [own, url] of urls)
     if (url !== undefined && !allowsHttp && !isSafe(new URL(url)))
-      complain(
+      report(
         [...path, ...own],
         'tokens and keys are not sent over plain http',
         'use an https URL; inside a private network alone, set allow_http: true beside issuer',
       )
   if (introspect === 'always' && introspection === undefined)
-    complain([...path, 'introspect'], 'needs introspection', 'add introspection with client_id and client_secret')
+    report([...path, 'introspect'], 'needs introspection', 'add introspection with client_id and client_secret')
   return {
     issuer,
     subject,
@@ -201,8 +194,8 @@ const buildIssuer = (section: IssuerSection, path: readonly PropertyKey[], compl
 }
 
 /**
- * URL of `listen.http.path` as hosts know it: as an audience says, else as `public_url` does, else at the first audience that is an
- * origin. `undefined`: nothing says it.
+ * URL of `listen.http.path` as hosts know it: from the audiences, else from `public_url`, else from the first audience that is an
+ * origin. `undefined`: none of them names it.
  */
 const endpointOf = (audiences: readonly string[], publicUrl: string | undefined, path: string): string | undefined => {
   const urls = audiences.flatMap((text) => {

@@ -1,12 +1,12 @@
-/** `admin`, `ui` and `telemetry.prometheus` of a configuration, complete. */
+/** Options of `admin`, `ui` and `telemetry.prometheus`. */
 import type { HostOptions } from '../../../host/options.ts'
 import { isLoopbackHost } from '../../../transport/loopback.ts'
 import { DEFAULT_OBSERVE } from '../../../observe/options.ts'
 import type { ObserveOptions } from '../../../observe/options.ts'
 import { fill } from '../fill.ts'
 import type { Gathered } from '../../read/gather.ts'
+import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
-import { nearest } from '../../syntax/tree.ts'
 
 const ADMIN_NAMES = {
   bind: 'addresses',
@@ -30,16 +30,13 @@ export const buildObserve = ({ settings, sections }: Gathered, host: HostOptions
     capture: fill(CAPTURE_NAMES, capture, settings.ui?.capture),
     metrics: fill({ enabled: 'isOn', path: 'path', series: 'maxSeries' }, metrics, settings.telemetry?.prometheus),
   }
-  const complain = (message: string, remedy: string): void => {
-    // Cast: the section is what is complained of.
-    const { place, path } = nearest(sections.get('admin')!, ['bind'])
-    problems.push({ place, path, message, remedy })
-  }
+  const report = reporterAt(sections.get('admin'), problems)
   for (const { host: name, port } of options.admin.addresses) {
     const isSame = host.addresses.some((address) => address.host === name && address.port === port && port !== 0)
-    if (isSame) complain(`${name}:${port} is an address of listen.http.bind`, 'choose another port, such as 7421')
+    if (isSame) report(['bind'], `${name}:${port} is an address of listen.http.bind`, 'choose another port, such as 7421')
     else if (!isLoopbackHost(name) && host.auth === undefined)
-      complain(
+      report(
+        ['bind'],
         `${name}:${port} can be reached from the network, and operators are not authenticated`,
         'configure auth, or bind 127.0.0.1',
       )

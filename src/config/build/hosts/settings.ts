@@ -1,4 +1,4 @@
-/** Everything a configuration says beside its servers, complete: the options of the gateway and of the side that faces the hosts. */
+/** Options of the gateway, of its listeners and of the audit log. */
 import { isLoopbackHost } from '../../../transport/loopback.ts'
 import { DEFAULT_GATEWAY } from '../../../gateway/options.ts'
 import type { GatewayOptions } from '../../../gateway/options.ts'
@@ -12,8 +12,8 @@ import type { Gathered } from '../../read/gather.ts'
 import type { Context } from '../../runtime-environment.ts'
 import { parseAddress } from '../../schema/kinds.ts'
 import type { AuditSettings } from '../../options.ts'
+import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
-import { nearest } from '../../syntax/tree.ts'
 import { absolutePath } from '../../syntax/variables.ts'
 
 type Listen = Section<'listen'>
@@ -79,7 +79,7 @@ export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): Gat
   }
 }
 
-/** Adds a problem for what has no effect without the file. */
+/** Adds a problem for each option that has no effect without a file. */
 export const buildAudit = (
   { settings, sections, folders }: Gathered,
   { home, cwd }: Context,
@@ -87,27 +87,21 @@ export const buildAudit = (
 ): AuditSettings | undefined => {
   const { audit, audit_bodies: bodies = false, audit_on_failure: onFailure = 'refuse' } = settings.telemetry?.log ?? {}
   if (audit !== undefined) return { file: absolutePath(audit, folders.get('telemetry') ?? cwd, home), bodies, onFailure }
-  for (const key of ['audit_bodies', 'audit_on_failure'] as const) {
-    if (settings.telemetry?.log?.[key] === undefined) continue
-    // Cast: the section is what is complained of.
-    const { place, path } = nearest(sections.get('telemetry')!, ['log', key])
-    problems.push({ place, path, message: `"${key}" without audit has no effect`, remedy: 'name a file: audit: ./audit.ndjson' })
-  }
+  const report = reporterAt(sections.get('telemetry'), problems)
+  for (const key of ['audit_bodies', 'audit_on_failure'] as const)
+    if (settings.telemetry?.log?.[key] !== undefined)
+      report(['log', key], `"${key}" without audit has no effect`, 'name a file: audit: ./audit.ndjson')
   return undefined
 }
 
-/** Adds problems for addresses the network reaches without authentication, for paths in use, for revisions in the wrong order. */
+/** Adds problems for addresses that the network reaches without authentication, reserved paths, and revisions in the wrong order. */
 export const buildHost = (gathered: Gathered, context: Context, problems: Problem[]): HostOptions => {
   const { settings, sections, servers } = gathered
   const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
-  const complain = (path: readonly string[], message: string, remedy: string) => {
-    // Cast: the section is what is complained of.
-    const node = nearest(sections.get('listen')!, path)
-    problems.push({ place: node.place, path: node.path, message, remedy })
-  }
+  const report = reporterAt(sections.get('listen'), problems)
   const allowUnauthenticatedNetwork = context.overrides?.allowUnauthenticatedNetwork ?? false
   const path = http?.path ?? DEFAULT_HOST.path
-  const around = {
+  const authContext = {
     path,
     publicUrl: http?.public_url,
     serverKeys: new Set(servers.keys()),
@@ -115,7 +109,7 @@ export const buildHost = (gathered: Gathered, context: Context, problems: Proble
     keepsClaims: settings.policy !== undefined,
     maxHeaderBytes: limits?.max_header ?? DEFAULT_HOST.limits.maxHeaderBytes,
   }
-  const auth = buildAuth(settings.auth, sections.get('auth'), around, problems)
+  const auth = buildAuth(settings.auth, sections.get('auth'), authContext, problems)
   const options: HostOptions = {
     ...fill(
       {
@@ -133,9 +127,9 @@ export const buildHost = (gathered: Gathered, context: Context, problems: Proble
       fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
       http,
     ),
-    tls: buildListenTls(gathered, context, complain),
-    unix: buildUnix(gathered, context, complain),
-    inherited: buildInherited(gathered, context, complain),
+    tls: buildListenTls(gathered, context, report),
+    unix: buildUnix(gathered, context, report),
+    inherited: buildInherited(gathered, context, report),
     auth,
     allowUnauthenticatedNetwork,
     pollAfterMs: pollAfterMs ?? DEFAULT_HOST.pollAfterMs,
@@ -145,28 +139,28 @@ export const buildHost = (gathered: Gathered, context: Context, problems: Proble
     limits: {
       ...fill(LIMIT_NAMES, fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits), limits),
       ...(orphan !== undefined && { orphanMs: orphan }),
-      // Programs of this machine share an address: only who asks for it gets them limited.
+      // All programs of this machine share one address, so they are limited only where the option is set.
       maxConnectionsPerLoopback: limits?.connections_per_address ?? DEFAULT_HOST.limits.maxConnectionsPerLoopback,
     },
   }
   if (/^\/(sse|messages|servers)(\/|$)/.test(options.path))
-    complain(['http', 'path'], `${options.path} is taken`, 'choose another, such as /mcp')
+    report(['http', 'path'], `${options.path} is reserved`, 'choose another, such as /mcp')
   const { min, max } = options.revisions
-  if (min > max) complain(['revisions'], `min ${min} is later than max ${max}`, 'exchange them')
+  if (min > max) report(['revisions'], `min ${min} is later than max ${max}`, 'exchange them')
 
   if (http?.proxy_protocol === true && options.trustedProxies.length === 0)
-    complain(['http', 'proxy_protocol'], 'no proxy is trusted', 'name the proxies: trusted_proxies: [10.0.0.5]')
+    report(['http', 'proxy_protocol'], 'no proxy is trusted', 'name the proxies: trusted_proxies: [10.0.0.5]')
 
   const listen = context.overrides?.listen
   const configured = settings.listen?.systemd === true && http?.bind === undefined ? [] : options.addresses
   const addresses = listen === undefined ? configured : overridden(listen, problems)
   if (listen === undefined && addresses.length === 0 && settings.listen?.systemd !== true && options.unix === undefined)
-    complain(['http', 'bind'], 'there is no address left to listen at', 'name one, or listen.unix')
+    report(['http', 'bind'], 'there is no address left to listen at', 'name one, or listen.unix')
   const open = allowUnauthenticatedNetwork || auth !== undefined ? undefined : addresses.find(({ host }) => !isLoopbackHost(host))
   if (open) {
     const message = `${open.host}:${open.port} can be reached from the network, and hosts are not authenticated`
     const remedy = 'configure auth, bind 127.0.0.1, or start with --allow-unauthenticated-network'
-    if (listen === undefined) complain(['http', 'bind'], message, remedy)
+    if (listen === undefined) report(['http', 'bind'], message, remedy)
     else problems.push({ place: '--listen', path: '', message, remedy })
   }
   return { ...options, addresses }

@@ -1,4 +1,4 @@
-/** The policy of a configuration; every mistake in an expression is told with its place. */
+/** Options of `policy`; every mistake in an expression is reported with its place. */
 import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../../policy/options.ts'
 import type { Decision, PolicyOptions, PolicyRule, ServiceOptions } from '../../../policy/options.ts'
 import type { PolicyTest } from '../../../policy/policy-tests.ts'
@@ -7,14 +7,15 @@ import { LATEST_LEGACY } from '../../../wire/protocol/revisions.ts'
 import type { ServerOptions } from '../../../downstream/options.ts'
 import type { Settings } from '../../schema/file-schema.ts'
 import type { Gathered } from '../../read/gather.ts'
-import type { Problem } from '../../syntax/problems.ts'
-import { child, nearest, scalars } from '../../syntax/tree.ts'
+import { reporterAt } from '../../syntax/problems.ts'
+import type { Problem, ReportProblem } from '../../syntax/problems.ts'
+import { child, scalarTexts } from '../../syntax/tree.ts'
 import type { Tree } from '../../syntax/tree.ts'
 import { fill } from '../fill.ts'
 
 const MAX_RULES = 1_000
 
-/** `undefined`: there is none, and nothing is decided. */
+/** `undefined`: no policy is configured. */
 export const buildPolicy = async (
   gathered: Gathered,
   servers: readonly ServerOptions[],
@@ -23,35 +24,28 @@ export const buildPolicy = async (
   const { settings, sections } = gathered
   const { policy } = settings
   if (policy === undefined) {
-    if (settings.policy_tests !== undefined) {
-      // Cast: the section is what is complained of.
-      const { place, path } = sections.get('policy_tests')!
-      problems.push({ place, path, message: '"policy_tests" without policy test nothing', remedy: 'add policy' })
-    }
+    if (settings.policy_tests !== undefined)
+      reporterAt(sections.get('policy_tests'), problems)([], '"policy_tests" without policy test nothing', 'add policy')
     return undefined
   }
-  const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
-    // Cast: the section is what is complained of.
-    const node = nearest(sections.get('policy')!, path)
-    problems.push({ place: node.place, path: node.path, message, remedy })
-  }
+  const report = reporterAt(sections.get('policy'), problems)
   const given = policy.rules ?? []
-  if (given.length > MAX_RULES) complain(['rules'], `holds more than ${MAX_RULES} rules`, 'decide in a service: policy.service')
+  if (given.length > MAX_RULES) report(['rules'], `has more than ${MAX_RULES} rules`, 'decide in a service: policy.service')
   const rules = given.slice(0, MAX_RULES).flatMap(({ name, when = 'true', decision, reason }, at): PolicyRule[] => {
-    if (decision === undefined) complain(['rules', at], 'decides nothing', 'add decision: allow, deny or confirm')
+    if (decision === undefined) report(['rules', at], 'decides nothing', 'add decision: allow, deny or confirm')
     else if (decision !== 'allow' && reason === undefined)
-      complain(['rules', at], `decides "${decision}" without a reason`, 'add reason: the caller is told it')
+      report(['rules', at], `decides "${decision}" without a reason`, 'add reason, which the caller gets')
     const id = `policy.rules[${at}]`
     return [{ id: name === undefined ? id : `${id} (${name})`, when, decision: decision ?? 'deny', reason }]
   })
-  // The library is read where a policy needs it.
+  // The CEL library is loaded only where there is a policy.
   const { faultsOf } = await import('../../../policy/policy.ts')
   for (const [at, { fault, at: offset }] of faultsOf(rules.map(({ when }) => when)))
-    complain(['rules', at, 'when'], `character ${offset + 1} of the expression: ${fault}`, remedyFor(fault))
+    report(['rules', at, 'when'], `character ${offset + 1} of the expression: ${fault}`, remedyFor(fault))
   const policyOptions: PolicyOptions = {
     rules,
     otherwise: policy.default ?? DEFAULT_POLICY.otherwise,
-    service: serviceOf(policy.service, complain),
+    service: serviceOf(policy.service, report),
     maxArgumentsBytes: policy.max_arguments ?? DEFAULT_POLICY.maxArgumentsBytes,
   }
   if (problems.length === 0) await runTests(policyOptions, gathered, servers, problems)
@@ -67,33 +61,26 @@ const SERVICE_NAMES = {
   replaces: 'replaces',
 } as const
 
-const serviceOf = (
-  service: NonNullable<Settings['policy']>['service'],
-  complain: (path: readonly PropertyKey[], message: string, remedy: string) => void,
-): ServiceOptions | undefined => {
+const serviceOf = (service: NonNullable<Settings['policy']>['service'], report: ReportProblem): ServiceOptions | undefined => {
   if (service === undefined) return undefined
   const { url } = service
   if (url !== undefined) return fill<ServiceOptions, typeof SERVICE_NAMES>(SERVICE_NAMES, { ...DEFAULT_SERVICE, url }, service)
-  complain(['service'], 'names no address', 'add url: http://127.0.0.1:8181/v1/data/trunkline/decision')
+  report(['service'], 'has no address', 'add url: http://127.0.0.1:8181/v1/data/trunkline/decision')
   return undefined
 }
 
-/** Values of the headers that the policy service is sent. */
+/** Values of the headers that are sent to the policy service. */
 export const secretsOfPolicy = (tree: Tree | undefined): readonly string[] =>
-  scalars(child(child(tree, 'service'), 'headers')).map(({ value }) => String(value ?? ''))
+  scalarTexts(child(child(tree, 'service'), 'headers'))
 
-/** Adds a problem for each test that is not as expected. */
+/** Adds a problem for each test that fails. */
 const runTests = async (
   options: PolicyOptions,
   { settings, sections, servers: known }: Gathered,
   servers: readonly ServerOptions[],
   problems: Problem[],
 ): Promise<void> => {
-  const complain = (path: readonly PropertyKey[], message: string, remedy: string): void => {
-    // Cast: the section is what is complained of.
-    const node = nearest(sections.get('policy_tests')!, path)
-    problems.push({ place: node.place, path: node.path, message, remedy })
-  }
+  const report = reporterAt(sections.get('policy_tests'), problems)
   const [{ Policy }, { verdictFor }] = await Promise.all([
     import('../../../policy/policy.ts'),
     import('../../../policy/policy-tests.ts'),
@@ -101,10 +88,9 @@ const runTests = async (
   const policy = new Policy(options)
   for (const [at, given] of (settings.policy_tests ?? []).entries()) {
     const { server, original } = given.call ?? {}
-    if (server === undefined || original === undefined)
-      complain([at], 'names no call', 'add call: { server: KEY, original: NAME }')
-    else if (!known.has(server)) complain([at, 'call', 'server'], `there is no server "${server}"`, 'name a key of servers')
-    else if (given.expect === undefined) complain([at], 'expects nothing', 'add expect: allow, deny or confirm')
+    if (server === undefined || original === undefined) report([at], 'names no call', 'add call: { server: KEY, original: NAME }')
+    else if (!known.has(server)) report([at, 'call', 'server'], `there is no server "${server}"`, 'name a key of servers')
+    else if (given.expect === undefined) report([at], 'expects nothing', 'add expect: allow, deny or confirm')
     else {
       const prefix = servers.find(({ key }) => key === server)?.prefix ?? server
       const name = given.call?.name ?? (settings.naming?.prefix === 'never' ? original : `${prefix}__${original}`)
@@ -113,7 +99,7 @@ const runTests = async (
       if (decision === test.expect) continue
       const title = given.name === undefined ? '' : `"${given.name}": `
       const why = detail === undefined ? rule : `${rule}: ${detail}`
-      complain([at], `${title}expected ${test.expect}, got ${decision} (${why})`, 'correct the rules, or the test')
+      report([at], `${title}expected ${test.expect}, got ${decision} (${why})`, 'correct the rules, or the test')
     }
   }
 }

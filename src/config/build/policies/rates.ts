@@ -1,4 +1,4 @@
-/** All rate limits of a configuration in one list, each under the path by which it was written. */
+/** All rate limits of a configuration in one list, each with its YAML path. */
 import type { ToolsetOptions } from '../../../catalog/view/toolset.ts'
 import type { ServerOptions } from '../../../downstream/options.ts'
 import type { RateRule } from '../../../gateway/limits/rates.ts'

@@ -1,11 +1,11 @@
-/** What a process we start finds in its environment: an allow-list of ours, and what the configuration declares (T-13). */
+/** The environment of a process that we start: variables of ours from an allow-list, and those of the configuration (T-13). */
 
-/** How the network is reached from here: without them a child behind a company's proxy reaches nothing. In lower case as well. */
+/** Without these a child behind a company's proxy reaches no network. In lower case as well. */
 const NETWORK = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY']
 const CERTIFICATES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']
 const NODE_SWITCHES = ['NODE_USE_SYSTEM_CA', 'NODE_USE_ENV_PROXY']
 const EVERYWHERE = [...NETWORK, ...NETWORK.map((name) => name.toLowerCase()), ...CERTIFICATES, ...NODE_SWITCHES]
-/** What a process inherits where `env.inherit` does not name other variables; documented in docs/configuration.md. */
+/** Variables that a process inherits unless `env.inherit` names others; documented in docs/configuration.md. */
 export const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_*', 'TMPDIR', 'TZ', 'USER', 'SHELL', 'TERM', ...EVERYWHERE]
 const INHERITED_ON_WINDOWS = [
   ...EVERYWHERE,
@@ -29,7 +29,7 @@ const INHERITED_ON_WINDOWS = [
   'PROCESSOR_ARCHITECTURE',
 ]
 
-/** `inherit` replaces the usual list; `declared` wins over everything inherited. Names compare without case on Windows. */
+/** `inherit` replaces the default list; `declared` wins over everything inherited. Windows compares names without case. */
 export const childEnvironment = (
   env: Readonly<Record<string, string | undefined>>,
   inherit: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-/** Two tools that the configuration itself gives one exposed name. What only servers can tell is left to `naming.collision`. */
+/** Finds tools to which the configuration gives the same exposed name. `naming.collision` decides on those that only lists show. */
 import type { CatalogServer } from '../../../catalog/catalog.ts'
 import type { Placed } from '../../../catalog/curation.ts'
 import { exposeNames } from '../../../catalog/names/naming.ts'
@@ -10,7 +10,7 @@ interface Owner {
   readonly original: string
 }
 
-/** Servers in the order of the configuration; the later one of two is told. */
+/** Servers in the order of the configuration; of two tools the later one is reported. */
 export const findCollisions = (servers: readonly CatalogServer[], naming: NamingOptions): Problem[] => {
   const owners = new Map<string, Owner>()
   return servers.flatMap((server) =>
@@ -24,7 +24,7 @@ export const findCollisions = (servers: readonly CatalogServer[], naming: Naming
   )
 }
 
-/** The exposed names of all tools that the configuration speaks of, by original. */
+/** The exposed names of all tools that the configuration names, by original name. */
 const namesOf = (server: CatalogServer, naming: NamingOptions): Map<string, Placed & { readonly exposed: string }> => {
   const edits = [...(server.curation?.edits.values() ?? [])]
   const renamed = new Map(edits.flatMap(({ original, name }) => (name === undefined ? [] : [[original, name.text]])))

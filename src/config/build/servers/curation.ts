@@ -1,12 +1,12 @@
-/** Curation of one server: its rules, each with the place it was written at, and what no single one of them shows to be wrong. */
+/** Curation of one server: its rules, each with its place, checked against each other. */
 import type { ArgumentEdit, Curation, ListFilter, Placed, ToolEdit } from '../../../catalog/curation.ts'
 import type { HintName } from '../../../catalog/hints.ts'
 import { isFromSecret } from '../known-secrets.ts'
 import type { ServerEntry } from '../../schema/server-schema.ts'
+import type { ReportProblem } from '../../syntax/problems.ts'
 import { child, nearest, scalars } from '../../syntax/tree.ts'
 import type { MapTree, Tree } from '../../syntax/tree.ts'
 
-type Complain = (path: readonly string[], message: string, remedy: string) => void
 type CuratedTool = NonNullable<ServerEntry['tools']>[string]
 
 const HINTS = {
@@ -16,15 +16,15 @@ const HINTS = {
   open_world: 'openWorldHint',
 } as const satisfies Record<string, HintName>
 
-/** `undefined`: the server's offers are as they come, which costs nothing. */
-export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Complain): Curation | undefined => {
+/** `undefined`: no rule changes what the server offers. */
+export const buildCuration = (entry: ServerEntry, tree: MapTree, report: ReportProblem): Curation | undefined => {
   const { filter, tools = {}, resources, prompts, alias = {} } = entry
   const filters = [filter?.allow, filter?.deny, filter?.annotations, resources?.allow, resources?.deny, prompts]
-  if ([...filters, entry.tools, entry.alias].every((said) => said === undefined)) return undefined
-  checkHints(entry, complain)
-  checkNames(tools, alias, complain)
-  checkKeys(tools, tree, complain)
-  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, tree, complain)
+  if ([...filters, entry.tools, entry.alias].every((rule) => rule === undefined)) return undefined
+  checkHints(entry, report)
+  checkNames(tools, alias, report)
+  checkKeys(tools, tree, report)
+  for (const [original, tool] of Object.entries(tools)) checkArguments(original, tool, tree, report)
   const filterTree = child(tree, 'filter')
   // Cast: the schema has these names.
   const hints = Object.entries(filter?.annotations ?? {}).flatMap(([name, verdict]) =>
@@ -40,7 +40,7 @@ export const buildCuration = (entry: ServerEntry, tree: MapTree, complain: Compl
 }
 
 const at = (tree: Tree | undefined, ...path: readonly string[]): Placed => {
-  // Cast: what is complained of is written.
+  // Cast: the file contains what has a place.
   const { place, path: written } = nearest(tree!, path)
   return { place, path: written }
 }
@@ -60,8 +60,8 @@ const globsOf = (tree: Tree | undefined): ListFilter['deny'] => {
 
 const toolEdit = (original: string, tool: CuratedTool, tree: Tree | undefined): ToolEdit => {
   const text = (key: 'name' | 'title' | 'description') => {
-    const said = tool[key]
-    return said === undefined ? undefined : { ...at(tree, key), text: said }
+    const given = tool[key]
+    return given === undefined ? undefined : { ...at(tree, key), text: given }
   }
   const { annotations, timeout, rate, result, args = {} } = tool
   return {
@@ -88,7 +88,7 @@ const toolEdit = (original: string, tool: CuratedTool, tree: Tree | undefined): 
   }
 }
 
-/** What was written, as JSON; a number keeps its digits where they are JSON's. */
+/** The tree as JSON; a number keeps its digits where JSON allows them. */
 const jsonText = (tree: Tree | undefined): string | undefined => {
   if (tree === undefined) return undefined
   if (tree.kind === 'list') return `[${tree.items.map(jsonText).join(',')}]`
@@ -98,45 +98,43 @@ const jsonText = (tree: Tree | undefined): string | undefined => {
   return isTyped ? tree.source : JSON.stringify(tree.value)
 }
 
-/** DECISIONS 7: what a server says of itself decides nothing, unless it is trusted. */
-const checkHints = ({ filter, trusted }: ServerEntry, complain: Complain): void => {
+/** DECISIONS 7: annotations of a server decide nothing unless it is trusted. */
+const checkHints = ({ filter, trusted }: ServerEntry, report: ReportProblem): void => {
   if (filter?.annotations === undefined || trusted === true) return
   const message = 'annotations of a server that is not trusted decide nothing'
-  complain(['filter', 'annotations'], message, 'set "trusted: true" if you believe them, or use allow and deny')
+  report(['filter', 'annotations'], message, 'set "trusted: true" if you believe them, or use allow and deny')
 }
 
-/** A tool has one name. */
+/** A tool has either a name or an alias. */
 const checkNames = (
   tools: Readonly<Record<string, CuratedTool>>,
   alias: Readonly<Record<string, string>>,
-  complain: Complain,
+  report: ReportProblem,
 ): void => {
   for (const [original, { name }] of Object.entries(tools))
     if (name !== undefined && Object.hasOwn(alias, original))
-      complain(['tools', original, 'name'], `"${original}" has an alias, which wins`, 'keep one of them')
+      report(['tools', original, 'name'], `"${original}" has an alias, which wins`, 'keep one of them')
 }
 
-/** The one key that plain objects cannot hold: validation has dropped it. */
-const checkKeys = (tools: Readonly<Record<string, CuratedTool>>, tree: MapTree, complain: Complain): void => {
+/** Reports `__proto__`, the one key that plain objects cannot have: validation drops it. */
+const checkKeys = (tools: Readonly<Record<string, CuratedTool>>, tree: MapTree, report: ReportProblem): void => {
   for (const path of [['tools'], ...Object.keys(tools).map((original) => ['tools', original, 'args'])]) {
     const mapping = path.reduce<Tree | undefined>(child, tree)
-    if (child(mapping, '__proto__') !== undefined)
-      complain([...path, '__proto__'], '"__proto__" cannot be configured', 'leave it as it is')
+    if (child(mapping, '__proto__') !== undefined) report([...path, '__proto__'], '"__proto__" cannot be configured', 'remove it')
   }
 }
 
-const checkArguments = (original: string, { args = {} }: CuratedTool, tree: MapTree, complain: Complain): void => {
+const checkArguments = (original: string, { args = {} }: CuratedTool, tree: MapTree, report: ReportProblem): void => {
   for (const [name, argument] of Object.entries(args)) {
     const path = ['tools', original, 'args', name]
     const hasValue = 'value' in argument
-    if (hasValue && 'default' in argument)
-      complain([...path, 'default'], 'a pinned argument needs no default', 'keep one of them')
+    if (hasValue && 'default' in argument) report([...path, 'default'], 'a pinned argument needs no default', 'keep one of them')
     else if (argument.hide === true && 'default' in argument)
-      complain([...path, 'default'], 'a caller cannot send a hidden argument, so its default is a value', 'say value instead')
+      report([...path, 'default'], 'a caller cannot send a hidden argument, so its default is a value', 'set value instead')
     if (argument.hide === true && argument.description !== undefined)
-      complain([...path, 'description'], 'a hidden argument is not shown', 'remove the description')
+      report([...path, 'description'], 'a hidden argument is not shown', 'remove the description')
     const given = [...path, 'value'].reduce<Tree | undefined>(child, tree)
     if (argument.hide !== true && scalars(given).some(isFromSecret))
-      complain([...path, 'value'], 'a variable that is named like a secret, and hosts would see it', 'add hide: true')
+      report([...path, 'value'], 'the variable is named like a secret, and hosts would see its value', 'add hide: true')
   }
 }

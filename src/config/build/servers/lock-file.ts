@@ -1,9 +1,8 @@
 /**
- * The lock file of a configuration, read with it: what is wrong with the file is a problem of the configuration, with its place, so
- * that it is never passed over. One that does not exist yet is told, since nothing is locked without it; under `strict` it is missing.
+ * The lock file of a configuration, read with it: an error in the file is a problem of the configuration, with its place. A file that
+ * does not exist yet is a warning, since nothing is locked without it, and a problem under `strict`.
  */
 import { readFile, stat } from 'node:fs/promises'
-import { isAbsolute, relative } from 'node:path'
 import { LockError, readLock } from '../../../catalog/lock/lock-reader.ts'
 import { LOCK_KINDS } from '../../../catalog/lock/lock.ts'
 import type { LockedServer } from '../../../downstream/options.ts'
@@ -14,7 +13,7 @@ import type { Problem } from '../../syntax/problems.ts'
 import { isWritableByAll } from '../../read/source.ts'
 import type { Context } from '../../runtime-environment.ts'
 import { child } from '../../syntax/tree.ts'
-import { absolutePath } from '../../syntax/variables.ts'
+import { absolutePath, shortPath } from '../../syntax/variables.ts'
 import { asError } from '../../../values/as-error.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
@@ -29,8 +28,7 @@ export const readLockFile = async (
   const { file: path, covers = LOCK_KINDS } = settings.lock ?? {}
   if (path === undefined) return undefined
   const file = absolutePath(path, folders.get('lock') ?? context.cwd, context.home)
-  const inside = relative(context.cwd, file)
-  const name = inside.startsWith('..') || isAbsolute(inside) ? file : inside
+  const name = shortPath(file, context.cwd)
   const lock = { file, name, covers, servers: undefined }
   if (context.overrides?.withoutLock === true) return lock
   const write = operatorCommand(context.overrides?.named ?? [], 'lock')
@@ -41,9 +39,9 @@ export const readLockFile = async (
   }
   try {
     const found = await stat(file)
-    if (!found.isFile()) return refuse('is not a file', 'name the lock file in lock.file')
+    if (!found.isFile()) return refuse('is not a file', 'set lock.file to a file')
     if (found.size > MAX_BYTES) return refuse('is larger than 64 MiB', 'leave out what comes and goes with lock.covers')
-    if (isWritableByAll(found)) return refuse('can be written by everyone, and decides what may be served', `chmod o-w ${name}`)
+    if (isWritableByAll(found)) return refuse('can be written by every user, and decides what is served', `chmod o-w ${name}`)
     return { ...lock, servers: readLock(await readFile(file, 'utf8')) }
   } catch (error) {
     if (error instanceof LockError) return refuse(error.message, restore, `${name}:${error.line}:${error.column}`, error.path)
@@ -52,13 +50,13 @@ export const readLockFile = async (
   }
   if (settings.strict === true) {
     const place = child(sections.get('lock'), 'file')?.place
-    return refuse(`${name} is not there, and strict: true asks for it`, `write it: ${write}`, place, 'lock.file')
+    return refuse(`${name} does not exist, and strict: true requires it`, `write it: ${write}`, place, 'lock.file')
   }
-  warnings.push(`${name} is not there yet, so nothing is locked; write it: ${write}`)
+  warnings.push(`${name} does not exist yet, so nothing is locked; write it: ${write}`)
   return lock
 }
 
-/** What the lock says of one server; `undefined` where there is no lock. */
+/** The locked entries of one server; `undefined` where there is no lock. */
 export const lockedServer = (lock: LockFile | undefined, key: string): LockedServer | undefined => {
   if (lock?.servers === undefined) return undefined
   const own = lock.servers.find((server) => server.key === key)

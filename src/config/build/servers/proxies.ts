@@ -1,6 +1,6 @@
 /**
  * The proxies that the environment names: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in lower case first, as curl, Python and Node
- * read them. What `https_proxy` leaves out, `http_proxy` says, as undici has it.
+ * read them. Without `https_proxy`, `http_proxy` holds for both, as in undici.
  */
 import { NO_PROXIES } from '../../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../../transport/http1/client/proxy-rules.ts'
@@ -37,7 +37,7 @@ export const readProxies = (env: Env): EnvironmentProxies => {
   }
 }
 
-/** What one server says for itself wins over the environment. */
+/** The proxy of one server's entry wins over the environment. */
 export const proxiesOf = (own: URL | 'none' | undefined, environment: ProxyRules): ProxyRules => {
   if (own === undefined) return environment
   return own === 'none' ? NO_PROXIES : { http: own.href, https: own.href, except: [] }

@@ -1,20 +1,21 @@
-/** One entry of `servers`, validated and complete: defaults filled in, paths absolute, the environment of the process put together. */
+/** One entry of `servers`, validated and complete: with defaults, absolute paths and the whole environment of its process. */
 import { DEFAULT_SERVER } from '../../../downstream/options.ts'
 import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from '../../../downstream/options.ts'
 import { isLoopbackHost } from '../../../transport/loopback.ts'
-import { buildCredential } from '../../schema/credentials.ts'
+import { buildCredential } from './credential.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from '../../read/gather.ts'
 import type { Context } from '../../runtime-environment.ts'
 import { buildCuration } from './curation.ts'
-import { checkHeaders } from './headers.ts'
+import { buildHeaders } from './headers.ts'
 import { fill } from '../fill.ts'
 import { proxiesOf, readProxies } from './proxies.ts'
 import { buildTls } from '../tls.ts'
-import type { Problem } from '../../syntax/problems.ts'
 import { serverSchema } from '../../schema/server-schema.ts'
 import type { Defaults, ServerEntry } from '../../schema/server-schema.ts'
-import { asTyped, changeChild, nearest } from '../../syntax/tree.ts'
+import { reporterAt } from '../../syntax/problems.ts'
+import type { Problem, ReportProblem } from '../../syntax/problems.ts'
+import { asTyped, changeChild } from '../../syntax/tree.ts'
 import { validate } from '../../syntax/validate.ts'
 import { absolutePath } from '../../syntax/variables.ts'
 
@@ -52,7 +53,7 @@ const LIFECYCLE_NAMES = {
   spare: 'spare',
   idle_stop: 'idleStopMs',
 } as const satisfies Record<keyof Given<'lifecycle'>, keyof ServerOptions>
-const SWITCH_NAMES = {
+const OPTION_NAMES = {
   transport: 'transport',
   era: 'era',
   http_client: 'httpClient',
@@ -82,30 +83,25 @@ export const buildServer = (
   context: Context,
   problems: Problem[],
 ): ServerOptions | undefined => {
-  // Values of the environment, arguments and headers are texts: a number keeps the digits it was typed with.
+  // Values of the environment, arguments and headers are texts: a number keeps the digits that were typed.
   const tree = ['env', 'args', 'headers', 'credentials'].reduce((tree, key) => changeChild(tree, key, asTyped), gathered.tree)
   const entry = validate(serverSchema, tree, problems)
   if (entry === undefined) return undefined
   const before = problems.length
-  const complain = (path: readonly string[], message: string, remedy: string) => {
-    const node = nearest(tree, path)
-    problems.push({ place: node.place, path: node.path, message, remedy })
-  }
-  checkEntry(entry, complain)
-  const headers = checkHeaders(entry, complain)
-  const credential = buildCredential(entry.credentials, entry.url, (path, ...words) =>
-    complain(['credentials', ...path], ...words),
-  )
-  const tls = buildTls(entry, gathered.folder, context, complain)
-  const curation = buildCuration(entry, tree, complain)
+  const report = reporterAt(tree, problems)
+  checkEntry(entry, report)
+  const headers = buildHeaders(entry, report)
+  const credential = buildCredential(entry.credentials, entry.url, (path, ...texts) => report(['credentials', ...path], ...texts))
+  const tls = buildTls(entry, gathered.folder, context, report)
+  const curation = buildCuration(entry, tree, report)
   if (problems.length > before) return undefined
-  const switches = fill(
-    SWITCH_NAMES,
+  const options = fill(
+    OPTION_NAMES,
     fill(VETTING_NAMES, fill(VETTING_NAMES, DEFAULT_SERVER, vetting(defaults)), vetting(entry)),
     entry,
   )
   return {
-    ...fill(LIFECYCLE_NAMES, fill(LIFECYCLE_NAMES, switches, defaults.lifecycle), entry.lifecycle),
+    ...fill(LIFECYCLE_NAMES, fill(LIFECYCLE_NAMES, options, defaults.lifecycle), entry.lifecycle),
     key: gathered.key,
     prefix: entry.prefix ?? gathered.key,
     displayName: entry.display_name ?? gathered.key,
@@ -127,36 +123,30 @@ export const buildServer = (
   }
 }
 
-type Complain = (path: readonly string[], message: string, remedy: string) => void
-
-/** What no single value shows: members that need each other. */
-const checkEntry = (entry: ServerEntry, complain: Complain): void => {
+/** Reports members that need or exclude each other. */
+const checkEntry = (entry: ServerEntry, report: ReportProblem): void => {
   const { command, url } = entry
-  if (command === undefined && url === undefined) complain([], 'neither command nor url', 'give one of them, or both')
+  if (command === undefined && url === undefined) report([], 'neither command nor url', 'give one of them, or both')
   const [program = '', ...words] = command?.split(/\s+/) ?? []
-  // A path may hold spaces; the name of a program does not.
+  // A path may contain spaces; the name of a program does not.
   if (words.length > 0 && !/[/\\]/.test(program)) {
     const args = [...words, ...(entry.args ?? [])].map((word) => JSON.stringify(word)).join(', ')
-    complain(
-      ['command'],
-      `${JSON.stringify(command)} is a program with its arguments`,
-      `write command: ${program}, args: [${args}]`,
-    )
+    report(['command'], `${JSON.stringify(command)} contains arguments`, `write command: ${program}, args: [${args}]`)
   }
   for (const key of ['args', 'cwd', 'env'] as const) {
-    if (command === undefined && entry[key]) complain([key], `"${key}" without command has no effect`, 'remove it')
+    if (command === undefined && entry[key]) report([key], `"${key}" without command has no effect`, 'remove it')
   }
   for (const key of ['headers', 'credentials', 'transport', 'http_client', 'proxy', 'tls'] as const) {
     if (command !== undefined && url === undefined && entry[key] && entry[key] !== 'auto') {
-      complain([key], `"${key}" without url has no effect`, 'remove it, or give the url that the process serves')
+      report([key], `"${key}" without url has no effect`, 'remove it, or give the url that the process serves')
     }
   }
   if (url !== undefined && entry.proxy instanceof URL && isLoopbackHost(url.hostname))
-    complain(['proxy'], '"proxy" has no effect: this machine is never reached through a proxy', 'remove it')
+    report(['proxy'], '"proxy" has no effect: this machine is never reached through a proxy', 'remove it')
   const exposed = new Map<string, string>()
   for (const [original, name] of Object.entries(entry.alias ?? {})) {
     const other = exposed.get(name)
-    if (other !== undefined) complain(['alias', original], `"${name}" is already the alias of "${other}"`, 'choose another name')
+    if (other !== undefined) report(['alias', original], `"${name}" is already the alias of "${other}"`, 'choose another name')
     exposed.set(name, original)
   }
 }

@@ -5,13 +5,13 @@ const ALLOWED_HEADERS =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, Mcp-Method, Mcp-Name, ' +
   'traceparent, tracestate, baggage'
 const EXPOSED_HEADERS = 'Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After'
-/** Seconds; no browser keeps the answer to a preflight longer. */
+/** Seconds; the longest time for which a browser caches a preflight. */
 const PREFLIGHT_MAX_AGE = '7200'
 
-/** Adds to whatever is answered that pages of this origin may read it. */
+/** Adds the CORS headers to the answer of a request, so that pages of this origin may read it. */
 export const allowOrigin = (request: HttpRequest, origin: string): void => {
-  const asked = request.header('access-control-request-headers') ?? ''
-  const params = asked
+  const requested = request.header('access-control-request-headers') ?? ''
+  const params = requested
     .split(',')
     .map((name) => name.trim())
     .filter((name) => /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))

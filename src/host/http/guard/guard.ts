@@ -1,6 +1,6 @@
 /**
  * The one guard before all routes: every request to a non-public path needs a credential (BRIDGING 5.1 row 2, 6.1; T-04). It answers 401
- * and 403 itself, without the reason, which only the log has.
+ * and 403 itself; the reason is only logged.
  */
 import type { Admitted, Identity } from '../../../auth/identity.ts'
 import type { BrowserSignIn, BrowserSignIns } from '../../../auth/inbound/browser-sign-in.ts'
@@ -9,6 +9,7 @@ import { CredentialVerifier, VerifierBusy } from '../../../auth/inbound/credenti
 import { entranceScopes, issuersOf, serverOfScope } from '../../../auth/inbound/inbound-options.ts'
 import type { AuthOptions } from '../../../auth/inbound/inbound-options.ts'
 import { ENDED, endpointRefusal, isForResource, originOf, SKEW_MS } from '../../../auth/inbound/claims.ts'
+import { SYSTEM_CLOCK } from '../../../auth/inbound/clock.ts'
 import type { Fetch } from '../../../auth/oauth/safe-fetch.ts'
 import type { Seal } from '../../../auth/seal.ts'
 import type { SubjectTokens } from '../../../auth/subject-tokens.ts'
@@ -19,6 +20,7 @@ import { digestOf } from '../../../auth/inbound/static-tokens.ts'
 import type { HeadNotes, HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { asError } from '../../../values/as-error.ts'
+import { lazily } from '../../../values/lazily.ts'
 import { TokenLog } from './token-log.ts'
 
 const ISSUER_METADATA = '/.well-known/oauth-authorization-server'
@@ -34,7 +36,7 @@ const TEXTS = {
   invalid_request: 'an access token belongs in one Authorization header, and nowhere else',
   insufficient_scope: 'the access token does not reach that far',
 } as const
-/** For the person at the host: signing in again would change nothing. */
+/** Body for a valid token without access, for the person at the host. */
 const UNMAPPED = JSON.stringify({
   error: 'access_denied',
   error_description:
@@ -45,15 +47,15 @@ export class Guard {
   readonly resource: ProtectedResource | undefined
   readonly #verifier: CredentialVerifier
   readonly #context: Pick<ListenerContext, 'log' | 'denied'>
-  readonly #entrance: readonly string[]
-  /** All that hosts are asked for. */
-  readonly #asked: ReadonlySet<string>
+  readonly #commonScopes: readonly string[]
+  /** All scopes of the configuration. */
+  readonly #scopes: ReadonlySet<string>
   readonly #relaysMetadata: boolean
   readonly #subjects: SubjectTokens
   readonly #path: string
   readonly #log: TokenLog
   readonly #signIns: (() => Promise<BrowserSignIns>) | undefined
-  /** The registration proxy; `undefined`: hosts register at the issuer. */
+  /** `undefined`: hosts register at the issuer. */
   readonly proxy: (() => Promise<AuthorizationProxy>) | undefined
   readonly #origin: string
 
@@ -71,42 +73,37 @@ export class Guard {
     const log = new TokenLog(context.log)
     this.#log = log
     const { client, proxiesRegistration = false } = oauth ?? {}
-    if (oauth !== undefined && client !== undefined && proxiesRegistration) {
-      let made: Promise<AuthorizationProxy> | undefined
-      this.proxy = () =>
-        (made ??= import('../../../auth/inbound/authorization-proxy.ts').then(
-          (module) =>
-            new module.AuthorizationProxy(oauth, client, seal, fetch, { wallMs: Date.now, monotonicMs: () => performance.now() }),
-        ))
-    }
-    if (oauth !== undefined && issuersOf(oauth).some(({ client }) => client !== undefined)) {
-      let made: Promise<BrowserSignIns> | undefined
-      this.#signIns = () =>
-        (made ??= import('../../../auth/inbound/browser-sign-in.ts').then(
-          (module) => new module.BrowserSignIns(oauth, fetch, { wallMs: Date.now, monotonicMs: () => performance.now() }),
-        ))
-    }
+    if (oauth !== undefined && client !== undefined && proxiesRegistration)
+      this.proxy = lazily(async () => {
+        const module = await import('../../../auth/inbound/authorization-proxy.ts')
+        return new module.AuthorizationProxy(oauth, client, seal, fetch, SYSTEM_CLOCK)
+      })
+    if (oauth !== undefined && issuersOf(oauth).some((issuer) => issuer.client !== undefined))
+      this.#signIns = lazily(async () => {
+        const module = await import('../../../auth/inbound/browser-sign-in.ts')
+        return new module.BrowserSignIns(oauth, fetch, SYSTEM_CLOCK)
+      })
     this.#origin = oauth === undefined ? '' : originOf(oauth)
     this.#verifier = new CredentialVerifier(auth, fetch, (why) => log.refused(why))
     this.#context = context
     this.#path = path
-    this.#entrance = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
-    this.#asked = new Set(oauth?.scopes)
+    this.#commonScopes = oauth === undefined ? NO_SCOPES : entranceScopes(oauth)
+    this.#scopes = new Set(oauth?.scopes)
     this.#relaysMetadata = oauth?.relaysMetadata === true
   }
 
-  /** The challenge for a token without the required scopes; `scopes`: all that the request requires beside the common ones (B238). */
+  /** Returns the challenge for a token without the required scopes. `scopes`: required besides the common ones (B238). */
   readonly challenge = (path: string, scopes: readonly string[]): string =>
-    this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#entrance, ...scopes] }) ??
+    this.resource?.challenge(path, { error: 'insufficient_scope', scopes: [...this.#commonScopes, ...scopes] }) ??
     plainChallenge('insufficient_scope')
 
-  /** The principal of a token entered on a sign-in page; `undefined`: it is invalid here. */
-  readonly whose = async (token: string): Promise<string | undefined> => (await this.identityOf(token))?.principal
+  /** Resolves with the principal of a token entered on a sign-in page; `undefined`: invalid. */
+  readonly principalOf = async (token: string): Promise<string | undefined> => (await this.identityOf(token))?.principal
 
-  /** Where the owner of a principal proves in a browser to be it; `undefined`: nowhere but by a token. */
+  /** Resolves with the issuer at which the owner of a principal can sign in; `undefined`: only a token proves the principal. */
   readonly signInOf = async (principal: string): Promise<BrowserSignIn | undefined> => (await this.#signIns?.())?.of(principal)
 
-  /** The identity of a token at another listener; `undefined`: it is invalid at the MCP endpoint. Rejects as `CredentialVerifier.admit` does. */
+  /** Resolves with the identity of a token; `undefined`: invalid at the MCP endpoint. Rejects as `CredentialVerifier.admit`. */
   readonly identityOf = async (token: string): Promise<Identity | undefined> => {
     const admitted = await this.#verifier.admit(token)
     if (admitted === undefined) return undefined
@@ -116,7 +113,7 @@ export class Guard {
     return isOurs ? identity : undefined
   }
 
-  /** Serves the documents that a host reads before it has a credential. False: another path. */
+  /** Serves the documents that hosts read before they have a credential. False: another path. */
   serves(request: HttpRequest): boolean {
     const { path } = request
     if (!path.startsWith('/.well-known/')) return false
@@ -131,7 +128,7 @@ export class Guard {
     return true
   }
 
-  /** The identity of a request. `undefined`: it was refused and answered. A promise only for a credential that is not cached. */
+  /** Returns the identity of a request; `undefined`: the request was refused and answered. A promise only for an uncached credential. */
   check(request: HttpRequest): Admitted | undefined | Promise<Admitted | undefined> {
     if (request.query !== '' && QUERY_TOKEN.test(request.query)) return this.#refuse(request, 400, 'invalid_request')
     const credential = credentialOf(request)
@@ -143,11 +140,11 @@ export class Guard {
   }
 
   async #later(request: HttpRequest, token: string, verified: Promise<Admitted | undefined>): Promise<Admitted | undefined> {
-    let hasLeft = false
-    request.onDisconnect(() => (hasLeft = true))
+    let isDisconnected = false
+    request.onDisconnect(() => (isDisconnected = true))
     try {
       const admitted = this.#judge(request, token, await verified)
-      return hasLeft ? undefined : admitted
+      return isDisconnected ? undefined : admitted
     } catch (error) {
       const status = error instanceof VerifierBusy ? 429 : 503
       this.#log.unverified(asError(error))
@@ -174,31 +171,24 @@ export class Guard {
     }
     if (unmapped !== undefined) return this.#refuseUnmapped(request, identity.principal)
     if (audiences !== undefined && this.#subjects.isWanted) {
-      if (Date.now() >= untilMs - SKEW_MS) return this.#refuseEnded(request, identity.principal)
-      if (this.#subjects.isRefused(identity.principal, token))
+      // Within the minute of clock skew after its expiry no authorization server exchanges the token, so its calls would fail (F-27).
+      const isEnded = Date.now() >= untilMs - SKEW_MS
+      if (isEnded) this.#log.refused(ENDED)
+      if (isEnded || this.#subjects.isRefused(identity.principal, token))
         return this.#refuse(request, 401, 'invalid_token', undefined, identity.principal)
       this.#subjects.remember(identity.principal, token)
     }
-    if (identity.scopes === undefined || this.#asked.size === 0) return admitted
-    const needed = this.#neededAt(request.path)
-    if (needed.every((scope) => reaches(identity.scopes, scope))) return admitted
-    return this.#refuse(request, 403, 'insufficient_scope', needed, identity.principal)
+    if (identity.scopes === undefined || this.#scopes.size === 0) return admitted
+    const required = this.#scopesAt(request.path)
+    if (required.every((scope) => includes(identity.scopes, scope))) return admitted
+    return this.#refuse(request, 403, 'insufficient_scope', required, identity.principal)
   }
 
-  /**
-   * Refuses tokens within the minute of clock skew after their expiry, where servers use token exchange: no authorization server exchanges
-   * such a token, so its calls would fail (F-27).
-   */
-  #refuseEnded(request: HttpRequest, principal: string): undefined {
-    this.#log.refused(ENDED)
-    return this.#refuse(request, 401, 'invalid_token', undefined, principal)
-  }
-
-  /** Scopes that a path requires of every caller; the router knows those that an operation requires in addition. */
-  #neededAt(path: string): readonly string[] {
+  /** Returns the scopes that a path requires of every caller. The router checks those that an operation requires in addition. */
+  #scopesAt(path: string): readonly string[] {
     const server = serverKeyAt(path)
     const scope = `mcp:${server}`
-    return server !== undefined && this.#asked.has(scope) ? [...this.#entrance, scope] : this.#entrance
+    return server !== undefined && this.#scopes.has(scope) ? [...this.#commonScopes, scope] : this.#commonScopes
   }
 
   #refuse(
@@ -224,7 +214,7 @@ export class Guard {
     return undefined
   }
 
-  /** Without a challenge: a host would sign in again, with the same result. */
+  /** Refuses without a challenge, since signing in again would give the same result. */
   #refuseUnmapped(request: HttpRequest, principal: string): undefined {
     this.#context.denied?.({
       reason: 'forbidden',
@@ -249,19 +239,19 @@ export class Guard {
   }
 }
 
-/** Whether the granted scopes include `scope`: the write scope of a server implies its read scope. */
-const reaches = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
+/** Whether the granted scopes include `scope`. The write scope of a server includes its read scope. */
+const includes = (granted: readonly string[] = NO_SCOPES, scope: string): boolean =>
   granted.includes(scope) || (serverOfScope(scope) !== undefined && granted.includes(`${scope}:write`))
 
-/** The token of an `Authorization` header; `undefined`: there is none, or of another scheme. */
+/** Returns the token of an `Authorization` header; `undefined`: no header, or another scheme. */
 const bearerOf = (header: string | undefined): string | undefined =>
   header !== undefined && header.length > 7 && header.slice(0, 7).toLowerCase() === 'bearer ' ? header.slice(7).trim() : undefined
 
-/** A token is hashed once for all requests with the same head on one connection; its identity is looked up each time. */
+/** Returns token and digest. A token is hashed once for all requests with the same head on one connection. */
 const credentialOf = (request: HttpRequest): HeadNotes['credential'] | 'repeated' => {
   const { notes } = request
   if (notes?.credential !== undefined) return notes.credential
-  // Of two headers node:http uses the first; a proxy may have checked the second.
+  // node:http uses the first of two headers; a proxy may have checked the second.
   if (request.count('authorization') > 1) return 'repeated'
   const token = bearerOf(request.header('authorization'))
   const credential = token === undefined ? undefined : { token, digest: digestOf(token) }
@@ -269,6 +259,6 @@ const credentialOf = (request: HttpRequest): HeadNotes['credential'] | 'repeated
   return credential
 }
 
-/** The challenge without an authorization server. */
+/** Returns the challenge without an authorization server. */
 const plainChallenge = (error: Challenge['error']): string =>
   error === undefined ? 'Bearer realm="trunkline"' : `Bearer realm="trunkline", error="${error}"`

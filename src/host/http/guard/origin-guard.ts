@@ -1,8 +1,8 @@
 /**
- * The first check of every request: `Host` and `Origin` (T-01). A refusal is answered, logged and reported to the audit log, with the option
- * that would allow it: behind a reverse proxy a refused `Host` is mostly a missing line of the configuration.
+ * The first check of every request: `Host` and `Origin` (T-01). A refusal is answered, logged and reported to the audit log. Its text names
+ * the option that would allow the value, since behind a reverse proxy that option is usually missing.
  *
- * The exception: `/healthz` and `/readyz` answer any `Host` (decision 0020), because health checks of proxies name none, or their own.
+ * `/healthz` and `/readyz` accept any `Host` (decision 0020), because health checks of proxies send none, or their own.
  */
 import { Throttle } from '../../../time/throttle.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
@@ -12,9 +12,9 @@ import type { ListenerContext } from '../../listener-context.ts'
 import { isAllowedHost, isAllowedOrigin } from './origins.ts'
 import type { OriginRules } from './origins.ts'
 
-/** One log line in this time; it counts those that had none. */
+/** At most one log line in this time; it counts the refusals since the last one. */
 const LOG_EVERY_MS = 10_000
-/** More of a header is not repeated. */
+/** Characters of a header shown in texts. */
 const MAX_SHOWN = 255
 
 interface Refused {
@@ -32,7 +32,7 @@ export class OriginGuard {
     this.#throttle = new Throttle(LOG_EVERY_MS, clock)
   }
 
-  /** True: the request was answered 403. `checksHost`: it came in at a loopback address and asks for more than our health. */
+  /** True: the request was answered 403. `checksHost`: it arrived at a loopback address and is not a health check. */
   refuses(request: HttpRequest, rules: OriginRules, checksHost: boolean): boolean {
     const refused = findRefused(request, rules, checksHost)
     if (refused === undefined) return false

@@ -1,21 +1,21 @@
-/** Which `Host` and `Origin` may come in: the guard against DNS rebinding, before anything else (T-01; BRIDGING 5.1 row 1). */
+/** The allowed values of `Host` and `Origin`, against DNS rebinding (T-01; BRIDGING 5.1 row 1). */
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 export interface OriginRules {
-  /** Host names beside the loopback ones, lower case, without port. */
+  /** Host names besides the loopback names: lower case, without port. */
   readonly allowedHosts: ReadonlySet<string>
-  /** Exact origins of browsers. */
+  /** Exact origins of web pages. */
   readonly allowedOrigins: ReadonlySet<string>
 }
 
-/** `Host` as one name and an optional port, nothing else. */
+/** Whether a `Host` header is an allowed name with an optional port. */
 export const isAllowedHost = (header: string | undefined, rules: OriginRules): boolean => {
   const name = hostName(header)
   return name !== undefined && (LOOPBACK.has(name) || rules.allowedHosts.has(name))
 }
 
-/** Absent: not a browser. Present: a listed origin, or a page of this very machine. */
+/** Whether an `Origin` header is absent (not a browser), a listed origin, or a page of this machine. */
 export const isAllowedOrigin = (header: string | undefined, rules: OriginRules): boolean => {
   if (header === undefined || rules.allowedOrigins.has(header)) return true
   const match = /^https?:\/\/([^/?#]*)$/.exec(header)

@@ -1,6 +1,6 @@
 /**
- * Batches of 2025-03-26 hosts: many messages sent as one JSON array ([2025-03-26 basic/index], Batching; BRIDGING 5.1 row 8).
- * Each element is served like a single message; the answers are sent as one array, or one by one on a stream.
+ * Batches of 2025-03-26 hosts: several messages in one JSON array ([2025-03-26 basic/index], Batching; BRIDGING 5.1 row 8). Each element
+ * is served like a single message. The answers are sent as one array, or one by one on a stream.
  */
 import { isModern } from '../../../era/host/modern-host.ts'
 import { EnvelopeError, readHostMessage, splitBatch } from '../../../wire/message/envelope.ts'
@@ -8,25 +8,25 @@ import type { Envelope } from '../../../wire/message/envelope.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import { withinMessage } from '../../boundary.ts'
-import { noteError } from '../../denials.ts'
+import { reportDeniedMessage } from '../../denials.ts'
 import type { Exchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
-import { hearLegacy, serveLegacy } from '../../legacy.ts'
+import { receiveLegacy, serveLegacy } from '../../legacy.ts'
 import type { HostLimits } from '../../options.ts'
 import type { Session } from '../../session/session.ts'
 
-/** The one revision that has batches. */
+/** The only revision with batches. */
 const REVISION = '2025-03-26'
-/** The error for a modern request in a batch, which must not be served as one of the session. */
+/** Error for a modern request in a batch, which must not be served as a request of the session. */
 const MODERN_ELEMENT = 'a request of 2026-07-28 must not be part of a batch'
 const MAX_BATCH = 'listen.limits.max_batch'
 
-/** A message, or the reason why the element is none. */
+/** A message, or why the element is not a valid message. */
 export type BatchElement = Envelope | EnvelopeError
 
 /**
- * The elements, if this is an array; `undefined` if it is not. Throws `EnvelopeError` for an array that is refused as a whole:
- * from a session of another revision, empty, too long, or with `initialize` inside (B206, B207).
+ * Returns the elements of an array; `undefined`: not an array. Throws `EnvelopeError` for a batch that is refused as a whole: of a session
+ * of another revision, empty, too long, or with `initialize` (B206, B207).
  */
 export const readBatch = (
   bytes: Buffer,
@@ -54,16 +54,15 @@ const readElement = (bytes: Buffer, limits: HostLimits): BatchElement => {
   }
 }
 
-/** Whether any element needs an answer; otherwise the batch is answered 202. */
-export const isAnswered = (elements: readonly BatchElement[]): boolean =>
-  elements.some((element) => element instanceof EnvelopeError || element.kind === 'request')
+/** Whether an element needs an answer. A batch without such an element is answered 202. */
+export const needsAnswer = (element: BatchElement): boolean => element instanceof EnvelopeError || element.kind === 'request'
 
-/** The response channel of a whole batch; `isStream`: answers may be sent before all are complete. */
+/** The response channel of a batch. `isStream`: answers are sent before all are complete. */
 export interface BatchOutlet extends Exchange {
   readonly isStream: boolean
 }
 
-/** Serves all elements; `onePerId`: a second request with an id in flight is refused (shared response channels). */
+/** Serves all elements. `onePerId`: a request with an id in flight is refused, because the response channel is shared. */
 export const serveBatch = (
   elements: readonly BatchElement[],
   session: Session,
@@ -71,15 +70,14 @@ export const serveBatch = (
   context: ListenerContext,
   onePerId: boolean,
 ): void => {
-  const answered = elements.filter((element) => element instanceof EnvelopeError || element.kind === 'request')
-  const answers = new Answers(outlet, answered.length)
+  const answers = new Answers(outlet, elements.filter(needsAnswer).length)
   const refuse = (error: EnvelopeError): void => {
-    noteError(context, error, { ...session.caller, session })
+    reportDeniedMessage(context, error, { ...session.caller, session })
     answers.refuse(error)
   }
   for (const element of elements) {
     if (element instanceof EnvelopeError) refuse(element)
-    else if (element.kind !== 'request') withinMessage(context, element, () => hearLegacy(element, session, context))
+    else if (element.kind !== 'request') withinMessage(context, element, () => receiveLegacy(element, session, context))
     else if (isModern(element)) refuse(new EnvelopeError(-32600, MODERN_ELEMENT, element.id))
     else if (onePerId && session.isRunning(element.id ?? ''))
       refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
@@ -101,18 +99,19 @@ class Answers {
   exchange(): Exchange {
     return {
       message: (parts, key) => this.#outlet.message(parts, key),
-      answer: (parts) => this.#take(parts),
-      end: () => this.#take(undefined),
+      answer: (parts) => this.#add(parts),
+      end: () => this.#add(undefined),
       transport: this.#outlet.transport,
       ambient: this.#outlet.ambient,
     }
   }
 
   refuse({ id, code, message }: EnvelopeError): void {
-    this.#take(errorMessage(id, errorObject(code, message)))
+    this.#add(errorMessage(id, errorObject(code, message)))
   }
 
-  #take(parts: Parts | undefined): void {
+  /** `undefined`: the element gets no answer. */
+  #add(parts: Parts | undefined): void {
     this.#missing--
     if (parts !== undefined) this.#held.push(parts)
     if (this.#missing === 0) return this.#finish()

@@ -1,14 +1,13 @@
 /**
- * Requests for what lives at another replica: a session of a legacy host, its streams, a call of a modern host that waits for answers. They
- * are passed on to it, or served here once it is lost (RELIABILITY 6). Used only where `replicas.url` is configured; all other requests go
- * on at once, without a promise.
+ * Requests for state at another replica: a legacy session, its streams, or a parked call of a modern host. They are forwarded to that
+ * replica, or served here once it is lost (RELIABILITY 6). Used only with `replicas.url`; all other requests are served at once, without a
+ * promise.
  */
 import { encodeModern } from '../../../era/host/modern-host.ts'
 import { complete } from '../../../rpc/call.ts'
 import { ReplicaAway } from '../../../replicas/replicas.ts'
 import type { Home } from '../../../replicas/home.ts'
 import type { Replicas } from '../../../replicas/replicas.ts'
-import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { StoreDown } from '../../../store/store.ts'
 import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
@@ -17,20 +16,20 @@ import { withinRequest } from '../../boundary.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import { errorReply } from '../../response/respond.ts'
-import { resultIdentity } from '../../welcome.ts'
+import { resultIdentity } from '../../handshake.ts'
 import { refuseBusy } from './routed-request.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-/** Found, lost and found again: a request is refused after so many replicas that did not take it. */
+/** A request is refused after this many replicas have not served it. */
 const MAX_TRIES = 3
-/** Waits for the lease of a lost replica are not begun a second time: a host is answered within 35 s. */
+/** Store errors are retried within this time. Bounds the answer to 35 s: the wait for the lease of a lost replica is not repeated. */
 const STORE_RETRY_MS = 5_000
 const REQUEST_STATE = Buffer.from('"requestState"')
 
-/** What a request names that may live elsewhere. */
+/** State named by a request. */
 interface Named {
   readonly home: string
-  /** The session; `undefined`: a call that waits. */
+  /** Id of the session; `undefined`: a parked call or an HTTP+SSE stream. */
   readonly id: string | undefined
 }
 
@@ -43,24 +42,20 @@ export class Elsewhere {
     this.#replicas = replicas
   }
 
-  /** Serves the request here or at the replica it belongs to. `id`: the session it names; `has`: whether this process has it. */
-  route(entrance: RoutedRequest, body: Buffer | undefined, id: string | undefined, has: () => boolean, serve: () => void): void {
-    if (id === undefined && this.#replicas.isPassedOn(entrance.request)) return serve()
+  /** Serves the request here or at the replica of its state. `id`: the session it names; `has`: whether this process has the session. */
+  route(routed: RoutedRequest, body: Buffer | undefined, id: string | undefined, has: () => boolean, serve: () => void): void {
+    if (id === undefined && this.#replicas.isForwarded(routed.request)) return serve()
     if (id !== undefined && has() && this.#replicas.isLeased) return serve()
     const home = id === undefined ? this.#homeOfState(body) : this.#context.sessionIds.homeOf(id)
     if (home === undefined || (id !== undefined && this.#context.sessionIds.hasEnded(id))) return serve()
-    void this.#send(entrance, body, { home, id }, has, serve)
+    void this.#send(routed, body, { home, id }, has, serve)
   }
 
-  isPassedOn(request: HttpRequest): boolean {
-    return this.#replicas.isPassedOn(request)
-  }
-
-  /** The same for a message to an HTTP+SSE stream, which ends with its replica. */
-  routeStream(entrance: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
+  /** Forwards a message to an HTTP+SSE stream. `refuse`: the stream ended with its replica, or the id is unknown. */
+  routeStream(routed: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
     const home = this.#context.sessionIds.homeOf(id)
     if (home === undefined) return refuse()
-    void this.#send(entrance, body, { home, id: undefined }, () => false, refuse)
+    void this.#send(routed, body, { home, id: undefined }, () => false, refuse)
   }
 
   #homeOfState(body: Buffer | undefined): string | undefined {
@@ -70,13 +65,13 @@ export class Elsewhere {
   }
 
   async #send(
-    entrance: RoutedRequest,
+    routed: RoutedRequest,
     body: Buffer | undefined,
     { home, id }: Named,
     has: () => boolean,
     serve: () => void,
   ): Promise<void> {
-    const { request } = entrance
+    const { request } = routed
     const retryUntilMs = performance.now() + STORE_RETRY_MS
     try {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -84,47 +79,45 @@ export class Elsewhere {
         const wasHere = has()
         const { looks } = this.#replicas
         try {
-          if (id !== undefined && !wasHere && this.#replicas.isPassedOn(request)) {
-            // Not with the mark of this replica: what it names is not here.
+          if (id !== undefined && !wasHere && this.#replicas.isForwarded(request)) {
+            // Without the mark of this replica, so that the sender looks for another one.
             if (!(await this.#replicas.isOwner(home, id))) return request.reply(421, { 'Trunkline-Hop': '' })
           } else if (!wasHere) to = await this.#replicas.locate(home, id)
           if (to === undefined && id !== undefined) {
             if (!has()) await this.#context.sessionIds.learn(id)
-            // Last, since this process may have been paused until now.
+            // Checked last, since this process may have been paused until now.
             if (!(await this.#replicas.mayServe())) throw new Failure('store_unavailable', LAPSED, RETRY)
-            // Let go of while the request waited, or taken since its place was looked up: it is another replica's.
+            // Released while the request waited, or taken over since the lookup: another replica has it.
             if (!has() && (wasHere || looks !== this.#replicas.looks)) continue
           }
         } catch (error) {
-          // One slow answer of the store is no outage. In an outage the next try fails at once (F-28).
+          // One slow answer of the store is not an outage. In an outage the next try fails at once (F-28).
           if (error instanceof StoreDown && tries + 1 < MAX_TRIES && performance.now() < retryUntilMs) continue
           throw error
         }
-        if (to === undefined) {
-          return withinRequest(request, this.#context, serve)
-        }
-        const end = await this.#replicas.passOn(request, body, to)
+        if (to === undefined) return withinRequest(request, this.#context, serve)
+        const end = await this.#replicas.forward(request, body, to)
         if (end === 'answered') return
         if (end === 'refused' && id !== undefined) await this.#replicas.refused(id)
-        if (end === 'lost') return this.#lost(entrance, body, id)
+        if (end === 'lost') return this.#lost(routed, body, id)
       }
       throw new Failure('store_unavailable', 'no replica takes the request', RETRY)
     } catch (error) {
       const failure = failureOf(error)
-      if (failure !== undefined) return refuseBusy(this.#context, entrance, failure, body && this.#read(body))
+      if (failure !== undefined) return refuseBusy(this.#context, routed, failure, body && this.#read(body))
       withinRequest(request, this.#context, () => {
         throw error
       })
     } finally {
-      // Of another principal, or refused, or passed on: what was read is not needed.
+      // Drops streams that `learn` has read and no session has used.
       if (id !== undefined) this.#context.sessionIds.restored(id)
     }
   }
 
-  /** The replica ended while it had the request. */
+  /** Answers a request whose replica ended before it answered. */
   #lost({ request, scope, principal }: RoutedRequest, body: Buffer | undefined, id: string | undefined): void {
     const message = body && this.#read(body)
-    // Nothing was said to its host yet: a GET, a DELETE or a notification may be sent again.
+    // A GET, a DELETE or a notification may be sent again.
     if (message?.kind !== 'request') return request.reply(503, { 'Retry-After': '1' })
     const era = id === undefined ? 'modern' : 'legacy'
     const failure = new Failure('lost', 'the replica that had the request ended', { executed: 'unknown' })
@@ -135,17 +128,16 @@ export class Elsewhere {
         era,
         method: message.method,
         ref: this.#context.nextRef(),
-        encode: (result) =>
-          era === 'legacy'
-            ? result
-            : encodeModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#context)),
+        ...(era === 'modern' && {
+          encode: (result) => encodeModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#context)),
+        }),
       },
       this.#context,
     )
     request.reply(reply.status, JSON_TYPE, reply.message)
   }
 
-  /** `undefined`: no message, or a batch. */
+  /** Returns the message; `undefined`: not a valid message, or a batch. */
   #read(body: Buffer): Envelope | undefined {
     try {
       return readHostMessage(body, this.#context.options.limits)
@@ -156,7 +148,7 @@ export class Elsewhere {
   }
 }
 
-/** `undefined`: an error that is not expected. */
+/** Returns the failure for an expected error; `undefined`: an unexpected error. */
 const failureOf = (error: unknown): Failure | undefined => {
   if (error instanceof Failure) return error
   if (error instanceof StoreDown) return new Failure('store_unavailable', error.message, { ...RETRY, limit: 'store' })

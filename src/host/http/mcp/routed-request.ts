@@ -1,25 +1,26 @@
-/** One HTTP request before its body is parsed: path, credential, content types, and refusals. */
+/** An HTTP request before its body is parsed: its path, credential and content types, and the ways to refuse it. */
 import type { CallerFacts, Scope } from '../../../rpc/call.ts'
 import type { HttpRequest, Unread } from '../../../transport/http1/server/request/http-request.ts'
+import { EnvelopeError } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { reached } from '../../limits/admission.ts'
-import { note } from '../../denials.ts'
+import { reportDenied } from '../../denials.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import { errorReply } from '../../response/respond.ts'
 import type { Failed } from '../../response/respond.ts'
 import type { ScopeChallenge } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 
-/** One request with its resolved path and credential. */
+/** A request with its resolved endpoint and credential. */
 export interface RoutedRequest {
   readonly request: HttpRequest
   readonly principal: string
   readonly scope: Scope
-  /** Present while a policy asks for it. */
+  /** `undefined`: no policy reads them. */
   readonly facts: CallerFacts | undefined
-  /** When the credential ends, wall clock in milliseconds; `Infinity`: never. */
+  /** End of the credential, wall clock in milliseconds; `Infinity`: never. */
   readonly untilMs: number
   /** The challenge for missing scopes. */
   readonly challenge: ScopeChallenge | undefined
@@ -27,19 +28,19 @@ export interface RoutedRequest {
 
 export const EVENTS = 'text/event-stream'
 export const JSON_BODY = 'application/json'
-/** The exact header of the SDKs, accepted without parsing. */
-const USUAL_ACCEPT = 'application/json, text/event-stream'
+/** The exact header of the SDKs, which needs no parsing. */
+const SDK_ACCEPT = 'application/json, text/event-stream'
 
-/** How long an answer may stay undecided between JSON and SSE: with scopes, until the scopes are checked (BRIDGING 6.1). */
-export const decidedFirst = (streamAfterMs: number, { granted }: Scope): number =>
+/** Returns when a response becomes a stream. Not at once with OAuth scopes: their check may need another status (BRIDGING 6.1). */
+export const streamDelayMs = (streamAfterMs: number, { granted }: Scope): number =>
   granted === undefined ? streamAfterMs : Math.max(1, streamAfterMs)
 
-/** Whether the body is JSON, which a web page cannot send to another origin without a preflight (T-02). */
+/** Whether the body is JSON. A web page cannot send JSON to another origin without a preflight (T-02). */
 export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
 
 /**
- * Refuses an encoded body before it is read. Bodies are not decoded here, and a body that one parser decodes and another does not would
- * be two different requests. True: it was refused and answered.
+ * Refuses an encoded body before it is read: a body that only some parsers on the path decode would be two different requests. True: the
+ * request was answered.
  */
 export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request: HttpRequest): boolean => {
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
@@ -53,11 +54,11 @@ export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request:
 const mediaType = (header: string | undefined): string =>
   header === JSON_BODY ? header : ((header ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '')
 
-/** Whether `Accept` covers a type, by wildcards, too. A host that sends no such header is refused, as by every official SDK. */
+/** Whether `Accept` covers a type, also by a wildcard. False without the header, as in every official SDK. */
 export const accepts = (request: HttpRequest, type: string): boolean => {
   const header = request.header('accept')
   if (header === undefined) return false
-  if (header === USUAL_ACCEPT) return true
+  if (header === SDK_ACCEPT) return true
   const [major] = type.split('/', 1)
   return header.split(',').some((entry) => {
     const range = mediaType(entry)
@@ -66,51 +67,63 @@ export const accepts = (request: HttpRequest, type: string): boolean => {
 }
 
 /** Refuses a request over a limit, with the reason and `Retry-After`: 429 for a limit per principal (T-32), else 503. */
-export const refuseBusy = (context: Busy, entrance: RoutedRequest, failure: Failure, message?: Envelope): void => {
+export const refuseBusy = (context: BusyContext, routed: RoutedRequest, failure: Failure, message?: Envelope): void => {
   const { limit = '', retryAfterMs = 1_000 } = failure.facts
   const id = message?.kind === 'request' ? message.id : undefined
   const status = limit.endsWith('_per_principal') ? 429 : 503
-  const failed: Failed = { id, era: 'legacy', method: '', ref: context.nextRef(), encode: (result) => result }
-  note(context, entrance, status, failure.message, message)
+  const failed: Failed = { id, era: 'legacy', method: '', ref: context.nextRef() }
+  reportDenied(context, routed, status, failure.message, message)
   const headers = { ...JSON_TYPE, 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
-  // It brings back a round of a call that has begun: its server may have acted.
+  // The retry of a call that has begun: its server may have acted.
   const hasBegun = message?.params?.text('requestState') !== undefined
-  const told = hasBegun ? new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'unknown' }) : failure
-  entrance.request.reply(status, headers, errorReply(told, failed, context).message)
+  const reported = hasBegun ? new Failure(failure.kind, failure.message, { ...failure.facts, executed: 'unknown' }) : failure
+  routed.request.reply(status, headers, errorReply(reported, failed, context).message)
 }
 
-type Busy = Pick<ListenerContext, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
+type BusyContext = Pick<ListenerContext, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
 
-/** Why the body of a request was not read. */
-export const refuseBody = (context: ListenerContext, entrance: RoutedRequest, why: Unread): void => {
+/** Refuses a request whose body was not read. */
+export const refuseBody = (context: ListenerContext, routed: RoutedRequest, why: Unread): void => {
   const { maxBodyBytes } = context.options.limits
-  if (why === 'overloaded') return refuseBusy(context, entrance, reached('limits.in_flight_bytes', context.bodies.held.max))
+  if (why === 'overloaded') return refuseBusy(context, routed, reached('limits.in_flight_bytes', context.bodies.held.max))
   context.limits.hit('listen.limits.max_body')
-  refuse(context, entrance, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
+  refuse(context, routed, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
 }
 
-/** Answers with a JSON-RPC error and reports the denial. */
+/** Refuses a body that is not a valid message with 400. Rethrows errors other than `EnvelopeError`. */
+export const refuseMessage = (
+  context: Pick<ListenerContext, 'denied' | 'limits'>,
+  routed: RoutedRequest,
+  error: unknown,
+): void => {
+  if (!(error instanceof EnvelopeError)) throw error
+  if (error.limit !== undefined) context.limits.hit(error.limit)
+  reportDenied(context, routed, 400, error.message, undefined)
+  routed.request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
+}
+
+/** Answers with a JSON-RPC error, and reports the denial. */
 export const refuse = (
   context: Pick<ListenerContext, 'denied'>,
-  entrance: RoutedRequest,
+  routed: RoutedRequest,
   status: number,
   code: number,
   text: string,
   message?: Envelope,
 ): void => {
   const id = message?.kind === 'request' ? message.id : undefined
-  note(context, entrance, status, text, message)
-  entrance.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+  reportDenied(context, routed, status, text, message)
+  routed.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
 }
 
-/** The same without a body. */
-export const turnAway = (
+/** Answers without a body, and reports the denial. */
+export const refuseWithoutBody = (
   context: Pick<ListenerContext, 'denied'>,
-  entrance: RoutedRequest,
+  routed: RoutedRequest,
   status: number,
   headers: Readonly<Record<string, string>>,
   message?: Envelope,
 ): void => {
-  note(context, entrance, status, undefined, message)
-  entrance.request.reply(status, headers)
+  reportDenied(context, routed, status, undefined, message)
+  routed.request.reply(status, headers)
 }

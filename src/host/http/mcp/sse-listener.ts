@@ -1,13 +1,13 @@
 /**
- * HTTP+SSE for hosts that know nothing newer: one stream is the session, messages come by POST and answers go on the stream
- * ([2024-11-05 basic/transports]; BRIDGING 5.1). The transport belongs to 2024-11-05; hosts negotiate later revisions over it.
+ * HTTP+SSE for hosts without Streamable HTTP: one stream is the session; the host sends messages by POST and receives answers on the
+ * stream ([2024-11-05 basic/transports]; BRIDGING 5.1). The transport is of 2024-11-05, but hosts negotiate later revisions over it.
  */
 import { messagesBeside } from '../../../auth/inbound/server-endpoints.ts'
 import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../../../rpc/call.ts'
 import type { EventStream } from '../../../transport/http1/server/request/event-stream.ts'
-import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
+import { readHostMessage } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
@@ -18,36 +18,36 @@ import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage, withinRequest } from '../../boundary.ts'
 import { sweepStream } from '../../response/exchange.ts'
 import type { Exchange } from '../../response/exchange.ts'
-import { note } from '../../denials.ts'
+import { reportDenied } from '../../denials.ts'
 import { Elsewhere } from './elsewhere.ts'
-import { carriesJson, refuseBody, refuseBusy, turnAway } from './routed-request.ts'
+import { carriesJson, refuseBody, refuseBusy, refuseMessage, refuseWithoutBody } from './routed-request.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import type { ListenerContext } from '../../listener-context.ts'
-import { announceAll, announceChanges, hearLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
+import { announceAll, announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
 import { errorReply } from '../../response/respond.ts'
 import { Session } from '../../session/session.ts'
 import { sessionOver } from '../../session/sessions.ts'
-import { initializeAnswer, whenReady } from '../../welcome.ts'
+import { initializeAnswer, whenReady } from '../../handshake.ts'
 
-/** The name that hosts of the Python and TypeScript SDKs and proxies in front of them look for. */
+/** Query parameter that the Python and TypeScript SDKs and proxies in front of them expect. */
 const SESSION = 'sessionId'
 
 interface Connected {
   readonly events: EventStream
-  readonly entrance: RoutedRequest
+  readonly routed: RoutedRequest
   session: Session | undefined
-  /** The session goes on from a stream before, or is taken for one that does: `initialize` may still come. */
-  isTakenUp: boolean
-  /** Milliseconds of the monotonic clock. */
+  /** The session was continued from an earlier stream without `initialize`, which may still follow. */
+  isResumed: boolean
+  /** Monotonic. */
   startedMs: number
-  /** When the longest of its credentials ends, wall clock in milliseconds. */
+  /** Latest end of its credentials, wall clock in milliseconds. */
   untilMs: number
 }
 
 export class SseListener {
   readonly #context: ListenerContext
   readonly #connected = new Map<string, Connected>()
-  /** What lives at other replicas; `undefined`: there are none. */
+  /** Routing to other replicas; `undefined`: none are configured. */
   readonly #elsewhere: Elsewhere | undefined
   #isDraining = false
 
@@ -66,46 +66,46 @@ export class SseListener {
     return total
   }
 
-  /** `GET /sse`: the first event says where to post; `prefix`: what a proxy has before our paths. */
-  open(entrance: RoutedRequest, prefix: string): void {
-    const { request } = entrance
+  /** `GET /sse`: opens a stream, whose first event names the URL for POST. `prefix`: path prefix of a proxy. */
+  open(routed: RoutedRequest, prefix: string): void {
+    const { request } = routed
     const last = request.header('last-event-id')
-    if (last === undefined || this.#context.store === undefined) return this.#open(entrance, prefix)
-    // Without the store the session goes on with what is known here.
-    const open = (): void => withinRequest(request, this.#context, () => this.#open(entrance, prefix))
+    if (last === undefined || this.#context.store === undefined) return this.#open(routed, prefix)
+    // If the store is unavailable, the session continues with what this process knows.
+    const open = (): void => withinRequest(request, this.#context, () => this.#open(routed, prefix))
     this.#context.sessionIds.learn(last).then(open, open)
   }
 
-  #open(entrance: RoutedRequest, prefix: string): void {
-    const { request } = entrance
-    const refusal = this.#refuse(entrance.principal)
-    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal)
+  #open(routed: RoutedRequest, prefix: string): void {
+    const { request } = routed
+    const refusal = this.#refuse(routed.principal)
+    if (refusal !== undefined) return refuseBusy(this.#context, routed, refusal)
     const id = this.#context.sessionIds.mintStream()
     const events = request.openEvents({})
     const connected: Connected = {
       events,
-      entrance,
+      routed,
       session: undefined,
-      isTakenUp: false,
+      isResumed: false,
       startedMs: performance.now(),
-      untilMs: entrance.untilMs,
+      untilMs: routed.untilMs,
     }
     this.#connected.set(id, connected)
-    // Beside its own path, so that a toolset keeps to its name.
-    events.endpoint(`${prefix}${messagesBeside(entrance.request.path)}?${SESSION}=${id}`)
+    // Derived from the request's path, so that the URL names the same toolset or server.
+    events.endpoint(`${prefix}${messagesBeside(routed.request.path)}?${SESSION}=${id}`)
     events.onClose(() => {
       this.#connected.delete(id)
       connected.session?.end()
     })
-    this.#goOn(connected)
+    this.#resume(connected)
   }
 
   /**
-   * EventSource opens a broken stream again by itself, and its host goes on without `initialize` (B275). The id of the event that
-   * answered `initialize` comes back as `Last-Event-ID` then: the session goes on with what the host said in it.
+   * Continues the session of a broken stream: EventSource reconnects by itself, and its host does not send `initialize` again (B275). Its
+   * `Last-Event-ID` is the id of the event that answered `initialize`, which seals the host's `initialize`.
    */
-  #goOn(connected: Connected): void {
-    const { request, principal, scope } = connected.entrance
+  #resume(connected: Connected): void {
+    const { request, principal, scope } = connected.routed
     const id = request.header('last-event-id')
     if (id === undefined) return
     const reopened = this.#context.sessionIds.reopen(id, principal, scope)
@@ -118,91 +118,91 @@ export class SseListener {
     restoreSettings(session, reopened.settings, this.#context)
   }
 
-  /** The same of a host that does not say which session it had: what its header says, and nothing that it could be asked. */
-  #goOnUnknown(connected: Connected, version: string | undefined): Session | undefined {
+  /** Continues an unknown session, with the revision of the header and without capabilities. */
+  #resumeUnknown(connected: Connected, version: string | undefined): Session | undefined {
     const { revisions } = this.#context.options
-    const said = version !== undefined && isLegacyRevision(version) ? version : OLDEST_LEGACY
-    const revision = isWithin(said, revisions) ? said : latestLegacyWithin(revisions)
+    const named = version !== undefined && isLegacyRevision(version) ? version : OLDEST_LEGACY
+    const revision = isWithin(named, revisions) ? named : latestLegacyWithin(revisions)
     if (revision === undefined) return undefined
     const session = this.#begin(connected, { revision, capabilities: {}, clientInfo: undefined, hops: 0 })
     session.initialized()
     return session
   }
 
-  /** `id`: what its host names when it opens its stream again. */
+  /** Stores the session's settings. `id`: the host's `Last-Event-ID` when it reconnects. */
   #keepSettings(session: Session, id: string): void {
     session.onSet = (settings) => this.#context.sessionIds.keep(id, settings)
   }
 
   #begin(connected: Connected, introduction: Introduction): Session {
-    const { events, entrance } = connected
-    const session = new Session(introduction, entrance.principal, entrance.scope, this.#context.admission, undefined, 'sse')
-    session.see(entrance.scope, entrance.facts)
-    connected.session = session
-    connected.isTakenUp = true
-    session.attach({ send: (parts) => events.message(parts), flow: events })
+    const session = this.#addSession(connected, introduction)
+    connected.isResumed = true
     announceChanges(session, this.#context)
     return session
   }
 
-  /** `POST /messages?sessionId=…`: 202, and the answer comes on the stream. */
-  post(entrance: RoutedRequest): void {
-    const { request, principal, scope, facts, untilMs } = entrance
+  #addSession(connected: Connected, introduction: Introduction): Session {
+    const { events, routed } = connected
+    const { principal, scope, facts } = routed
+    const session = new Session(introduction, principal, scope, this.#context.admission, undefined, 'sse')
+    session.setAccess(scope, facts)
+    connected.session?.end()
+    connected.session = session
+    session.attach({ send: (parts) => events.message(parts), flow: events })
+    return session
+  }
+
+  /** `POST /messages?sessionId=…`: answers 202, and sends the message's answer on the stream. */
+  post(routed: RoutedRequest): void {
+    const { request, principal, scope, facts, untilMs } = routed
     const id = new URLSearchParams(request.query).get(SESSION) ?? ''
     const connected = this.#connected.get(id)
-    if (connected === undefined && this.#elsewhere !== undefined && !this.#elsewhere.isPassedOn(request))
-      return this.#passOn(entrance, id, this.#elsewhere)
-    if (connected?.entrance.principal !== principal || !isSameEndpoint(connected.entrance.scope, scope))
-      return turnAway(this.#context, entrance, 404, {})
+    if (connected === undefined && this.#elsewhere !== undefined && this.#context.replicas?.isForwarded(request) !== true)
+      return this.#forward(routed, id, this.#elsewhere)
+    if (connected?.routed.principal !== principal || !isSameEndpoint(connected.routed.scope, scope))
+      return refuseWithoutBody(this.#context, routed, 404, {})
     connected.untilMs = Math.max(connected.untilMs, untilMs)
-    connected.session?.see(scope, facts)
-    if (!carriesJson(request)) return turnAway(this.#context, entrance, 415, {})
-    if (this.#isDraining) return turnAway(this.#context, entrance, 503, { 'Retry-After': '1', Connection: 'close' })
+    connected.session?.setAccess(scope, facts)
+    if (!carriesJson(request)) return refuseWithoutBody(this.#context, routed, 415, {})
+    if (this.#isDraining) return refuseWithoutBody(this.#context, routed, 503, { 'Retry-After': '1', Connection: 'close' })
     const { limits } = this.#context.options
     request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, entrance, body)
-      withinRequest(request, this.#context, () => this.#received(body, entrance, connected))
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body)
+      withinRequest(request, this.#context, () => this.#received(body, routed, connected))
     })
   }
 
-  /** The stream is at another replica, or was lost with it. */
-  #passOn(entrance: RoutedRequest, id: string, elsewhere: Elsewhere): void {
-    const { request } = entrance
-    if (!carriesJson(request)) return turnAway(this.#context, entrance, 415, {})
+  /** Handles a message to a stream that is at another replica, or was lost with it. */
+  #forward(routed: RoutedRequest, id: string, elsewhere: Elsewhere): void {
+    const { request } = routed
+    if (!carriesJson(request)) return refuseWithoutBody(this.#context, routed, 415, {})
     request.readBody(this.#context.options.limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, entrance, body)
-      elsewhere.routeStream(entrance, body, id, () => turnAway(this.#context, entrance, 404, {}))
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body)
+      elsewhere.routeStream(routed, body, id, () => refuseWithoutBody(this.#context, routed, 404, {}))
     })
   }
 
-  /** Every session here is in use, for its stream is open: no other is ended for a new one. */
+  /** Returns why a new stream is refused. No session is ended for a new one, since each has an open stream. */
   #refuse(principal: string): Failure | undefined {
     const { maxSessions, maxSessionsPerPrincipal } = this.#context.options.limits
     if (this.#connected.size >= maxSessions) return reached('listen.limits.sessions', maxSessions)
     if (principal === SHARED_PRINCIPAL) return this.#context.admission.refuseSession()
-    const own = [...this.#connected.values()].filter(({ entrance }) => entrance.principal === principal)
+    const own = [...this.#connected.values()].filter(({ routed }) => routed.principal === principal)
     if (own.length < maxSessionsPerPrincipal) return this.#context.admission.refuseSession()
     return reached('listen.limits.sessions_per_principal', maxSessionsPerPrincipal)
   }
 
-  #received(body: Buffer, entrance: RoutedRequest, connected: Connected): void {
-    const { request, principal } = entrance
+  #received(body: Buffer, routed: RoutedRequest, connected: Connected): void {
+    const { request, principal } = routed
     let message: Envelope
     try {
       if (this.#batch(body, connected)) return request.reply(202, {})
       message = readHostMessage(body, this.#context.options.limits)
     } catch (error) {
-      if (!(error instanceof EnvelopeError)) throw error
-      if (error.limit !== undefined) this.#context.limits.hit(error.limit)
-      note(this.#context, entrance, 400, error.message, undefined)
-      return request.reply(
-        400,
-        { 'Content-Type': 'application/json' },
-        errorMessage(error.id, errorObject(error.code, error.message)),
-      )
+      return refuseMessage(this.#context, routed, error)
     }
     const refusal = message.kind === 'request' ? this.#context.admission.refuse(principal) : undefined
-    if (refusal !== undefined) return refuseBusy(this.#context, entrance, refusal, message)
+    if (refusal !== undefined) return refuseBusy(this.#context, routed, refusal, message)
     request.reply(202, {})
     withinMessage(
       this.#context,
@@ -227,16 +227,16 @@ export class SseListener {
     }
   }
 
-  /** Ends what these principals have opened. */
+  /** Ends the streams of revoked principals. */
   revoke(isRevoked: (principal: string) => boolean): void {
-    for (const { events, entrance, session } of this.#connected.values()) {
-      if (!isRevoked(entrance.principal)) continue
+    for (const { events, routed, session } of this.#connected.values()) {
+      if (!isRevoked(routed.principal)) continue
       session?.end(sessionOver('its credential is not valid any more'))
       events.breakOff()
     }
   }
 
-  /** Takes no new work from now on; what is under way goes on. */
+  /** Refuses new requests; requests in flight continue. */
   drain(): void {
     this.#isDraining = true
   }
@@ -248,50 +248,37 @@ export class SseListener {
     }
   }
 
-  /** False: this is no array. */
+  /** Serves a batch. False: the body is not an array. */
   #batch(body: Buffer, { events, session }: Connected): boolean {
     const elements = readBatch(body, session, this.#context.options.limits)
     if (elements === undefined || session === undefined) return false
-    const send = (parts: Parts): void => events.message(parts)
-    serveBatch(
-      elements,
-      session,
-      { isStream: false, message: send, answer: send, end: () => undefined, transport: 'tcp' },
-      this.#context,
-      true,
-    )
+    serveBatch(elements, session, { ...exchangeOf(events), isStream: false }, this.#context, true)
     return true
   }
 
-  /** `version`: the header that the message came with. */
+  /** `version`: `MCP-Protocol-Version` of the request. */
   #message(message: Envelope, connected: Connected, version: string | undefined): void {
     const { events } = connected
     let { session } = connected
-    const send = (parts: Parts): void => events.message(parts)
-    if (message.kind !== 'request') return session === undefined ? undefined : hearLegacy(message, session, this.#context)
-    const exchange: Exchange = { message: send, answer: send, end: () => undefined, flow: events, transport: 'tcp' }
+    if (message.kind !== 'request') return session === undefined ? undefined : receiveLegacy(message, session, this.#context)
     const refuse = (text: string): void => {
-      note(this.#context, connected.entrance, 200, text, message)
-      send(errorMessage(message.id, errorObject(-32600, text)))
+      reportDenied(this.#context, connected.routed, 200, text, message)
+      events.message(errorMessage(message.id, errorObject(-32600, text)))
     }
-    const isFirst = session === undefined || connected.isTakenUp
-    if (isFirst && message.method === 'initialize') this.#initialize(message, connected, send)
-    else if ((session ??= this.#goOnUnknown(connected, version)) === undefined) refuse('send initialize first')
+    const isFirst = session === undefined || connected.isResumed
+    if (isFirst && message.method === 'initialize') this.#initialize(message, connected)
+    else if ((session ??= this.#resumeUnknown(connected, version)) === undefined) refuse('send initialize first')
     else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
-    else serveLegacy(message, session, exchange, this.#context)
+    else serveLegacy(message, session, exchangeOf(events), this.#context)
   }
 
-  #initialize(message: Envelope, connected: Connected, send: (parts: Parts) => void): void {
+  #initialize(message: Envelope, connected: Connected): void {
     const id = message.id ?? 'null'
-    const { principal, scope, facts } = connected.entrance
+    const { principal, scope } = connected.routed
     try {
       const introduction = readInitialize(message, this.#context.options.revisions)
-      const session = new Session(introduction, principal, scope, this.#context.admission, undefined, 'sse')
-      session.see(scope, facts)
-      connected.session?.end()
-      connected.isTakenUp = false
-      connected.session = session
-      session.attach({ send, flow: connected.events })
+      const session = this.#addSession(connected, introduction)
+      connected.isResumed = false
       const sessionId = this.#context.sessionIds.mint(introduction, principal, scope)
       this.#keepSettings(session, sessionId)
       whenReady(initializeAnswer(session.caller, this.#context), (result) => {
@@ -300,14 +287,14 @@ export class SseListener {
       })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      note(this.#context, connected.entrance, 200, error.message, message)
-      send(
-        errorReply(
-          error,
-          { id, era: 'legacy', method: message.method, ref: this.#context.nextRef(), encode: (result) => result },
-          this.#context,
-        ).message,
-      )
+      reportDenied(this.#context, connected.routed, 200, error.message, message)
+      const failed = { id, era: 'legacy', method: message.method, ref: this.#context.nextRef() } as const
+      connected.events.message(errorReply(error, failed, this.#context).message)
     }
   }
+}
+
+const exchangeOf = (events: EventStream): Exchange => {
+  const send = (parts: Parts): void => events.message(parts)
+  return { message: send, answer: send, end: () => undefined, flow: events, transport: 'tcp' }
 }

@@ -1,12 +1,12 @@
 /**
- * The endpoints of the registration proxy: hosts register, people consent, codes and tokens are passed on (BRIDGING 6.3.5; T-08).
+ * The endpoints of the registration proxy: hosts register, people consent, codes and tokens are relayed (BRIDGING 6.3.5; T-08).
  *
  *     GET  /.well-known/oauth-authorization-server   metadata, also below the path of the public URL
- *     POST /oauth/register      a client id that holds the registration
- *     GET  /oauth/authorize     the question whether this application may come in, each time
- *     POST /oauth/authorize     the answer; off to the provider
- *     GET  /oauth/callback      back from the provider, in the same browser; off to the host
- *     POST /oauth/token         codes and refresh tokens of hosts
+ *     POST /oauth/register      returns a client id, which contains the registration
+ *     GET  /oauth/authorize     asks the person for consent, every time
+ *     POST /oauth/authorize     takes the answer; redirects to the provider
+ *     GET  /oauth/callback      the provider's redirect, in the same browser; redirects to the host
+ *     POST /oauth/token         takes codes and refresh tokens of hosts
  */
 import type { AuthorizationProxy } from '../../../auth/inbound/authorization-proxy.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
@@ -15,21 +15,21 @@ import type { ListenerContext, Log } from '../../listener-context.ts'
 import { asError } from '../../../values/as-error.ts'
 import { BrowserMarks } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
-import { consentPage, notePage } from './sign-in-html.ts'
+import { consentPage, messagePage } from './sign-in-html.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-authorization-server'
 const MAX_FORM_BYTES = 64 * 1_024
-/** A form leads to the provider, and from there to the host. */
+/** A form redirects to the provider, and from there to the host. */
 const PAGE_HEADERS = pageHeaders('any')
 const JSON_BODY = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const METADATA = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=300' }
-const STALE = 'This page is not good any more. Go back to your application and try again.'
-const AWAY = 'You cannot be signed in now: the authorization server of Trunkline cannot be used.'
+const EXPIRED = 'This page has expired. Go back to your application and try again.'
+const UNAVAILABLE = 'You cannot be signed in now: the authorization server of Trunkline cannot be used.'
 
 export interface AuthorizationSource {
   /** `undefined`: no registration proxy is configured. */
   readonly proxy: () => Promise<AuthorizationProxy> | undefined
-  /** The proxy's identifier: origin and path under which hosts reach us. */
+  /** The proxy's issuer identifier: origin and path under which hosts reach the gateway. */
   readonly issuer: () => string
   readonly log: Log
   /** Called for refused requests; `undefined`: no audit log. */
@@ -45,7 +45,7 @@ export class AuthorizationPages {
     this.#marks = new BrowserMarks('trunkline-consent', () => source.issuer().startsWith('https:'))
   }
 
-  /** True: the request was for the proxy, and is answered. */
+  /** True: the request is for the proxy, and is answered. */
   serves(request: HttpRequest): boolean {
     const { path, method } = request
     const isMetadata = path.startsWith(WELL_KNOWN)
@@ -53,8 +53,8 @@ export class AuthorizationPages {
     const proxy = this.#source.proxy()
     if (proxy === undefined) return false
     if (isMetadata) {
-      const before = new URL(this.#source.issuer()).pathname.replace(/\/$/, '')
-      if (path !== WELL_KNOWN && path !== WELL_KNOWN + before) return false
+      const prefix = new URL(this.#source.issuer()).pathname.replace(/\/$/, '')
+      if (path !== WELL_KNOWN && path !== WELL_KNOWN + prefix) return false
     }
     void this.#answer(request, `${method} ${isMetadata ? WELL_KNOWN : path}`, proxy)
     return true
@@ -113,7 +113,7 @@ export class AuthorizationPages {
 
   async #ask(request: HttpRequest, proxy: AuthorizationProxy, issuer: string): Promise<void> {
     const asked = await proxy.ask(new URLSearchParams(request.query), issuer)
-    if (asked.kind === 'refused') return this.#note(request, 400, `This request cannot go on: ${asked.reason}.`)
+    if (asked.kind === 'refused') return this.#message(request, 400, `This request cannot go on: ${asked.reason}.`)
     if (asked.kind === 'redirect') return request.reply(303, { ...PAGE_HEADERS, Location: asked.url })
     const { client, request: wanted } = asked
     const browser = this.#marks.of(request) ?? this.#marks.make()
@@ -136,8 +136,8 @@ export class AuthorizationPages {
       const browser = this.#marks.of(request)
       const isOurs = browser !== undefined && this.#marks.isMark(form.get('mark') ?? '', sealed, browser)
       const wanted = isOurs ? proxy.openRequest(sealed, browser) : undefined
-      if (wanted === undefined || browser === undefined) return this.#note(request, 403, STALE)
-      const url = form.get('answer') === 'allow' ? await proxy.depart(wanted, browser, issuer) : proxy.refuse(wanted, issuer)
+      if (wanted === undefined || browser === undefined) return this.#message(request, 403, EXPIRED)
+      const url = form.get('answer') === 'allow' ? await proxy.begin(wanted, browser, issuer) : proxy.refuse(wanted, issuer)
       request.reply(303, { ...PAGE_HEADERS, Location: url })
     } catch (error) {
       this.#failed(request, error)
@@ -145,8 +145,8 @@ export class AuthorizationPages {
   }
 
   async #callback(request: HttpRequest, proxy: AuthorizationProxy, issuer: string): Promise<void> {
-    const url = await proxy.arrive(new URLSearchParams(request.query), this.#marks.of(request), issuer)
-    if (url === undefined) return this.#note(request, 400, STALE)
+    const url = await proxy.finish(new URLSearchParams(request.query), this.#marks.of(request), issuer)
+    if (url === undefined) return this.#message(request, 400, EXPIRED)
     request.reply(303, { ...PAGE_HEADERS, Location: url })
   }
 
@@ -156,23 +156,23 @@ export class AuthorizationPages {
       if (status >= 400) this.#denied(request, status, 'a token request of a host')
       this.#json(request, status, answer)
     } catch (error) {
-      this.#source.log.warn({ reason: reasonOf(error) }, 'the authorization server gave no token to a host')
+      this.#source.log.warn({ reason: asError(error).message }, 'the authorization server gave no token to a host')
       this.#json(request, 503, { error: 'temporarily_unavailable' }, { ...JSON_BODY, 'Retry-After': '2' })
     }
   }
 
   #failed(request: HttpRequest, error: unknown): void {
-    this.#source.log.warn({ reason: reasonOf(error) }, 'a host could not be authorized')
-    this.#note(request, 502, AWAY)
+    this.#source.log.warn({ reason: asError(error).message }, 'a host could not be authorized')
+    this.#message(request, 502, UNAVAILABLE)
   }
 
   #json(request: HttpRequest, status: number, value: object, headers: Readonly<Record<string, string>> = JSON_BODY): void {
     request.reply(status, headers, [Buffer.from(JSON.stringify(value))])
   }
 
-  #note(request: HttpRequest, status: number, text: string): void {
+  #message(request: HttpRequest, status: number, text: string): void {
     this.#denied(request, status, text)
-    request.reply(status, PAGE_HEADERS, [Buffer.from(notePage(text))])
+    request.reply(status, PAGE_HEADERS, [Buffer.from(messagePage(text))])
   }
 
   #denied({ path, client }: HttpRequest, status: number, detail?: string): void {
@@ -180,8 +180,6 @@ export class AuthorizationPages {
     this.#source.denied()?.({ reason, status, path, client, ...(detail !== undefined && { detail }) })
   }
 }
-
-const reasonOf = (error: unknown): string => asError(error).message
 
 const parsed = (text: string): unknown => {
   try {
@@ -191,7 +189,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** Where a host is answered, as a person understands it: a host name, or the scheme of an application on this machine. */
+/** Returns the target of a redirect URI for people: a host name, or the scheme of an application on this machine. */
 const shownTarget = (redirectUri: string): string => {
   const url = new URL(redirectUri)
   return /^https?:$/.test(url.protocol) ? url.host : url.protocol

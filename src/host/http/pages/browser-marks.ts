@@ -1,6 +1,6 @@
 /**
- * Binds what a person began on a page of ours to the browser it was begun in: a cookie names the browser, and a mark in a form proves that the
- * form was opened in it. Both are worth nothing elsewhere (BRIDGING 6.3.5).
+ * Binds a sign-in or consent to the browser in which it began (BRIDGING 6.3.5): a cookie names the browser, and a mark in a form (a CSRF
+ * token) proves that the form was opened in that browser.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
@@ -12,23 +12,23 @@ export class BrowserMarks {
   readonly #name: string
   readonly #isSecure: () => boolean
 
-  /** `name`: of the cookie. `isSecure`: browsers reach us over https. */
+  /** `name`: of the cookie. `isSecure`: whether browsers reach the gateway over https. */
   constructor(name: string, isSecure: () => boolean) {
     this.#name = name
     this.#isSecure = isSecure
   }
 
-  /** A name for a browser that has none yet: 32 random bytes. */
+  /** Returns a name for a new browser: 32 random bytes. */
   make(): string {
     return randomBytes(32).toString('base64url')
   }
 
-  /** The value of `Set-Cookie` that names a browser. */
+  /** Returns the value of `Set-Cookie` for a browser. */
   cookie(browser: string): string {
     return `${this.#cookieName}=${browser}; Path=/; HttpOnly; SameSite=Lax${this.#isSecure() ? '; Secure' : ''}`
   }
 
-  /** The browser of a request; `undefined`: it has no name, or several. */
+  /** Returns the browser of a request; `undefined`: it sends no name, or several. */
   of(request: HttpRequest): string | undefined {
     const name = `${this.#cookieName}=`
     const [value, ...others] = (request.header('cookie') ?? '').split(';').flatMap((pair) => {
@@ -38,7 +38,7 @@ export class BrowserMarks {
     return value !== undefined && others.length === 0 && BROWSER.test(value) ? value : undefined
   }
 
-  /** What only a page of ours about `id`, opened in this browser, can bring back. */
+  /** Returns the mark for a form about `id` in this browser. */
   mark(id: string, browser: string): string {
     return createHmac('sha256', this.#key).update(`${id} ${browser}`).digest('base64url')
   }
@@ -52,7 +52,7 @@ export class BrowserMarks {
   }
 }
 
-/** In a time that does not tell how much was right. */
+/** Compares in constant time. */
 export const isEqual = (given: string, own: string): boolean => {
   const [a, b] = [Buffer.from(given), Buffer.from(own)]
   return a.length === b.length && timingSafeEqual(a, b)

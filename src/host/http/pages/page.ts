@@ -1,6 +1,6 @@
 /**
- * The frame of every page a person sees: no script, nothing from elsewhere, one style that the policy names by its digest. Light and dark
- * as the browser is, from 320 px to a wall; colour only for trouble.
+ * The HTML frame and the headers of every page: no scripts, no external resources, one style that the content security policy names by its
+ * digest. Follows the browser's light or dark scheme, from 320 px of width; colour only for errors.
  */
 import { hash } from 'node:crypto'
 
@@ -28,7 +28,7 @@ button{font:inherit;margin-top:.75rem;padding:.5rem 1.25rem;color:inherit;backgr
 footer{margin-top:3rem;font-size:.875rem;color:var(--soft)}
 `
 
-/** With every page. `leadsTo`: a further origin that a form may lead to; `any`: wherever a redirect of ours does. */
+/** Returns the headers of a page. `leadsTo`: another origin that a form may lead to; `any`: any origin, because of redirects. */
 export const pageHeaders = (leadsTo: string): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': [
@@ -41,12 +41,12 @@ export const pageHeaders = (leadsTo: string): Readonly<Record<string, string>> =
   ].join('; '),
   'X-Frame-Options': 'DENY',
   'X-Content-Type-Options': 'nosniff',
-  // With "no-referrer" a browser would post the form as from nowhere.
+  // With "no-referrer" a browser would post the form with `Origin: null`.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 })
 
-/** A whole page; the title is its heading. `body`: markup. The empty icon keeps browsers from asking for one. */
+/** Returns a page with `title` as its heading. `body`: HTML. The empty icon keeps browsers from requesting one. */
 export const page = (title: string, body: string, kind: 'narrow' | 'wide' = 'wide'): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>${escaped(title)}</title><style>${STYLE}</style></head><body><main${kind === 'narrow' ? ' class="narrow"' : ''}><h1>${escaped(title)}</h1>${body}</main></body></html>\n`
 

@@ -1,10 +1,10 @@
-/** The HTML pages of sign-ins, without scripts and external resources. */
+/** The HTML of sign-in and consent pages. Arguments are plain texts. */
 import { escaped, page } from './page.ts'
 
-/** How a person proves to be the caller of a link: not at all, by a token or a code, or by a sign-in at an issuer. */
+/** How a person proves to be the link's caller: not at all, by a token or code, or by signing in at an issuer. */
 export type Proof = 'none' | 'token' | { readonly issuer: string }
 
-/** Asks for consent. All texts are plain. */
+/** Asks for consent to a sign-in at a server. */
 export const questionPage = (question: {
   readonly id: string
   readonly name: string
@@ -25,7 +25,7 @@ export const questionPage = (question: {
   )
 }
 
-/** The person is signed in at the issuer as another than the one for whom the link was made. All texts are plain. */
+/** The person has signed in as another principal than the link's. */
 export const otherAccountPage = (question: { readonly id: string; readonly issuer: string; readonly mark: string }): string => {
   const { id, issuer, mark } = question
   return page(
@@ -37,12 +37,12 @@ export const otherAccountPage = (question: { readonly id: string; readonly issue
   )
 }
 
-/** Asks whether an application may come in. All texts are plain; the application chose its name itself. */
+/** Asks for consent to an application, which chose its name itself. */
 export const consentPage = (question: {
   readonly name: string
-  /** Where it is answered. */
+  /** Where the answer is sent. */
   readonly target: string
-  /** The host of its metadata document. */
+  /** Host name of its metadata document. */
   readonly document: string | undefined
   readonly sealed: string
   readonly mark: string
@@ -59,4 +59,4 @@ export const consentPage = (question: {
 }
 
 /** A page with one message. */
-export const notePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`, 'narrow')
+export const messagePage = (text: string): string => page('Trunkline', `<p>${escaped(text)}</p>`, 'narrow')

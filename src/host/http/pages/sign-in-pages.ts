@@ -1,14 +1,14 @@
 /**
- * The pages behind a sign-in link: who is asked to consent to what, and where the browser comes back to (BRIDGING 6.3.5, 6.4; B248,
- * T-08). Consent is bound to the browser that gave it: another person who opens the link gets no access to the sender's account.
+ * The pages of a sign-in link (BRIDGING 6.3.5, 6.4; B248, T-08). Consent is bound to the browser that gave it: a person who opens another
+ * person's link gets no access to that person's account.
  *
- *     GET /connect/<id>        the question, and a mark for this browser
- *     POST /connect/<id>       consent; off to the issuer of the caller where Trunkline is its client, else to the server's own
- *     GET /connect/identity    back from the issuer: the person must be the caller; off to the server's own authorization server
- *     GET /connect/callback    back from that, in the same browser, once
- *     GET /connect/client.json who we are, for authorization servers that read it
+ *     GET /connect/<id>        asks for consent, and sets a mark for this browser
+ *     POST /connect/<id>       takes consent; redirects to the callers' issuer if Trunkline is its client, else to the server's issuer
+ *     GET /connect/identity    redirect of the callers' issuer: the person must be the caller; redirects to the server's issuer
+ *     GET /connect/callback    redirect of the server's issuer, in the same browser, once
+ *     GET /connect/client.json our client metadata document
  */
-import type { BrowserSignIn, IdentityJourney } from '../../../auth/inbound/browser-sign-in.ts'
+import type { BrowserSignIn, PendingIdentity } from '../../../auth/inbound/browser-sign-in.ts'
 import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
 import { clientMetadata } from '../../../auth/oauth/registration.ts'
 import { SIGN_IN_TTL_MS } from '../../../auth/oauth/sign-ins.ts'
@@ -21,45 +21,45 @@ import { Failure } from '../../../wire/message/failure.ts'
 import type { ListenerContext, Log } from '../../listener-context.ts'
 import { BrowserMarks, isEqual } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
-import { notePage, otherAccountPage, questionPage } from './sign-in-html.ts'
+import { messagePage, otherAccountPage, questionPage } from './sign-in-html.ts'
 import type { Proof } from './sign-in-html.ts'
 
 const CALLBACK = '/connect/callback'
-/** The redirect URI of Trunkline at the issuer of the callers: another one than at servers, whose answers could else be mixed up with its. */
+/** Redirect URI at the callers' issuer. Differs from `CALLBACK`, so that the answers of servers' issuers cannot be mixed up with its. */
 const IDENTITY = '/connect/identity'
-/** Sign-ins at the issuer that are under way; the oldest is ended first. */
+/** Pending sign-ins at the callers' issuer; the oldest is removed first. */
 const MOST_IDENTITIES = 10_000
 export const MAX_FORM_BYTES = 16 * 1024
-/** A form leads to the authorization server, whichever it is. */
+/** A form redirects to any authorization server. */
 const PAGE_HEADERS = pageHeaders('any')
-/** What a status says of why, to the audit log. */
+/** Audit reasons by status. */
 const REASONS: Readonly<Record<number, DenialReason>> = { 403: 'forbidden', 404: 'path' }
 const NOT_YOURS = 'This link is not for you. Open it only if you have asked for it yourself.'
-const AWAY =
+const UNAVAILABLE =
   'The authorization server does not answer now. Nothing has changed: wait a moment, go back to your application and try again.'
-const GONE = 'This link is not good any more. Go back to your application and try again.'
+const GONE = 'This link has expired. Go back to your application and try again.'
 
 export interface ConnectSource {
   readonly signIns: SignIns
-  /** `https://gateway.example.com`, where that is how browsers reach us. */
+  /** `undefined`: browsers reach the gateway at a bound address. */
   readonly publicUrl: () => string | undefined
-  /** Resolves the principal of a token; `undefined`: no token is asked for, and all callers are the shared principal. */
-  readonly whose: () => ((token: string) => Promise<string | undefined>) | undefined
-  /** Origin and path under which browsers reach us. */
+  /** Resolves with the principal of a token; `undefined`: no authentication, and all callers are the shared principal. */
+  readonly principalOf: () => ((token: string) => Promise<string | undefined>) | undefined
+  /** Origin and path prefix under which browsers reach the gateway. */
   readonly origin: () => Promise<string>
-  /** Where the owner of a principal signs in; `undefined`: the page asks for a token. */
+  /** Resolves with the issuer at which the owner of a principal signs in; `undefined`: the page asks for a token. */
   readonly signInOf: (principal: string) => Promise<BrowserSignIn | undefined>
   readonly log: Log
   /** Called for refused requests; `undefined`: no audit log. */
   readonly denied: () => ListenerContext['denied']
 }
 
-/** A person who is at the issuer. */
+/** A pending sign-in at the callers' issuer. */
 interface Identifying {
-  /** Of the link. */
+  /** Id of the link. */
   readonly id: string
   readonly at: BrowserSignIn
-  readonly journey: IdentityJourney
+  readonly pending: PendingIdentity
   /** The browser that consented. */
   readonly browser: string
   /** Monotonic milliseconds. */
@@ -77,7 +77,7 @@ export class ConnectPages {
     this.#marks = new BrowserMarks('trunkline-browser', () => source.publicUrl()?.startsWith('https:') === true)
   }
 
-  /** Whatever is below `/connect/`. */
+  /** Serves all paths below `/connect/`. */
   handle(request: HttpRequest): void {
     const [, rest] = /^\/connect\/([\w.-]{1,64})$/.exec(request.path) ?? []
     if (rest === undefined) this.#refuse(request, 404)
@@ -89,9 +89,9 @@ export class ConnectPages {
     else this.#refuse(request, 405, { Allow: 'GET, POST' })
   }
 
-  /** There is no such sign-in at any replica. */
+  /** Answers a request whose sign-in no replica has. */
   gone(request: HttpRequest): void {
-    this.#note(request, 404, GONE)
+    this.#message(request, 404, GONE)
   }
 
   #document(request: HttpRequest): void {
@@ -104,10 +104,10 @@ export class ConnectPages {
 
   async #ask(request: HttpRequest, id: string): Promise<void> {
     const signIn = this.#source.signIns.find(id)
-    if (signIn === undefined) return this.#note(request, 404, GONE)
+    if (signIn === undefined) return this.#message(request, 404, GONE)
     const browser = this.#marks.of(request) ?? this.#marks.make()
-    const asksProof = this.#source.whose() !== undefined
-    if (!asksProof && signIn.principal !== SHARED_PRINCIPAL) return this.#note(request, 403, NOT_YOURS)
+    const asksProof = this.#source.principalOf() !== undefined
+    if (!asksProof && signIn.principal !== SHARED_PRINCIPAL) return this.#message(request, 403, NOT_YOURS)
     const at = asksProof ? await this.#source.signInOf(signIn.principal) : undefined
     const proof: Proof = at === undefined ? (asksProof ? 'token' : 'none') : { issuer: new URL(at.issuer).host }
     request.addHeaders({ 'Set-Cookie': this.#marks.cookie(browser) })
@@ -120,23 +120,23 @@ export class ConnectPages {
       const signIn = this.#source.signIns.find(id)
       const browser = this.#marks.of(request)
       const form = new URLSearchParams(body?.toString())
-      if (signIn === undefined) return this.#note(request, 404, GONE)
+      if (signIn === undefined) return this.#message(request, 404, GONE)
       if (browser === undefined || !this.#marks.isMark(form.get('mark') ?? '', id, browser))
-        return this.#note(request, 403, 'This page was not opened in this browser. Open the link again.')
+        return this.#message(request, 403, 'This page was not opened in this browser. Open the link again.')
       void this.#prove(request, signIn, browser, form)
     })
   }
 
-  /** Sends the person to the issuer of the callers, where that knows us; else a token or a code is the proof. */
+  /** Redirects to the callers' issuer if Trunkline is its client; else checks the token or code of the form. */
   async #prove(request: HttpRequest, signIn: SignIn, browser: string, form: URLSearchParams): Promise<void> {
     try {
-      const at = this.#source.whose() === undefined ? undefined : await this.#source.signInOf(signIn.principal)
+      const at = this.#source.principalOf() === undefined ? undefined : await this.#source.signInOf(signIn.principal)
       if (at === undefined)
-        return await this.#depart(request, signIn, browser, () => this.#isOwner(signIn, form.get('proof') ?? ''))
-      const { url, journey } = await at.begin(`${await this.#source.origin()}${IDENTITY}`, form.get('other') === '1')
-      // With the id of the link, by which another replica finds this one.
-      const state = `${signIn.id}.${journey.journey.state}`
-      this.#remember(state, { id: signIn.id, at, journey, browser, untilMs: performance.now() + SIGN_IN_TTL_MS })
+        return await this.#redirect(request, signIn, browser, () => this.#isOwner(signIn, form.get('proof') ?? ''))
+      const { url, pending } = await at.begin(`${await this.#source.origin()}${IDENTITY}`, form.get('other') === '1')
+      // Begins with the id of the link, by which another replica finds this one.
+      const state = `${signIn.id}.${pending.authorization.state}`
+      this.#remember(state, { id: signIn.id, at, pending, browser, untilMs: performance.now() + SIGN_IN_TTL_MS })
       const target = new URL(url)
       target.searchParams.set('state', state)
       request.reply(303, { ...PAGE_HEADERS, Location: target.href })
@@ -154,21 +154,21 @@ export class ConnectPages {
     this.#identifying.set(state, identifying)
   }
 
-  /** The person is back from the issuer. Every `state` is good once, and in the browser that consented. */
+  /** Handles the redirect of the callers' issuer. A `state` is accepted once, and only in the browser that consented. */
   async #identified(request: HttpRequest): Promise<void> {
     if (request.method !== 'GET') return this.#refuse(request, 405, { Allow: 'GET' })
     const answer = new URLSearchParams(request.query)
     const state = answer.get('state') ?? ''
     const found = this.#identifying.get(state)
     const browser = this.#marks.of(request)
-    if (found === undefined || browser === undefined || found.browser !== browser) return this.#note(request, 400, GONE)
+    if (found === undefined || browser === undefined || found.browser !== browser) return this.#message(request, 400, GONE)
     this.#identifying.delete(state)
     const signIn = found.untilMs > performance.now() ? this.#source.signIns.find(found.id) : undefined
-    if (signIn === undefined) return this.#note(request, 400, GONE)
+    if (signIn === undefined) return this.#message(request, 400, GONE)
     try {
-      const principal = await found.at.finish(found.journey, answer)
+      const principal = await found.at.finish(found.pending, answer)
       if (principal !== signIn.principal) return this.#otherAccount(request, signIn, found)
-      await this.#depart(request, signIn, browser, async () => true)
+      await this.#redirect(request, signIn, browser, async () => true)
     } catch (error) {
       this.#failed(request, error, 'Signing in did not work. Go back to your application and try again.')
     }
@@ -180,37 +180,37 @@ export class ConnectPages {
     request.reply(403, PAGE_HEADERS, [Buffer.from(page)])
   }
 
-  async #depart(request: HttpRequest, signIn: SignIn, browser: string, isOwner: () => Promise<boolean>): Promise<void> {
+  async #redirect(request: HttpRequest, signIn: SignIn, browser: string, isOwner: () => Promise<boolean>): Promise<void> {
     const { id, displayName } = signIn
     try {
-      // The link may have been forwarded: the person must be the principal it was made for (B248).
-      if (!(await isOwner())) return this.#note(request, 403, NOT_YOURS)
-      const url = await this.#source.signIns.depart(id, browser, documentAt)
-      if (url === undefined) return this.#note(request, 404, GONE)
+      // The link may have been forwarded: the person must be its principal (B248).
+      if (!(await isOwner())) return this.#message(request, 403, NOT_YOURS)
+      const url = await this.#source.signIns.begin(id, browser, documentAt)
+      if (url === undefined) return this.#message(request, 404, GONE)
       request.reply(303, { ...PAGE_HEADERS, Location: url })
     } catch (error) {
-      this.#failed(request, error, `The way to ${displayName} is not open: its authorization server cannot be used.`)
+      this.#failed(request, error, `You cannot sign in to ${displayName} now: its authorization server cannot be used.`)
     }
   }
 
   async #callback(request: HttpRequest): Promise<void> {
     if (request.method !== 'GET') return this.#refuse(request, 405, { Allow: 'GET' })
     try {
-      const signIn = await this.#source.signIns.arrive(new URLSearchParams(request.query), this.#marks.of(request))
-      if (signIn === undefined) return this.#note(request, 400, GONE)
+      const signIn = await this.#source.signIns.finish(new URLSearchParams(request.query), this.#marks.of(request))
+      if (signIn === undefined) return this.#message(request, 400, GONE)
       this.#source.log.info({ server: signIn.displayName, principal: signIn.principal }, 'signed in')
-      this.#note(request, 200, `Signed in to ${cleanMessage(signIn.displayName)}. You can close this window.`)
+      this.#message(request, 200, `Signed in to ${cleanMessage(signIn.displayName)}. You can close this window.`)
     } catch (error) {
       this.#failed(request, error, 'Signing in did not work. Go back to your application and try again.')
     }
   }
 
-  /** What went wrong is for the log: the other side words it, and may not be who it says it is. */
+  /** Logs the reason and shows `text`: the reason contains texts of an authorization server that is not trusted. */
   #failed(request: HttpRequest, error: unknown, text: string): void {
     const reason = error instanceof Failure || error instanceof IssuerUnreachable ? error.message : String(error)
     this.#source.log.warn({ reason }, 'a sign-in failed')
-    const isAway = error instanceof IssuerUnreachable || (error instanceof Failure && error.kind === 'unreachable')
-    this.#note(request, 502, isAway ? AWAY : text)
+    const isUnavailable = error instanceof IssuerUnreachable || (error instanceof Failure && error.kind === 'unreachable')
+    this.#message(request, 502, isUnavailable ? UNAVAILABLE : text)
   }
 
   #refuse(request: HttpRequest, status: 404 | 405, headers: Readonly<Record<string, string>> = {}): void {
@@ -218,7 +218,7 @@ export class ConnectPages {
     request.reply(status, headers)
   }
 
-  /** Without the id of the link, which is half of what leads through. */
+  /** Reports a denial without the id of the link, which must stay secret. */
   #denied({ path, client }: HttpRequest, status: number, detail?: string): void {
     this.#source.denied()?.({
       reason: REASONS[status] ?? 'invalid',
@@ -229,20 +229,20 @@ export class ConnectPages {
     })
   }
 
-  #note(request: HttpRequest, status: number, text: string): void {
+  #message(request: HttpRequest, status: number, text: string): void {
     if (status >= 400) this.#denied(request, status, text)
-    request.reply(status, PAGE_HEADERS, [Buffer.from(notePage(text))])
+    request.reply(status, PAGE_HEADERS, [Buffer.from(messagePage(text))])
   }
 
-  /** By a credential of the principal, or the code that the command line shows the operator. */
+  /** Whether `proof` is a token of the principal, or the code that the command line shows to the operator. */
   async #isOwner({ principal, code }: SignIn, proof: string): Promise<boolean> {
-    const whose = this.#source.whose()
-    if (whose === undefined) return principal === SHARED_PRINCIPAL
+    const principalOf = this.#source.principalOf()
+    if (principalOf === undefined) return principal === SHARED_PRINCIPAL
     if (principal === SHARED_PRINCIPAL) return isEqual(proof, code)
-    return proof !== '' && (await whose(proof)) === principal
+    return proof !== '' && (await principalOf(proof)) === principal
   }
 }
 
-/** Where our metadata document stands: only what the world can read over https can be named by. */
+/** Returns the URL of our client metadata document; `undefined`: not reachable over https. */
 export const documentAt = (base: string): string | undefined =>
   base.startsWith('https:') ? `${base}/connect/client.json` : undefined

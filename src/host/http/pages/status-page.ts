@@ -1,10 +1,9 @@
 /**
- * The page of people who open the MCP address in a browser: what this is, how a host is connected, which servers there are and where to
- * sign in. Without a credential it names nothing: where hosts need one, a person shows a token on the page, which is good for that one
- * answer and kept nowhere.
+ * The page for people who open the MCP address in a browser: how a host is connected, the servers, and where to sign in. With
+ * authentication it lists servers only after the person has entered a token, which is used for one answer and not stored.
  *
  *     GET /, GET /mcp   with Accept: text/html, and no event stream asked for
- *     POST /            the same, for the owner of a token
+ *     POST /            the same with a token
  */
 import { authMode, takesTokenByHand } from '../../../auth/inbound/inbound-options.ts'
 import type { HostClientId } from '../../../auth/inbound/inbound-options.ts'
@@ -22,30 +21,30 @@ const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i
 
 export interface StatusSource {
   readonly context: Pick<ListenerContext, 'core' | 'guides' | 'options' | 'denied' | 'log'>
-  /** Origin, and path before ours, under which a browser reaches us (front). */
+  /** Origin and path prefix under which browsers reach the gateway. */
   readonly origin: () => Promise<string>
-  /** Whether browsers reach us by another name than they were given (`listen.http.public_url`). */
+  /** `undefined`: browsers reach the gateway at a bound address. */
   readonly publicUrl: () => string | undefined
-  /** Whose token it is; absent: hosts bring no credential. */
+  /** Resolves with the identity of a token; `undefined`: no authentication. */
   readonly identityOf: () => ((token: string) => Promise<Identity | undefined>) | undefined
 }
 
-/** What a page shows. */
+/** The content of the page. */
 interface Shown {
   readonly url: string
   readonly guides: readonly ConnectGuide[]
   readonly mode: ReturnType<typeof authMode>
   /** Client ids that hosts may be configured with. */
   readonly clients: readonly HostClientId[]
-  /** Absent: the person has shown nothing. */
+  /** `undefined`: no token was entered. */
   readonly identity: Identity | undefined
   readonly servers: readonly (ServerCard & { readonly signIn: string | undefined })[]
-  /** Where the form goes. */
+  /** Target of the form. */
   readonly action: string
   readonly problem?: string
 }
 
-/** Whether a person's browser asks for a page. Hosts ask for JSON and events, scripts for anything. */
+/** Whether a browser requests the page. Hosts request JSON and events; scripts accept anything. */
 export const asksForPage = (request: HttpRequest, path: string): boolean => {
   if (request.path !== '/' && request.path !== path) return false
   if (request.method === 'POST') return request.path === '/' && request.header('content-type')?.startsWith(FORM) === true
@@ -83,9 +82,9 @@ export class StatusPage {
         status: 403,
         path: request.path,
         client: request.client,
-        detail: 'no good token on the page',
+        detail: 'no valid token on the page',
       })
-      await this.#show(request, undefined, 403, 'This token is not good here.')
+      await this.#show(request, undefined, 403, 'This token is not valid here.')
     } catch (error) {
       this.#source.context.log.warn({ error: String(error) }, 'a token could not be verified')
       await this.#show(request, undefined, 503, 'The token cannot be verified now. Try again in a moment.')
@@ -98,7 +97,7 @@ export class StatusPage {
       const { auth } = context.options
       const own = await this.#source.origin()
       const host = request.header('host') ?? ''
-      // As the person typed it; what is no name of a host was typed by none.
+      // The address as the person typed it, if it is a valid host name.
       const base = this.#source.publicUrl() ?? (HOST.test(host) ? `http://${host}` : own)
       const url = base + context.options.path
       const servers = identity === undefined ? [] : await this.#serversOf(identity)
@@ -152,10 +151,10 @@ const statusPage = (shown: Shown): string => {
   return page('Trunkline', body.join(''))
 }
 
-/** The variable that the examples take a token from. */
+/** The environment variable with the token in the examples. */
 export const TOKEN_VARIABLE = 'TRUNKLINE_TOKEN'
 
-/** How a host gets its credential, by `auth.mode`. */
+/** HTML about the credential of hosts, by `auth.mode`. */
 const CREDENTIALS: Readonly<Record<Shown['mode'], string>> = {
   none: '',
   tokens: `<p>A host brings an access token of its own. The examples take it from a variable, <code>${TOKEN_VARIABLE}</code>.</p>`,
@@ -163,7 +162,7 @@ const CREDENTIALS: Readonly<Record<Shown['mode'], string>> = {
   any: '<p>A host opens a browser, in which you sign in. One that cannot brings an access token of its own, in its <code>Authorization</code> header.</p>',
 }
 
-/** Client ids are no secrets: hosts send them in the open. */
+/** Client ids are not secret. */
 const clientsMarkup = ({ clients }: Shown): string => {
   if (clients.length === 0) return ''
   const rows = clients.map(

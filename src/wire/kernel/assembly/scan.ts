@@ -4,8 +4,11 @@
  * It skips: given bytes that begin in a string or with a bracket, it finds where that string, object or array ends, however many windows
  * it takes, and counts depth, values and keys. Which bytes are escaped, and which stand in a string, is computed for a whole block without
  * a branch, as simdjson does (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). What is not inside a string is checked
- * for a whole block, too, by what stands before each token; only brackets are taken one by one. A block with something rare in it, such as
- * an exponent, is checked token by token, and so are blocks that are not full.
+ * for a whole block, too: by what stands before each token, numbers and words by their digits, points and letters, and brackets by pairs,
+ * where they open and close in turns. Other blocks have their brackets taken one by one.
+ *
+ * A number or word that reaches the end of a block is checked with the next one, which begins at its first byte. Only where a window ends
+ * it is read byte by byte, by an automaton that continues in the next window.
  *
  * The surprise: it never says what is wrong. Where the bytes are no JSON, or exceed a limit, it answers `DOUBT`, and the plain scanner
  * reads the value again and words the error. So the kernel may doubt what is right, and must never take what is wrong.
@@ -23,13 +26,13 @@ const CHECK_ALL: i32 = 2
 /** So many bytes of a string are its beginning at least; the plain scanner checks fewer on lenient input. */
 const BEGINNING_BYTES: i32 = 64
 
-// Memory: the state, which outlives a window, the open brackets, the window.
-const STATE: usize = 2048
+// Memory: tables, the state, which outlives a window, the open brackets, the window.
+const STATE: usize = 3072
 const IN_STRING: usize = STATE
 const ESCAPED: usize = STATE + 4
 const HEX_LEFT: usize = STATE + 8
 const SCALAR: usize = STATE + 12
-const EXPECTED: usize = STATE + 16
+const PLACE: usize = STATE + 16
 const DEPTH: usize = STATE + 20
 const VALUES: usize = STATE + 24
 const QUOTES: usize = STATE + 28
@@ -42,31 +45,57 @@ const CHECKS: usize = STATE + 48
 const STACK: usize = 4096
 const MAX_LEVELS: i32 = 4096
 const OBJECT: u32 = 0x80000000
-/** Behind 64 KiB of window stand 64 bytes that are read and not used. */
+/** Behind 64 KiB of window stand 64 bytes of white space, and some that are read and not used. */
 const WINDOW: usize = 4096 + 4 * 4096
 
-// What may come next. Behind a value stands the end of its container.
-const ANY_VALUE: i32 = 1 // the first one
-const OBJECT_VALUE: i32 = 2 // behind a colon
-const ARRAY_VALUE: i32 = 3 // behind a comma
-const FIRST_ELEMENT: i32 = 4 // or "]"
-const FIRST_KEY: i32 = 5 // or "}"
-const KEY: i32 = 6
-const COLON: i32 = 7
-const OBJECT_NEXT: i32 = 8 // "," or "}"
-const ARRAY_NEXT: i32 = 9 // "," or "]"
-
-// Bytes of tokens. A bracket and a brace differ in one bit.
-const QUOTE: u8 = 0x22
-const COMMA: u8 = 0x2c
-const COLON_SIGN: u8 = 0x3a
-const OPEN_BRACE: u8 = 0x7b
-const CLOSE_BRACE: u8 = 0x7d
-const CLOSE_BRACKET: u8 = 0x5d
-const BRACE_BIT: u8 = 0x20
+// Bits of `PLACE`: what stands before the next token. At the end of a value there is none.
+const AFTER_COMMA: i32 = 1
+/** The first value comes as if behind a colon. */
+const AFTER_COLON: i32 = 2
+const AFTER_OPEN: i32 = 4
+const AFTER_KEY: i32 = 8
+/** The open string is a key. */
+const IN_KEY: i32 = 16
 
 /** What a byte is to a number or a word: 0 nothing. */
 const LETTERS = memory.data(256)
+/**
+ * Words by bits 3 and 4 of their first byte (f 0, n 1, t 2), four numbers each: the word, a mask of its bytes, a mask of the bits that tell its
+ * length and of the one behind, those of them that are set.
+ */
+const WORDS = memory.data<u64>([
+  0x65736c6166, 0xffffffffff, 63, 31,
+  0x6c6c756e, 0xffffffff, 31, 15,
+  0x65757274, 0xffffffff, 31, 15,
+  0, 0xffffffffffffffff, 0, 0,
+])
+/** Bytes to compare with, 16 times each. V8 builds a constant in the code again for each comparison, in three instructions. */
+const BYTES = memory.data(16 * 19)
+const QUOTE: usize = 0
+const BACKSLASH: usize = 1
+const COMMA: usize = 2
+const COLON: usize = 3
+const SPACE: usize = 4
+const OPEN_BRACE: usize = 5
+const CLOSE_BRACE: usize = 6
+const DIGIT_SHIFT: usize = 7
+const DIGIT_END: usize = 8
+const ZERO: usize = 9
+const POINT: usize = 10
+const MINUS: usize = 11
+const LAST_CONTROL: usize = 12
+const LOW_HALF: usize = 13
+const LETTER_E: usize = 14
+const PLUS: usize = 15
+const LETTER_U: usize = 16
+const LETTER_A: usize = 17
+const FIVE: usize = 18
+/** White space by its lower half. */
+const SPACES = memory.data<u8>([0x20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 10, 0, 0, 13, 0, 0])
+/** Most of what stands behind a backslash by its lower half: r t f n /. */
+const COMMON_ESCAPES = memory.data<u8>([1, 0, 0x72, 0, 0x74, 0, 0x66, 0, 0, 0, 0, 0, 0, 0, 0x6e, 0x2f])
+/** All of it by both halves of the byte: " / in 2, \ in 5, b f n in 6, r t u in 7. */
+const ESCAPES = memory.data<u8>([0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1, 0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0])
 /** The automaton of numbers, `true`, `false` and `null`: 16 letters to a state, 0 is an error. */
 const SCALARS = memory.data(21 * 16)
 const SCALAR_BEGIN: i32 = 1
@@ -86,8 +115,31 @@ function digits(from: i32, to: i32): void {
   step(from, 4, to)
 }
 
+function bytes(index: usize, byte: i32): void {
+  v128.store(BYTES + (index << 4), i8x16.splat(byte as i8))
+}
+
 /** Fills the tables. Called once. */
 export function prepare(): void {
+  bytes(QUOTE, 0x22)
+  bytes(BACKSLASH, 0x5c)
+  bytes(COMMA, 0x2c)
+  bytes(COLON, 0x3a)
+  bytes(SPACE, 0x20)
+  bytes(OPEN_BRACE, 0x7b)
+  bytes(CLOSE_BRACE, 0x7d)
+  bytes(DIGIT_SHIFT, 0x50)
+  bytes(DIGIT_END, 0x8a)
+  bytes(ZERO, 0x30)
+  bytes(POINT, 0x2e)
+  bytes(MINUS, 0x2d)
+  bytes(LAST_CONTROL, 0x1f)
+  bytes(LOW_HALF, 0x0f)
+  bytes(LETTER_E, 0x65)
+  bytes(PLUS, 0x2b)
+  bytes(LETTER_U, 0x75)
+  bytes(LETTER_A, 0x61)
+  bytes(FIVE, 5)
   letter(0x2d, 1) // -
   letter(0x2b, 2) // +
   letter(0x30, 3) // 0
@@ -140,23 +192,29 @@ export function prepare(): void {
   step(20, 13, 13)
 }
 
-/** One bit per byte of four vectors that is not zero in its highest bit. */
+/** One bit per byte of four vectors: its highest. */
 // @ts-ignore: decorator
 @inline
 function bits(a: v128, b: v128, c: v128, d: v128): u64 {
   return (
-    (i8x16.bitmask(a) as u64) |
-    ((i8x16.bitmask(b) as u64) << 16) |
-    ((i8x16.bitmask(c) as u64) << 32) |
+    (i8x16.bitmask(a) as u32 as u64) |
+    ((i8x16.bitmask(b) as u32 as u64) << 16) |
+    ((i8x16.bitmask(c) as u32 as u64) << 32) |
     ((i8x16.bitmask(d) as u64) << 48)
   )
 }
 
+/** 16 times the byte at `index` of `BYTES`. */
 // @ts-ignore: decorator
 @inline
-function equal(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
-  const all = i8x16.splat(byte)
-  return bits(i8x16.eq(a, all), i8x16.eq(b, all), i8x16.eq(c, all), i8x16.eq(d, all))
+function all(index: usize): v128 {
+  return v128.load(BYTES + (index << 4))
+}
+
+// @ts-ignore: decorator
+@inline
+function equal(a: v128, b: v128, c: v128, d: v128, byte: v128): u64 {
+  return bits(i8x16.eq(a, byte), i8x16.eq(b, byte), i8x16.eq(c, byte), i8x16.eq(d, byte))
 }
 
 /** Each bit becomes the parity of itself and all lower ones. */
@@ -186,112 +244,117 @@ function escapes(backslashes: u64, escaped: u64): u64 {
 @inline
 function isEscape(v: v128): v128 {
   // By both halves of the byte: " / in 2, \ in 5, b f n in 6, r t u in 7.
-  const low = i8x16(0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1)
-  const high = i8x16(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0)
   const both = v128.and(
-    i8x16.swizzle(low, v128.and(v, i8x16.splat(15))),
-    i8x16.swizzle(high, i8x16.shr_u(v, 4)),
+    i8x16.swizzle(v128.load(ESCAPES), v128.and(v, all(LOW_HALF))),
+    i8x16.swizzle(v128.load(ESCAPES, 16), i8x16.shr_u(v, 4)),
   )
   return i8x16.ne(both, i8x16.splat(0))
 }
 
 // @ts-ignore: decorator
 @inline
-function isAtMost(v: v128, byte: u8): v128 {
+function isAtMost(v: v128, most: v128): v128 {
   // The comparison "less than" takes twice as many instructions.
-  return i8x16.eq(i8x16.min_u(v, i8x16.splat(byte)), v)
+  return i8x16.eq(i8x16.min_u(v, most), v)
+}
+
+/** Whether a byte is the one that `table` has for its lower half. */
+// @ts-ignore: decorator
+@inline
+function isOf(table: v128, v: v128): v128 {
+  return i8x16.eq(v, i8x16.swizzle(table, v128.and(v, all(LOW_HALF))))
+}
+
+/** `escaped` without the bytes that are a quote or a backslash (`plain`), or any of / f n r t. */
+// @ts-ignore: decorator
+@inline
+function rareEscapes(a: v128, b: v128, c: v128, d: v128, escaped: u64, plain: u64): u64 {
+  const left = escaped & ~plain
+  if (left === 0) return 0
+  const table = v128.load(COMMON_ESCAPES)
+  return left & ~bits(isOf(table, a), isOf(table, b), isOf(table, c), isOf(table, d))
 }
 
 // @ts-ignore: decorator
 @inline
 function isDigit(v: v128): v128 {
-  return isAtMost(i8x16.sub(v, i8x16.splat(0x30)), 9)
+  return i8x16.gt_s(all(DIGIT_END), i8x16.add(v, all(DIGIT_SHIFT)))
 }
 
 // @ts-ignore: decorator
 @inline
 function isHex(v: v128): v128 {
-  const lower = v128.or(v, i8x16.splat(0x20))
-  return v128.or(isDigit(v), isAtMost(i8x16.sub(lower, i8x16.splat(0x61)), 5))
+  const lower = v128.or(v, all(SPACE))
+  return v128.or(isDigit(v), isAtMost(i8x16.sub(lower, all(LETTER_A)), all(FIVE)))
 }
 
-/**
- * Whether the `size` bytes at `place`, at most 63, are an integer, a decimal fraction or a word: nearly all scalars are, and the automaton takes a few
- * ns for each of their bytes. `digits`: which of the bytes are digits. False: they may still be a number.
- */
+/** 0: the run of bytes of `scalars` that begins at `index` is a word. */
 // @ts-ignore: decorator
 @inline
-function isCommonScalar(place: usize, size: i32, digits: u64): bool {
-  const first = load<u8>(place)
-  const others = ~digits & (((1 as u64) << size) - 1)
-  if (others === 0) return first !== 0x30 || size === 1
-  if ((digits & 1) !== 0) {
-    // One point, between digits.
-    const point = ctz(others) as i32
-    return (
-      (others & (others - 1)) === 0 &&
-      load<u8>(place + (point as usize)) === 0x2e &&
-      point + 1 < size &&
-      (first !== 0x30 || point === 1)
-    )
-  }
-  if (size === 4) {
-    const word = load<u32>(place)
-    return word === 0x65757274 || word === 0x6c6c756e // true, null
-  }
-  return size === 5 && first === 0x66 && load<u32>(place, 1) === 0x65736c61 // false
+function wordFaults(at: usize, scalars: u64, index: u64): u64 {
+  const word = load<u64>(at + (index as usize))
+  const row = WORDS + (((word as usize) & 0x18) << 2)
+  return ((word ^ load<u64>(row)) & load<u64>(row, 8)) | (((scalars >> index) & load<u64>(row, 16)) ^ load<u64>(row, 24))
 }
 
-/**
- * Whether the scalars that stand entirely in a block are integers, decimal fractions and words, all of them looked at together: `scalars`, their
- * bytes. False: they may still be numbers.
- */
+/** Whether all scalars are numbers or words, checked together. `scalars`: their bytes; each run of them ends in the block. */
 // @ts-ignore: decorator
 @inline
-function areCommonScalars(a: v128, b: v128, c: v128, d: v128, at: usize, scalars: u64, digits: u64): bool {
-  const own = digits & scalars
+function areScalars(a: v128, b: v128, c: v128, d: v128, at: usize, scalars: u64): bool {
+  const own = bits(isDigit(a), isDigit(b), isDigit(c), isDigit(d)) & scalars
   const starts = scalars & ~(scalars << 1)
-  const others = scalars & ~own
+  const others = scalars ^ own
   let first = starts & own
   if (others !== 0) {
     let words = starts & others
-    let points = others
+    let rest = others
     if (words !== 0) {
-      const minus = words & equal(a, b, c, d, 0x2d)
-      words ^= minus
-      if (((minus << 1) & ~own) !== 0) return false
-      first |= minus << 1
-      // An addition at the beginning of a run of bits carries to its end.
-      points = others & (scalars + words) & ~minus
-      let isWrong: i32 = 0
-      while (words !== 0) {
-        const index = ctz(words)
-        words &= words - 1
-        const place = at + (index as usize)
-        const word = load<u32>(place)
-        const run = scalars >> index
-        // true, null, false: without branches, since which it is depends on nothing.
-        const isShort = (((word === 0x65757274) as i32) | ((word === 0x6c6c756e) as i32)) & (((run & 31) === 15) as i32)
-        const isFalse = ((word === 0x736c6166) as i32) & ((load<u8>(place, 4) === 0x65) as i32) & (((run & 63) === 31) as i32)
-        isWrong |= (isShort | isFalse) ^ 1
+      // Most blocks have at most two words and no minus.
+      const low = ctz(words)
+      const high = 63 - clz(words)
+      const between = words & (words - 1) & ~((1 as u64) << high)
+      if ((wordFaults(at, scalars, low) | wordFaults(at, scalars, high) | between) !== 0) {
+        const minus = words & equal(a, b, c, d, all(MINUS))
+        if (((minus << 1) & ~own) !== 0) return false
+        words ^= minus
+        first |= minus << 1
+        rest ^= minus
+        let wrong: u64 = 0
+        for (let left = words; left !== 0; left &= left - 1) wrong |= wordFaults(at, scalars, ctz(left))
+        if (wrong !== 0) return false
       }
-      if (isWrong !== 0) return false
+      // An addition at the beginning of a run of bits carries to its end.
+      rest &= scalars + words
     }
-    // One point, between digits.
-    if (points !== 0) {
+    if (rest !== 0) {
       const behind = (first + own) & ~own
-      if ((points & ~(behind & equal(a, b, c, d, 0x2e))) !== 0 || ((points << 1) & ~own) !== 0) return false
+      const points = rest & behind & equal(a, b, c, d, all(POINT))
+      if (((points << 1) & ~own) !== 0) return false
+      const exponents = rest ^ points
+      if (exponents !== 0) {
+        const letters = exponents & equal(v128.or(a, all(SPACE)), v128.or(b, all(SPACE)), v128.or(c, all(SPACE)), v128.or(d, all(SPACE)), all(LETTER_E))
+        const signs = exponents ^ letters
+        const fractions = ((points << 1) + own) & ~own
+        if (
+          ((letters & ~(behind | fractions)) |
+            (signs & ~((letters << 1) & (equal(a, b, c, d, all(MINUS)) | equal(a, b, c, d, all(PLUS))))) |
+            (((letters << 1) & ~signs) & ~own) |
+            ((signs << 1) & ~own)) !==
+          0
+        )
+          return false
+      }
     }
   }
   const long = first & (own >> 1)
-  return long === 0 || (long & equal(a, b, c, d, 0x30)) === 0
+  return long === 0 || (long & equal(a, b, c, d, all(ZERO))) === 0
 }
 
 /** The first bytes that are not white space, from each of `places` on. */
 // @ts-ignore: decorator
 @inline
 function behindSpace(places: u64, spaces: u64): u64 {
-  return spaces === 0 ? places : ((places & spaces) + spaces | places) & ~spaces
+  return ((places & spaces) + spaces | places) & ~spaces
 }
 
 // @ts-ignore: decorator
@@ -300,14 +363,32 @@ function bitIf(condition: bool): u64 {
   return select<u64>(1, 0, condition)
 }
 
+/** All bits or none. */
+// @ts-ignore: decorator
+@inline
+function maskOf(word: u32): u64 {
+  return 0 - ((word >>> 31) as u64)
+}
+
+/** The state of the automaton after `length` bytes. */
+function afterScalar(state: i32, at: usize, length: i32): i32 {
+  for (let index = 0; index < length; index++)
+    state = load<u8>(SCALARS + (state << 4) + load<u8>(LETTERS + load<u8>(at + index)))
+  return state
+}
+
 /** Bytes of strings that JSON does not allow. Moves `HEX_LEFT` on. */
-function faults(a: v128, b: v128, c: v128, d: v128, escaped: u64, inside: u64, size: u64): u64 {
-  let found = bits(isAtMost(a, 0x1f), isAtMost(b, 0x1f), isAtMost(c, 0x1f), isAtMost(d, 0x1f)) & inside
+function faults(at: usize, escaped: u64, inside: u64, size: u64): u64 {
+  const a = v128.load(at)
+  const b = v128.load(at, 16)
+  const c = v128.load(at, 32)
+  const d = v128.load(at, 48)
+  let found = bits(isAtMost(a, all(LAST_CONTROL)), isAtMost(b, all(LAST_CONTROL)), isAtMost(c, all(LAST_CONTROL)), isAtMost(d, all(LAST_CONTROL))) & inside
   const meant = escaped & inside
   const left = load<u32>(HEX_LEFT) as u64
   if ((meant | left) !== 0) {
     found |= meant & ~bits(isEscape(a), isEscape(b), isEscape(c), isEscape(d))
-    const u = meant & equal(a, b, c, d, 0x75)
+    const u = meant & equal(a, b, c, d, all(LETTER_U))
     if ((u | left) !== 0) {
       const due = (u << 1) | (u << 2) | (u << 3) | (u << 4) | left
       const over = (u >> 63) | (u >> 62) | (u >> 61) | (u >> 60)
@@ -330,8 +411,8 @@ export function skipString(length: i32): i32 {
     const b = v128.load(at, 16)
     const c = v128.load(at, 32)
     const d = v128.load(at, 48)
-    let quotes = equal(a, b, c, d, 0x22)
-    let backslashes = equal(a, b, c, d, 0x5c)
+    let quotes = equal(a, b, c, d, all(QUOTE))
+    let backslashes = equal(a, b, c, d, all(BACKSLASH))
     const size = min<u64>(end - at, 64)
     if (size < 64) {
       const valid = ((1 as u64) << size) - 1
@@ -341,14 +422,20 @@ export function skipString(length: i32): i32 {
     seen += popcnt(quotes) as i32
     const marks = escapes(backslashes, reached)
     const escaped = (marks << 1) | reached
+    const plain = quotes | backslashes
     quotes &= ~escaped
     if (isChecked) {
       const valid: u64 = size === 64 ? ~0 : ((1 as u64) << size) - 1
       // Below the closing quote, or all.
       const inside = (quotes === 0 ? ~0 : (quotes & (0 - quotes)) - 1) & valid
-      const due = faults(a, b, c, d, escaped, inside, size)
-      // Hexadecimal digits that are due beyond the closing quote fail at the quote.
-      if ((due & (inside | (quotes & (0 - quotes)))) !== 0) return DOUBT
+      if (
+        rareEscapes(a, b, c, d, escaped & inside, plain) !== 0 || load<u32>(HEX_LEFT) !== 0 ||
+        v128.any_true(isAtMost(i8x16.min_u(i8x16.min_u(a, b), i8x16.min_u(c, d)), all(LAST_CONTROL)))
+      ) {
+        const due = faults(at, escaped, inside, size)
+        // Hexadecimal digits that are due beyond the closing quote fail at the quote.
+        if ((due & (inside | (quotes & (0 - quotes)))) !== 0) return DOUBT
+      }
     }
     if (quotes !== 0) return (at - WINDOW + (ctz(quotes) as usize) + 1) as i32
     reached = marks >> (size - 1)
@@ -367,206 +454,266 @@ export function skipValue(length: i32): i32 {
   let inString = 0 - (load<i32>(IN_STRING) as u64)
   let reached = load<i32>(ESCAPED) as u64
   let scalar = load<i32>(SCALAR)
-  let expected = load<i32>(EXPECTED)
   let depth = load<i32>(DEPTH)
   let values = load<i32>(VALUES)
   let beginning = load<i32>(BEGINNING)
+  const place = load<i32>(PLACE)
+  let afterComma = bitIf((place & AFTER_COMMA) !== 0)
+  let afterColon = bitIf((place & AFTER_COLON) !== 0)
+  let afterOpen = bitIf((place & AFTER_OPEN) !== 0)
+  let afterKey = bitIf((place & AFTER_KEY) !== 0)
+  let inKey = bitIf((place & IN_KEY) !== 0)
+  let before = bitIf(scalar !== 0)
   // The word of the innermost open bracket; those around it are on the stack.
   let top = load<u32>(STACK + ((depth as usize) << 2))
   const end = WINDOW + length
-  for (let at = WINDOW; at < end; at += 64) {
+  // White space behind the window, so that the last block is like the others.
+  const blank = all(SPACE)
+  v128.store(end, blank)
+  v128.store(end, blank, 16)
+  v128.store(end, blank, 32)
+  v128.store(end, blank, 48)
+  if (depth === 0) {
+    const byte = load<u8>(WINDOW) | 0x20
+    if (byte !== 0x7b) return DOUBT
+  }
+  let marks: u64 = 0
+  let at = WINDOW
+  let next = at
+  while (next < end) {
+    at = next
     const a = v128.load(at)
     const b = v128.load(at, 16)
     const c = v128.load(at, 32)
     const d = v128.load(at, 48)
-    const size = min<u64>(end - at, 64)
-    const valid: u64 = size === 64 ? ~0 : ((1 as u64) << size) - 1
-    const backslashes = equal(a, b, c, d, 0x5c) & valid
-    const marks = escapes(backslashes, reached)
-    const escaped = (marks << 1) | reached
-    reached = marks >> (size - 1)
-    const quotes = equal(a, b, c, d, 0x22) & valid & ~escaped
+    let quotes = equal(a, b, c, d, all(QUOTE))
+    let escaped = reached
+    let plain = quotes
+    marks = 0
+    const back = all(BACKSLASH)
+    const isBackA = i8x16.eq(a, back)
+    const isBackB = i8x16.eq(b, back)
+    const isBackC = i8x16.eq(c, back)
+    const isBackD = i8x16.eq(d, back)
+    if (v128.any_true(v128.or(v128.or(isBackA, isBackB), v128.or(isBackC, isBackD))) || reached !== 0) {
+      const backslashes = bits(isBackA, isBackB, isBackC, isBackD)
+      plain |= backslashes
+      marks = escapes(backslashes, reached)
+      escaped = (marks << 1) | reached
+      quotes &= ~escaped
+      reached = marks >> 63
+    }
     // From an opening quote to before its closing one.
     const strings = parity(quotes) ^ inString
-    if (checks === CHECK_ALL || (checks === CHECK_BEGINNING && (beginning > 0 || quotes !== 0))) {
-      let wrong = faults(a, b, c, d, escaped, strings & valid, size)
-      // On lenient input the plain scanner looks at no more than the beginning of a string.
-      if (checks === CHECK_BEGINNING && inString !== 0 && beginning <= 0) wrong &= ~((quotes & (0 - quotes)) - 1)
-      if (wrong !== 0) return DOUBT
-    }
-    if ((quotes | ~strings) === 0) {
-      beginning -= size as i32
+    const isAllString = (quotes | ~strings) === 0
+    const isChecked = checks === CHECK_ALL || (checks === CHECK_BEGINNING && (beginning > 0 || quotes !== 0))
+    if (isAllString && !isChecked) {
+      beginning -= 64
+      next = at + 64
       continue
     }
-    const entered = inString
-    inString = (((strings << (64 - size)) as i64) >> 63) as u64
-    beginning = quotes === 0 ? beginning - (size as i32) : BEGINNING_BYTES
-
-    const outside = ~(strings | quotes) & valid
-    const comma = equal(a, b, c, d, 0x2c) & outside
-    const colon = equal(a, b, c, d, 0x3a) & outside
-    // All brackets and braces, and Y, y, _ and 0x7f: as tokens they are nothing.
-    const bracketBits = i8x16.splat(0x26)
-    const sign = comma | colon | (equal(v128.or(a, bracketBits), v128.or(b, bracketBits), v128.or(c, bracketBits), v128.or(d, bracketBits), 0x7f) & outside)
-    let space = bits(isAtMost(a, 0x20), isAtMost(b, 0x20), isAtMost(c, 0x20), isAtMost(d, 0x20)) & outside
-    if (space !== 0)
-      space &= equal(a, b, c, d, 0x20) | equal(a, b, c, d, 0x0a) | equal(a, b, c, d, 0x0d) | equal(a, b, c, d, 0x09)
-    const scalars = outside & ~(space | sign)
-    const digits: u64 = scalars === 0 ? 0 : bits(isDigit(a), isDigit(b), isDigit(c), isDigit(d))
-    const before: u64 = scalar !== 0 ? 1 : 0
-    if (scalar !== 0) {
-      // A scalar that began in the block before.
-      const run = min<u64>(ctz(~scalars), size) as i32
-      for (let index = 0; index < run; index++)
-        scalar = load<u8>(SCALARS + (scalar << 4) + load<u8>(LETTERS + load<u8>(at + index)))
-      if (scalar === 0) return DOUBT
-      if ((run as u64) < size) {
-        if (((SCALAR_ENDS >> scalar) & 1) === 0) return DOUBT
-        scalar = 0
+    const least = i8x16.min_u(i8x16.min_u(a, b), i8x16.min_u(c, d))
+    const hasSpace = v128.any_true(isAtMost(least, all(SPACE)))
+    if (isChecked) {
+      if (rareEscapes(a, b, c, d, escaped & strings, plain) !== 0 || load<u32>(HEX_LEFT) !== 0 || (hasSpace && v128.any_true(isAtMost(least, all(LAST_CONTROL))))) {
+        const size = min<u64>(end - at, 64)
+        const valid: u64 = size === 64 ? ~0 : ((1 as u64) << size) - 1
+        let wrong = faults(at, escaped, strings & valid, size)
+        // On lenient input the plain scanner looks at no more than the beginning of a string.
+        if (checks === CHECK_BEGINNING && inString !== 0 && beginning <= 0) wrong &= ~((quotes & (0 - quotes)) - 1)
+        if (wrong !== 0) return DOUBT
       }
     }
-    const beginnings = scalars & ~((scalars << 1) | before)
+    if (isAllString) {
+      beginning -= 64
+      next = at + 64
+      continue
+    }
+    inString = ((strings as i64) >> 63) as u64
+    beginning = quotes === 0 ? beginning - 64 : BEGINNING_BYTES
+
+    const outside = ~(strings | quotes)
+    const comma = equal(a, b, c, d, all(COMMA)) & outside
+    const colon = equal(a, b, c, d, all(COLON)) & outside
+    // A bracket and a brace differ in one bit.
+    const lowerA = v128.or(a, all(SPACE))
+    const lowerB = v128.or(b, all(SPACE))
+    const lowerC = v128.or(c, all(SPACE))
+    const lowerD = v128.or(d, all(SPACE))
+    const open = equal(lowerA, lowerB, lowerC, lowerD, all(OPEN_BRACE)) & outside
+    const close = equal(lowerA, lowerB, lowerC, lowerD, all(CLOSE_BRACE)) & outside
+    const brackets = open | close
+    let space: u64 = 0
+    if (hasSpace) {
+      const table = v128.load(SPACES)
+      space = outside & bits(isOf(table, a), isOf(table, b), isOf(table, c), isOf(table, d))
+    }
+    const scalars = outside & ~(comma | colon | brackets | space)
     const opening = quotes & strings
-    let tokens = sign | beginnings | opening
-    if (size === 64 && expected !== ANY_VALUE) {
-      // All tokens of the block at once, by what stands before each. Only brackets are taken one by one.
-      let left = scalars & (scalars + before)
-      let unfinished = scalar
-      if (((left >> 63) as i32) !== 0) {
-        const from = (64 - clz(~left)) as i32
-        unfinished = SCALAR_BEGIN
-        for (let index = from; index < 64; index++)
-          unfinished = load<u8>(SCALARS + (unfinished << 4) + load<u8>(LETTERS + load<u8>(at + (index as usize))))
-        // Whether it is wrong depends on where the value ends.
-        left = unfinished === 0 ? ~0 : left & (((1 as u64) << from) - 1)
-      }
-      if (left === 0 || (left !== ~0 && areCommonScalars(a, b, c, d, at, left, digits))) {
-        const signs = sign & ~(comma | colon)
-        const behindColon = behindSpace((colon << 1) | bitIf(expected === OBJECT_VALUE), space)
-        const behindComma = behindSpace((comma << 1) | bitIf(expected === KEY || expected === ARRAY_VALUE), space)
-        // Strings that are keys, if they stand in an object.
-        const named = opening & ~behindColon
+    const beginnings = scalars & ~((scalars << 1) | before)
+
+    let behindComma = (comma << 1) | afterComma
+    let behindColon = (colon << 1) | afterColon
+    let behindOpen = (open << 1) | afterOpen
+    if (space !== 0) {
+      behindComma = behindSpace(behindComma, space)
+      behindColon = behindSpace(behindColon, space)
+      behindOpen = behindSpace(behindOpen, space)
+    }
+    // Strings that are keys, if they stand in an object.
+    const named = opening & ~behindColon
+    let keys: u64
+    // The bytes that stand in an object.
+    let objects = maskOf(top)
+    // The bytes of the value.
+    let within: u64 = ~0
+    let wrong: u64 = 0
+    if (brackets === 0) {
+      keys = named & objects
+      top += popcnt(keys) as u32
+      if (((top & ~OBJECT) as i32) > maxKeys) return DOUBT
+    } else {
+      const braces = bits(i16x8.shl(a, 2), i16x8.shl(b, 2), i16x8.shl(c, 2), i16x8.shl(d, 2))
+      // The next bracket behind each that opens.
+      const behind = behindSpace(open << 1, ~brackets)
+      // The container of the first bytes ends.
+      const leave = close & ~behind
+      const isLeft = leave !== 0
+      if (((behind & open) | (leave & (brackets - 1) & brackets)) === 0 && depth > (isLeft as i32) && maxKeys >= 64) {
+        // Brackets open and close in turns: each pair holds no other bracket, before the pairs one may close, behind them one may open.
+        const matched = close ^ leave
+        // Bytes behind an opening bracket, up to its closing one.
+        const inner = (matched - open) << 1
+        const innerObjects = (matched & braces) - (open & braces)
+        wrong = (innerObjects & matched) | (leave & (braces ^ objects))
+        const place = STACK + ((depth as usize) << 2)
+        const rest = select<u64>(0 - leave, ~0, isLeft)
+        const container = select<u32>(load<u32>(place - 4), top, isLeft)
+        objects = (innerObjects << 1) | (maskOf(container) & rest & ~inner) | (objects & ~rest)
+        keys = named & objects
+        const over = (top & ~OBJECT) + (popcnt(keys & ~rest) as u32)
+        const counted = container + (popcnt(keys & rest & ~inner) as u32)
+        if ((max<u32>(over, counted & ~OBJECT) as i32) > maxKeys) return DOUBT
+        depth -= isLeft as i32
+        if (depth + (bitIf(open !== 0) as i32) > maxDepth) return DOUBT
+        store<u32>(STACK + ((depth as usize) << 2), counted)
+        const last = (1 as u64) << (63 - clz(open))
+        const isEntered = open > close
+        const entered = (select<u32>(OBJECT, 0, (braces & last) !== 0)) + (popcnt(keys & (0 - last)) as u32)
+        top = select<u32>(entered, counted, isEntered)
+        depth += isEntered as i32
+      } else {
         // All bits, where the innermost bracket is an object's.
-        let inside = 0 - ((top >>> 31) as u64)
-        // The same for the place of each byte.
-        let objects = inside
-        let open: u64 = 0
+        let inside = objects
         let passed: u64 = 0
-        // The bytes of the value.
-        let within: u64 = ~0
-        let brackets = signs
-        while (brackets !== 0) {
-          const bit = brackets & (0 - brackets)
-          const byte = load<u8>(at + (ctz(brackets) as usize))
-          brackets ^= bit
+        let left = brackets
+        while (left !== 0) {
+          const bit = left & (0 - left)
+          left ^= bit
           top += popcnt(named & inside & (bit - 1) & ~passed) as u32
           if (((top & ~OBJECT) as i32) > maxKeys) return DOUBT
           passed = bit | (bit - 1)
-          if ((byte | BRACE_BIT) === OPEN_BRACE) {
-            open |= bit
+          const isBrace = (braces & bit) !== 0
+          if ((open & bit) !== 0) {
             store<u32>(STACK + ((depth as usize) << 2), top)
             if (++depth > maxDepth) return DOUBT
-            top = byte === OPEN_BRACE ? OBJECT : 0
+            top = select<u32>(OBJECT, 0, isBrace)
           } else {
-            if (byte !== (inside !== 0 ? CLOSE_BRACE : CLOSE_BRACKET)) return DOUBT
+            if (isBrace !== (inside !== 0)) return DOUBT
             if (--depth === 0) {
               within = passed
               break
             }
             top = load<u32>(STACK + ((depth as usize) << 2))
           }
-          inside = 0 - ((top >>> 31) as u64)
+          inside = maskOf(top)
           objects = (objects & passed) | (inside & ~passed)
         }
-        top += popcnt(named & inside & ~passed & within) as u32
+        keys = named & objects
+        top += popcnt(keys & ~passed & within) as u32
         if (((top & ~OBJECT) as i32) > maxKeys) return DOUBT
-        const keys = named & objects
-        const behindOpen = behindSpace((open << 1) | bitIf(expected === FIRST_KEY || expected === FIRST_ELEMENT), space)
-        const isNamed = expected === COLON
-        const keyEnds = ((keys | bitIf(isNamed && entered !== 0)) + strings) & ~strings
-        const behindKey = behindSpace((keyEnds << 1) | bitIf(isNamed && entered === 0), space)
-        const others = beginnings | open
-        const wrong =
-          ((others | opening) & ~(behindComma | behindColon | behindOpen)) |
-          ((signs ^ open) & (behindComma | behindColon)) |
-          (comma & (behindComma | behindColon | behindOpen)) |
-          (others & (behindComma | behindOpen) & objects) |
-          ((tokens & behindKey) ^ colon)
-        if ((wrong & within) !== 0) return DOUBT
-        values += popcnt((others | opening) & ~keys & within) as i32
-        if (values > maxValues) return DOUBT
-        if (depth === 0) {
-          store<i32>(VALUES, values)
-          return (at - WINDOW + 64 - (clz(within) as usize)) as i32
-        }
-        scalar = unfinished
-        if (tokens !== 0) {
-          const last = (1 as u64) << (63 - clz(tokens))
-          const isObject = inside !== 0
-          expected = select(OBJECT_NEXT, ARRAY_NEXT, isObject)
-          expected = select(COLON, expected, (keys & last) !== 0)
-          expected = select(OBJECT_VALUE, expected, (colon & last) !== 0)
-          expected = select(select(KEY, ARRAY_VALUE, isObject), expected, (comma & last) !== 0)
-          expected = select(select(FIRST_KEY, FIRST_ELEMENT, isObject), expected, (open & last) !== 0)
-        }
-        continue
       }
     }
-    // Comparisons, not a table: what is expected next is guessed by the processor, while look-ups would wait for each other.
-    while (tokens !== 0) {
-      const index = ctz(tokens)
-      tokens &= tokens - 1
-      const byte = load<u8>(at + (index as usize))
-      if (byte === QUOTE && (expected === KEY || expected === FIRST_KEY)) {
-        if (((++top & ~OBJECT) as i32) > maxKeys) return DOUBT
-        expected = COLON
-      } else if (byte === COLON_SIGN) {
-        if (expected !== COLON) return DOUBT
-        expected = OBJECT_VALUE
-      } else if (byte === COMMA) {
-        if (expected === OBJECT_NEXT) expected = KEY
-        else if (expected === ARRAY_NEXT) expected = ARRAY_VALUE
-        else return DOUBT
-      } else if ((byte | BRACE_BIT) === CLOSE_BRACE) {
-        if (byte === CLOSE_BRACE ? expected !== FIRST_KEY && expected !== OBJECT_NEXT : expected !== FIRST_ELEMENT && expected !== ARRAY_NEXT)
-          return DOUBT
-        if (--depth === 0) {
-          store<i32>(VALUES, values)
-          return (at - WINDOW + (index as usize) + 1) as i32
+    const keyStarts = keys | inKey
+    const keyEnds = (keyStarts + strings) & ~strings
+    let behindKey = (keyEnds << 1) | afterKey
+    if (space !== 0) behindKey = behindSpace(behindKey, space)
+    // Behind a comma, a colon and an opening bracket a value or key begins, or the bracket closes. Colons stand behind keys.
+    const begun = beginnings | open
+    const started = begun | opening
+    const beside = behindComma | behindOpen
+    wrong |=
+      ((beside | behindColon) ^ (started | (close & behindOpen))) |
+      (begun & beside & objects) |
+      (colon ^ behindKey)
+    if ((wrong & within) !== 0) return DOUBT
+    values += popcnt((started ^ keys) & within) as i32
+
+    if ((scalars | before) !== 0) {
+      let checked = scalars & within
+      if (scalar !== 0 || scalars === ~0) {
+        // What goes on from the window before, or is longer than a block.
+        const run = min<u64>(ctz(~scalars), end - at) as i32
+        scalar = afterScalar(scalar !== 0 ? scalar : SCALAR_BEGIN, at, run)
+        if (scalar === 0) return DOUBT
+        if ((run as u64) < min<u64>(end - at, 64)) {
+          if (((SCALAR_ENDS >> scalar) & 1) === 0) return DOUBT
+          scalar = 0
         }
-        top = load<u32>(STACK + ((depth as usize) << 2))
-        expected = (top & OBJECT) !== 0 ? OBJECT_NEXT : ARRAY_NEXT
-      } else {
-        if (++values > maxValues) return DOUBT
-        if ((byte | BRACE_BIT) === OPEN_BRACE) {
-          if (expected > FIRST_ELEMENT) return DOUBT
-          store<u32>(STACK + ((depth as usize) << 2), top)
-          if (++depth > maxDepth) return DOUBT
-          top = byte === OPEN_BRACE ? OBJECT : 0
-          expected = byte === OPEN_BRACE ? FIRST_KEY : FIRST_ELEMENT
-          continue
-        }
-        if (expected === OBJECT_VALUE) expected = OBJECT_NEXT
-        else if (expected === ARRAY_VALUE || expected === FIRST_ELEMENT) expected = ARRAY_NEXT
-        else return DOUBT
-        if (byte === QUOTE) continue
-        const run = min<u64>(ctz(~(scalars >> index)), size - index) as i32
-        if (run === 0) return DOUBT
-        if ((run as u64) + index < size && isCommonScalar(at + (index as usize), run, digits >> index)) continue
-        let state = load<u8>(SCALARS + (SCALAR_BEGIN << 4) + load<u8>(LETTERS + byte)) as i32
-        for (let more = 1; more < run; more++)
-          state = load<u8>(SCALARS + (state << 4) + load<u8>(LETTERS + load<u8>(at + (index as usize) + more)))
-        if (state === 0) return DOUBT
-        if ((run as u64) + index === size) scalar = state
-        else if (((SCALAR_ENDS >> state) & 1) === 0) return DOUBT
+        checked = run === 64 ? 0 : checked & ~(((1 as u64) << run) - 1)
       }
+      // One that reaches the end of the block is checked with the next block.
+      const over = scalar !== 0 ? 0 : clz(~scalars)
+      next = at + 64 - (over as usize)
+      before = scalars >> 63
+      checked &= (~0 as u64) >> over
+      if (end - at < 64) {
+        const size = (end - at) as u64
+        const valid = ((1 as u64) << size) - 1
+        before = (scalars >> (size - 1)) & 1
+        if (scalar === 0 && before !== 0 && depth !== 0) {
+          const begin = 64 - clz(~scalars & valid)
+          scalar = afterScalar(SCALAR_BEGIN, at + (begin as usize), (size - begin) as i32)
+          if (scalar === 0) return DOUBT
+          checked &= ((1 as u64) << begin) - 1
+        }
+      }
+      if (checked !== 0 && !areScalars(a, b, c, d, at, checked)) return DOUBT
+    } else {
+      next = at + 64
+      before = 0
     }
+    if (depth === 0) {
+      if (values > maxValues) return DOUBT
+      store<i32>(VALUES, values)
+      return (at - WINDOW + 64 - (clz(within) as usize)) as i32
+    }
+    const keyed = (keyEnds - keyStarts) >> 63
+    if (space === 0) {
+      afterComma = comma >> 63
+      afterColon = colon >> 63
+      afterOpen = open >> 63
+      afterKey = keyEnds >> 63
+    } else if (~space !== 0) {
+      const shift = clz(~space)
+      afterComma = (comma << shift) >> 63
+      afterColon = (colon << shift) >> 63
+      afterOpen = (open << shift) >> 63
+      afterKey = (keyEnds << shift) >> 63
+    }
+    inKey = keyed
+  }
+  if (values > maxValues) return DOUBT
+  const size = (end - at) as u64
+  if (size < 64 && length > 0) {
+    reached = marks >> (size - 1)
+    beginning += (64 - size) as i32
   }
   store<u32>(STACK + ((depth as usize) << 2), top)
   store<i32>(IN_STRING, (inString & 1) as i32)
   store<i32>(ESCAPED, reached as i32)
   store<i32>(SCALAR, scalar)
-  store<i32>(EXPECTED, expected)
+  store<i32>(PLACE, (afterComma | (afterColon << 1) | (afterOpen << 2) | (afterKey << 3) | (inKey << 4)) as i32)
   store<i32>(DEPTH, depth)
   store<i32>(VALUES, values)
   store<i32>(BEGINNING, max<i32>(beginning, 0))

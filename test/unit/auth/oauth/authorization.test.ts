@@ -1,7 +1,7 @@
 /** Who may send a person where, and whose answer is believed (B244, T-11). */
 import { describe, expect, test } from 'vitest'
-import { arrive, browserUrl, depart } from '../../../../src/auth/oauth/authorization.ts'
-import type { Journey } from '../../../../src/auth/oauth/authorization.ts'
+import { authorizationCode, beginAuthorization, browserUrl } from '../../../../src/auth/oauth/authorization.ts'
+import type { PendingAuthorization } from '../../../../src/auth/oauth/authorization.ts'
 import type { Provider } from '../../../../src/auth/oauth/discovery.ts'
 import { openerFor } from '../../../../src/commands/terminal/open-url.ts'
 
@@ -20,7 +20,8 @@ const provider: Provider = {
 }
 const registered = { client: { id: 'c', secret: undefined, privateKey: undefined, algorithm: '' }, auth: undefined }
 const terms = { redirectUri: 'https://gateway.example.com/connect/callback', scope: 'read', reach: 'public' } as const
-const journey = (tellsIssuer: boolean): Journey => depart({ ...provider, tellsIssuer }, registered, terms).journey
+const pending = (tellsIssuer: boolean): PendingAuthorization =>
+  beginAuthorization({ ...provider, tellsIssuer }, registered, terms).pending
 
 describe('B244 an answer', () => {
   test.each([
@@ -29,7 +30,7 @@ describe('B244 an answer', () => {
     ['is taken where iss is not advertised and absent', false, undefined],
   ])('%s', (_name, tellsIssuer, iss) => {
     const answer = new URLSearchParams({ code: 'x', ...(iss !== undefined && { iss }) })
-    expect(arrive(journey(tellsIssuer), answer)).toBe('x')
+    expect(authorizationCode(pending(tellsIssuer), answer)).toBe('x')
   })
 
   test.each([
@@ -45,16 +46,16 @@ describe('B244 an answer', () => {
       ['code', 'x'],
       ...issuers.map((iss): [string, string] => ['iss', iss]),
     ])
-    expect(() => arrive(journey(tellsIssuer), answer)).toThrow('not from the authorization server that was asked')
+    expect(() => authorizationCode(pending(tellsIssuer), answer)).toThrow('not from the authorization server that was asked')
   })
 })
 
 test('B240 B243 what is asked for stands in the URL, beside what was there', () => {
-  const { url, journey: kept } = depart(provider, registered, terms)
+  const { url, pending: kept } = beginAuthorization(provider, registered, terms)
   const params = Object.fromEntries(new URL(url).searchParams)
   expect(params).toMatchObject({ tenant: '1', resource: provider.resource, code_challenge_method: 'S256', state: kept.state })
   expect(params['code_challenge']).not.toBe(kept.verifier)
-  expect(depart(provider, registered, terms).journey.state).not.toBe(kept.state)
+  expect(beginAuthorization(provider, registered, terms).pending.state).not.toBe(kept.state)
 })
 
 const INJECTIONS = [

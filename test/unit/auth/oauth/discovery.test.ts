@@ -1,12 +1,12 @@
 /** Which authorization server speaks for a server, and who we are to it: asked in order, believed only where it names itself. */
 import { describe, expect, test } from 'vitest'
-import type { Reach } from '../../../../src/auth/oauth/addresses.ts'
+import type { Reach } from '../../../../src/auth/oauth/reach.ts'
 import { canonicalUri, discover } from '../../../../src/auth/oauth/discovery.ts'
 import type { Provider } from '../../../../src/auth/oauth/discovery.ts'
 import { clientFor, scopeRefused } from '../../../../src/auth/oauth/registration.ts'
-import type { SignInOptions } from '../../../../src/auth/oauth/options.ts'
+import type { SignInOptions } from '../../../../src/auth/oauth/credential-options.ts'
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
-import { TokenStore } from '../../../../src/auth/oauth/store.ts'
+import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
 
 const SERVER = new URL('https://mcp.example/team/mcp')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ExchangeCredential } from '../../../../src/auth/oauth/exchange-credential.ts'
 import { MachineCredential } from '../../../../src/auth/oauth/machine-credential.ts'
 import type { OAuthEnvironment } from '../../../../src/auth/oauth/environment.ts'
-import { TokenStore } from '../../../../src/auth/oauth/store.ts'
+import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
 
 const SERVER = new URL('https://mcp.example/mcp')

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { ClientOptions } from '../../../../src/auth/oauth/options.ts'
+import type { ClientOptions } from '../../../../src/auth/oauth/credential-options.ts'
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { GrantRefused, requestTokens } from '../../../../src/auth/oauth/token-endpoint.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
-import { TokenStore } from '../../../../src/auth/oauth/store.ts'
+import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
 import { UserCredential } from '../../../../src/auth/oauth/user-credential.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
 import { Browser } from '../../../support/browser.ts'
@@ -59,9 +59,9 @@ const scene = async (shared?: MemoryStore) => {
       },
     )
   const signIn = async (who: UserCredential): Promise<void> => {
-    const { url, journey } = await who.begin(BACK)
+    const { url, pending } = await who.begin(BACK)
     const { headers } = await new Browser().step(url)
-    await who.finish(journey, new URL(headers.get('location') ?? '').searchParams)
+    await who.finish(pending, new URL(headers.get('location') ?? '').searchParams)
   }
   return {
     issuer,

@@ -1,12 +1,12 @@
-/** Reads the beginning of a connection before it is decided what the connection is. */
+/** Reads the first bytes of a connection, to decide which protocol it speaks. */
 import type { Socket } from 'node:net'
 
-/** What the beginning is: `'more'` must be read, or the bytes to drop; the rest is put back, to be read by what comes next. */
+/** `'more'`: more bytes are needed. Else the number of bytes to drop; the rest is put back for the next reader. */
 export type Beginning = 'more' | { readonly drop: number }
 
 /**
- * Calls `decide` with all bytes so far, until it has decided; then the socket is paused, with the rest of the bytes in it, and `done` is
- * called. A connection that ends before is closed; `late` is called for one that takes longer than `withinMs`, and closes it.
+ * Calls `decide` with all bytes so far until it has decided. Then pauses the socket, with the remaining bytes put back, and calls `done`. A
+ * connection that ends before is closed. After `withinMs`, `late` is called, which must close the connection.
  */
 export const readBeginning = (
   socket: Socket,

@@ -1,4 +1,4 @@
-/** How a call ended, in one word and the facts behind it: the same for the audit log, the capture of calls and the metrics. */
+/** How a call ended: its outcome and facts, for the audit log, the capture of calls, metrics and traces. */
 import { Refusal, ServerError } from '../rpc/call.ts'
 import type { Outcome } from '../rpc/call.ts'
 import type { DenialReason } from '../rpc/record.ts'
@@ -6,23 +6,11 @@ import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { StreamedResult, StreamEnd } from '../wire/result/streamed-result.ts'
-
-export const CALL_OUTCOMES = [
-  'ok',
-  'tool_error',
-  'error',
-  'failed',
-  'refused',
-  'cancelled',
-  'input_required',
-  'task',
-  'streamed',
-] as const
-export type CallOutcome = (typeof CALL_OUTCOMES)[number]
+import type { CallOutcome } from './outcomes.ts'
 
 export interface CallEnd {
   readonly outcome: CallOutcome
-  /** Of a refusal: why, and the option that says so. */
+  /** Of a refusal: the reason, and the option that caused it. */
   readonly reason?: DenialReason
   readonly rule?: string | undefined
   readonly code?: number
@@ -30,7 +18,7 @@ export interface CallEnd {
   readonly detail?: string
 }
 
-/** Failures that turn a call away before it was made, and what that is called. */
+/** Reasons of failures by which a call is refused before it is sent. */
 const DENIALS: Partial<Record<FailureKind, DenialReason>> = {
   overloaded: 'overloaded',
   shutting_down: 'shutting_down',
@@ -40,17 +28,12 @@ const DENIALS: Partial<Record<FailureKind, DenialReason>> = {
   state: 'invalid',
 }
 
-/** Outcomes that a person looks for when something went wrong. */
-const GOOD: ReadonlySet<CallOutcome> = new Set(['ok', 'input_required', 'task', 'streamed'])
-
-export const isErrorOutcome = (outcome: CallOutcome): boolean => !GOOD.has(outcome)
-
-/** Most calls end like this: one object for all of them. */
+/** The end of most calls; one object for all of them. */
 export const GOOD_END: CallEnd = { outcome: 'ok' }
-/** Only `true` begins with it. */
+/** First byte of `true`. */
 const TRUE = 0x74
 
-/** Of a result that is whole. */
+/** Returns the end for a complete result. */
 export const endOfOutcome = (method: string, isAborted: boolean, { kind, result }: Outcome): CallEnd => {
   if (isAborted) return { outcome: 'cancelled' }
   if (kind !== 'complete') return { outcome: kind }
@@ -59,7 +42,7 @@ export const endOfOutcome = (method: string, isAborted: boolean, { kind, result 
   return isError !== undefined && result.bytes[isError.start] === TRUE ? { outcome: 'tool_error' } : GOOD_END
 }
 
-/** What passed on while it came is not looked into: whether the tool says that it failed is known only where it says so first. */
+/** Returns the end for a streamed result. `isError` is known only if it precedes the content. */
 export const endOfStream = (result: StreamedResult, end: StreamEnd): CallEnd => {
   if (end === 'aborted') return { outcome: 'cancelled' }
   if (end !== 'complete') return { outcome: 'failed', kind: end.kind, detail: end.message }
@@ -67,7 +50,7 @@ export const endOfStream = (result: StreamedResult, end: StreamEnd): CallEnd => 
   return { outcome: isError === undefined ? 'streamed' : isError === 'true' ? 'tool_error' : 'ok' }
 }
 
-/** Of what a call was rejected with; `denied`: what those whom it passed wrote down. */
+/** Returns the end for a rejected call. `denied`: reason and rule recorded by the layers. */
 export const endOfError = (
   error: unknown,
   isAborted: boolean,

@@ -1,13 +1,13 @@
 /**
- * Passes a request of a host on to another process of ours, and its answer back, byte for byte, streams included. The surprise: it ends
- * with what is known of a failure, because a request may be sent elsewhere only if no byte of it was sent.
+ * Forwards a host's request to another replica, and relays its answer byte for byte, streams included. The result tells whether the peer may
+ * have acted, because a request may be sent to another replica only if it was not served.
  */
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { JOIN_BELOW_BYTES } from '../transport/http1/server/request/http-request.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import { nodeHttp, nodeHttps } from '../transport/http1/server/node/node-http.ts'
 
-/** Of one connection or one process; never passed on (RFC 9110 7.6.1). */
+/** Headers of one connection or one process, which are not forwarded (RFC 9110 7.6.1). */
 const HOP_HEADERS = new Set([
   'connection',
   'keep-alive',
@@ -19,33 +19,33 @@ const HOP_HEADERS = new Set([
   'content-length',
   'date',
   'expect',
-  // Between replicas alone.
+  // Only between replicas.
   'trunkline-hop',
 ])
 const CONNECT_MS = 2_000
-/** Shorter than a listener keeps an idle connection, so that a reused one is rarely about to close. */
+/** Shorter than the keep-alive time of a listener, so that a reused connection is rarely about to close. */
 const IDLE_MS = 20_000
 const MAX_IDLE = 64
 
 /**
- * `answered`: the host has its answer, or has disconnected. `unsent`: no byte of the request was sent. `refused`: the peer answered that
- * it is not the one that is meant. `lost`: the connection broke before an answer, and the peer may have acted.
+ * `answered`: the host has its answer, or has disconnected. `unsent`: no byte of the request was sent. `refused`: another process answered,
+ * or the peer does not have the state. `lost`: the connection broke before an answer, and the peer may have acted.
  */
-export type PassedOn = 'answered' | 'unsent' | 'refused' | 'lost'
+export type Forwarded = 'answered' | 'unsent' | 'refused' | 'lost'
 
 export interface Peer {
   /** Origin and path prefix. */
   readonly url: string
-  /** Headers in place of the host's, by lower-case name; `undefined`: left out. */
+  /** Headers that replace the host's, by lower-case name; `undefined`: omitted. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Whether this answer is the peer's own; another is not relayed. */
+  /** Whether the answer is of the peer itself; any other answer is not relayed. */
   readonly isGenuine: (header: (name: string) => string | undefined) => boolean
-  /** Is given what breaks the exchange off, once it has begun. */
+  /** Called at the start of the exchange with a function that breaks it off. */
   readonly onBegun: (breakOff: () => void) => void
 }
 
-export class PassOn {
-  /** By protocol, made by the first request: without replicas node:http is not loaded for them. */
+export class Forwarder {
+  /** By protocol; created by the first request, since node:http is loaded only then. */
   readonly #agents = new Map<string, Agent>()
 
   close(): void {
@@ -53,7 +53,7 @@ export class PassOn {
     this.#agents.clear()
   }
 
-  /** Asks a peer something of our own; `undefined`: there was no answer within 2 s. Rejects with the system's error of a connection. */
+  /** Sends a GET of our own to a peer; `undefined`: no answer within 2 s. Rejects with the system's error of the connection. */
   ask(
     url: string,
     headers: Readonly<Record<string, string>>,
@@ -64,7 +64,7 @@ export class PassOn {
         resolve(undefined)
         request.destroy()
       }
-      // After a pause of this process what has arrived meanwhile is read first, as in `GuardedStore`.
+      // `setImmediate` lets an answer count that arrived during a pause of this process, as in `GuardedStore`.
       const timer = setTimeout(() => setImmediate(late), CONNECT_MS)
       request.on('error', (error) => {
         clearTimeout(timer)
@@ -79,8 +79,8 @@ export class PassOn {
     })
   }
 
-  /** Resolves when the answer has ended. `body`: what was read of the host's request. */
-  send(host: HttpRequest, body: Buffer | undefined, peer: Peer): Promise<PassedOn> {
+  /** Forwards a request. Resolves when the answer has ended. `body`: of the host's request. */
+  send(host: HttpRequest, body: Buffer | undefined, peer: Peer): Promise<Forwarded> {
     return new Promise((resolve) => {
       const { method, path, query } = host
       const headers = { ...withoutHops(host.headers()), ...peer.headers }
@@ -88,25 +88,25 @@ export class PassOn {
       const request = this.#request(peer.url + path + (query === '' ? '' : `?${query}`), method, headers)
       peer.onBegun(() => request.destroy(new Error('the replica does not answer any more')))
       let isSent = false
-      let isLeft = false
+      let isDisconnected = false
       const timer = setTimeout(() => request.destroy(new Error('no connection')), CONNECT_MS)
       request.once('socket', (socket) => {
         const onConnected = (): void => {
           clearTimeout(timer)
           isSent = true
-          // A stream may be silent for long; the host's side has the time-outs.
+          // A stream may be silent for a long time; the timeouts of the host's side apply.
           socket.setTimeout(0)
         }
         if (socket.connecting) socket.once(peer.url.startsWith('https:') ? 'secureConnect' : 'connect', onConnected)
         else onConnected()
       })
       host.onDisconnect(() => {
-        isLeft = true
+        isDisconnected = true
         request.destroy()
       })
       request.on('error', () => {
         clearTimeout(timer)
-        if (isLeft) resolve('answered')
+        if (isDisconnected) resolve('answered')
         else resolve(isSent ? 'lost' : 'unsent')
       })
       request.once('response', (answer) => {
@@ -124,9 +124,8 @@ export class PassOn {
     const { protocol } = new URL(url)
     const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))
     const { Agent, request } = protocol === 'https:' ? nodeHttps() : nodeHttp()
-    let agent = this.#agents.get(protocol)
-    if (agent === undefined)
-      this.#agents.set(protocol, (agent = new Agent({ keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE })))
+    const agent = this.#agents.get(protocol) ?? new Agent({ keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE })
+    this.#agents.set(protocol, agent)
     return request(url, { method, headers: given, agent })
   }
 }
@@ -146,7 +145,7 @@ const relay = (answer: IncomingMessage, host: HttpRequest, onEnd: () => void): v
     body.end()
     onEnd()
   })
-  // Without its regular end the host must not see one either.
+  // Without a regular end of the peer's answer, the host's answer must not end regularly.
   answer.once('error', () => undefined)
   answer.once('close', () => {
     if (!answer.complete) body.break()
@@ -154,7 +153,7 @@ const relay = (answer: IncomingMessage, host: HttpRequest, onEnd: () => void): v
   })
 }
 
-/** A small answer of known length, in one write. */
+/** Relays a small answer of known length in one write. */
 const relayWhole = (answer: IncomingMessage, host: HttpRequest, onEnd: () => void): void => {
   const pieces: Buffer[] = []
   answer.on('data', (bytes: Buffer) => pieces.push(bytes))
@@ -166,7 +165,7 @@ const relayWhole = (answer: IncomingMessage, host: HttpRequest, onEnd: () => voi
   })
 }
 
-/** Spelled as the peer spells them. */
+/** Returns the headers in the peer's spelling. */
 const rawHeaders = ({ rawHeaders: raw }: IncomingMessage): Record<string, string> => {
   const headers: Record<string, string> = {}
   for (let at = 0; at + 1 < raw.length; at += 2) {

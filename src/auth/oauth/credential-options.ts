@@ -1,23 +1,23 @@
-/** How we prove to one server who is calling (BRIDGING 6.2, Credential modes), complete: texts without variables, absolute URLs. */
+/** Options of the credential for one server (BRIDGING 6.2, Credential modes), with variables resolved and absolute URLs. */
 
-/** A client that is known to the authorization server: an id alone, with a secret, or with a key that signs. */
+/** A client of the authorization server: an id alone, with a secret, or with a signing key. */
 export interface ClientOptions {
   readonly id: string
   readonly secret: string | undefined
   /** A private key in PEM, for `private_key_jwt`. */
   readonly privateKey: string | undefined
-  /** Of that key: ES256, RS256, … */
+  /** Signature algorithm of the key: ES256, RS256, … */
   readonly algorithm: string
 }
 
-/** The machine speaks for itself. */
+/** The gateway has its own account (client credentials). */
 export interface MachineOptions {
   readonly mode: 'client'
   readonly client: ClientOptions
   readonly scopes: readonly string[] | undefined
-  /** Names the authorization server; `undefined`: the server says which. */
+  /** Authorization server; `undefined`: the one that the server names. */
   readonly issuer: string | undefined
-  /** Its authorization server may stand in a private network. */
+  /** The authorization server may be in a private network. */
   readonly isPrivate: boolean
 }
 
@@ -25,25 +25,25 @@ export interface MachineOptions {
 export interface SignInOptions {
   readonly mode: 'user'
   readonly perUser: boolean
-  /** `undefined`: a metadata document, or registered as we come. */
+  /** `undefined`: a client metadata document or dynamic registration. */
   readonly client: ClientOptions | undefined
-  /** Where our metadata document is, if not with us. */
+  /** URL of our client metadata document, if it is served elsewhere. */
   readonly clientDocument: string | undefined
   readonly scopes: readonly string[] | undefined
-  /** Names the authorization server; `undefined`: the server says which. */
+  /** Authorization server; absent: the one that the server names. */
   readonly issuer?: string | undefined
-  /** `false`: no `offline_access` is requested, and so no token that outlives the sign-in where that takes one. */
+  /** `false`: `offline_access` is not requested by default. */
   readonly offline?: boolean
   readonly isPrivate: boolean
 }
 
-/** The caller's own token is exchanged for one of the server. */
+/** The caller's token is exchanged for a token of the server. */
 export interface ExchangeOptions {
   readonly mode: 'exchange'
-  /** Who issued the caller's token, and takes it back. */
+  /** The issuer of the caller's token, which exchanges it. */
   readonly issuer: string
   readonly client: ClientOptions
-  /** What the token is to be good for, in the issuer's words; `undefined`: the server's URL. */
+  /** `audience` of the exchanged token; `undefined`: the server's URL as `resource`. */
   readonly audience: string | undefined
   readonly scopes: readonly string[] | undefined
   readonly isPrivate: boolean
@@ -51,6 +51,6 @@ export interface ExchangeOptions {
 
 export type CredentialOptions = ExchangeOptions | MachineOptions | SignInOptions
 
-/** Whether each principal has a credential of its own there. */
+/** Whether each principal has its own credential. */
 export const isPerUser = (options: CredentialOptions | undefined): boolean =>
   options?.mode === 'exchange' || (options?.mode === 'user' && options.perUser)

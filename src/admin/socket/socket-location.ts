@@ -1,6 +1,6 @@
 /**
- * Where the admin socket of a configuration lies, and who owns it. The file permissions are the authentication, so they are checked
- * before any byte is sent or read: a folder and a socket of this user alone, no symbolic links (DECISIONS 1).
+ * The location of a configuration's admin socket, and its owner. File permissions are the authentication, so they are checked before any
+ * byte is sent or read: the folder and the socket belong to this user, and are not symbolic links (DECISIONS 1).
  */
 import { chmod, lstat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,27 +8,27 @@ import type { Configuration } from '../../config/options.ts'
 import { makeFolder } from '../../make-folder.ts'
 import { isAnswered } from '../../transport/http1/server/connection/listen-address.ts'
 
-/** The sub-protocol that makes a connection a host's pipe. */
+/** The protocol name for an upgrade of a connection to a host's pipe. */
 export const PIPE = 'trunkline-pipe'
 
-/** A configuration, as far as its socket depends on it, and who we are. */
-export interface Place {
+/** Path and folder of a socket; `uid`: of this process. */
+export interface SocketLocation {
   readonly path: string
   readonly folder: string | undefined
   readonly uid: number | undefined
 }
 
-export const adminPlace = (
+export const locateSocket = (
   { id, runtimeDir }: Pick<Configuration, 'id' | 'runtimeDir'>,
   uid: number | undefined,
   platform: NodeJS.Platform = process.platform,
-): Place =>
+): SocketLocation =>
   platform === 'win32'
     ? { path: `\\\\.\\pipe\\trunkline-${id}`, folder: undefined, uid }
     : { path: join(runtimeDir, `${id}.sock`), folder: runtimeDir, uid }
 
-/** Makes the folder, if need be. Rejects with a sentence when it is not ours alone. */
-export const prepareFolder = async ({ folder, uid }: Place): Promise<void> => {
+/** Creates the folder if it does not exist. Rejects with a sentence if it is not private. */
+export const prepareFolder = async ({ folder, uid }: SocketLocation): Promise<void> => {
   if (folder === undefined) return
   makeFolder(folder)
   const found = await lstat(folder)
@@ -37,8 +37,8 @@ export const prepareFolder = async ({ folder, uid }: Place): Promise<void> => {
   if ((found.mode & 0o077) !== 0) await chmod(folder, 0o700)
 }
 
-/** Whether a socket lies there that only we can have put there. Nothing is said to any other. */
-export const isOurs = async ({ path, folder, uid }: Place): Promise<boolean> => {
+/** Whether the path is a socket that only this user can have created. Other sockets get no byte. */
+export const isOurs = async ({ path, folder, uid }: SocketLocation): Promise<boolean> => {
   if (folder === undefined) return true
   const [around, found] = await Promise.all([folder, path].map((name) => lstat(name).catch(() => undefined)))
   if (around === undefined || found === undefined) return false
@@ -46,7 +46,7 @@ export const isOurs = async ({ path, folder, uid }: Place): Promise<boolean> => 
   return isOwned && around.isDirectory() && (around.mode & 0o022) === 0 && found.isSocket()
 }
 
-/** Removes what a process that died left behind; anything but a socket of ours stays. */
-export const removeStale = async (place: Place): Promise<void> => {
-  if (place.folder !== undefined && (await isOurs(place)) && !(await isAnswered(place.path))) await unlink(place.path)
+/** Removes the socket of a process that died; anything but a socket of ours stays. */
+export const removeStale = async (location: SocketLocation): Promise<void> => {
+  if (location.folder !== undefined && (await isOurs(location)) && !(await isAnswered(location.path))) await unlink(location.path)
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of calls for those who watch: gathered, and handed out ten times a second at most. A call is told when it begins and when it ends;
- * of one that ends meanwhile, once. The timer runs only while there is something to tell.
+ * Sends changed calls to readers, at most ten times a second. A call is sent when it begins and when it ends; once if both happen within
+ * one period. The timer runs only while there are changes.
  */
 import type { Recording } from './capture/recording.ts'
 
@@ -17,7 +17,7 @@ export class CallFeed implements Disposable {
     return this.#readers.size
   }
 
-  /** Returns how to stop. */
+  /** Returns how to unsubscribe. */
   subscribe(reader: Reader): () => void {
     this.#readers.add(reader)
     return () => {
@@ -29,7 +29,7 @@ export class CallFeed implements Disposable {
   changed(recording: Recording): void {
     if (this.#readers.size === 0) return
     this.#changed.add(recording)
-    this.#timer ??= setTimeout(() => this.#tell(), PERIOD_MS)
+    this.#timer ??= setTimeout(() => this.#flush(), PERIOD_MS)
   }
 
   [Symbol.dispose](): void {
@@ -37,7 +37,7 @@ export class CallFeed implements Disposable {
     this.#readers.clear()
   }
 
-  #tell(): void {
+  #flush(): void {
     this.#timer = undefined
     const changed = [...this.#changed].sort((a, b) => a.id - b.id)
     this.#changed = new Set()

@@ -1,4 +1,4 @@
-/** Commands to the running process: `ps`, `restart`, `approve`. */
+/** Commands about the servers of the running process: `ps`, `restart`, `approve`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Control } from '../../admin/control.ts'
 import type { ServerStatus, Status, WorkerStatus } from '../../admin/state/status.ts'
@@ -12,7 +12,7 @@ import { painter, printJson, printLines } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
 export interface PsOptions {
-  /** The other replicas, too. */
+  /** Also the other replicas. */
   readonly all?: boolean
 }
 
@@ -50,7 +50,7 @@ const workerRow = ({ worker, pid, uptimeMs, sessions, inFlight, memoryBytes, res
 
 const replicaLines = (replicas: Status['replicas']): readonly string[] =>
   replicas === undefined
-    ? ['', 'no other replica is known: they share no store (store), or it is away']
+    ? ['', 'no other replica is known: there is no shared store (store), or it is not reachable']
     : ['', ...columns([['REPLICA', 'VERSION', 'UP', 'SESSIONS'], ...replicas.map(replicaRow)], new Set([3]))]
 
 const replicaRow = ({ url, version = '-', startedAtMs, sessions, isSelf }: ReplicaStatus): readonly string[] => [
@@ -60,7 +60,7 @@ const replicaRow = ({ url, version = '-', startedAtMs, sessions, isSelf }: Repli
   String(sessions ?? '-'),
 ]
 
-/** Where a lock file decides, it is what is written: `writing` reads the configuration without it. */
+/** With a lock file, approving writes that file: `writing` reads the configuration without it. */
 export const approve = async (
   invocation: Invocation,
   writing: Invocation,
@@ -94,18 +94,18 @@ export const restart = async (invocation: Invocation, server: string): Promise<n
   if (callers === undefined && state !== 'healthy' && state !== 'degraded')
     throw new CommandError(
       EXIT.unreachable,
-      `${server} was restarted and is not up: ${reason}; ${command('ps')} shows what it printed`,
+      `${server} was restarted but does not run: ${reason}; ${command('ps')} shows its output`,
     )
   if (json) await printJson(io, { restarted: server, state })
   else await printLines(io, [`restarted ${server}`])
   return EXIT.ok
 }
 
-/** How long a server that says nothing is waited for, and how often it is looked at. */
+/** How long a server without an answer is waited for, and how often its status is read. */
 const RESTART_MS = 120_000
-const LOOK_MS = 100
+const POLL_MS = 100
 
-/** The server once its first attempt has ended, well or not. */
+/** The status of the server after its first attempt to start. */
 const outcomeOf = async (control: Control, server: string, interrupted: AbortSignal): Promise<ServerStatus> => {
   const untilMs = performance.now() + RESTART_MS
   for (;;) {
@@ -114,7 +114,7 @@ const outcomeOf = async (control: Control, server: string, interrupted: AbortSig
     const isOver = found.state !== 'starting' || found.reason !== undefined || found.callers !== undefined
     if (isOver || performance.now() >= untilMs) return found
     if (interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
-    await sleep(LOOK_MS)
+    await sleep(POLL_MS)
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Admitted } from '../../../src/auth/identity.ts'
-import { KnownCredentials, REMEMBERED_MS } from '../../../src/auth/inbound/known-credentials.ts'
+import { CredentialCache, REMEMBERED_MS } from '../../../src/auth/inbound/credential-cache.ts'
 import { digestOf } from '../../../src/auth/inbound/static-tokens.ts'
 
 const admitted = (principal: string, untilMs = Infinity): Admitted => ({
@@ -10,10 +10,10 @@ const admitted = (principal: string, untilMs = Infinity): Admitted => ({
 })
 
 test('a credential is known for a minute, and never longer than it is good', () => {
-  const known = new KnownCredentials()
+  const known = new CredentialCache()
   const [long, short] = [digestOf('long'), digestOf('short')]
-  known.keep(long, admitted('l'), 1_000)
-  known.keep(short, admitted('s', 11_000), 1_000)
+  known.set(long, admitted('l'), 1_000)
+  known.set(short, admitted('s', 11_000), 1_000)
   expect([known.find(long, 10_999), known.find(short, 10_999)]).toMatchObject([
     { identity: { principal: 'l' } },
     { identity: { principal: 's' } },
@@ -24,23 +24,23 @@ test('a credential is known for a minute, and never longer than it is good', () 
 })
 
 test('F-27 a clock that is set back prolongs nothing', () => {
-  const known = new KnownCredentials()
-  known.keep(digestOf('a'), admitted('a'), 3_600_000)
+  const known = new CredentialCache()
+  known.set(digestOf('a'), admitted('a'), 3_600_000)
   expect(known.find(digestOf('a'), 3_600_001)).toBeDefined()
   expect(known.find(digestOf('a'), 3_599_000)).toBeUndefined()
   expect(known.find(digestOf('a'), 0)).toBeUndefined()
 })
 
 test('what is verified again takes its old place', () => {
-  const known = new KnownCredentials(4)
+  const known = new CredentialCache(4)
   for (let round = 0; round < 10; round++)
-    for (const name of ['a', 'b', 'c', 'd']) known.keep(digestOf(name), admitted(name), round)
+    for (const name of ['a', 'b', 'c', 'd']) known.set(digestOf(name), admitted(name), round)
   for (const name of ['a', 'b', 'c', 'd']) expect(known.find(digestOf(name), 10)?.identity.principal).toBe(name)
 })
 
 test('where all places are taken, what ends first gives way; nobody is ever taken for another', () => {
-  const known = new KnownCredentials(64)
-  for (let at = 0; at < 10_000; at++) known.keep(digestOf(String(at)), admitted(String(at)), at)
+  const known = new CredentialCache(64)
+  for (let at = 0; at < 10_000; at++) known.set(digestOf(String(at)), admitted(String(at)), at)
   let kept = 0
   for (let at = 0; at < 10_000; at++) {
     const found = known.find(digestOf(String(at)), 10_000)

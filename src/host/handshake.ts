@@ -1,6 +1,6 @@
 /**
- * The answers to `initialize` and `server/discover`, for all listeners. At the merged endpoint they are the gateway's; at a bridge
- * they are the server's own, as soon as the server is known in the era of the host (BRIDGING 3.0 rule 0, 3.1, 3.21; B277).
+ * The results of `initialize` and `server/discover`, for all listeners. At the merged endpoint they describe the gateway; at a bridge
+ * they describe the server, once its inventory in the host's era is known (BRIDGING 3.0 rule 0, 3.1, 3.21; B277).
  */
 import type { Inventory } from '../catalog/inventory.ts'
 import { bridgedCapabilities } from '../era/host/bridged-capabilities.ts'
@@ -18,41 +18,41 @@ import type { ListenerContext } from './listener-context.ts'
 const DISCOVER_TTL_MS = 60_000
 
 /**
- * The result of `initialize`; a promise only while a server at a bridge is not known in this era yet, or for a pipe (`isPipe`): its host often
- * starts the process and initializes at once, before any server is known. Never rejects.
+ * Returns the result of `initialize`. A promise only while the server of a bridge is not known, or on a pipe (`isPipe`) before any server
+ * is known: a host on a pipe often initializes right after it has started the process. Never rejects.
  */
 export const initializeAnswer = (caller: Caller, context: ListenerContext, isPipe = false): Parts | Promise<Parts> =>
   whenKnown(caller, context, isPipe, (server) => {
-    const { core, identities } = context
+    const { core, endpointInfos } = context
     const { scope, revision } = caller
     const own = initializeResult(
       // Cast: only hosts of legacy revisions send `initialize`.
       revision as LegacyRevision,
-      identities.of(scope).info,
+      endpointInfos.of(scope).info,
       core.instructions(caller),
       core.offers(scope),
       core.gateways,
     )
-    const result = server === undefined ? own : { ...own, ...faceOf(server, caller, context) }
+    const result = server === undefined ? own : { ...own, ...bridgedMembers(server, caller, context) }
     return toParts(JSON.stringify(result))
   })
 
-/** Calls `use` synchronously if the answer is there, so that the order of a listener's messages is kept. */
+/** Calls `use` synchronously if the answer is not a promise, so that a listener's messages keep their order. */
 export const whenReady = <T>(answer: T | Promise<T>, use: (answer: T) => void): void => {
   if (answer instanceof Promise) void answer.then(use)
   else use(answer)
 }
 
-/** The result of `server/discover`, likewise. */
+/** Returns the result of `server/discover`; a promise as for `initializeAnswer`. */
 export const discoverAnswer = (caller: Caller, context: ListenerContext, isPipe = false): Draft | Promise<Draft> =>
   whenKnown(caller, context, isPipe, (server) => {
     const { core } = context
     const { scope } = caller
-    const face = server && faceOf(server, caller, context)
+    const bridged = server && bridgedMembers(server, caller, context)
     const instructions = core.instructions(caller)
     const result = new Draft()
     result.set('supportedVersions', JSON.stringify(SUPPORTED_VERSIONS))
-    result.set('capabilities', JSON.stringify(face?.capabilities ?? discoveredCapabilities(core.offers(scope))))
+    result.set('capabilities', JSON.stringify(bridged?.capabilities ?? discoveredCapabilities(core.offers(scope))))
     if (instructions !== undefined) result.set('instructions', JSON.stringify(instructions))
     result.setIn('_meta', META.gateways, JSON.stringify(core.gateways))
     if (server?.serverInfo !== undefined) result.setIn('_meta', META.serverInfo, JSON.stringify(server.serverInfo))
@@ -61,24 +61,21 @@ export const discoverAnswer = (caller: Caller, context: ListenerContext, isPipe 
     return result
   })
 
-/**
- * The `serverInfo` that is written into every modern result; `undefined`: none, because a modern server at a bridge writes its own.
- */
+/** Returns the `serverInfo` to write into a modern result; `undefined`: none, since a modern server at a bridge writes its own. */
 export const resultIdentity = (origin: Pick<Caller, 'scope' | 'principal'>, context: ListenerContext): Uint8Array | undefined => {
   const server = isBridge(origin.scope) ? context.core.bridged({ ...origin, session: undefined }) : undefined
-  if (server === undefined) return context.identities.of(origin.scope).json
-  if (isModernRevision(server.revision)) return undefined
-  return server.serverInfo === undefined
-    ? context.identities.of(origin.scope).json
+  if (server !== undefined && isModernRevision(server.revision)) return undefined
+  return server?.serverInfo === undefined
+    ? context.endpointInfos.of(origin.scope).json
     : Buffer.from(JSON.stringify(server.serverInfo))
 }
 
-const faceOf = (
+const bridgedMembers = (
   { serverInfo, capabilities }: Inventory,
   { revision, scope }: Caller,
-  { core, identities }: ListenerContext,
+  { core, endpointInfos }: ListenerContext,
 ): { readonly serverInfo: object; readonly capabilities: object } => ({
-  serverInfo: serverInfo ?? identities.of(scope).info,
+  serverInfo: serverInfo ?? endpointInfos.of(scope).info,
   capabilities: bridgedCapabilities(capabilities, revision, core.offersTasks),
 })
 

@@ -1,10 +1,10 @@
-/** Everybody's catalog with what some servers list to one caller alone in place of the common lists. */
+/** The common catalog with the own lists of one caller in place of the common lists of some servers. */
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import type { Catalog, CatalogOptions } from '../../catalog/catalog.ts'
 import type { Curator } from '../../catalog/curate/curated-inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'
 
-/** `own`: inventories as the servers said them, by server key. */
+/** `own`: inventories before curation, by server key. */
 export const withOwnLists = (
   from: Catalog,
   own: ReadonlyMap<string, Inventory>,

@@ -1,9 +1,9 @@
 /**
- * Tokens and registrations at rest: one sealed file each, 0600, in a folder of their own (T-14; BRIDGING 6.2.7). A file opens only
- * under the name it was written for, so a token copied to another principal or server is no token there.
+ * Stores tokens and registrations: one sealed file each, mode 0600, in one folder (T-14; BRIDGING 6.2.7). A file opens only under its own
+ * name, so that it cannot be copied to another principal or server.
  *
- * The surprise: processes of one configuration share the folder. A change is made under a lock, to what stands there then. Replicas share
- * the records, sealed, and the lock by their store: each has a copy in its folder, which the store's record replaces (F-17).
+ * Processes of one configuration share the folder, and change a record under a lock. Replicas share the sealed records and the lock by
+ * their store: each has a copy in its folder, which the store's record replaces (F-17).
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,28 +18,28 @@ import type { Purpose, Seal } from '../seal.ts'
 /** Never present at run time: it ties a key to the type of its record. */
 declare const HOLDS: unique symbol
 
-/** What a record is of: a word for its kind, then all that it must not be mixed up with. Its records are `T`. */
+/** Names a record of type `T`: its kind, then everything that identifies it. */
 export type StoreKey<T extends object = object> = readonly string[] & { readonly [HOLDS]?: T }
 
-/** A lock that is older than any grant takes was left behind by a process that ended. */
+/** An older lock is of a process that has ended, since no grant takes as long. */
 const STALE_LOCK_MS = 30_000
 
 export class TokenStore {
   readonly #seal: Seal
   readonly #folder: string | undefined
-  /** Where there is no folder, or it cannot be written. */
+  /** Records without a folder, or in a folder that cannot be written. */
   readonly #memory = new Map<string, object>()
   readonly #queues = new Map<string, Promise<unknown>>()
   readonly #onTrouble: (error: Error) => void
   readonly #shared: Store | undefined
-  /** By name of a record: the credentials that are built from it. */
+  /** By name of a record. */
   readonly #watched = new Map<string, { readonly key: StoreKey; readonly callbacks: Set<() => void> }>()
-  /** Writes to the shared store that are under way. */
+  /** Pending writes to the shared store. */
   readonly #writing = new Set<Promise<unknown>>()
 
   /**
-   * `folder`: absolute, of this configuration; `undefined`: everything ends with the process. `onTrouble` hears of a disk that fails.
-   * `shared`: of all replicas.
+   * `folder`: absolute; `undefined`: nothing outlives the process. `onTrouble` is called for errors of the disk. `shared`: store of all
+   * replicas.
    */
   constructor(seal: Seal, folder: string | undefined, onTrouble: (error: Error) => void, shared?: Store) {
     this.#seal = seal
@@ -52,7 +52,7 @@ export class TokenStore {
     this.#onTrouble = onTrouble
   }
 
-  /** What was written last, by whichever process; `undefined`: nothing, or nothing that opens. */
+  /** Returns the latest record of any process; `undefined`: none, or it cannot be opened. */
   read<T extends object>(key: StoreKey<T>): T | undefined {
     const name = nameOf(key)
     // Cast: `write` put it there under the same key.
@@ -64,7 +64,7 @@ export class TokenStore {
     }
   }
 
-  /** Calls back after another replica has changed the record; what the store has already is read now. */
+  /** Calls back when another replica has changed the record. Starts reading the store's record. */
   watch(key: StoreKey, callback: () => void): void {
     if (this.#shared === undefined) return
     const name = nameOf(key)
@@ -84,12 +84,12 @@ export class TokenStore {
   }
 
   #share(write: Promise<unknown>): void {
-    // Without the store the other replicas learn of it when this one writes again.
+    // While the store is unavailable, other replicas keep the old record until the next write.
     const settled = write.catch(() => undefined).finally(() => this.#writing.delete(settled))
     this.#writing.add(settled)
   }
 
-  /** Takes over what another replica has written last. */
+  /** Replaces the local record by the store's record if they differ. */
   async #pull(key: StoreKey): Promise<void> {
     const name = nameOf(key)
     const sealed = await this.#shared?.get(recordOf(name)).catch(() => undefined)
@@ -122,7 +122,7 @@ export class TokenStore {
     if (this.#folder !== undefined) rmSync(join(this.#folder, name), { force: true })
   }
 
-  /** Runs one change of a record at a time, in this process and among all that share the folder. */
+  /** Runs one change of a record at a time, among all processes and replicas. */
   async exclusively<T>(key: StoreKey, change: () => Promise<T>): Promise<T> {
     const name = nameOf(key)
     const before = this.#queues.get(name) ?? Promise.resolve()
@@ -139,7 +139,7 @@ export class TokenStore {
   async #locked<T>(name: string, change: () => Promise<T>): Promise<T> {
     if (this.#folder === undefined) return change()
     const lock = join(this.#folder, `${name}.lock`)
-    // A disk that supports no locks is no reason to stop.
+    // Continues without a lock if the disk does not support locks.
     const isHeld = await acquireFileLock(lock, STALE_LOCK_MS)
     try {
       return await change()
@@ -148,7 +148,7 @@ export class TokenStore {
     }
   }
 
-  /** The lock of all replicas. Without the store there is none, as without a folder that supports locks. */
+  /** Runs a change under the lock of all replicas; without a lock if the store is unavailable. */
   async #lockedByAll<T>(key: StoreKey, change: () => Promise<T>): Promise<T> {
     const shared = this.#shared
     if (shared === undefined) return change()
@@ -169,7 +169,7 @@ export class TokenStore {
     try {
       while ((await shared.claim(lock, owner, STALE_LOCK_MS)) !== owner) {
         if (performance.now() >= endMs) return false
-        await new Promise((resolve) => setTimeout(resolve, LOCK_LOOK_MS))
+        await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
       }
       return true
     } catch {
@@ -178,15 +178,15 @@ export class TokenStore {
   }
 }
 
-/** Replicas are told the names of changed records here. */
+/** Channel for the names of changed records. */
 const CHANNEL = 'credentials'
-/** A record that no replica has written for so long is a sign-in that has ended. */
+/** A record that was not written for this time is of a sign-in that has ended. */
 const SHARED_MS = 90 * 24 * 3_600_000
-const LOCK_LOOK_MS = 50
+const LOCK_POLL_MS = 50
 
 const recordOf = (name: string): string => `credential:${name}`
 
 const purposeOf = <T extends object>(key: StoreKey<T>): Purpose<T> => `credential ${JSON.stringify(key)}`
 
-/** Says nothing of the server or the principal to who only sees the folder. */
+/** Returns a file name that does not reveal server and principal. */
 const nameOf = (key: StoreKey): string => createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32)

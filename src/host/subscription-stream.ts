@@ -1,6 +1,6 @@
 /**
- * `subscriptions/listen` of modern hosts: the acknowledgement first, then the requested notifications only, each tagged with the id
- * of the request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
+ * `subscriptions/listen` of modern hosts: sends the acknowledgement, then the requested notifications, each tagged with the id of the
+ * request ([2026-07-28 basic/patterns/subscriptions]; BRIDGING 3.7).
  */
 import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
@@ -13,8 +13,10 @@ import { Payload } from '../wire/message/payload.ts'
 import { declaresTasks } from '../wire/protocol/extensions.ts'
 import { reached } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
-import type { ChangedList, Subscriber } from './core.ts'
+import type { Subscriber } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
+import type { ChangedList } from '../wire/protocol/methods.ts'
+import { listChangedMethod } from '../wire/protocol/methods.ts'
 
 const FLAGS: Readonly<Record<string, ChangedList>> = {
   toolsListChanged: 'tools',
@@ -22,11 +24,11 @@ const FLAGS: Readonly<Record<string, ChangedList>> = {
   resourcesListChanged: 'resources',
 }
 
-/** The peer of a pipe: a host, or an attached `trunkline stdio` that continues after this process. */
+/** The peer of a pipe: a host, or an attached `trunkline stdio`, which outlives this process. */
 export type PipeEnd = 'host' | 'relay'
 
-/** Serves one stream until `signal` fires (the host left) or the gateway ends it. */
-export const listen = (
+/** Serves one stream until `signal` fires (the host has disconnected) or the gateway ends it. */
+export const serveSubscriptions = (
   message: Envelope,
   caller: Caller,
   exchange: Exchange,
@@ -40,28 +42,28 @@ export const listen = (
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
   const uris = subscribable(filter, caller, context)
   const tasks = followable(filter, caller, context)
-  /** Notifications that wait for the acknowledgement. */
+  /** Notifications before the acknowledgement; `undefined`: it was sent. */
   let early: (() => void)[] | undefined = []
-  const say = (method: string, params: Payload): void => {
-    if (early !== undefined) return void early.push(() => say(method, params))
+  const send = (method: string, params: Payload): void => {
+    if (early !== undefined) return void early.push(() => send(method, params))
     params.setIn('_meta', META.subscriptionId, id)
     exchange.message(notificationMessage(method, params.parts()))
   }
   const wanted = new Set(flags.map((flag) => FLAGS[flag]))
   const subscriber: Subscriber = {
-    updated: (params) => say('notifications/resources/updated', params),
-    task: (params) => say('notifications/tasks', params),
+    updated: (params) => send('notifications/resources/updated', params),
+    task: (params) => send('notifications/tasks', params),
   }
-  const changes = context.core.changes(caller).subscribe({
-    next: (list) => {
-      if (wanted.has(list)) say(`notifications/${list}/list_changed`, Payload.of({}))
+  const stopChanges = context.core.changes(caller, {
+    changed: (list) => {
+      if (wanted.has(list)) send(listChangedMethod(list), Payload.of({}))
     },
-    // Within `subscribe` where the gateway stops already.
-    complete: () => queueMicrotask(finish),
+    // Deferred, since a stopping gateway calls back within `changes`, before `finish` is defined.
+    ended: () => queueMicrotask(finish),
   })
   for (const id of tasks ?? []) context.core.followTask(subscriber, caller, id)
   const acknowledge = (watched: readonly string[] | undefined): void => {
-    const told = early
+    const queued = early
     early = undefined
     if (signal.aborted) return
     const accepted = {
@@ -69,22 +71,25 @@ export const listen = (
       ...(watched !== undefined && { resourceSubscriptions: watched }),
       ...(tasks !== undefined && { taskIds: tasks }),
     }
-    say('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
-    for (const tell of told ?? []) tell()
+    send('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
+    for (const sendNow of queued ?? []) sendNow()
   }
   if (uris === undefined || uris.length === 0) acknowledge(uris)
   else void watch(uris, subscriber, caller, context).then(acknowledge)
 
   const release = (): void => {
-    changes.unsubscribe()
+    stopChanges()
     context.core.unsubscribe(subscriber)
   }
-  /** The gateway ends the stream: the tagged empty result, and on a pipe the cancellation beside it (B125, B126). */
+  /** Ends the stream from our side: the tagged empty result, and on a pipe also the cancellation (B125, B126). */
   const finish = (): void => {
     release()
-    // The relay opens it again at the next process, so its host must see no end.
+    // The relay reopens the stream at the next process, so the host must not receive an end.
     if (pipe === 'relay') return exchange.end()
-    const result = Payload.of({ resultType: 'complete', _meta: { [META.serverInfo]: context.identities.of(caller.scope).info } })
+    const result = Payload.of({
+      resultType: 'complete',
+      _meta: { [META.serverInfo]: context.endpointInfos.of(caller.scope).info },
+    })
     result.setIn('_meta', META.subscriptionId, id)
     exchange.answer(resultMessage(id, result.parts()), 200)
     if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
@@ -92,12 +97,12 @@ export const listen = (
   signal.addEventListener('abort', release, { once: true })
 }
 
-/** How long the acknowledgement waits for servers. */
+/** How long the acknowledgement waits for the answers of servers. */
 const ACKNOWLEDGE_WAIT_MS = 1_000
 
 /**
- * Subscribes and returns the watched URIs. A URI whose server declares subscriptions but cannot be asked now, or does not answer in
- * time, counts as watched: the server is asked when it is back.
+ * Subscribes, and resolves with the accepted URIs. Accepts a URI whose server declares subscriptions but cannot be reached or does not
+ * answer in time: the server receives the subscription after it has reconnected.
  */
 const watch = async (
   uris: readonly string[],
@@ -106,19 +111,19 @@ const watch = async (
   context: ListenerContext,
 ): Promise<readonly string[]> => {
   const watched = new Set(uris.filter((uri) => context.core.maySubscribe(caller, uri) === true))
-  const asked = uris.map(async (uri) => {
-    const isTaken = await context.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
-    if (isTaken) watched.add(uri)
+  const requests = uris.map(async (uri) => {
+    const isAccepted = await context.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
+    if (isAccepted) watched.add(uri)
     else watched.delete(uri)
   })
   const timer = Promise.withResolvers<void>()
   const timeout = setTimeout(timer.resolve, ACKNOWLEDGE_WAIT_MS)
-  await Promise.race([Promise.all(asked), timer.promise])
+  await Promise.race([Promise.all(requests), timer.promise])
   clearTimeout(timeout)
   return uris.filter((uri) => watched.has(uri))
 }
 
-/** Only the caller's own tasks are acknowledged; naming tasks requires that the host declares them (B172). */
+/** Returns those of the named tasks that belong to the caller. Throws if the host does not declare tasks (B172). */
 const followable = (filter: Payload, caller: Caller, context: ListenerContext): string[] | undefined => {
   const asked = filter.value('taskIds')
   if (asked === undefined || !context.core.offersTasks) return undefined
@@ -127,7 +132,7 @@ const followable = (filter: Payload, caller: Caller, context: ListenerContext): 
   return context.core.ownTasks(caller, asked)
 }
 
-/** B124: only URIs whose owner offers subscriptions are acknowledged; where it declares none, it is asked. */
+/** Returns the URIs whose server may accept a subscription (B124). */
 const subscribable = (filter: Payload, caller: Caller, context: ListenerContext): string[] | undefined => {
   const asked = filter.value('resourceSubscriptions')
   if (asked === undefined) return undefined

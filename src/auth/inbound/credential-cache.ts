@@ -1,26 +1,25 @@
 /**
- * Credentials that were found good a moment ago, by the SHA-256 of their text: what makes the second request of a host cost a hash and
- * a look (DECISIONS 7).
+ * A cache of valid credentials by the SHA-256 of their text: the second request of a host costs a hash and a lookup (DECISIONS 7).
  *
- * A fixed number of places, four for each beginning of a digest: nothing grows, nothing is rebuilt, and nothing old points at a trail
- * of what was forgotten (see `wire/message/id-table.ts`). Who finds its four places taken replaces the one that ends first.
+ * Four-way set-associative with a fixed size, so that nothing grows or is rebuilt, and no long-lived `Map` refers to removed entries (see
+ * `wire/message/id-table.ts`). If a set is full, the entry that expires first is replaced.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Admitted } from '../identity.ts'
 
 const WAYS = 4
-/** How long a decision holds: after it the credential is verified again. */
+/** After this time a credential is verified again. */
 export const REMEMBERED_MS = 60_000
 
-export class KnownCredentials {
-  readonly #rows: number
+export class CredentialCache {
+  readonly #sets: number
   readonly #digests: (Buffer | undefined)[]
   readonly #admitted: (Admitted | undefined)[]
   readonly #untilMs: Float64Array
 
-  /** `places`: credentials kept at one time; a power of two, at most 262144. */
+  /** `places`: number of entries; a power of two, at most 262144. */
   constructor(places = 4_096) {
-    this.#rows = places / WAYS
+    this.#sets = places / WAYS
     this.#digests = Array.from({ length: places })
     this.#admitted = Array.from({ length: places })
     this.#untilMs = new Float64Array(places)
@@ -30,15 +29,15 @@ export class KnownCredentials {
   find(digest: Buffer, nowMs: number): Admitted | undefined {
     const at = this.#placeOf(digest)
     if (at === undefined) return undefined
-    // Cast: there is a number for each place.
+    // Cast: each place has a number.
     const leftMs = this.#untilMs[at]! - nowMs
-    // More is left than there ever was: the clock was set back (F-27).
+    // More time is left than any entry gets: the clock was set back (F-27).
     return leftMs <= 0 || leftMs > REMEMBERED_MS ? undefined : this.#admitted[at]
   }
 
-  /** Keeps it for `REMEMBERED_MS`, and never longer than it is good. */
-  keep(digest: Buffer, admitted: Admitted, nowMs: number): void {
-    const at = this.#placeOf(digest) ?? this.#firstToEnd(digest)
+  /** Adds a credential for `REMEMBERED_MS`, at most until it expires. */
+  set(digest: Buffer, admitted: Admitted, nowMs: number): void {
+    const at = this.#placeOf(digest) ?? this.#firstToExpire(digest)
     this.#digests[at] = digest
     this.#admitted[at] = admitted
     this.#untilMs[at] = Math.min(nowMs + REMEMBERED_MS, admitted.untilMs)
@@ -53,15 +52,15 @@ export class KnownCredentials {
     return undefined
   }
 
-  #firstToEnd(digest: Buffer): number {
+  #firstToExpire(digest: Buffer): number {
     const first = this.#firstPlace(digest)
     let chosen = first
-    // Cast: there is a number for each place.
+    // Cast: each place has a number.
     for (let at = first + 1; at < first + WAYS; at++) if (this.#untilMs[at]! < this.#untilMs[chosen]!) chosen = at
     return chosen
   }
 
   #firstPlace(digest: Buffer): number {
-    return (digest.readUInt16LE(0) % this.#rows) * WAYS
+    return (digest.readUInt16LE(0) % this.#sets) * WAYS
   }
 }

@@ -1,16 +1,23 @@
 /**
- * Which addresses may be reached for a stranger's URL (T-09): metadata names its endpoints itself, and a hostile one names our own
- * network. Judged are addresses, never names: a name is whatever its resolver says at the time.
+ * The addresses that may be reached for an untrusted URL (T-09): hostile metadata may name endpoints in our own network. Checks apply to
+ * addresses, not to names, since a name may resolve differently each time.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
-import { isLoopback } from '../../transport/loopback.ts'
+import { isLoopback, isLoopbackHost } from '../../transport/loopback.ts'
 
 /**
- * `public`: https, and addresses of the public internet only. `loopback`: this machine, too, and http there; for servers that run
- * on it. `private`: any address; for authorization servers within a private network, where the operator says so. `intranet`: the
- * same, and http at addresses that are not public.
+ * `public`: https at public addresses. `loopback`: also http and https on this machine, for servers that run on it. `private`: https at any
+ * address, for authorization servers in a private network, by configuration. `intranet`: also http at addresses that are not public.
  */
 export type Reach = 'public' | 'loopback' | 'private' | 'intranet'
+
+/** Returns the reach for a configured issuer. */
+export const reachOfIssuer = ({ allowsHttp, issuer }: { readonly allowsHttp: boolean; readonly issuer: string }): Reach =>
+  allowsHttp && issuer.startsWith('http:') ? 'intranet' : 'private'
+
+/** Returns the reach for URLs that a server names: this machine only if the server is on it. */
+export const reachOf = (server: URL, isPrivate: boolean): Reach =>
+  isPrivate ? 'private' : isLoopbackHost(server.hostname) ? 'loopback' : 'public'
 
 const V4_SPECIAL = [
   ['0.0.0.0', 8],
@@ -37,7 +44,7 @@ const V6_SPECIAL = [
   ['3fff::', 20],
 ] as const
 
-/** Whether a connection may be made to `address`, an IP address without brackets; with `intranet` one for http. */
+/** Whether a connection to an IP address (without brackets) is allowed; with `intranet` a connection for http. */
 export const isReachable = (address: string, reach: Reach): boolean => {
   const kind = isIP(address)
   if (kind === 0) return false
@@ -55,7 +62,7 @@ const isPublic = (address: string): boolean => {
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
 
-/** Made per check: a few dozen ranges, asked a few times per sign-in. IPv4 rules hold for IPv4-mapped addresses as well. */
+/** Built per check, since checks are rare. IPv4 ranges also apply to IPv4-mapped addresses. */
 const lists = (): Readonly<Record<'special' | 'unicast', BlockList>> => {
   const special = new BlockList()
   for (const [net, bits] of V4_SPECIAL) special.addSubnet(net, bits, 'ipv4')

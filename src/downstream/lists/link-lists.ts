@@ -1,31 +1,28 @@
 /**
- * Lists that a legacy server shows on one link alone, as some do after a call (BRIDGING 3.20): read over the link of a session or of a
- * principal once the server has announced a change on it, and forgotten with the link. Lists equal to those of the main link are
- * no lists of their own.
+ * Lists that a legacy server shows on one link only, as some do after a call (BRIDGING 3.20): read over the link of a session or principal
+ * once the server has announced a change on it, and removed with the link. Lists equal to the common ones do not count.
  */
 import type { Inventory } from '../../catalog/inventory.ts'
 import type { Link } from '../../era/server/link.ts'
 import type { LinkOwner } from '../link-owner.ts'
 import { isWorthReading, Rereads, restAfter } from './rereads.ts'
 
-/** What of a server this needs. */
-export interface OwnListsSource {
-  /** The link of this owner, while it is open. */
+interface LinkListsSource {
+  /** The link of this owner while it is open. */
   readonly linkOf: (owner: LinkOwner) => Link | undefined
-  /** Settles once the main link has been read again, where that is due. */
+  /** Settles once announced changes of the common lists have been read. */
   readonly commonRead: () => Promise<unknown> | undefined
-  /** The lists of the main link. */
   readonly common: () => Inventory | undefined
-  readonly read: (link: Link) => Promise<OwnReading>
-  /** What the callers on this link are listed; `undefined`: what everybody is. */
+  readonly read: (link: Link) => Promise<LinkReading>
+  /** Reports the lists of the link's callers; `undefined`: the common lists. */
   readonly listed: (owner: LinkOwner, inventory: Inventory | undefined) => void
-  /** See `ListOptions`. */
+  /** See `DownstreamEnvironment`. */
   readonly freshMs: () => number
 }
 
-/** What was read over a link. */
-export interface OwnReading {
-  /** What of it may be served; `undefined`: the server lists on the link what it lists to everybody. */
+/** The lists read over a link. */
+export interface LinkReading {
+  /** The lists to serve; `undefined`: equal to the common lists. */
   readonly differing: Inventory | undefined
   readonly readBytes: number
 }
@@ -33,40 +30,40 @@ export interface OwnReading {
 interface Own {
   readonly rereads: Rereads
   inventory: Inventory | undefined
-  /** Digest of the common lists when a change was announced on this link; `undefined`: all announced changes have been read. */
+  /** Digest of the common lists at an announced change of this link; `undefined`: all announced changes have been read. */
   commonBefore: string | undefined
   readMs: number
   costMs: number
-  /** Of the last reading, whatever became of it. */
+  /** Bytes of the last reading. */
   readBytes: number
 }
 
-export class OwnLists {
-  readonly #source: OwnListsSource
+export class LinkLists {
+  readonly #source: LinkListsSource
   readonly #own = new Map<LinkOwner, Own>()
 
-  constructor(source: OwnListsSource) {
+  constructor(source: LinkListsSource) {
     this.#source = source
   }
 
-  /** A change of a list was announced on this link; `undefined`: on the main one, so that it may hold for every link. */
+  /** A change was announced on this link; `undefined`: on the main link, so that it may affect all links. */
   announced(owner: LinkOwner | undefined): void {
     if (owner === undefined) {
       for (const { inventory, rereads } of this.#own.values()) if (inventory !== undefined) rereads.request()
       return
     }
-    if (!hasOwnLists(owner)) return
+    if (!hasLists(owner)) return
     const own = this.#of(owner)
     own.commonBefore ??= this.#source.common()?.digest ?? ''
     own.rereads.request()
   }
 
   /**
-   * Settles once the lists of this link are as new as a list request expects (B285); `undefined`: nothing to wait for. Links that
-   * are processes of their own are read even if nothing was ever announced on them: nothing else would show what they changed.
+   * Reads outdated lists of this link again before a list request (B285); `undefined`: nothing to wait for. Links with their own process
+   * are read even without an announced change, since their lists may change on their own.
    */
   freshen(owner: LinkOwner, link: Link): Promise<unknown> | undefined {
-    if (!hasOwnLists(owner)) return undefined
+    if (!hasLists(owner)) return undefined
     const known = this.#own.get(owner)
     if (known === undefined && link.transport !== 'pipe') return undefined
     const own = known ?? this.#of(owner)
@@ -74,13 +71,13 @@ export class OwnLists {
     return own.rereads.freshen(isRead && isWorthReading(own, this.#source.freshMs()))
   }
 
-  /** Whether a list of this link names it, or left it out. */
+  /** Whether the lists of this link contain the name, omitted entries included. */
   names(owner: LinkOwner, isNamed: (inventory: Inventory) => boolean): boolean {
     const inventory = this.#own.get(owner)?.inventory
     return inventory !== undefined && isNamed(inventory)
   }
 
-  /** The link is closed, and with it what the server kept for its callers. */
+  /** Removes the lists of a closed link. */
   forget(owner: LinkOwner): void {
     const own = this.#own.get(owner)
     if (own === undefined) return
@@ -113,7 +110,7 @@ export class OwnLists {
     const { commonBefore } = own
     own.commonBefore = undefined
     await this.#source.commonRead()
-    // One server behind many connections announces on all of them: the main link has shown what changed.
+    // A server announces a common change on all of its connections; the reading over the main link has found it.
     const isCommon = commonBefore !== undefined && commonBefore !== this.#source.common()?.digest
     if (isCommon && own.inventory === undefined && link.transport !== 'pipe') return
     own.readMs = performance.now()
@@ -127,5 +124,5 @@ export class OwnLists {
   }
 }
 
-/** Links of single calls end too soon; one link for everybody is read in place of the main one. */
-const hasOwnLists = ({ isolation }: LinkOwner): boolean => isolation === 'session' || isolation === 'principal'
+/** Not for links of single calls, which end too soon, nor for a link shared by all callers, whose lists are the common ones. */
+const hasLists = ({ isolation }: LinkOwner): boolean => isolation === 'session' || isolation === 'principal'
