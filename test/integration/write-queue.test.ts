@@ -21,7 +21,7 @@ const scene = async (maxWriteQueueBytes: number) => {
     gateway
       .fake('a')
       .all('tools/call')
-      .map(({ params }) => (params?.['arguments'] as { n: number }).n)
+      .map(({ params }) => (params?.['arguments'] as { n: number } | undefined)?.n ?? Number.NaN)
   const end = async () => {
     await host[Symbol.asyncDispose]()
     await gateway[Symbol.asyncDispose]()
