@@ -19,17 +19,25 @@ const MIN_BYTES = 4 * 1024
 /** A message is expected to be as large as the one before, up to this limit. */
 const MAX_EXPECTED_BYTES = 2 * 1024 * 1024
 
+/** What messages are expected to need. Those who share it know the size of each other's last message. */
+export interface ExpectedSize {
+  /** Size of the last message that needed memory, in bytes. */
+  bytes: number
+  /** Memory of the expected size is taken only once so large a part of it was received: a stalled sender occupies little. */
+  readonly part: number
+}
+
 export class Gathered {
   readonly #memory: Memory
   /** The only piece so far, not copied. */
   #first: Buffer | undefined
   #room: Buffer | undefined
   #length = 0
-  /** Size of the last message that needed memory. */
-  #expected = 0
+  readonly #expected: ExpectedSize
 
-  constructor(memory: Memory = ORDINARY) {
+  constructor(memory: Memory = ORDINARY, expected: ExpectedSize = { bytes: 0, part: 0 }) {
     this.#memory = memory
+    this.#expected = expected
   }
 
   get length(): number {
@@ -52,7 +60,7 @@ export class Gathered {
   /** Returns all bytes, owned by the caller, and starts again. */
   take(): Buffer {
     const { bytes } = this
-    this.#expected = this.#room === undefined ? this.#expected : Math.min(this.#length, MAX_EXPECTED_BYTES)
+    if (this.#room !== undefined) this.#expected.bytes = Math.min(this.#length, MAX_EXPECTED_BYTES)
     this.#reset()
     return bytes
   }
@@ -72,7 +80,9 @@ export class Gathered {
     const length = this.#length + piece.length
     const before = this.#room
     if (before === undefined || length > before.length) {
-      const room = this.#memory.lease(roomFor(Math.max(MIN_BYTES, this.#expected, length)))
+      const { bytes, part } = this.#expected
+      const expected = part === 0 ? bytes : Math.min(bytes, length / part)
+      const room = this.#memory.lease(roomFor(Math.max(MIN_BYTES, expected, length)))
       room.set(this.bytes)
       this.#first = undefined
       this.#room = room

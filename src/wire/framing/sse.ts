@@ -5,7 +5,7 @@
  * is a copy.
  */
 import { Gathered } from './gathered.ts'
-import type { Memory } from './gathered.ts'
+import type { ExpectedSize, Memory } from './gathered.ts'
 import { onOneLine } from './lines.ts'
 import { AHEAD_FROM_BYTES, ScanAhead } from '../json/scan-ahead.ts'
 import { readAhead } from '../message/envelope.ts'
@@ -45,6 +45,8 @@ export interface SseDecoderOptions {
   readonly maxEventBytes: number
   /** Memory for lines that are received in pieces. */
   readonly memory?: Memory
+  /** The size that such lines are expected to have, shared by the streams of one pool. */
+  readonly expected?: ExpectedSize
   /** Called for every event that carries data, an id or a retry. */
   onEvent(event: SseEvent): void
   /** An event exceeds the limit and is dropped. Decoding continues with the next one. */
@@ -72,7 +74,7 @@ export class SseDecoder {
 
   constructor(options: SseDecoderOptions) {
     this.#options = options
-    this.#held = new Gathered(options.memory)
+    this.#held = new Gathered(options.memory, options.expected)
   }
 
   /** `isReused`: `chunk` is only valid until this returns. */

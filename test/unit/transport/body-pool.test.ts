@@ -41,12 +41,12 @@ test('small bodies share the memory of other small things, huge ones are not kep
   }
 })
 
-test('no more than 64 MiB wait for their next use', () => {
+test('no more than 128 MiB wait for their next use', () => {
   const pool = new BodyPool()
-  const bodies = Array.from({ length: 6 }, () => pool.lease(16 * MIB))
+  const bodies = Array.from({ length: 10 }, () => pool.lease(16 * MIB))
   for (const body of bodies) pool.relayed(body)
   pool.release(bodies)
-  expect(pool.freeBytes).toBe(64 * MIB)
+  expect(pool.freeBytes).toBe(128 * MIB)
 })
 
 test('the body of a request is used again once it was sent, and no write of it is under way', () => {

@@ -68,3 +68,19 @@ test('what is dropped is given back', () => {
   gathered.drop()
   expect([isOut(), gathered.length, gathered.take().length]).toEqual([0, 0, 0])
 })
+
+test('streams that share an expected size need less memory each time, and a stalled one gets four times of what it sent', () => {
+  const { memory, leased } = watched()
+  const expected = { bytes: 0, part: 1 / 4 }
+  const fill = (pieces: number): void => {
+    const gathered = new Gathered(memory, expected)
+    for (let piece = 0; piece < pieces; piece++) gathered.add(Buffer.alloc(1_000))
+    if (pieces === 100) gathered.take()
+  }
+  fill(100)
+  expect(leased.splice(0)).toEqual([4_096, 8_192, 16_384, 32_768, 65_536, 131_072])
+  fill(100)
+  expect(leased.splice(0)).toEqual([8_192, 65_536, 131_072])
+  fill(3)
+  expect(leased).toEqual([8_192])
+})

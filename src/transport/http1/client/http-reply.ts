@@ -285,6 +285,7 @@ export class Reply implements HttpHandler {
     return new SseDecoder({
       maxEventBytes: this.#maxMessageBytes,
       memory: this.#client.bodies,
+      expected: this.#client.bodies.events,
       onEvent: (event) => {
         if (!this.#isOver) this.#events.onEvent(event)
       },
