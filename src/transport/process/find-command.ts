@@ -43,7 +43,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 }
 
 const remedyFor = (command: string, cwd: string): string => {
-  const [program, ...words] = command.split(/\s+/)
+  const [program, ...args] = command.split(/\s+/)
   if (args.length > 0 && program !== '') return `command is one program: write command: ${program}, args: [${args.join(', ')}]`
   if (command.includes('/')) return `correct the path, which is relative to ${cwd}`
   const remedy = Object.hasOwn(REMEDIES, command) ? REMEDIES[command] : 'install it'

@@ -99,7 +99,7 @@ const COLOURS = /\u001b(?:\[[0-9;:?]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)
 
 export const withoutColours = (line: string): string => line.replaceAll(COLOURS, '')
 
-/** The line with the reason of an exit, without colours, or the last informative line; `undefined`: there is none. `printed`: oldest first. */
+/** The line with the reason of an exit, without colours, or the last informative line; `undefined`: none. `printed`: oldest first. */
 export const statedReason = (printed: readonly string[]): string | undefined => {
   const lines = printed.map(withoutColours)
   for (const [at, pattern] of REASONS.entries()) {

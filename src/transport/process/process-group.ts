@@ -36,7 +36,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** What is kept of stderr. */
+/** Limits of the kept part of stderr. */
 export interface StderrOptions {
   readonly maxBytes: number
   /** An older line was dropped in favour of newer ones. */
@@ -135,7 +135,10 @@ export class ProcessTree {
     return new Failure('exited', `${this.#options.name} ${how}${reason === undefined ? '' : `: ${reason}`}`, { retryable: true })
   }
 
-  /** End of stdin, SIGTERM, SIGKILL, each to the whole group (B229, F-10); resolves when the process has exited, at the latest `killMs` after SIGKILL. */
+  /**
+   * Ends stdin, then sends SIGTERM and SIGKILL to the whole group (B229, F-10). Resolves when the process has exited, at the latest
+   * `killMs` after SIGKILL.
+   */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#stop())
   }
