@@ -90,7 +90,7 @@ const asFailure = (launch: Launch, error: NodeJS.ErrnoException): Failure =>
   )
 
 const record = async (tree: ProcessTree, journal: Pick<PidJournal, 'add' | 'remove'>): Promise<void> => {
-  // A child whose start time cannot be read is not recorded. It is used nevertheless.
+  // A child whose start time cannot be read is used without a record.
   const startTime = await startTimeOf(tree.pid).catch(() => undefined)
   if (startTime === undefined || tree.exit !== undefined) return
   journal.add({ pid: tree.pid, startTime, pipes: pipesOf(tree.pid) })

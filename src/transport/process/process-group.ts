@@ -10,7 +10,7 @@ import type { Readable, Writable } from 'node:stream'
 import { Failure } from '../../wire/message/failure.ts'
 import { OutputTail, statedReason } from './output-tail.ts'
 
-/** What to start. */
+/** The process to start. */
 export interface Launch {
   readonly command: string
   readonly args: readonly string[]

@@ -34,7 +34,7 @@ export interface HttpHandler {
   onHead(head: ReplyHead): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** `unreachable` (not executed) if nothing was written yet, else `lost`. */
+  /** `unreachable` (not executed) if nothing was written yet, otherwise `lost`. */
   onError(failure: Failure): void
 }
 

@@ -65,7 +65,7 @@ export class Reply implements HttpHandler {
   #decoder: SseDecoder | undefined
   /** Decoder of an encoded body. */
   #content: ContentDecoder | undefined
-  /** Buffer for the whole body if its length is known, else for the received part. */
+  /** Buffer for the whole body if its length is known, otherwise for the received part. */
   #body: Buffer = EMPTY
   #size = 0
   /** Bytes of the body that count against `limits.in_flight_bytes`: all of a big body. */

@@ -151,7 +151,7 @@ export class NetConnection implements ResponseEvents {
     const bytes = this.#batched
     if (bytes === undefined) return
     this.#batched = undefined
-    // The server closed the connection in this turn: certainly nothing was written.
+    // The server closed the connection in this turn: nothing was written.
     if (this.#socket.destroyed) return
     this.#isWritten = true
     this.#socket.write(bytes)
