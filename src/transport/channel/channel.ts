@@ -9,7 +9,7 @@ import type { Parts } from '../../wire/message/payload.ts'
 
 /** A credential that may change while a channel is open; read for every request. */
 export interface Bearer {
-  /** Value of `Authorization`; `undefined`: none is known now. */
+  /** Value of `Authorization`; `undefined`: none is known at present. */
   readonly value: string | undefined
 }
 
@@ -17,7 +17,7 @@ export interface Bearer {
 export interface StreamTerms {
   /** The stream fails after this time without a byte. */
   readonly idleMs: number
-  /** A member that must come before `content`, such as the type of the result. */
+  /** A member that must precede `content`, such as the type of the result. */
   readonly after?: string
 }
 
@@ -26,7 +26,7 @@ export interface Outgoing {
   readonly parts: Parts
   /** The id of a request, as used by `lost` and `abandon`. */
   readonly id?: number
-  /** An answer to a request of the server. Sent a second time if its connection breaks: a server ignores an answer that it has. */
+  /** A response to a request of the server. Sent a second time if its connection breaks: a server ignores a duplicate response. */
   readonly isAnswer?: boolean
   /** HTTP headers that mirror the final body (`mcp-method` …), names in lower case; pipes ignore them. */
   readonly headers?: Readonly<Record<string, string>>
@@ -44,7 +44,7 @@ export interface ChannelEvents {
   receive(message: Envelope, during?: number): void
   /** The request `id` will get no response. Reported once, and never after its response was received. */
   lost(id: number, failure: Failure): void
-  /** A message was no JSON-RPC. The owner counts and logs it; the channel stays open. */
+  /** A message was not valid JSON-RPC. The owner counts and logs it; the channel stays open. */
   unparsable(reason: string, sample: string): void
 }
 
@@ -62,7 +62,7 @@ export interface Channel {
   pause?(id: number | undefined): (() => void) | undefined
   /** Abandons request `id`: closes its stream, if it has one, and drops its later messages. */
   abandon(id: number): void
-  /** Resolves once the channel has ended: with `undefined` after `close()`, else with the reason. */
+  /** Resolves once the channel has ended: with `undefined` after `close()`, otherwise with the reason. */
   readonly closed: Promise<Failure | undefined>
   /** Ends the channel as its transport prescribes. Resolves when all resources are released. */
   close(): Promise<void>
@@ -74,14 +74,14 @@ export interface HttpReply {
   readonly headers: IncomingHttpHeaders
   /** The first JSON-RPC response in the reply. */
   readonly message?: Envelope
-  /** The body of a reply without one. */
+  /** The body of a reply without a JSON-RPC response. */
   readonly body?: Buffer
 }
 
 /** The further operations of an HTTP channel, for the era detection and the legacy handshake. */
 export interface HttpChannel extends Channel {
   readonly kind: 'http'
-  /** Sends one POST beside the pending requests. Rejects with a `Failure` if there is no HTTP response. */
+  /** Sends one POST outside of the pending requests. Rejects with a `Failure` if there is no HTTP response. */
   exchange(message: Outgoing, timeoutMs: number): Promise<HttpReply>
   /** Sets `MCP-Protocol-Version` of all later requests, after a legacy handshake. */
   setRevision(revision: string): void

@@ -19,7 +19,7 @@ export interface Recipient {
   refuse(message: Unparsable): void
 }
 
-/** Whether the bytes are one message and no batch, by their first byte. */
+/** Whether the bytes are a single message, not a batch. Decided by the first byte. */
 export const isSingle = (bytes: Buffer): boolean => bytes[0] === OPEN_BRACE
 
 /** Passes each message to `recipient`, in order. Servers of 2025-03-26 and before send batches. `ahead`: the scan of a single message. */

@@ -18,8 +18,8 @@ export class McpEndpoint implements HeadWatcher {
   readonly #static: Readonly<Record<string, string>>
   readonly #maxMessageBytes: number
   readonly #bearer: Bearer | undefined
-  /** The proof that `#postHeaders` were made with. */
-  #sent: string | undefined
+  /** The credential in `#postHeaders`. */
+  #postCredential: string | undefined
   #session: string | undefined
   #revision: Revision | undefined
   /** Headers of every POST: built again when the session or the revision becomes known. */
@@ -54,21 +54,22 @@ export class McpEndpoint implements HeadWatcher {
   }
 
   /**
-   * Sends one message. The first legacy answer that names a session is the one to `initialize`; modern requests (they have
-   * `Mcp-Method`) open no session, whatever headers the server sends.
+   * Sends one message. The first legacy response with a session id is the response to `initialize`. Modern requests (they
+   * have `Mcp-Method`) open no session, even if the server sends a session id.
    */
   post(message: Outgoing, events: ReplyEvents): Reply {
-    const more = message.headers
-    const mayOpenSession = this.#session === undefined && more?.['mcp-method'] === undefined
-    const proof = this.#bearer?.value
-    if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#headers(), ...ACCEPTED }
-    this.#sent = proof
+    const own = message.headers
+    const mayOpenSession = this.#session === undefined && own?.['mcp-method'] === undefined
+    const credential = this.#bearer?.value
+    if (this.#postHeaders === undefined || credential !== this.#postCredential)
+      this.#postHeaders = { ...this.#headers(), ...ACCEPTED }
+    this.#postCredential = credential
     const headers = this.#postHeaders
-    const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: more, body: message.parts }
+    const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: own, body: message.parts }
     return this.#open(request, events, mayOpenSession ? this : undefined)
   }
 
-  /** The head of an answer that may open the session. */
+  /** The head of a response that may open the session. */
   onHead({ status, headers }: ReplyHead): void {
     const session = headers['mcp-session-id']
     if (status >= 300 || typeof session !== 'string' || this.#session !== undefined) return
@@ -83,8 +84,8 @@ export class McpEndpoint implements HeadWatcher {
     return this.#open({ method: 'GET', url: this.#url, headers: resuming }, events)
   }
 
-  /** Ends the session, if there is one, within `timeoutMs`; the server's response is ignored. */
-  leave(timeoutMs: number): Promise<void> {
+  /** Sends DELETE for the session, if there is one, and waits at most `timeoutMs`. The response is ignored. */
+  endSession(timeoutMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (!this.hasSession) return Promise.resolve()
     const reply = this.#open(
@@ -104,15 +105,15 @@ export class McpEndpoint implements HeadWatcher {
 
   #headers(): Record<string, string> {
     const headers: Record<string, string> = { ...this.#static }
-    const proof = this.#bearer?.value
-    if (proof !== undefined) headers['authorization'] = proof
+    const credential = this.#bearer?.value
+    if (credential !== undefined) headers['authorization'] = credential
     if (this.#session !== undefined) headers['mcp-session-id'] = this.#session
     if (this.#revision !== undefined) headers['mcp-protocol-version'] = this.#revision
     return headers
   }
 }
 
-/** Header names are the same in any case; a record's keys are not. */
+/** HTTP header names are case-insensitive; keys of a record are not. */
 export const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> => {
   const lower: Record<string, string> = {}
   for (const name in headers) lower[name.toLowerCase()] = headers[name] ?? ''

@@ -7,7 +7,7 @@ import type { McpEndpoint } from './mcp-endpoint.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
 export interface RawExchange {
-  /** Has the first JSON-RPC response of the reply. Rejects with a `Failure` without an HTTP response, after `timeoutMs`, or after `stop`. */
+  /** The reply with its first JSON-RPC response. Rejects with a `Failure` without an HTTP response, after `timeoutMs`, or after `stop`. */
   readonly answer: Promise<HttpReply>
   stop(): void
 }
@@ -34,11 +34,11 @@ export const rawExchange = (endpoint: McpEndpoint, message: Outgoing, timeoutMs:
     },
     onError: reject,
   })
-  const late = new Failure('timeout', `no answer within ${timeoutMs} ms (timeouts.start)`, {
+  const timeout = new Failure('timeout', `no answer within ${timeoutMs} ms (timeouts.start)`, {
     retryable: true,
     limit: 'timeouts.start',
   })
-  const timer = setTimeout(() => reject(late), timeoutMs)
+  const timer = setTimeout(() => reject(timeout), timeoutMs)
   const answer = promise.finally(() => {
     clearTimeout(timer)
     reply.abort()

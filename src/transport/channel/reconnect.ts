@@ -1,8 +1,8 @@
-/** The delay before a stream is opened again: the server's `retry`, else a back-off. */
+/** The delay before a stream is opened again: the server's `retry`, otherwise a back-off. */
 import { backoffMs } from '../../time/backoff.ts'
 
 export interface ReconnectOptions {
-  /** First wait, doubled with every try. */
+  /** First delay, doubled with every attempt. */
   readonly backoffMs: number
   readonly maxBackoffMs: number
   /** Between 0 and 1. */
@@ -22,7 +22,7 @@ export const waitBefore = (tries: number, retryMs: number | undefined, options: 
   return Math.min(Math.max(retryMs, tries === 0 ? MIN_RETRY_MS : backoff), MAX_RETRY_MS)
 }
 
-/** `id` as the UTF-8 bytes of a `Last-Event-ID` header; `undefined` if a header cannot hold it, so that it resumes nothing. */
+/** `id` as the UTF-8 bytes of a `Last-Event-ID` header. `undefined` if a header cannot hold it: the stream is then not resumed. */
 export const asEventId = (id: string | undefined): string | undefined => {
   const bytes = Buffer.from(id ?? '')
   return bytes.length > 0 && bytes.every((byte) => byte >= 0x20 && byte !== 0x7f) ? bytes.toString('latin1') : undefined

@@ -1,5 +1,5 @@
 /**
- * One request over Streamable HTTP: its POST, and the GETs that resume its stream when that breaks.
+ * One request over Streamable HTTP: its POST, and the GETs that resume its stream after a break.
  *
  *   POST ─▶ JSON ───────────────────────────────────────▶ answered | lost
  *       └─▶ SSE ─ response ─────────────────────────────▶ answered
@@ -22,13 +22,13 @@ import type { ReplyHead } from '../http1/client/reply-head.ts'
 
 /** The channel as its exchanges use it. */
 export interface ExchangePorts {
-  /** True if a POST of now carries a session id. */
+  /** True if a POST carries a session id at present. */
   readonly hasSession: boolean
   post(message: Outgoing, events: ReplyEvents): Reply
   /** GET with `Last-Event-ID`; `undefined` where the revision has no resumption. */
   resume(lastEventId: string, events: ReplyEvents): Reply | undefined
   receive(message: Envelope, exchange: RequestExchange): void
-  /** This body was the response to a host's call, and nothing else. */
+  /** This body was only the response to a host's call. */
   relayed(body: Buffer): void
   unparsable(message: Unparsable): void
   /** The exchange is over; `failure`: the reason, if it is unanswered. Called once, and not after `abort()`. */
@@ -41,7 +41,7 @@ export interface ResumeOptions extends ReconnectOptions {
 }
 
 export class RequestExchange implements ReplyEvents, Recipient {
-  /** The id we minted. */
+  /** The id that the gateway assigned. */
   readonly id: number
   readonly #message: Outgoing
   readonly #ports: ExchangePorts
@@ -51,11 +51,11 @@ export class RequestExchange implements ReplyEvents, Recipient {
   #state: 'new' | 'sent' | 'answered' | 'cancelled' | 'over' = 'new'
   #isSent = false
   #hadSession = false
-  /** The reply that is being received is an event stream. */
+  /** The current reply is an event stream. */
   #isStream = false
-  /** A result that is relayed while it is received; `silence` ends it. */
+  /** A result that is relayed during its reception; `#idleTimer` ends it. */
   #streamed: StreamedResult | undefined
-  #silence: NodeJS.Timeout | undefined
+  #idleTimer: NodeJS.Timeout | undefined
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
@@ -67,16 +67,16 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#options = options
   }
 
-  /** Whether the server may have seen it. */
+  /** Whether the server may have received it. */
   get isSent(): boolean {
     return this.#isSent
   }
-  /** Answered with a result whose rest follows. */
+  /** Answered with a result that is still being received. */
   get isStreaming(): boolean {
     return this.#streamed !== undefined && this.#state === 'answered'
   }
 
-  /** Cancelled, and read on for messages that are not about it. */
+  /** Cancelled; its stream is still read for other messages. */
   get isCancelled(): boolean {
     return this.#state === 'cancelled'
   }
@@ -89,15 +89,15 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#reply = this.#ports.post(this.#message, this)
   }
 
-  /** Its response was received on some stream: it cannot be lost any more. */
+  /** Its response was received, on any stream. It can no longer be lost. */
   answered(): void {
     if (this.#state !== 'sent') return
     this.#state = 'answered'
     if (this.#timer !== undefined) this.#end(undefined)
   }
 
-  /** It was cancelled: its response is not waited for any more, but its stream is read until the server ends it. False: there is none. */
-  readOn(): boolean {
+  /** It was cancelled. Its response is no longer expected, but its stream is read until the server ends it. False: there is no stream. */
+  keepReading(): boolean {
     if (this.#state !== 'sent' || !this.#isStream) return false
     this.#state = 'cancelled'
     return true
@@ -106,11 +106,11 @@ export class RequestExchange implements ReplyEvents, Recipient {
   abort(): void {
     this.#state = 'over'
     clearTimeout(this.#timer)
-    clearTimeout(this.#silence)
+    clearTimeout(this.#idleTimer)
     this.#reply?.abort()
   }
 
-  /** Reads no more of its stream until the returned function is called. */
+  /** Pauses its stream until the returned function is called. */
   pause(): (() => void) | undefined {
     return this.#reply?.pause()
   }
@@ -121,7 +121,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#ports.ended(this, failure)
   }
 
-  /** What the reply to the POST tells. */
+  /** The head of the reply to the POST. */
   onHead(head: ReplyHead): void {
     this.#isStream = head.form === 'sse' && head.status < 300
   }
@@ -140,7 +140,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     if (wasSent && this.#state === 'answered') this.#relayed(event.data)
   }
 
-  /** `bytes` held the response, and perhaps more. */
+  /** `bytes` contained the response, and possibly other messages of a batch. */
   #relayed(bytes: Buffer): void {
     if (this.#message.isRelayed === true && isSingle(bytes)) this.#ports.relayed(bytes)
   }
@@ -148,7 +148,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   onEnd(head: ReplyHead, body: Buffer): void {
     if (this.isStreaming) this.#end(undefined)
     else if (head.form === 'sse') this.#streamEnded(head)
-    else this.#judge(head, body)
+    else this.#endWithBody(head, body)
   }
 
   onError(failure: Failure): void {
@@ -162,29 +162,29 @@ export class RequestExchange implements ReplyEvents, Recipient {
 
   stream(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined {
     const { idleMs, after } = this.#message.stream ?? { idleMs: 0 }
-    const begun = StreamedResult.begin(bytes, String(this.id), { ...source, abort: () => this.#end(undefined) }, after)
-    if (begun === undefined || begun === 'more') return begun
-    this.#streamed = begun
-    this.#silence = setTimeout(() => {
-      begun.fail(new Failure('timeout', `no more of the answer within ${idleMs} ms`, { amount: Math.round(idleMs / 1000) }))
+    const streamed = StreamedResult.begin(bytes, String(this.id), { ...source, abort: () => this.#end(undefined) }, after)
+    if (streamed === undefined || streamed === 'more') return streamed
+    this.#streamed = streamed
+    this.#idleTimer = setTimeout(() => {
+      streamed.fail(new Failure('timeout', `no further byte within ${idleMs} ms`, { amount: Math.round(idleMs / 1000) }))
       this.#end(undefined)
     }, idleMs)
-    // The server is paused until the result has a sink.
+    // Reading is paused until the result has a sink.
     source.pause()
-    this.#ports.receive(begun.envelope, this)
-    return begun
+    this.#ports.receive(streamed.envelope, this)
+    return streamed
   }
 
   onStreamed(): void {
-    this.#silence?.refresh()
+    this.#idleTimer?.refresh()
   }
 
   /** A message in the reply to this request. */
   receive(message: Envelope): void {
     if (this.#state === 'over') return
-    // On the reply to a request an error without an id can only mean this request.
+    // An error without an id in the reply to a request can only refer to this request.
     const isOurs = message.kind === 'response' && message.id === undefined
-    this.#ports.receive(isOurs ? this.#adopted(message) : message, this)
+    this.#ports.receive(isOurs ? this.#withOurId(message) : message, this)
   }
 
   refuse(unparsable: Unparsable): void {
@@ -193,16 +193,16 @@ export class RequestExchange implements ReplyEvents, Recipient {
       this.#end(new Failure('bad_response', `the response is unusable: ${unparsable.reason}`))
   }
 
-  #adopted(message: Envelope): Envelope {
+  #withOurId(message: Envelope): Envelope {
     return { ...message, id: String(this.id) }
   }
 
-  /** A reply that is no stream. */
-  #judge(head: ReplyHead, body: Buffer): void {
+  /** The end of a reply that is not a stream. */
+  #endWithBody(head: ReplyHead, body: Buffer): void {
     const { status, form } = head
     const hadSession = this.#hadSession
     if (status >= 400) {
-      const answer = statusDecides(head, hadSession, body) ? undefined : this.#answerIn(body, bodyMayAnswer(head))
+      const answer = statusDecides(head, hadSession, body) ? undefined : this.#responseIn(body, bodyMayAnswer(head))
       if (answer !== undefined) this.#ports.receive({ ...answer, status }, this)
       return this.#end(failureOfStatus(head, hadSession, Date.now(), body))
     }
@@ -214,12 +214,12 @@ export class RequestExchange implements ReplyEvents, Recipient {
     this.#end(new Failure('bad_response', `the server answered HTTP ${status} ${what}`, { status }))
   }
 
-  /** The response in the body of an error status; `mayAdopt`: an error under another id, or none, counts as ours. */
-  #answerIn(body: Buffer, mayAdopt: boolean): Envelope | undefined {
+  /** The response in the body of an error status; `acceptsOtherId`: an error with another id or without one counts as ours. */
+  #responseIn(body: Buffer, acceptsOtherId: boolean): Envelope | undefined {
     let answer: Envelope | undefined
     const receive = (message: Envelope): void => {
-      const isOurs = message.id === String(this.id) || (mayAdopt && message.error !== undefined)
-      if (message.kind === 'response' && isOurs) answer = this.#adopted(message)
+      const isOurs = message.id === String(this.id) || (acceptsOtherId && message.error !== undefined)
+      if (message.kind === 'response' && isOurs) answer = this.#withOurId(message)
     }
     readIncoming(body, { receive, refuse: () => undefined })
     return answer
@@ -230,7 +230,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
     if (this.#state !== 'sent') return this.#end(undefined)
     if (head.status >= 400) return this.#end(failureOfStatus(head, this.#hadSession, Date.now()))
     const failure = new Failure('lost', 'the stream ended without the response')
-    // A server that sends `retry` and closes the stream is polled: that is no failed attempt.
+    // A server that sends `retry` and closes the stream expects polling: this is not a failed attempt.
     if (this.#retryMs !== undefined) this.#tries = 0
     this.#resumeLater(failure)
   }
@@ -249,11 +249,11 @@ export class RequestExchange implements ReplyEvents, Recipient {
       onEvent: (event) => this.onEvent(event),
       onEnd: (head) => {
         if (head.form === 'sse' && head.status < 300) return this.#streamEnded(head)
-        const again = failureOfStatus(head, this.#hadSession, Date.now()).retryable
-        const refused = new Failure('lost', `the stream broke and resuming it was refused: HTTP ${head.status}`, {
+        const isRetryable = failureOfStatus(head, this.#hadSession, Date.now()).retryable
+        const refused = new Failure('lost', `the stream broke and the server refused to resume it: HTTP ${head.status}`, {
           status: head.status,
         })
-        return again ? this.#resumeLater(refused) : this.#end(refused)
+        return isRetryable ? this.#resumeLater(refused) : this.#end(refused)
       },
       onError: (broken) => (broken.kind === 'too_large' ? this.#end(broken) : this.#resumeLater(failure)),
     })

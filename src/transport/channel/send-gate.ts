@@ -1,6 +1,6 @@
 /**
- * Keeps the order of the handshake over separate POSTs: no message is sent before the first message without an id, which is
- * `notifications/initialized`, is accepted. Later messages may be sent concurrently.
+ * Keeps the order of the handshake over separate POSTs: messages after the first one without an id, which is
+ * `notifications/initialized`, wait until it is accepted. Then messages may be sent concurrently.
  */
 
 /** How long messages wait for the response to `notifications/initialized`. */

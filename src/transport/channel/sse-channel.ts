@@ -19,11 +19,11 @@ import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
 
 export interface SseOptions {
   readonly maxMessageBytes: number
-  /** Until the `endpoint` event, from the GET on. */
+  /** From the GET to the `endpoint` event. */
   readonly endpointTimeoutMs: number
-  /** How long messages wait for the server to take `notifications/initialized`. */
+  /** How long messages wait for the server to accept `notifications/initialized`. */
   readonly gateMs: number
-  /** After a response over the limit without a known id, the time that all pending requests have left. */
+  /** The time left to all pending requests after a response over the limit without a known id. */
   readonly unclaimedMs: number
 }
 
@@ -38,7 +38,7 @@ const POSTED = { accept: 'application/json, text/event-stream', 'content-type': 
 
 interface Pending {
   isSent: boolean
-  /** A host's call: its response goes to that host alone. */
+  /** A host's call: its response is sent to that host only. */
   readonly isCall: boolean
 }
 
@@ -51,7 +51,7 @@ export class SseChannel implements Channel, Recipient {
   readonly #bearer: Bearer | undefined
   readonly #closed = Promise.withResolvers<Failure | undefined>()
   readonly #opened = Promise.withResolvers<void>()
-  /** Requests without their response. */
+  /** Requests that have no response yet. */
   readonly #pending = new Map<string, Pending>()
   /** The current event has answered a host's call. */
   #answersCall = false
@@ -60,8 +60,8 @@ export class SseChannel implements Channel, Recipient {
   #headers: Readonly<Record<string, string>>
   /** Headers of every POST: built again when the revision or the credential changes. */
   #postHeaders: Readonly<Record<string, string>> | undefined
-  /** The proof that `#postHeaders` were made with. */
-  #sent: string | undefined
+  /** The credential in `#postHeaders`. */
+  #postCredential: string | undefined
   #events: ChannelEvents | undefined
   #stream: Reply | undefined
   #endpoint: URL | undefined
@@ -88,19 +88,22 @@ export class SseChannel implements Channel, Recipient {
     return this.#closed.promise
   }
 
-  /** Resolves when the server has named its endpoint. */
+  /** Resolves when the server has sent its endpoint. */
   open(events: ChannelEvents): Promise<void> {
     this.#events = events
     const { endpointTimeoutMs, maxMessageBytes } = this.#options
-    const late = new Failure('timeout', `no endpoint event within ${endpointTimeoutMs} ms`, { executed: 'no', retryable: true })
-    this.#timer = setTimeout(() => this.#end(late), endpointTimeoutMs)
+    const timeout = new Failure('timeout', `no endpoint event within ${endpointTimeoutMs} ms`, {
+      executed: 'no',
+      retryable: true,
+    })
+    this.#timer = setTimeout(() => this.#end(timeout), endpointTimeoutMs)
     const stream = new Reply(
       this.#client,
-      { method: 'GET', url: this.#url, headers: { ...this.#proven(), accept: 'text/event-stream' } },
+      { method: 'GET', url: this.#url, headers: { ...this.#authorizedHeaders(), accept: 'text/event-stream' } },
       maxMessageBytes,
       {
         onEvent: (event) => this.#onEvent(event, stream.url),
-        onEnd: (head) => this.#end(endOf(head)),
+        onEnd: (head) => this.#end(failureOfEnd(head)),
         onError: (failure) => this.#end(failure),
         // All requests share the stream: a bad message does not end it.
         onOversize: () => this.#oversize(),
@@ -164,8 +167,7 @@ export class SseChannel implements Channel, Recipient {
       if (event !== 'endpoint')
         return this.#end(new Failure('protocol', `the first event is "${event}", not "endpoint"`, { executed: 'no' }))
       const endpoint = resolveEndpoint(data.toString(), from)
-      if (endpoint === undefined)
-        return this.#end(new Failure('protocol', 'the endpoint is not of the same origin', { executed: 'no' }))
+      if (endpoint === undefined) return this.#end(new Failure('protocol', 'the endpoint has another origin', { executed: 'no' }))
       clearTimeout(this.#timer)
       this.#endpoint = endpoint
       this.#opened.resolve()
@@ -207,20 +209,21 @@ export class SseChannel implements Channel, Recipient {
   }
 
   /** The headers of every request, with the current credential. */
-  #proven(): Readonly<Record<string, string>> {
-    const proof = this.#bearer?.value
-    return proof === undefined ? this.#headers : { ...this.#headers, authorization: proof }
+  #authorizedHeaders(): Readonly<Record<string, string>> {
+    const credential = this.#bearer?.value
+    return credential === undefined ? this.#headers : { ...this.#headers, authorization: credential }
   }
 
   #post(message: Outgoing, endpoint: URL): void {
     const id = message.id === undefined ? undefined : String(message.id)
-    // Abandoned while it waited.
+    // Abandoned while waiting for the gate.
     const pending = id === undefined ? undefined : this.#pending.get(id)
     if (id !== undefined && pending === undefined) return
     if (pending !== undefined) pending.isSent = true
-    const proof = this.#bearer?.value
-    if (this.#postHeaders === undefined || proof !== this.#sent) this.#postHeaders = { ...this.#proven(), ...POSTED }
-    this.#sent = proof
+    const credential = this.#bearer?.value
+    if (this.#postHeaders === undefined || credential !== this.#postCredential)
+      this.#postHeaders = { ...this.#authorizedHeaders(), ...POSTED }
+    this.#postCredential = credential
     const headers = this.#postHeaders
     const done = (): void => {
       this.#posts.delete(post)
@@ -228,7 +231,7 @@ export class SseChannel implements Channel, Recipient {
     }
     const refused = (failure: Failure, sample: string): void => {
       done()
-      if (id === undefined) this.#events?.unparsable(`a message without an id was not taken: ${failure.message}`, sample)
+      if (id === undefined) this.#events?.unparsable(`a message without an id was not accepted: ${failure.message}`, sample)
       else this.#lose(id, failure)
     }
     const post = new Reply(
@@ -249,7 +252,7 @@ export class SseChannel implements Channel, Recipient {
   }
 }
 
-/** Where the messages go; `undefined` unless it is of the origin of `from` and carries no user information (T-10). */
+/** The URL for POSTs; `undefined` unless it has the origin of `from` and no user information (T-10). */
 const resolveEndpoint = (text: string, from: URL): URL | undefined => {
   const base = new URL(from.href)
   base.username = ''
@@ -259,7 +262,7 @@ const resolveEndpoint = (text: string, from: URL): URL | undefined => {
   return isSafe ? endpoint : undefined
 }
 
-const endOf = (head: ReplyHead): Failure => {
+const failureOfEnd = (head: ReplyHead): Failure => {
   if (head.status >= 300) return failureOfStatus(head, false, Date.now())
   if (head.form !== 'sse')
     return new Failure('bad_response', 'the server did not open an event stream', { executed: 'no', status: head.status })

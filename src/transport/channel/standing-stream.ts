@@ -1,5 +1,5 @@
 /**
- * The standalone GET stream of a legacy Streamable HTTP server, kept open: messages that belong to no request of ours
+ * The standalone GET stream of a legacy Streamable HTTP server, kept open: messages that belong to no request of the gateway
  * ([2025-11-25 basic/transports], Listening for Messages from the Server).
  */
 import type { Failure } from '../../wire/message/failure.ts'
@@ -13,9 +13,9 @@ import type { ReplyHead } from '../http1/client/reply-head.ts'
 export interface StreamPorts {
   get(lastEventId: string | undefined, events: ReplyEvents): Reply
   message(bytes: Buffer): void
-  /** A message over the limit was skipped; a new stream would deliver it again. */
+  /** A message over the limit was skipped; a new stream would send it again. */
   oversize(): void
-  /** The server answers 404 where there was a stream before: the session has ended. */
+  /** The server answers 404 after it had a stream: the session has ended. */
   expired(failure: Failure): void
 }
 
@@ -51,7 +51,7 @@ export class StandingStream {
       },
       onEvent: (event) => this.#onEvent(event),
       onEnd: (head) => this.#onEnd(head),
-      onError: () => this.#again(this.#retryMs),
+      onError: () => this.#reopenLater(this.#retryMs),
       onOversize: () => this.#ports.oversize(),
     })
   }
@@ -77,19 +77,19 @@ export class StandingStream {
 
   #onEnd(head: ReplyHead): void {
     if (this.#isOver) return
-    if (isStream(head)) return this.#again(this.#retryMs)
-    // Many servers route POST only: a first 404 does not mean a lost session; the next POST would detect one.
+    if (isStream(head)) return this.#reopenLater(this.#retryMs)
+    // Many servers route POST only: a first 404 does not mean a lost session. The next POST would detect a lost session.
     const failure = failureOfStatus(head, this.#wasOpen, Date.now())
     // After any other status of a server that had a stream, calls continue, but its messages would be lost: the stream is retried.
-    // The server may not know our last event id any more.
+    // The server may no longer know the last event id.
     if (!failure.retryable && head.status < 500) this.#lastEventId = undefined
-    const isTriedAgain = failure.retryable || head.status >= 500 || (this.#wasOpen && failure.kind !== 'session_expired')
-    if (isTriedAgain) return this.#again(failure.facts.retryAfterMs ?? this.#retryMs)
+    const isRetried = failure.retryable || head.status >= 500 || (this.#wasOpen && failure.kind !== 'session_expired')
+    if (isRetried) return this.#reopenLater(failure.facts.retryAfterMs ?? this.#retryMs)
     this.stop()
     if (failure.kind === 'session_expired') this.#ports.expired(failure)
   }
 
-  #again(retryMs: number | undefined): void {
+  #reopenLater(retryMs: number | undefined): void {
     if (this.#isOver) return
     this.#timer = setTimeout(() => this.open(), waitBefore(this.#tries++, retryMs, this.#options))
   }

@@ -27,9 +27,9 @@ export interface StreamableOptions extends ResumeOptions {
   readonly maxMessageBytes: number
   /** For the DELETE that ends the session. */
   readonly closeTimeoutMs: number
-  /** How long messages wait for the server to take `notifications/initialized`. */
+  /** How long messages wait for the server to accept `notifications/initialized`. */
   readonly gateMs: number
-  /** How long requests that are under way when the session is found gone wait for their own answers. */
+  /** How long pending requests wait for their own responses after the session has ended. */
   readonly expiryMs: number
   /** Period of the sweep that closes streams of answered requests. */
   readonly lingerMs: number
@@ -45,9 +45,9 @@ export const DEFAULT_STREAMABLE: StreamableOptions = {
   lingerMs: 1_000,
 }
 
-/** Streams of cancelled requests that are read on, see `abandon`. */
+/** Maximum number of streams of cancelled requests that are still read, see `abandon`. */
 const MAX_CANCELLED = 4
-/** Of an id that is one of ours. */
+/** Maximum length of an id that the gateway assigned. */
 const MAX_DIGITS = 15
 
 export class StreamableChannel implements Channel, ExchangePorts {
@@ -57,19 +57,19 @@ export class StreamableChannel implements Channel, ExchangePorts {
   readonly #options: StreamableOptions
   readonly #gate: SendGate
   readonly #closed = Promise.withResolvers<Failure | undefined>()
-  /** Requests without their response, by id. */
+  /** Requests that have no response yet, by id. */
   readonly #pending = new IdTable<RequestExchange>()
   /** Answered requests whose streams have not ended yet. */
   readonly #lingering = new IdTable<RequestExchange>()
   /** Cancelled requests of the legacy era whose streams have not ended yet. */
   readonly #cancelled = new IdTable<RequestExchange>()
   #lingerTimer: NodeJS.Timeout | undefined
-  /** Ends all else that is open: notifications and raw exchanges. */
-  readonly #loose = new Set<() => void>()
+  /** Functions that end other open exchanges: notifications and raw exchanges. */
+  readonly #stops = new Set<() => void>()
   #stream: StandingStream | undefined
   #events: ChannelEvents | undefined
   #closing: Promise<void> | undefined
-  /** The server has ended the session; requests that were sent before still wait for their answers. */
+  /** The server has ended the session; requests that were sent before still wait for their responses. */
   #expired: Failure | undefined
   #expiryTimer: NodeJS.Timeout | undefined
 
@@ -121,13 +121,13 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   /**
-   * Gives up a request. In the legacy era a message has cancelled it, and the streams of a few are read on: some servers (supergateway)
-   * write whatever belongs to no other request on the stream of the oldest one without a response, for ever.
+   * Abandons a request. In the legacy era a message has cancelled it, and the streams of a few such requests are still read: some servers
+   * (supergateway) send every message that belongs to no other request on the stream of the oldest unanswered request, indefinitely.
    */
   abandon(id: number): void {
     const exchange = this.#pending.delete(id)
     if (exchange === undefined) return
-    if (!this.hasSession || this.#cancelled.size >= MAX_CANCELLED || !exchange.readOn()) exchange.abort()
+    if (!this.hasSession || this.#cancelled.size >= MAX_CANCELLED || !exchange.keepReading()) exchange.abort()
     else this.#cancelled.set(id, exchange)
     this.#endIfExpired()
   }
@@ -139,13 +139,13 @@ export class StreamableChannel implements Channel, ExchangePorts {
   openStream(): Promise<boolean> {
     if (this.#closing !== undefined) return Promise.resolve(false)
     if (this.#stream === undefined) {
-      const everybody: Recipient = {
+      const recipient: Recipient = {
         receive: (message) => this.#receive(message),
         refuse: (unparsable) => this.unparsable(unparsable),
       }
       const ports = {
         get: this.#endpoint.get.bind(this.#endpoint),
-        message: (bytes: Buffer) => readIncoming(bytes, everybody),
+        message: (bytes: Buffer) => readIncoming(bytes, recipient),
         oversize: () => this.#events?.unparsable(tooLarge(this.#options.maxMessageBytes).message, ''),
         expired: (failure: Failure) => this.#expire(failure),
       }
@@ -155,13 +155,13 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return this.#stream.isOffered
   }
 
-  /** One POST outside of the channel's pending requests, for the era probe and the handshake; it does adopt the session. */
+  /** One POST outside of the channel's pending requests, for the era probe and the handshake. It adopts the session. */
   exchange(message: Outgoing, timeoutMs: number): Promise<HttpReply> {
     if (this.#closing !== undefined) return Promise.reject(notOpen())
     const raw = rawExchange(this.#endpoint, message, timeoutMs)
     const stop = (): void => raw.stop()
-    this.#loose.add(stop)
-    return raw.answer.finally(() => this.#loose.delete(stop))
+    this.#stops.add(stop)
+    return raw.answer.finally(() => this.#stops.delete(stop))
   }
 
   close(): Promise<void> {
@@ -169,8 +169,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   /**
-   * The standalone stream has found the session gone. Requests under way are mostly refused for the same reason a moment later, unread:
-   * ended here, they would count as perhaps executed.
+   * The standalone stream has detected that the session has ended. The server mostly refuses pending requests for the same reason a moment
+   * later, without executing them. If they ended here, they would count as possibly executed.
    */
   #expire(reason: Failure): void {
     this.#expired = reason
@@ -190,10 +190,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#pending.clear()
     for (const exchange of [...unanswered, ...this.#lingering.values(), ...this.#cancelled.values()]) exchange.abort()
     this.#gate.close()
-    for (const stop of this.#loose) stop()
+    for (const stop of this.#stops) stop()
     for (const { id, isSent } of unanswered)
       this.#events?.lost(id, new Failure('lost', 'the channel was closed', { executed: isSent ? 'unknown' : 'no' }))
-    if (reason === undefined) await this.#endpoint.leave(this.#options.closeTimeoutMs)
+    if (reason === undefined) await this.#endpoint.endSession(this.#options.closeTimeoutMs)
     this.#closed.resolve(reason)
   }
 
@@ -241,7 +241,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#endIfExpired()
   }
 
-  /** Most streams end with the response; the sweep closes those that would keep a connection. */
+  /** Most streams end with the response; the sweep closes those that would keep a connection open. */
   #linger(exchange: RequestExchange): void {
     this.#lingering.set(exchange.id, exchange)
     this.#lingerTimer ??= setTimeout(() => this.#endLingering(), this.#options.lingerMs).unref()
@@ -258,17 +258,17 @@ export class StreamableChannel implements Channel, ExchangePorts {
   }
 
   /**
-   * A notification or a response: the server may answer it with a status only. Without the response to its question, the server's call would
-   * wait until its time-out, so a response whose connection breaks is sent a second time.
+   * Sends a notification or a response; the server may answer it with a status only. A response whose connection breaks is sent a second
+   * time: without it, the server's request would wait until its timeout.
    */
   #notify(message: Outgoing, isSecond = false): void {
     const done = (): void => {
-      this.#loose.delete(stop)
+      this.#stops.delete(stop)
       this.#gate.open()
     }
     const refused = (failure: Failure, sample: string): void => {
       done()
-      this.#events?.unparsable(`a message without an id was not taken: ${failure.message}`, sample)
+      this.#events?.unparsable(`a message without an id was not accepted: ${failure.message}`, sample)
     }
     const reply = this.#endpoint.post(message, {
       onHead: (head) => {
@@ -283,12 +283,12 @@ export class StreamableChannel implements Channel, ExchangePorts {
       onError: (failure) => {
         if (message.isAnswer !== true || isSecond || failure.kind !== 'lost' || this.#closing !== undefined)
           return refused(failure, '')
-        this.#loose.delete(stop)
+        this.#stops.delete(stop)
         this.#notify(message, true)
       },
     })
     const stop = (): void => reply.abort()
-    this.#loose.add(stop)
+    this.#stops.add(stop)
   }
 }
 

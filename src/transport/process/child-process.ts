@@ -1,6 +1,6 @@
 /**
- * A channel over the pipes of a process that we start: one message per line on its stdin and stdout ([2026-07-28
- * basic/transports/stdio]); what it prints on stderr is kept for people and never taken as failure (B228).
+ * A channel over the pipes of a process that the gateway starts: one message per line on its stdin and stdout ([2026-07-28
+ * basic/transports/stdio]). Lines on stderr are kept as diagnostics and never count as a failure (B228).
  */
 import { Failure } from '../../wire/message/failure.ts'
 import { BodyPool } from '../body-pool.ts'
@@ -15,27 +15,27 @@ import type { Launch, ProcessTree, StderrOptions } from './process-group.ts'
 export interface ChildProcessOptions extends PipeReaderOptions {
   readonly launch: Launch
   readonly launcher: Launcher
-  /** Where long lines are. */
+  /** Memory of long lines. */
   readonly bodies: BodyPool
-  /** Bytes of messages that the process has not read yet. A request beyond waits. */
+  /** Maximum bytes of messages that the process has not read yet. A request over it waits. */
   readonly maxQueuedBytes: number
   /** How long such a request waits; then it is lost as `overloaded`. */
   readonly queueWaitMs: number
-  /** What may wait before `send` says that the process is slow. */
+  /** Queued bytes above which `send` returns false. */
   readonly slowBytes: number
-  /** A process that reads nothing for so long is given up. */
+  /** A process that reads nothing for this time is stopped. */
   readonly stallMs: number
-  /** After the exit, how long stdout is read to its end. */
+  /** How long stdout is read after the exit. */
   readonly drainMs: number
   /** Time for the process to exit after stdin or stdout was closed. */
   readonly exitMs: number
-  /** A line of stderr, or one of stdout that is no message; at most 100 a second, and how many were skipped before it. */
+  /** A line of stderr, or a line of stdout that is not a message, and how many were skipped before it. At most 100 a second. */
   readonly onStderr?: (line: string, skipped: number) => void
   readonly stderr?: StderrOptions
 }
 
 const MIB = 1024 * 1024
-/** So many lines that are no messages within that time mean that the process is beyond use (F-05). */
+/** A process is unrecoverable after this number of lines that are not messages within `UNPARSABLE_WINDOW_MS` (F-05). */
 const MAX_UNPARSABLE = 100
 const UNPARSABLE_WINDOW_MS = 10_000
 
@@ -67,7 +67,7 @@ export class ChildProcessChannel implements Channel {
   #events: ChannelEvents | undefined
   /** By id, oldest first. */
   readonly #waiting = new Map<number, WaitingRequest>()
-  #halfClosed: NodeJS.Timeout | undefined
+  #exitTimer: NodeJS.Timeout | undefined
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
   #hasEnded = false
@@ -80,26 +80,26 @@ export class ChildProcessChannel implements Channel {
     this.#settle = resolve
   }
 
-  /** The process, once it is spawned: its pid, age, exit and last words. */
+  /** The process, once it is spawned: its pid, start time, exit and output. */
   get process(): Pick<ProcessTree, 'pid' | 'startedAt' | 'exit' | 'outputBytes' | 'stderrTail'> | undefined {
     return this.#tree
   }
 
-  /** Resolves when the process is spawned, which says nothing about what it is. Rejects with `spawn_failed`. */
+  /** Resolves when the process is spawned; the process may still not be an MCP server. Rejects with `spawn_failed`. */
   open(events: ChannelEvents): Promise<void> {
     return (this.#opening ??= this.#open(events))
   }
 
   /**
    * A request that does not fit into the write queue waits for the process to read; it is lost as `overloaded` after `queueWaitMs`. Throws
-   * `Failure('overloaded')` for any other message that does not fit, and `Failure('exited')` when there is no process.
+   * `Failure('overloaded')` for any other message that does not fit, and `Failure('exited')` if the process is not running.
    */
   send(message: Outgoing): boolean {
     if (this.#writer === undefined || this.#hasEnded || this.#closing !== undefined)
       throw new Failure('exited', `${this.#options.launch.command} is not running`, { executed: 'no' })
     const { id } = message
-    const taken = id !== undefined && this.#waiting.size > 0 ? 'full' : this.#write(this.#writer, message)
-    if (taken !== 'full') return taken === 'ok'
+    const written = id !== undefined && this.#waiting.size > 0 ? 'full' : this.#write(this.#writer, message)
+    if (written !== 'full') return written === 'ok'
     if (id === undefined) throw this.#queueFull()
     this.#waiting.set(id, { message, timer: setTimeout(() => this.#lose(id, this.#queueFull()), this.#options.queueWaitMs) })
     return false
@@ -127,16 +127,16 @@ export class ChildProcessChannel implements Channel {
       this.#tree = await launcher(launch, { ...(onStderr && { onStderr }), ...(stderr && { stderr }) })
       this.#connect(this.#tree, events)
     } catch (error) {
-      // Cast: a launcher throws nothing else.
+      // Cast: a launcher throws only `Failure`.
       this.#end(error as Failure)
       throw error
     }
   }
 
   #write(writer: LineWriter, message: Outgoing): 'ok' | 'slow' | 'full' {
-    const taken = writer.write(message.parts)
-    if (taken !== 'full' && message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
-    return taken
+    const written = writer.write(message.parts)
+    if (written !== 'full' && message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
+    return written
   }
 
   /** The process has read: writes the requests that fit now, oldest first. */
@@ -147,7 +147,7 @@ export class ChildProcessChannel implements Channel {
     }
   }
 
-  /** Removes a waiting request; false: none of this id waits. */
+  /** Removes a waiting request; false: there is none with this id. */
   #remove(id: number): boolean {
     clearTimeout(this.#waiting.get(id)?.timer)
     return this.#waiting.delete(id)
@@ -173,9 +173,9 @@ export class ChildProcessChannel implements Channel {
     const { maxQueuedBytes, slowBytes, stallMs } = this.#options
     const unparsable = (reason: string, sample: string): void => {
       events.unparsable(reason, sample)
-      // A banner or a line of a log. What begins with a brace was meant as a message, and may hold data of one.
+      // A banner or a log line. A line that begins with a brace is a broken message and may contain its data.
       if (!sample.startsWith('{')) tree.printed(sample)
-      if (this.#countUnparsable() >= MAX_UNPARSABLE) this.#giveUp(tree, `wrote ${MAX_UNPARSABLE} lines that are no messages`)
+      if (this.#countUnparsable() >= MAX_UNPARSABLE) this.#giveUp(tree, `wrote ${MAX_UNPARSABLE} lines that are not messages`)
     }
     const reader = new PipeReader(
       {
@@ -199,14 +199,14 @@ export class ChildProcessChannel implements Channel {
     void this.#watch(tree)
   }
 
-  /** Lines of the last ten seconds that were no messages, this one included. */
+  /** Number of lines in the last ten seconds that were not messages, including this one. */
   #countUnparsable(): number {
     const nowMs = performance.now()
     this.#unparsableMs = [...this.#unparsableMs.filter((at) => nowMs - at < UNPARSABLE_WINDOW_MS), nowMs]
     return this.#unparsableMs.length
   }
 
-  /** Answers that were written before the exit come first (F-09). */
+  /** Responses that were written before the exit are read first (F-09). */
   async #watch(tree: ProcessTree): Promise<void> {
     await tree.exited
     tree.stdout.resume()
@@ -215,25 +215,25 @@ export class ChildProcessChannel implements Channel {
     tree.release()
   }
 
-  /** Stdin or stdout is closed. Waits for the exit, which says why; a process that lives on is ended. */
+  /** Stdin or stdout is closed. Waits for the exit, which has the reason. A process that does not exit is stopped. */
   #expectExit(tree: ProcessTree, what: string): void {
     if (tree.exit !== undefined || this.#closing !== undefined || this.#hasEnded) return
-    this.#halfClosed ??= setTimeout(() => {
+    this.#exitTimer ??= setTimeout(() => {
       if (tree.exit === undefined) this.#giveUp(tree, what)
     }, this.#options.exitMs)
   }
 
-  /** The owner is told at once; the process is stopped in its own time, for which `close` waits. */
+  /** Reports the failure at once, and stops the process in the background. `close` waits for the stop. */
   #giveUp(tree: ProcessTree, what: string): void {
     this.#end(new Failure('lost', `${this.#options.launch.command} ${what}`, { retryable: true }))
     void tree.stop()
   }
 
-  /** The one end; settles `closed`. */
+  /** Ends the channel once; settles `closed`. */
   #end(failure: Failure | undefined): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
-    clearTimeout(this.#halfClosed)
+    clearTimeout(this.#exitTimer)
     this.#writer?.dispose()
     this.#reader?.[Symbol.dispose]()
     const unsent = failure ?? new Failure('shutting_down', 'the channel was closed')

@@ -1,6 +1,6 @@
 /**
- * Which file a command names, looked up as the kernel would, before anything is spawned: behind a wrapper a missing command
- * would only show as the wrapper's own failure.
+ * Finds the file of a command as `execvp` does, before anything is spawned. Behind a wrapper, a missing command would appear as a
+ * failure of the wrapper.
  */
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
@@ -9,10 +9,10 @@ import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Launch } from './process-group.ts'
 
-/** What `execvp` searches when there is no PATH. */
+/** The folders that `execvp` searches without a PATH. */
 const PATH_OF_EXECVP = '/bin:/usr/bin'
 
-/** The absolute path of the command; throws `Failure('spawn_failed')` with ENOENT or EACCES in its message. */
+/** Returns the absolute path of the command. Throws `Failure('spawn_failed')` with ENOENT or EACCES in its message. */
 export const findCommand = async (launch: Launch): Promise<string> => {
   await expectFolder(launch.cwd)
   const path = launch.env['PATH'] ?? PATH_OF_EXECVP
@@ -30,8 +30,8 @@ export const findCommand = async (launch: Launch): Promise<string> => {
   throw new Failure('spawn_failed', `spawn ${launch.command}: ${reason}`, { executed: 'no' })
 }
 
-/** What brings a program that configurations often name. */
-const BROUGHT_BY: Readonly<Record<string, string>> = {
+/** How to install programs that configurations often use. */
+const REMEDIES: Readonly<Record<string, string>> = {
   npx: 'install Node.js',
   node: 'install Node.js',
   uvx: 'install uv',
@@ -43,11 +43,11 @@ const BROUGHT_BY: Readonly<Record<string, string>> = {
 }
 
 const remedyFor = (command: string, cwd: string): string => {
-  const [program, ...words] = command.split(/\s+/)
-  if (words.length > 0 && program !== '') return `command is one program: write command: ${program}, args: [${words.join(', ')}]`
-  if (command.includes('/')) return `correct the path, which counts from ${cwd}`
-  const brought = Object.hasOwn(BROUGHT_BY, command) ? BROUGHT_BY[command] : 'install it'
-  return `${brought}, or write its full path (it is looked for in the PATH of trunkline; which ${command} shows where it is)`
+  const [program, ...args] = command.split(/\s+/)
+  if (args.length > 0 && program !== '') return `command is one program: write command: ${program}, args: [${args.join(', ')}]`
+  if (command.includes('/')) return `correct the path, which is relative to ${cwd}`
+  const remedy = Object.hasOwn(REMEDIES, command) ? REMEDIES[command] : 'install it'
+  return `${remedy}, or write its full path (the PATH of trunkline is searched; which ${command} shows the path)`
 }
 
 type FileState = 'runs' | 'EACCES' | 'ENOENT'

@@ -1,4 +1,4 @@
-/** What process groups hold in memory, from `/proc`; nothing where there is none. Pages are counted once for each process that has them. */
+/** Memory of process groups, from `/proc`; empty on systems without it. A shared page is counted once for each process. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** Resident bytes by the pid of the group's leader. */
@@ -8,12 +8,12 @@ export const groupMemory = (folder = '/proc'): ReadonlyMap<number, number> => {
     try {
       const status = readFileSync(`${folder}/${pid}/status`, 'utf8')
       const stat = readFileSync(`${folder}/${pid}/stat`, 'utf8')
-      // The name may hold blanks and brackets: what follows it begins after the last one.
+      // The name may contain spaces and parentheses: the other fields follow the last parenthesis.
       const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3)[2])
       const kib = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0)
       groups.set(group, (groups.get(group) ?? 0) + kib * 1024)
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
   return groups

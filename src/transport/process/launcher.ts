@@ -1,6 +1,6 @@
 /**
- * Starts processes: a file and its arguments, never a shell (T-12), in a group of their own, with exactly the environment
- * given (T-13), written down in the pid journal, and on Linux bound to our own life by `setpriv --pdeathsig` (F-23).
+ * Starts processes: a file and its arguments, never a shell (T-12). Each has its own process group, exactly the given environment
+ * (T-13), and an entry in the pid journal. On Linux, `setpriv --pdeathsig` ends it when the gateway dies (F-23).
  */
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process'
@@ -14,16 +14,16 @@ import { DEFAULT_STOP_TIMES, ProcessTree } from './process-group.ts'
 import type { Launch, ProcessTreeOptions, StopTimes } from './process-group.ts'
 
 export interface LauncherOptions {
-  /** Where `setpriv` is looked for: our own PATH. Without it children are not bound to our life. */
+  /** The PATH of the gateway, searched for `setpriv`. Without `setpriv`, children may outlive the gateway. */
   readonly path?: string
   readonly journal?: Pick<PidJournal, 'add' | 'remove'>
   readonly stop?: StopTimes
   readonly platform?: NodeJS.Platform
-  /** The highest descriptor that this process was started with beside the standard streams: no child gets any of them. */
+  /** The highest descriptor that the gateway has inherited. Children inherit no descriptor above 2. */
   readonly maxInheritedFd?: number
 }
 
-/** Spawns; rejects with `Failure('spawn_failed')`, retryable only where waiting may mend it. */
+/** Spawns a process. Rejects with `Failure('spawn_failed')`, retryable only for transient errors. */
 export type Launcher = (launch: Launch, events?: Pick<ProcessTreeOptions, 'onStderr' | 'stderr'>) => Promise<ProcessTree>
 
 export const createLauncher = (options: LauncherOptions = {}): Launcher => {
@@ -35,8 +35,8 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
     wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
     const command = isPosix ? await findCommand(launch) : launch.command
     const [file = command, ...args] = [...(await wrapper), command, ...launch.args]
-    const child = await spawned(launch, file, args, isPosix, stdio)
-    // Cast: it has been started.
+    const child = await spawnChild(launch, file, args, isPosix, stdio)
+    // Cast: a spawnChild process has a pid.
     const pid = child.pid!
     const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
     if (journal !== undefined) await record(tree, journal)
@@ -44,11 +44,11 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   }
 }
 
-/** Inherited sockets stay open in a child unless something else takes their numbers. */
+/** An inherited socket stays open in a child unless its descriptor is replaced. */
 const stdioWithout = (maxInheritedFd: number): StdioOptions =>
   Array.from({ length: maxInheritedFd + 1 }, (_, fd) => (fd <= 2 ? 'pipe' : 'ignore'))
 
-const spawned = (
+const spawnChild = (
   launch: Launch,
   file: string,
   args: string[],
@@ -78,26 +78,26 @@ const spawned = (
     }
   })
 
-/** Out of processes, memory or descriptors: later there may be some. */
-const PASSING: ReadonlySet<string | undefined> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'])
+/** Transient errors: no process, memory or descriptor is free at present. */
+const TRANSIENT: ReadonlySet<string | undefined> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'])
 
 const asFailure = (launch: Launch, error: NodeJS.ErrnoException): Failure =>
   new Failure(
     'spawn_failed',
     `spawn ${launch.command}: ${error.message}`,
-    { executed: 'no', retryable: PASSING.has(error.code) },
+    { executed: 'no', retryable: TRANSIENT.has(error.code) },
     error,
   )
 
 const record = async (tree: ProcessTree, journal: Pick<PidJournal, 'add' | 'remove'>): Promise<void> => {
-  // A child that cannot be looked at now is not recorded; it is served all the same.
+  // A child whose start time cannot be read is used without a record.
   const startTime = await startTimeOf(tree.pid).catch(() => undefined)
   if (startTime === undefined || tree.exit !== undefined) return
   journal.add({ pid: tree.pid, startTime, pipes: pipesOf(tree.pid) })
   void tree.exited.then(() => journal.remove(tree.pid))
 }
 
-/** `setpriv` with what makes the kernel kill the child when we die; nothing where it is missing or too simple (busybox). */
+/** `setpriv` with the option to kill the child when the gateway dies. Empty if it is missing or lacks the option (busybox). */
 const findWrapper = async (path: string): Promise<readonly string[]> => {
   const name = { command: 'setpriv', args: [], env: { PATH: path }, cwd: '/' }
   try {

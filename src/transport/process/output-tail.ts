@@ -1,24 +1,24 @@
 /**
- * What a process printed last, for `ps`, for the log and for the reason of its end (F-11). Everything is read, little is kept:
- * a process that floods its stderr costs reading it and no more.
+ * The last output of a process, for `ps`, the log and the reason of its exit (F-11). All output is read, but only a little is
+ * kept, so that a process that floods its stderr uses bounded memory.
  */
 import { LineFramer } from '../../wire/framing/lines.ts'
 
 export interface OutputTailOptions {
-  /** Of the lines kept. */
+  /** Maximum size of the kept lines. */
   readonly maxBytes: number
   /** Longer lines are cut. */
   readonly maxLineBytes: number
-  /** Lines handed to `onLine` in one second. */
+  /** Maximum number of lines passed to `onLine` in one second. */
   readonly maxLinesPerSecond: number
   readonly onDropped?: () => void
-  /** A line, and how many before it were kept from it by the rate. */
+  /** A line, and how many lines before it were skipped because of the rate. */
   readonly onLine?: (line: string, skipped: number) => void
 }
 
 export const DEFAULT_OUTPUT_TAIL = { maxBytes: 64 * 1024, maxLineBytes: 8 * 1024, maxLinesPerSecond: 100 }
 
-/** What a kept line costs beside its bytes. */
+/** Memory of a kept line in addition to its bytes. */
 const LINE_OVERHEAD = 64
 
 export class OutputTail {
@@ -60,7 +60,7 @@ export class OutputTail {
     this.#lines.push(line)
     this.#bytes += line.length + LINE_OVERHEAD
     while (this.#bytes > this.#options.maxBytes) {
-      // Cast: the bytes are those of lines.
+      // Cast: while the byte count is above 0, there are lines.
       this.#bytes -= this.#lines.shift()!.length + LINE_OVERHEAD
       this.#options.onDropped?.()
     }
@@ -84,27 +84,27 @@ export class OutputTail {
   }
 }
 
-/** Unindented, for stack frames, quoted source and causes are indented. */
-const STATES = [
-  // JavaScript, Python, Java, C#: the last one, since chained exceptions end with the one that was thrown.
+/** Match unindented lines only: stack frames, quoted source and causes are indented. */
+const REASONS = [
+  // JavaScript, Python, Java, C#: the last match, since a chain of exceptions ends with the thrown one.
   /^(?:Uncaught |Exception in thread "[^"]*" |Unhandled exception\. )?(?:[\w$]+\.)*\w*(?:Error|Exception)(?: \[\w+\])?:? \S/,
   /^(?:npm (?:error|ERR!)) (?!code |errno |syscall |path |dest |A complete log|Log files|\S*[/\\]_logs)\S/,
   /^(?:panic:|fatal error:|thread '[^']*' (?:\(\d+\) )?panicked at|\w+: fatal:)/,
   /^(?:\S+: )?(?:error|fatal|ERROR|FATAL|Error|Fatal)\b[:\]]? ?\S/,
 ]
-const SAYS_NOTHING = /^\s*$|^Node\.js v\d|^\s+at |^npm (?:error|ERR!) (?:A complete log|\S*[/\\]_logs)/
+const NO_REASON = /^\s*$|^Node\.js v\d|^\s+at |^npm (?:error|ERR!) (?:A complete log|\S*[/\\]_logs)/
 
-/** What colours a line in a terminal, or names its window (ECMA-48 CSI and OSC). */
+/** Terminal escape sequences for colours and window titles (ECMA-48 CSI and OSC). */
 const COLOURS = /\u001b(?:\[[0-9;:?]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/g
 
 export const withoutColours = (line: string): string => line.replaceAll(COLOURS, '')
 
-/** The line that states why a process ended, without its colours, else the last one that says anything; `undefined`: none does. Oldest first. */
+/** The line with the reason of an exit, without colours, or the last informative line; `undefined`: none. `printed`: oldest first. */
 export const statedReason = (printed: readonly string[]): string | undefined => {
   const lines = printed.map(withoutColours)
-  for (const [at, pattern] of STATES.entries()) {
+  for (const [at, pattern] of REASONS.entries()) {
     const stated = at === 1 ? lines.find((line) => pattern.test(line)) : lines.findLast((line) => pattern.test(line))
     if (stated !== undefined) return stated.trim()
   }
-  return lines.findLast((line) => !SAYS_NOTHING.test(line))?.trim()
+  return lines.findLast((line) => !NO_REASON.test(line))?.trim()
 }

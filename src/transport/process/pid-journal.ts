@@ -1,24 +1,24 @@
 /**
- * Which processes we started, on disk, so that the next start can end what a killed gateway left behind (`pid-sweep.ts`, F-23).
+ * Records on disk which processes the gateway started. The next start ends the orphans of a killed gateway (`pid-sweep.ts`, F-23).
  *
  * One file per gateway process, `pids-<pid>-<start time>`, lines `+<pid> <start time> <pipes>` and `-<pid>`, each appended in one
- * write. Pid and start time must both match, of the owner and of each child, since numbers are used again.
+ * write. Pid and start time of the owner and of each child must both match, since the system reuses pids.
  */
 import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../make-folder.ts'
 import { startTimeOf } from './process-table.ts'
 
-/** After so many lines the file is written again with the living only. */
+/** After this number of lines, the file is rewritten with the living children only. */
 const COMPACT_LINES = 1000
-/** Owner's pid and start time. */
+/** The pid and start time of the owner. */
 export const FILE_NAME = /^pids-(\d+)-(\w+)(?:\.new)?$/
 
 /** One child. */
 export interface Recorded {
   readonly pid: number
   readonly startTime: string
-  /** Inode numbers of its stdin, stdout and stderr; none where the system does not tell. */
+  /** Inode numbers of its stdin, stdout and stderr; empty where the system does not provide them. */
   readonly pipes: readonly string[]
 }
 
@@ -33,7 +33,7 @@ export class PidJournal implements Disposable {
     this.#file = openSync(path, 'a', 0o600)
   }
 
-  /** Opens the journal of this process in the state folder, which is made if it is missing. Rejects if it cannot be written. */
+  /** Opens the journal of this process in the state folder, which is created if it is missing. Rejects if it cannot be written. */
   static async open(folder: string, pid = process.pid): Promise<PidJournal> {
     makeFolder(folder)
     return new PidJournal(join(folder, `pids-${pid}-${(await startTimeOf(pid)) ?? '0'}`))
@@ -48,7 +48,7 @@ export class PidJournal implements Disposable {
     if (this.#live.delete(pid)) this.#append(`-${pid}\n`)
   }
 
-  /** Orderly end: with no child left the file goes. */
+  /** Closes the journal, and deletes it if no child is left. */
   [Symbol.dispose](): void {
     closeSync(this.#file)
     if (this.#live.size === 0) rmSync(this.path, { force: true })
@@ -59,11 +59,11 @@ export class PidJournal implements Disposable {
       writeSync(this.#file, line)
       if (++this.#lines >= COMPACT_LINES) this.#compact()
     } catch {
-      // A full disk must not end a server; what is lost is one entry of a safety net.
+      // A full disk must not end a server. Only one entry of the journal is lost.
     }
   }
 
-  /** The old file stays open until the new one is complete: a closed descriptor's number soon belongs to another file. */
+  /** The old file stays open until the new one is complete: the number of a closed descriptor is soon reused for another file. */
   #compact(): void {
     const temporary = `${this.path}.new`
     rmSync(temporary, { force: true })
@@ -84,7 +84,7 @@ export class PidJournal implements Disposable {
 const lineOf = ({ pid, startTime, pipes }: Recorded): string =>
   `+${pid} ${startTime}${pipes.length === 0 ? '' : ` ${pipes.join(',')}`}\n`
 
-/** The children of a journal that were added and not removed; a line cut short by the crash is no child. */
+/** The children of a journal that were added and not removed; a line that the crash truncated is ignored. */
 export const readLiving = (text: string): readonly Recorded[] => {
   const live = new Map<number, Recorded>()
   for (const [, added, startTime, pipes, removed] of text.matchAll(/^(?:\+(\d+) (\w+)(?: ([\d,]+))?|-(\d+))\n/gm)) {

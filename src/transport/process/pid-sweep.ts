@@ -1,7 +1,7 @@
 /**
- * Ends what a gateway that was killed left behind (F-23): its children with their process groups, and what is left of their sessions
- * where the child itself is dead, such as the server behind `sh -c` or npx. A process is killed only where it is proved to be one of
- * them: by pid and start time, or by a pipe that it can only have inherited.
+ * Ends the orphans of a killed gateway (F-23): its children with their process groups, and the remaining processes of their sessions
+ * if the child itself is dead, such as the server behind `sh -c` or npx. A process is killed only if it is proved to be an orphan: by
+ * pid and start time, or by a pipe that it can only have inherited.
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import type { Recorded } from './pid-journal.ts'
 import { listProcesses, pipesOf, startTimeOf } from './process-table.ts'
 
 /**
- * Sweeps the journals of dead gateways in the state folder and deletes them; journals of living gateways are not touched. Returns how
- * many processes were told to end. Never rejects for a folder or a file that is not there.
+ * Sweeps the journals of dead gateways in the state folder and deletes them; journals of living gateways are not touched. Returns the
+ * number of signalled processes. Never rejects because of a missing folder or file.
  */
 export const sweep = async (folder: string): Promise<number> => {
   const killed = new Set<number>()
@@ -22,13 +22,13 @@ export const sweep = async (folder: string): Promise<number> => {
     const recorded = readLiving(await readFile(path, 'utf8').catch(() => ''))
     for (const { pid, startTime: started } of recorded)
       if ((await startTimeOf(pid).catch(() => undefined)) === started && kill(-pid)) killed.add(pid)
-    for (const pid of killLeft(recorded)) killed.add(pid)
+    for (const pid of killRemaining(recorded)) killed.add(pid)
     await rm(path, { force: true })
   }
   return killed.size
 }
 
-/** False also where the system cannot be asked: a living gateway must not lose its children. */
+/** False also if the process table cannot be read: a living gateway must not lose its children. */
 const isDead = async (pid: number, startTime: string): Promise<boolean> =>
   startTimeOf(pid).then(
     (found) => found !== startTime,
@@ -36,19 +36,19 @@ const isDead = async (pid: number, startTime: string): Promise<boolean> =>
   )
 
 /**
- * Members of the children's sessions, and processes that left them. The number of a session is not used again while it has members,
- * so one proved member proves the others.
+ * Kills members of the children's sessions, and processes that left these sessions. The number of a session is not reused while it has
+ * members, so one proved member proves the others.
  */
-const killLeft = (recorded: readonly Recorded[]): readonly number[] => {
+const killRemaining = (recorded: readonly Recorded[]): readonly number[] => {
   const pipes = new Set(recorded.flatMap(({ pipes: own }) => own))
   if (pipes.size === 0) return []
   const leaders = new Set(recorded.map(({ pid }) => pid))
   const rows = attempt(listProcesses) ?? []
   const proved = rows.filter(({ pid }) => pipesOf(pid).some((pipe) => pipes.has(pipe)))
   const sessions = new Set(proved.map(({ session }) => session).filter((session) => leaders.has(session)))
-  const left = new Set([...proved, ...rows.filter(({ session }) => sessions.has(session))].map(({ pid }) => pid))
-  left.delete(process.pid)
-  return [...left].filter((pid) => kill(pid))
+  const remaining = new Set([...proved, ...rows.filter(({ session }) => sessions.has(session))].map(({ pid }) => pid))
+  remaining.delete(process.pid)
+  return [...remaining].filter((pid) => kill(pid))
 }
 
 const kill = (pid: number): boolean => attempt(() => process.kill(pid, 'SIGKILL')) ?? false

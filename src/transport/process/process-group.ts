@@ -1,8 +1,8 @@
 /**
  * A downstream server's process and everything it starts: one process group, spawned, watched and stopped as one.
  *
- * Serves servers that are spoken to over their pipes and servers that are started here but spoken to at their URL. The
- * surprise: only `exit` is waited for, never `close`, which does not come while a grandchild holds a pipe (F-01).
+ * Used for servers that communicate over their pipes, and for servers that are started here but communicate at their URL. The
+ * surprise: it waits for `exit` only, never for `close`, which is not emitted while a grandchild holds a pipe (F-01).
  */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { Socket } from 'node:net'
@@ -10,11 +10,11 @@ import type { Readable, Writable } from 'node:stream'
 import { Failure } from '../../wire/message/failure.ts'
 import { OutputTail, statedReason } from './output-tail.ts'
 
-/** What to start. */
+/** The process to start. */
 export interface Launch {
   readonly command: string
   readonly args: readonly string[]
-  /** The whole environment; nothing is added (T-13) but what Node itself hands on to every child (`NODE_V8_COVERAGE`). */
+  /** The whole environment (T-13). Only Node itself adds a variable to it (`NODE_V8_COVERAGE`). */
   readonly env: Readonly<Record<string, string>>
   /** Absolute path. */
   readonly cwd: string
@@ -25,7 +25,7 @@ export interface StopTimes {
   readonly eofMs: number
   /** From SIGTERM to SIGKILL. */
   readonly termMs: number
-  /** From SIGKILL until a process that even then does not go is left alone. */
+  /** From SIGKILL until the stop no longer waits for the exit. */
   readonly killMs: number
 }
 
@@ -36,25 +36,25 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** What is kept of stderr. */
+/** Limits of the kept part of stderr. */
 export interface StderrOptions {
   readonly maxBytes: number
-  /** An older line was dropped for newer ones. */
+  /** An older line was dropped in favour of newer ones. */
   readonly onDropped: () => void
 }
 
 export interface ProcessTreeOptions {
   /** For messages: the command as configured. */
   readonly name: string
-  /** Whether the process leads a group of its own, as all do but on Windows. */
+  /** Whether the process leads its own group. False on Windows only. */
   readonly isGroup: boolean
   readonly stop: StopTimes
-  /** A line of stderr, or one of stdout that is no message; at most 100 a second, and how many were skipped before it. */
+  /** A line of stderr, or a line of stdout that is not a message, and how many were skipped before it. At most 100 a second. */
   readonly onStderr?: (line: string, skipped: number) => void
   readonly stderr?: StderrOptions
 }
 
-/** How the wrapper that a `Launcher` may put in front says that it could not start the command. */
+/** Output of the wrapper of a `Launcher` if it could not start the command. */
 const WRAPPER_FAILED = /^setpriv: failed to execute /
 
 export class ProcessTree {
@@ -82,7 +82,7 @@ export class ProcessTree {
     this.#stderr = new OutputTail({ ...options.stderr, ...(options.onStderr && { onLine: options.onStderr }) })
     child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
     child.stderr.once('end', () => this.#stderr.end())
-    // A pipe that breaks is told by the exit, or by the owner of stdin.
+    // A broken pipe is reported by the exit, or by the owner of stdin.
     for (const stream of [child.stdin, child.stdout, child.stderr, child]) stream.on('error', () => {})
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
@@ -108,12 +108,12 @@ export class ProcessTree {
     return this.#stderr.last(count)
   }
 
-  /** Keeps a line of stdout with those of stderr: a server that is spoken to over its pipes printed it beside its messages. */
+  /** Keeps a line of stdout with the lines of stderr. For a server that printed it on stdout between its messages. */
   printed(line: string): void {
     this.#stderr.add(line)
   }
 
-  /** Treats stdout as one more stderr: for a server that is spoken to at its URL. */
+  /** Treats stdout like stderr. For a server that communicates at its URL. */
   drainStdout(): void {
     this.stdout.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
   }
@@ -125,7 +125,7 @@ export class ProcessTree {
 
   /** Why it ended, once it has: `spawn_failed` if the command could not even be executed. */
   failure(): Failure {
-    const lines = this.stderrTail(STATED_WITHIN)
+    const lines = this.stderrTail(REASON_LINES)
     const last = lines.at(-1) ?? ''
     if (WRAPPER_FAILED.test(last))
       return new Failure('spawn_failed', `spawn ${this.#options.name}: ${last.replace(WRAPPER_FAILED, '')}`, { executed: 'no' })
@@ -135,12 +135,15 @@ export class ProcessTree {
     return new Failure('exited', `${this.#options.name} ${how}${reason === undefined ? '' : `: ${reason}`}`, { retryable: true })
   }
 
-  /** End of stdin, SIGTERM, SIGKILL, each to the whole group (B229, F-10); resolves when nothing of it is left. */
+  /**
+   * Ends stdin, then sends SIGTERM and SIGKILL to the whole group (B229, F-10). Resolves when the process has exited, at the latest
+   * `killMs` after SIGKILL.
+   */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#stop())
   }
 
-  /** Lets go of the pipes, which a process outside of the group may still hold. */
+  /** Closes the pipes. A process outside of the group may still hold them. */
   release(): void {
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy()
   }
@@ -166,10 +169,10 @@ export class ProcessTree {
   }
 }
 
-/** Lines of stderr in which the reason of the end is looked for: a stack trace fits. */
-const STATED_WITHIN = 60
+/** Number of lines of stderr that are searched for the reason of the exit. A stack trace fits. */
+const REASON_LINES = 60
 
-/** Whether `work` was done within `ms`. */
+/** Resolves with whether `work` was done within `ms`. */
 const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)))
@@ -178,7 +181,7 @@ const within = async (ms: number, work: Promise<unknown>): Promise<boolean> => {
   return done
 }
 
-/** The pipes of a child are sockets, which count; the type of `spawn` does not say so. */
+/** The pipes of a child are sockets, which count bytes. The type of `spawn` does not declare this. */
 const bytesRead = (pipe: Readable): number => (pipe instanceof Socket ? pipe.bytesRead : 0)
 
 const ended = (stream: Readable): Promise<void> =>

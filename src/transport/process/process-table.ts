@@ -1,6 +1,6 @@
 /**
- * What the operating system says of processes: enough to recognise one again. A pid alone proves nothing, since numbers are used
- * again; a pid with its start time does, and so does a pipe that a process can only have inherited.
+ * Reads from the operating system what identifies a process. A pid alone does not identify it, since the system reuses pids. A pid
+ * with its start time does, and so does a pipe that a process can only have inherited.
  */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
@@ -11,18 +11,18 @@ import { memberOf } from '../../values/json-object.ts'
 /** One living process. */
 export interface ProcessRow {
   readonly pid: number
-  /** Number of its session: the pid that its leader has or had. */
+  /** Number of its session: the pid of its leader, which may have ended. */
   readonly session: number
-  /** As `startTimeOf` says it. */
+  /** In the form of `startTimeOf`. */
   readonly startTime: string
 }
 
 const ABSENT: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH', 'ENOTDIR'])
 
 /**
- * When the process was started, as a word that only means something to compare; `undefined` if it does not run (a zombie does
- * not). Linux: field 22 of /proc/PID/stat with the boot it counts from; elsewhere what `ps` says; Windows: never known. Rejects where
- * the system cannot be asked now, as when no descriptor is left.
+ * The start time of a process as an opaque text, for comparisons only. `undefined` if it does not run; a zombie does not run. Linux:
+ * field 22 of /proc/PID/stat with the boot id; elsewhere the output of `ps`; Windows: always `undefined`. Rejects if the system cannot
+ * be queried at present, for example without a free descriptor.
  */
 export const startTimeOf = async (pid: number, platform: NodeJS.Platform = process.platform): Promise<string | undefined> => {
   if (platform === 'linux') return rowOf(pid)?.startTime
@@ -32,13 +32,13 @@ export const startTimeOf = async (pid: number, platform: NodeJS.Platform = proce
     const [state = 'Z', ...start] = stdout.trim().split(/\s+/)
     return state.startsWith('Z') || start.length === 0 ? undefined : start.join('_').replaceAll(/\W/g, '_')
   } catch (error) {
-    // `ps` ends with 1 where there is no such process.
+    // `ps` exits with code 1 if there is no such process.
     if (memberOf(error, 'code') === 1) return undefined
     throw error
   }
 }
 
-/** Linux: all living processes that may be looked at; elsewhere none. */
+/** Linux: all living processes that the gateway may read; elsewhere none. */
 export const listProcesses = (platform: NodeJS.Platform = process.platform): readonly ProcessRow[] => {
   if (platform !== 'linux') return []
   const rows: ProcessRow[] = []
@@ -50,8 +50,8 @@ export const listProcesses = (platform: NodeJS.Platform = process.platform): rea
 }
 
 /**
- * Linux: the pipes and sockets behind stdin, stdout and stderr of a process, by their inode numbers. Each is made for one child and
- * unique while the system runs, so that another process with one of them has inherited it. Elsewhere, and of others' processes: none.
+ * Linux: the pipes and sockets behind stdin, stdout and stderr of a process, by their inode numbers. Each is created for one child
+ * and unique while the system runs, so another process with one of them has inherited it. Elsewhere, and for other users: none.
  */
 export const pipesOf = (pid: number, platform: NodeJS.Platform = process.platform): readonly string[] => {
   if (platform !== 'linux') return []
@@ -61,7 +61,7 @@ export const pipesOf = (pid: number, platform: NodeJS.Platform = process.platfor
       const inode = /^(?:socket|pipe):\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${descriptor}`))?.[1]
       if (inode !== undefined) found.push(inode)
     } catch {
-      // Closed, gone, or not ours to look at.
+      // The descriptor is closed, the process has ended, or reading is not permitted.
     }
   return found
 }
@@ -74,7 +74,7 @@ const rowOf = (pid: number): ProcessRow | undefined => {
     if (ABSENT.has(asError(error).code)) return undefined
     throw error
   }
-  // The command's name, in parentheses, may itself hold spaces and parentheses.
+  // The command's name, in parentheses, may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, 8)

@@ -1,23 +1,23 @@
 /**
- * Decodes bodies that a server encoded although it was asked for `identity`, as CDNs and PHP's output handlers do (BRIDGING 3.22).
- * Decodes piece by piece, so that the caller can count the decoded bytes and stop in the middle of a bomb (T-24).
+ * Decodes bodies that a server encoded although the request accepts only `identity`, as CDNs and PHP's output handlers do (BRIDGING 3.22).
+ * Decodes piece by piece, so that the caller can count the decoded bytes and stop at a decompression bomb (T-24).
  */
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib'
 import type { Transform } from 'node:stream'
 
 export interface DecoderEvents {
-  /** A decoded piece, which may be kept. */
+  /** A decoded piece. The recipient may keep it. */
   onData(piece: Buffer): void
-  /** Everything is decoded, once. */
+  /** Everything is decoded. Called once. */
   onEnd(): void
-  /** The bytes are not what the header says, once; nothing comes afterwards. */
+  /** The bytes do not match the header. Called once, as the last event. */
   onError(error: Error): void
-  /** The decoder has enough to do, or takes more again. */
+  /** The input buffer of the decoder is full, or (`false`) accepts more again. */
   onFull(isFull: boolean): void
 }
 
-/** `gzip` and `deflate` are told apart by their first bytes. */
-const FORMS: Readonly<Record<string, () => Transform>> = {
+/** `createUnzip` distinguishes `gzip` and `deflate` by their first bytes. */
+const DECODERS: Readonly<Record<string, () => Transform>> = {
   gzip: createUnzip,
   'x-gzip': createUnzip,
   deflate: createUnzip,
@@ -39,18 +39,18 @@ export class ContentDecoder {
 
   readonly #onFull: () => void
 
-  /** `undefined`: an encoding that is not known, or several. `encoding`: the value of `Content-Encoding`. */
+  /** `undefined`: an unsupported encoding, or several. `encoding`: the value of `Content-Encoding`. */
   static of(encoding: string, events: DecoderEvents): ContentDecoder | undefined {
-    const make = Object.hasOwn(FORMS, encoding.toLowerCase()) ? FORMS[encoding.toLowerCase()] : undefined
+    const make = Object.hasOwn(DECODERS, encoding.toLowerCase()) ? DECODERS[encoding.toLowerCase()] : undefined
     return make && new ContentDecoder(make(), events)
   }
 
-  /** Takes encoded bytes, which are lent. */
+  /** Decodes these bytes, which are valid only during the call. */
   push(chunk: Buffer): void {
     if (!this.#stream.destroyed && !this.#stream.write(Buffer.from(chunk))) this.#onFull()
   }
 
-  /** No more encoded bytes come. */
+  /** All encoded bytes were pushed. */
   end(): void {
     this.#stream.end()
   }
@@ -63,7 +63,7 @@ export class ContentDecoder {
     this.#stream.resume()
   }
 
-  /** Decodes no more. */
+  /** Stops decoding. */
   destroy(): void {
     this.#stream.removeAllListeners()
     this.#stream.on('error', () => undefined)

@@ -2,7 +2,7 @@
  * The HTTP client interface of all HTTP transports: one request, and its response in callbacks. Also its implementation on undici's
  * `Pool.dispatch`.
  *
- * The surprise: bodies have no time-out. A quiet stream is normal in MCP; callers use a watchdog of their own.
+ * The surprise: bodies have no timeout. An idle stream is normal in MCP; callers use their own watchdog.
  */
 import type { Dispatcher } from 'undici'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -17,29 +17,29 @@ import type { ReplyHead } from './reply-head.ts'
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly url: URL
-  /** Names in lower case. One object for many requests is read only once. */
+  /** Names in lower case. An object shared by many requests is read only once. */
   readonly headers: Readonly<Record<string, string>>
-  /** Those of this request alone; they win. */
+  /** Headers of this request only. They replace `headers` of the same name. */
   readonly ownHeaders?: Readonly<Record<string, string>> | undefined
   readonly body?: Parts | undefined
-  /** Milliseconds until the head of the answer must be there; absent: no limit. */
+  /** Maximum milliseconds until the head of the response; absent: no limit. */
   readonly headersTimeoutMs?: number
 }
 
 /**
- * Callbacks in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may come at any time. No callback comes before
- * `request` has returned, and none after `abort()`. A chunk is valid until `onData` returns: copy it to keep it.
+ * Callbacks in this order: one head, chunks, then one `onEnd` or `onError`; `onError` may be called at any time. No callback is called
+ * before `request` has returned, and none after `abort()`. A chunk is valid until `onData` returns: copy it to keep it.
  */
 export interface HttpHandler {
   onHead(head: ReplyHead): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** `unreachable` (not executed) if nothing was written yet, else `lost`. */
+  /** `unreachable` (not executed) if nothing was written yet, otherwise `lost`. */
   onError(failure: Failure): void
 }
 
 export interface HttpExchange {
-  /** Ends it at once: the connection is closed unless the answer is complete. */
+  /** Ends it at once: the connection is closed unless the response is complete. */
   abort(): void
   /** Stops reading (backpressure). */
   pause(): void
@@ -50,13 +50,13 @@ export interface HttpClient {
   /** Memory of the bodies of big replies. */
   readonly bodies: BodyPool
   request(request: HttpRequest, handler: HttpHandler): HttpExchange
-  /** Breaks what is running and closes all connections. */
+  /** Aborts pending requests and closes all connections. */
   close(): Promise<void>
 }
 
 /** Trust anchors for a server and the client certificate; PEM. */
 export interface TlsSettings {
-  /** Trusted in place of those that Node trusts. */
+  /** Replaces the trust anchors of Node. */
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined
@@ -94,7 +94,7 @@ export class UndiciClient implements HttpClient {
       method: request.method,
       headers: { 'accept-encoding': 'identity', ...request.headers, ...request.ownHeaders },
       body: request.body === undefined ? null : join(request.body),
-      // Needed here as well: undici's pool for a proxy has its own time-outs.
+      // Needed here as well: undici's pool for a proxy has its own timeouts.
       bodyTimeout: 0,
       headersTimeout: request.headersTimeoutMs ?? 0,
     }
@@ -170,7 +170,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
     this.#controller?.resume()
   }
 
-  /** A connection is there and the request is about to be written. */
+  /** The connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#isOver) controller.abort(new Error('aborted'))
@@ -226,7 +226,7 @@ const tlsOptions = ({ ca, cert, key, serverName }: TlsSettings) => ({
   ...(serverName !== undefined && { servername: serverName }),
 })
 
-/** It broke after something was written. */
+/** The connection broke after something was written. */
 export const interrupted = (error: Error): Failure => {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT') return headersLate(error)
@@ -236,4 +236,4 @@ export const interrupted = (error: Error): Failure => {
 }
 
 export const headersLate = (cause?: Error): Failure =>
-  new Failure('timeout', 'no answer within the time for its headers', {}, cause)
+  new Failure('timeout', 'no response headers within the time limit', {}, cause)

@@ -1,7 +1,7 @@
 /**
  * The HTTP clients of one gateway. Most servers share two: one on bare sockets and one on undici. A server behind a proxy, or with TLS
  * settings of its own, gets a client that it shares only with servers of the same proxy and settings, so that no connection is used
- * with the certificate of another.
+ * with the certificate of another server.
  */
 import type { BodyPool } from '../../body-pool.ts'
 import { UndiciClient } from './http-client.ts'
@@ -14,7 +14,7 @@ import type { ProxyRules } from './proxy-rules.ts'
 export type HttpClientChoice = 'own' | 'undici'
 
 /** The server options that select the client. */
-export interface Reached {
+export interface ClientSelection {
   readonly httpClient: HttpClientChoice
   readonly proxies: ProxyRules
   readonly tls: TlsSettings | undefined
@@ -26,13 +26,13 @@ export class HttpClients {
   /** By proxy and TLS settings. */
   readonly #special = new Map<string, UndiciClient>()
 
-  /** Where the bodies of big replies are. */
+  /** Memory of the bodies of big replies. */
   get bodies(): BodyPool {
     return this.#own.bodies
   }
 
   /** The client for a server at `url`. */
-  for(url: URL, { httpClient, proxies, tls }: Reached): HttpClient {
+  for(url: URL, { httpClient, proxies, tls }: ClientSelection): HttpClient {
     const proxy = proxyFor(url, proxies)
     if (proxy === undefined && tls === undefined) return httpClient === 'own' ? this.#own : this.#undici
     const key = JSON.stringify([proxy, tls])
@@ -41,7 +41,7 @@ export class HttpClients {
     return client
   }
 
-  /** Breaks what is running and closes all connections. */
+  /** Aborts pending requests and closes all connections. */
   async close(): Promise<void> {
     await Promise.all([this.#own, ...this.#special.values()].map((client) => client.close()))
   }

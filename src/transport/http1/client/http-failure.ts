@@ -22,13 +22,13 @@ const KINDS: Readonly<Record<number, FailureKind>> = {
 }
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 
-/** Whether a response without our id, in the body of this status, still answers our request: the status alone is less specific. */
+/** Whether a response without our id, in the body of this status, counts as the response to our request: it says more than the status. */
 export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
 
-/** What servers of the SDKs' examples say, under no id, to a session that a process before them began. */
+/** Error texts, without an id, of servers like the SDKs' examples for a session of an earlier process. */
 const NO_SESSION = /\bsession\b|\bserver not initialized\b/i
 
-/** A lost session is a 404; many servers answer 400 in its place, with an error that belongs to no request. */
+/** A lost session is a 404; many servers answer 400 instead, with an error that belongs to no request. */
 const isSessionLost = (status: number, body: Buffer): boolean => {
   if (status !== 400 || body.length > MAX_READ) return status === 404
   const { id, error } = parseJsonObject(body.toString()) ?? {}
@@ -37,15 +37,15 @@ const isSessionLost = (status: number, body: Buffer): boolean => {
 }
 
 /**
- * Whether the status decides, for any response in the body: sign-in, scopes, waiting, a lost session.
+ * Whether the status decides, regardless of any response in the body: sign-in, scopes, rate limits, a lost session.
  * `session`: the request carried a session id.
  */
 export const statusDecides = (head: HttpHead, session: boolean, body: Buffer): boolean =>
   head.status === 401 || head.status === 429 || (session && isSessionLost(head.status, body)) || needsScope(head)
 
 /**
- * The failure of a request without a JSON-RPC response. `now`: wall-clock milliseconds. `body` is quoted, since it is mostly the error page
- * of a proxy, with more details than the status.
+ * The failure of a request without a JSON-RPC response. `now`: wall-clock milliseconds. `body` is quoted: it is mostly the error page of a
+ * proxy, with more details than the status.
  */
 export const failureOfStatus = (head: HttpHead, session: boolean, now: number, body: Buffer = NOTHING): Failure => {
   const { status, headers } = head
@@ -67,7 +67,7 @@ export const failureOfStatus = (head: HttpHead, session: boolean, now: number, b
 }
 
 const NOTHING = Buffer.alloc(0)
-/** Bytes of a body that are read, and characters of its text that are quoted. */
+/** Maximum bytes of a body that are read, and maximum characters of its text that are quoted. */
 const MAX_READ = 16 * 1024
 const MAX_QUOTED = 200
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: ' ', '#39': "'", '#x27': "'" }

@@ -12,20 +12,20 @@ import { ContentDecoder } from './content-decoder.ts'
 import type { HttpClient, HttpExchange, HttpHandler, HttpRequest } from './http-client.ts'
 import type { ReplyHead } from './reply-head.ts'
 
-/** In this order: head, events, one end or failure. Nothing comes after `abort()`. */
+/** In this order: head, events, one end or failure. No event follows after `abort()`. */
 export interface ReplyEvents {
   onHead?(head: ReplyHead): void
   onEvent(event: SseEvent): void
-  /** Whether a big JSON body may be streamed; else it is collected. */
+  /** Whether a big JSON body may be streamed; otherwise it is collected. */
   readonly mayStream?: boolean
   /** The beginning of such a body. */
   stream?(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined
   /** More of the streamed body was received. */
   onStreamed?(): void
-  /** `body` is empty for SSE, and for what is neither JSON nor short. */
+  /** `body` is empty for SSE, and for a long body that is not JSON. */
   onEnd(head: ReplyHead, body: Buffer): void
   onError(failure: Failure): void
-  /** An event over the cap was skipped. Absent: the reply fails with `too_large`. */
+  /** An event over the limit was skipped. Absent: the reply fails with `too_large`. */
   onOversize?(): void
 }
 
@@ -39,7 +39,7 @@ const STREAM_FROM_BYTES = 64 * 1024
 const STREAM_AT_ONCE_BYTES = 4 * MIB
 const PAUSE_MS = 5
 /** Time after its first byte at which a smaller body is streamed even without a pause. */
-const HELD_MS = 25
+const MAX_COLLECT_MS = 25
 /**
  * A body without a stated length is collected up to the default of `limits.max_message`; over that limit it fails with `too_large`.
  * Beyond this size, under a raised limit, it is streamed, and the stream fails where it exceeds the limit.
@@ -52,7 +52,7 @@ export interface HeadWatcher {
   onHead(head: ReplyHead): void
 }
 
-/** Sends `request`. Same-origin 307 and 308 are followed three times; every other redirect fails. */
+/** Sends `request`. Follows up to three same-origin redirects with 307 or 308. Every other redirect fails. */
 export class Reply implements HttpHandler {
   readonly #client: HttpClient
   readonly #events: ReplyEvents
@@ -63,16 +63,16 @@ export class Reply implements HttpHandler {
   #redirects = 0
   #head: ReplyHead | undefined
   #decoder: SseDecoder | undefined
-  /** Of an encoded body: what it is decoded by. */
+  /** Decoder of an encoded body. */
   #content: ContentDecoder | undefined
-  /** Buffer for the whole body if its length is known, else for the received part. */
+  /** Buffer for the whole body if its length is known, otherwise for the received part. */
   #body: Buffer = EMPTY
   #size = 0
-  /** Bytes of it that count as held: all of a big body. */
-  #held = 0
+  /** Bytes of the body that count against `limits.in_flight_bytes`: all of a big body. */
+  #reserved = 0
   #mayStream = false
-  /** Fires when a body of a known length pauses, or has been held long enough. */
-  #patience: NodeJS.Timeout | undefined
+  /** Fires when a body of a known length pauses, or after `MAX_COLLECT_MS`. */
+  #pauseTimer: NodeJS.Timeout | undefined
   #firstMs = 0
   #length = 0
   #streamed: StreamedResult | undefined
@@ -97,7 +97,7 @@ export class Reply implements HttpHandler {
     if (this.#isOver) return
     this.#isOver = true
     this.#release()
-    this.#streamed?.fail(new Failure('lost', 'the connection was given up'))
+    this.#streamed?.fail(new Failure('lost', 'the request was aborted'))
   }
 
   /** Pauses reading until the returned function is called. */
@@ -118,7 +118,7 @@ export class Reply implements HttpHandler {
     if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
     if (encoding !== undefined && !this.#decodeContent(encoding, status)) return
     if (form === 'sse') this.#decoder = this.#decode()
-    // The length of an encoded body does not tell the decoded length.
+    // The length of an encoded body is not the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
     if (this.#isOver) return
     this.#watcher?.onHead(head)
@@ -134,12 +134,12 @@ export class Reply implements HttpHandler {
   #onContent(chunk: Buffer): void {
     if (this.#isOver) return
     if (this.#decoder !== undefined) return this.#decoder.push(chunk, true)
-    if (this.#streamed !== undefined) return this.#pass(chunk, this.#streamed)
-    if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#begins(chunk)) return
-    this.#keep(chunk)
-    if (this.#patience !== undefined) this.#waitOn(this.#patience)
+    if (this.#streamed !== undefined) return this.#streamChunk(chunk, this.#streamed)
+    if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#tryStream(chunk)) return
+    this.#collect(chunk)
+    if (this.#pauseTimer !== undefined) this.#refreshPauseTimer(this.#pauseTimer)
     if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
-    else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#begins(this.#body.subarray(0, this.#size))
+    else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#tryStream(this.#body.subarray(0, this.#size))
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
       this.#size = 0
@@ -171,24 +171,24 @@ export class Reply implements HttpHandler {
   #expect(status: number, length: number): void {
     this.#mayStream = status === 200 && this.#events.mayStream === true && (length === 0 || length >= STREAM_FROM_BYTES)
     this.#length = length
-    if (length === 0 || (this.#mayStream && length >= STREAM_AT_ONCE_BYTES) || !this.#mayHold(length)) return
+    if (length === 0 || (this.#mayStream && length >= STREAM_AT_ONCE_BYTES) || !this.#reserve(length)) return
     this.#body = this.#client.bodies.lease(length)
-    if (this.#mayStream) this.#patience = setTimeout(() => this.#paused(), PAUSE_MS)
+    if (this.#mayStream) this.#pauseTimer = setTimeout(() => this.#paused(), PAUSE_MS)
   }
 
-  /** More was received: restarts the timer, unless the body has been held long. */
-  #waitOn(patience: NodeJS.Timeout): void {
+  /** More was received: restarts the timer, except close to `MAX_COLLECT_MS`. */
+  #refreshPauseTimer(timer: NodeJS.Timeout): void {
     const nowMs = performance.now()
     if (this.#firstMs === 0) this.#firstMs = nowMs
-    if (nowMs - this.#firstMs < HELD_MS - PAUSE_MS) patience.refresh()
+    if (nowMs - this.#firstMs < MAX_COLLECT_MS - PAUSE_MS) timer.refresh()
   }
 
   /** The server paused within the body: the received part is streamed to the host. */
   #paused(): void {
-    if (this.#size === 0 || !this.#begins(this.#body.subarray(0, this.#size))) this.#patience?.refresh()
+    if (this.#size === 0 || !this.#tryStream(this.#body.subarray(0, this.#size))) this.#pauseTimer?.refresh()
   }
 
-  /** False: the encoding is not known, and the reply has failed. */
+  /** False: the encoding is not supported, and the reply has failed. */
   #decodeContent(encoding: string, status: number): boolean {
     const fail = (why: string, cause?: Error): void => {
       this.#exchange.abort()
@@ -197,88 +197,88 @@ export class Reply implements HttpHandler {
     this.#content = ContentDecoder.of(encoding, {
       onData: (piece) => this.#onContent(piece),
       onEnd: () => this.#finish(),
-      onError: (error) => fail(`the answer is not what its Content-Encoding (${encoding}) says: ${error.message}`, error),
+      onError: (error) => fail(`the body does not match its Content-Encoding (${encoding}): ${error.message}`, error),
       onFull: (isFull) => (isFull ? this.#exchange.pause() : this.#exchange.resume()),
     })
-    if (this.#content === undefined) fail(`the answer is encoded (${encoding}), which was not asked for and is not known`)
+    if (this.#content === undefined) fail(`the body has an encoding that was not requested and is not supported (${encoding})`)
     return this.#content !== undefined
   }
 
-  /** Whether the body is streamed, by its received part. */
-  #begins(bytes: Buffer): boolean {
+  /** Starts the stream if the received part allows it. Returns whether the body is streamed. */
+  #tryStream(bytes: Buffer): boolean {
     const source = { pause: () => this.#exchange.pause(), resume: () => this.#exchange.resume(), abort: () => this.abort() }
-    const begun = this.#events.stream?.(bytes, source)
-    if (begun === 'more') return false
+    const streamed = this.#events.stream?.(bytes, source)
+    if (streamed === 'more') return false
     this.#mayStream = false
-    clearTimeout(this.#patience)
-    this.#patience = undefined
-    if (begun === undefined) {
-      if (this.#length > this.#body.length && this.#mayHold(this.#length)) this.#grow(this.#client.bodies.lease(this.#length))
+    clearTimeout(this.#pauseTimer)
+    this.#pauseTimer = undefined
+    if (streamed === undefined) {
+      if (this.#length > this.#body.length && this.#reserve(this.#length)) this.#moveTo(this.#client.bodies.lease(this.#length))
       return false
     }
-    this.#streamed = begun
+    this.#streamed = streamed
     this.#release()
     this.#body = EMPTY
     this.#size = bytes.length
     return true
   }
 
-  #pass(chunk: Buffer, streamed: StreamedResult): void {
+  #streamChunk(chunk: Buffer, streamed: StreamedResult): void {
     this.#size += chunk.length
     if (this.#size > this.#maxMessageBytes) return this.#tooLarge()
     this.#events.onStreamed?.()
     streamed.push(chunk)
   }
 
-  /** One copy if the length is known; else the buffer doubles. */
-  #keep(chunk: Buffer): void {
+  /** Copies once if the length is known; otherwise the buffer doubles. */
+  #collect(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
-      const room = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
-      if (!this.#mayHold(room)) return
+      const capacity = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
+      if (!this.#reserve(capacity)) return
       const { bodies } = this.#client
-      const before = this.#body
-      this.#grow(bodies.lease(room))
-      bodies.giveBack(before)
+      const previous = this.#body
+      this.#moveTo(bodies.lease(capacity))
+      bodies.giveBack(previous)
     }
     chunk.copy(this.#body, this.#size)
     this.#size = size
   }
 
-  /** Small bodies are not counted. False: the limit is reached, and the reply has failed. */
-  #mayHold(bytes: number): boolean {
+  /** Reserves memory for a big body. False: the limit is reached, and the reply has failed. */
+  #reserve(bytes: number): boolean {
     if (this.#isOver) return false
-    const more = bytes - this.#held
+    const more = bytes - this.#reserved
     if (bytes < BIG_BYTES || more <= 0) return true
     const { held } = this.#client.bodies
     if (!held.hasRoomFor(more)) {
       this.#exchange.abort()
       this.#body = EMPTY
       const limit = 'limits.in_flight_bytes'
-      const words = `an answer of ${bytes} bytes has no room: ${limit} (${held.max}) reached twice over`
-      this.onError(new Failure('overloaded', words, { limit }))
+      const text = `no memory for a response of ${bytes} bytes: ${limit} (${held.max}) reached twice over`
+      this.onError(new Failure('overloaded', text, { limit }))
       return false
     }
     held.add(more)
-    this.#held = bytes
+    this.#reserved = bytes
     return true
   }
 
-  /** Releases timers and held bytes. */
+  /** Releases the timer, the decoder and the reserved bytes. */
   #release(): void {
-    clearTimeout(this.#patience)
+    clearTimeout(this.#pauseTimer)
     this.#content?.destroy()
-    this.#client.bodies.held.release(this.#held)
-    this.#held = 0
+    this.#client.bodies.held.release(this.#reserved)
+    this.#reserved = 0
   }
 
   #collected(): Buffer {
     return this.#size === this.#body.length ? this.#body : this.#body.subarray(0, this.#size)
   }
 
-  #grow(room: Buffer): void {
-    this.#body.copy(room, 0, 0, this.#size)
-    this.#body = room
+  #moveTo(buffer: Buffer): void {
+    this.#body.copy(buffer, 0, 0, this.#size)
+    this.#body = buffer
   }
 
   #decode(): SseDecoder {
@@ -323,7 +323,7 @@ export class Reply implements HttpHandler {
   }
 }
 
-/** Where a redirect leads, without user information and query, which may hold secrets. */
+/** The target of a redirect, without user information and query, which may contain secrets. */
 export const shownLocation = (location: string | undefined, url: URL | null): string => {
   if (location === undefined || location === '') return 'nowhere (no Location)'
   return JSON.stringify(
@@ -331,7 +331,7 @@ export const shownLocation = (location: string | undefined, url: URL | null): st
   )
 }
 
-/** A message from the server over the cap. */
+/** A message from the server over the limit. */
 export const tooLarge = (maxMessageBytes: number): Failure =>
   new Failure('too_large', `a message exceeds limits.max_message (${maxMessageBytes} bytes)`, {
     amount: maxMessageBytes / MIB,

@@ -1,6 +1,6 @@
 /**
- * Posts JSON to a service that the configuration names, and reads a bounded answer. No redirect is followed: what is sent was meant for
- * that address alone.
+ * Posts JSON to a service that the configuration names, and reads a bounded response. No redirect is followed: the body is intended for
+ * that address only.
  */
 import type { Dispatcher } from 'undici'
 import { originOfProxy, proxyFor } from './proxy-rules.ts'
@@ -9,15 +9,15 @@ import type { ProxyRules } from './proxy-rules.ts'
 export interface JsonPosterOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** From the first byte out to the last one in, with the wait for a connection. */
+  /** From the wait for a connection to the last received byte. */
   readonly timeoutMs: number
   readonly maxAnswerBytes: number
 }
 
-/** Connections to one service. */
+/** Maximum number of connections to one service. */
 const CONNECTIONS = 64
 
-/** The answer exceeds its limit. */
+/** The response exceeds its limit. */
 export class AnswerTooLarge extends Error {}
 
 export class JsonPoster implements AsyncDisposable {
@@ -30,7 +30,7 @@ export class JsonPoster implements AsyncDisposable {
     this.#proxies = proxies
   }
 
-  /** Rejects with an `Error` whose message holds the origin and the reason, no body and no query. */
+  /** Rejects with an `Error` whose message contains the origin and the reason, but no body and no query. */
   async post(body: string): Promise<string> {
     const { url, headers, timeoutMs, maxAnswerBytes } = this.#options
     const { request } = await import('undici')
@@ -71,7 +71,7 @@ export class JsonPoster implements AsyncDisposable {
   #agentFor(proxy: URL | undefined): Promise<Dispatcher> {
     const key = proxy?.href ?? ''
     if (this.#agent?.key !== key) {
-      void this.#agent?.dispatcher.then((old) => old.close())
+      void this.#agent?.dispatcher.then((previous) => previous.close())
       this.#agent = { key, dispatcher: this.#makeAgent(proxy) }
     }
     return this.#agent.dispatcher

@@ -1,10 +1,10 @@
 /**
- * HTTP/1.1 to `http://` origins on bare sockets, for servers of the same machine. A call costs about half of a call by undici
- * (docs/benchmarks.md). undici handles everything else, `https://` above all.
+ * HTTP/1.1 to `http://` origins on bare sockets, for servers of the same machine. A call costs about half of a call through
+ * undici (docs/benchmarks.md). undici handles everything else, mainly `https://`.
  *
- * One request at a time on a connection. A request is never sent again: once written it may have been executed.
+ * One request at a time on a connection. A request is never sent twice: a written request may have been executed.
  *
- * Gain: a call by undici costs about twice as much CPU (decision 0009).
+ * Gain: a call through undici uses about twice as much CPU (decision 0009).
  */
 import { asError } from '../../../values/as-error.ts'
 import type { Failure } from '../../../wire/message/failure.ts'
@@ -24,11 +24,11 @@ const SWEEP_MS = 1_000
 interface Origin {
   readonly host: string
   readonly port: number
-  /** The one used last is at the end, and is used next. */
+  /** The most recently used connection is at the end and is reused first. */
   readonly free: NetConnection[]
 }
 
-/** What requests have in common that share their headers, their method and their URL. */
+/** The shared part of requests with the same headers, method and URL. */
 interface Route {
   readonly head: RequestHead
   readonly origin: Origin
@@ -76,7 +76,7 @@ export class NetClient implements HttpClient {
     await this.#others.close()
   }
 
-  /** A free connection to the origin, or a new one; callers bound how many there are (`limits.concurrency`). */
+  /** A free connection to the origin, or a new one; callers limit their number (`limits.concurrency`). */
   #connection(origin: Origin): NetConnection {
     const nowMs = performance.now()
     for (let free = origin.free.pop(); free !== undefined; free = origin.free.pop()) {
@@ -109,7 +109,7 @@ export class NetClient implements HttpClient {
   #origin(url: URL): Origin {
     let origin = this.#origins.get(url.host)
     if (origin === undefined) {
-      // An IPv6 address stands in brackets in a URL and without them everywhere else.
+      // An IPv6 address has brackets in a URL only.
       const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
       origin = { host, port: url.port === '' ? 80 : Number(url.port), free: [] }
       this.#origins.set(url.host, origin)

@@ -5,7 +5,7 @@
  *        │                │                         └─ closed by the server, or idle too long
  *        └─ unreachable   └─ lost: a written request may have been executed, so it is not written twice
  *
- * Gain: a call by undici costs about twice as much CPU (decision 0009).
+ * Gain: a call through undici uses about twice as much CPU (decision 0009).
  */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
@@ -27,13 +27,13 @@ export interface ConnectionUser extends ResponseEvents {
 
 export interface NetConnectionOptions {
   readonly connectTimeoutMs: number
-  /** Memory that every read goes through; may be shared, as reads are handled at once. */
+  /** Memory of every read. May be shared, since reads are handled synchronously. */
   readonly readBuffer: Buffer
-  /** Where bodies of requests may lie. */
+  /** Memory of request bodies. */
   readonly bodies: BodyPool
-  /** Takes small requests. */
+  /** Collects small requests. */
   readonly batch: WriteBatch
-  /** The connection has become free, or (`false`) is gone. */
+  /** The connection has become free, or (`false`) is closed. */
   onFree(connection: NetConnection, isUsable: boolean): void
 }
 
@@ -42,7 +42,7 @@ const DEFAULT_IDLE_MS = 4_000
 /** A connection is closed this much before the server closes it, so that no request crosses the close. */
 const IDLE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 60_000
-/** So long nothing has come before the kernel asks whether the other end is there; as on connections of hosts. */
+/** Idle time before the kernel sends keep-alive probes; the same as on connections of hosts. */
 const KEEP_ALIVE_MS = 30_000
 /** How long a server that has answered may leave the rest of the request unread. */
 const UNREAD_MS = 60_000
@@ -55,11 +55,11 @@ export class NetConnection implements ResponseEvents {
   #user: ConnectionUser | undefined
   #isWritten = false
   #isPaused = false
-  /** A small request that waits for the end of this turn. */
+  /** A small request that is written at the end of this turn of the event loop. */
   #batched: Uint8Array | undefined
   readonly #writeBatched = (): void => this.#flush()
   #error: Error | undefined
-  /** Monotonic time until which it may be used again. */
+  /** Monotonic time until which it may be reused. */
   #usableUntilMs = Infinity
   #idleMs = DEFAULT_IDLE_MS
 
@@ -69,15 +69,15 @@ export class NetConnection implements ResponseEvents {
       host,
       port,
       noDelay: true,
-      // A server whose machine is gone says nothing, and a stream may be idle for long: the kernel asks it (F-14).
+      // If the machine of a server is lost, no packet reports it, and a stream may be idle for long: the kernel sends probes (F-14).
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
-      // Reads into one buffer: no allocation per read, and no stream machinery between the socket and the parser. Half of what
-      // reading 1 MB costs.
+      // Reads into one buffer: no allocation per read, and no stream layer between the socket and the parser. Halves the
+      // cost of reading 1 MB.
       onread: { buffer: options.readBuffer, callback: (length) => this.#read(options.readBuffer, length) },
     })
     this.#connectTimer = setTimeout(() => {
-      this.#socket.destroy(Object.assign(new Error('no connection within the time for it'), { code: 'ETIMEDOUT' }))
+      this.#socket.destroy(Object.assign(new Error('no connection within the time limit'), { code: 'ETIMEDOUT' }))
     }, options.connectTimeoutMs)
     this.#socket.once('connect', () => clearTimeout(this.#connectTimer))
     this.#socket.on('error', (error) => (this.#error = error))
@@ -90,7 +90,7 @@ export class NetConnection implements ResponseEvents {
     return this.#socket.writable && nowMs < this.#usableUntilMs
   }
 
-  /** Sends a request, one in a single piece together with what else this turn sends; its response goes to `user`. */
+  /** Sends a request; its response goes to `user`. A request in one piece is written together with others of this turn. */
   send(request: Parts, user: ConnectionUser): void {
     this.#user = user
     this.#reader.begin(this)
@@ -140,10 +140,10 @@ export class NetConnection implements ResponseEvents {
     }
     const socket = this.#socket
     this.#isWritten = true
-    const taken = this.#options.bodies.sending(request)
+    const onWritten = this.#options.bodies.sending(request)
     const last = request.length - 1
     socket.cork()
-    for (const [at, part] of request.entries()) socket.write(part, at === last ? taken : undefined)
+    for (const [at, part] of request.entries()) socket.write(part, at === last ? onWritten : undefined)
     socket.uncork()
   }
 
@@ -151,14 +151,14 @@ export class NetConnection implements ResponseEvents {
     const bytes = this.#batched
     if (bytes === undefined) return
     this.#batched = undefined
-    // The server closed it in this very turn: nothing was written, and that is certain.
+    // The server closed the connection in this turn: nothing was written.
     if (this.#socket.destroyed) return
     this.#isWritten = true
     this.#socket.write(bytes)
   }
 
   #read(buffer: Buffer, length: number): boolean {
-    // Without a request the bytes are a protocol violation, or a reason for a close.
+    // Without a request the bytes are a protocol violation, or explain a close.
     if (this.#user === undefined) this.#socket.destroy()
     else {
       try {
@@ -188,7 +188,7 @@ export class NetConnection implements ResponseEvents {
     user.onDone()
   }
 
-  /** The server answered before it had read the request: another would wait behind the rest, for as long as the server does not read. */
+  /** The server answered before it had read the whole request. Another request would wait until the server reads the rest. */
   #freeOnceWritten(): void {
     const timer = setTimeout(() => this.#socket.destroy(), UNREAD_MS).unref()
     this.#socket.write('', (error) => {

@@ -1,7 +1,7 @@
 /**
- * Selects the HTTP proxy of a request: one proxy for each scheme, and excepted hosts (`NO_PROXY`). The forms of exceptions are
- * those of curl, Go and Node together: `*`, `example.com` with its subdomains, `.example.com`, `*.example.com` (the
- * subdomains alone), addresses, `10.0.0.0/8`, each with a `:port` or without.
+ * Selects the HTTP proxy of a request: one proxy for each scheme, and excepted hosts (`NO_PROXY`). The syntax of exceptions
+ * combines those of curl, Go and Node: `*`, `example.com` with its subdomains, `.example.com`, `*.example.com` (only
+ * the subdomains), addresses, `10.0.0.0/8`, each with or without `:port`.
  *
  * Loopback addresses are always excepted: a proxy would connect to its own loopback address.
  */
@@ -9,7 +9,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
 import { isLoopbackHost } from '../../loopback.ts'
 
 export interface ProxyRules {
-  /** Of `http:` URLs; absolute, with user name and password where the proxy takes them. */
+  /** Of `http:` URLs; absolute, with user name and password if the proxy requires them. */
   readonly http: string | undefined
   /** Of `https:` URLs. */
   readonly https: string | undefined
@@ -19,7 +19,7 @@ export interface ProxyRules {
 
 export const NO_PROXIES: ProxyRules = { http: undefined, https: undefined, except: [] }
 
-/** The proxy of a URL; `undefined`: it is connected to directly. */
+/** The proxy of a URL; `undefined`: a direct connection. */
 export const proxyFor = (url: URL, { http, https, except }: ProxyRules): URL | undefined => {
   const proxy = url.protocol === 'https:' ? https : http
   const host = url.hostname.replace(/^\[|\]$|\.$/g, '').toLowerCase()
@@ -28,7 +28,7 @@ export const proxyFor = (url: URL, { http, https, except }: ProxyRules): URL | u
   return except.some((entry) => covers(entry, host, port)) ? undefined : new URL(proxy)
 }
 
-/** Scheme, host and port: what may be shown of a proxy. */
+/** Scheme, host and port of a proxy, without credentials, for log lines and error texts. */
 export const originOfProxy = ({ protocol, host }: URL): string => `${protocol}//${host}`
 
 const covers = (entry: string, host: string, port: string): boolean => {

@@ -1,17 +1,17 @@
-/** The head of a server's answer, as every HTTP client tells it. */
+/** The head of a server's response, in the form of every HTTP client. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpHead } from './http-failure.ts'
 
-/** Answers with the same head may share one object. */
+/** Responses with the same head may share one object. */
 export interface ReplyHead extends HttpHead {
   readonly form: 'json' | 'sse' | 'other'
-  /** Bytes of the body, where `Content-Length` says it; else 0. */
+  /** The value of `Content-Length`, or 0 without one. */
   readonly length: number
-  /** `Content-Encoding`, where there is one beside `identity`. */
+  /** `Content-Encoding`, unless it is absent or `identity`. */
   readonly encoding?: string | undefined
 }
 
-/** A head of which all that is known are its headers. */
+/** Builds a head from status and headers. */
 export const replyHead = (status: number, headers: IncomingHttpHeaders): ReplyHead => ({
   status,
   headers,
@@ -20,16 +20,16 @@ export const replyHead = (status: number, headers: IncomingHttpHeaders): ReplyHe
   encoding: encodingOf(headers['content-encoding']),
 })
 
-/** What a `Content-Encoding` makes of a body; `undefined`: nothing. */
+/** The encoding of a body by its `Content-Encoding`; `undefined`: not encoded. */
 export const encodingOf = (header: string | undefined): string | undefined =>
   header === undefined || header === '' || header.toLowerCase() === 'identity' ? undefined : header
 
-/** What a `Content-Type` makes of a body. */
+/** The form of a body by its `Content-Type`. */
 export const formOf = (contentType: string | undefined): ReplyHead['form'] => {
   if (contentType === 'application/json') return 'json'
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (type === 'text/event-stream') return 'sse'
-  // The name that JSON-RPC over HTTP proposed for it (BRIDGING 3.22).
+  // The type in the proposal of JSON-RPC over HTTP (BRIDGING 3.22).
   if (type === 'application/json-rpc') return 'json'
   return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json')) ? 'json' : 'other'
 }

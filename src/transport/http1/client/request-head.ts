@@ -1,7 +1,7 @@
 /**
- * HTTP/1.1 requests as bytes. What could end a line early never becomes part of one.
+ * HTTP/1.1 requests as bytes. Characters that could end a line early are rejected.
  *
- * Gain: a call by undici costs about twice as much CPU (decision 0009).
+ * Gain: a call through undici uses about twice as much CPU (decision 0009).
  */
 import { byteLength } from '../../../wire/message/payload.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
@@ -11,9 +11,9 @@ type Headers = HttpRequest['headers']
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-/** Each hop has its own. */
+/** Headers that each hop sets itself. */
 const RESERVED = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding', 'upgrade'])
-/** Up to here a head and its body are joined: one short copy is cheaper than a gathered write. */
+/** Below this size a head and its body are joined: a short copy is cheaper than a vectored write. */
 const JOIN_BELOW_BYTES = 64 * 1024
 
 interface OwnLines {
@@ -21,13 +21,13 @@ interface OwnLines {
   readonly lines: string
 }
 
-/** What requests have in common that share their method, their URL and their headers: checked and written once. */
+/** The shared part of requests with the same method, URL and headers: checked and encoded once. */
 export class RequestHead {
   readonly #method: HttpRequest['method']
   readonly #url: URL
   readonly #headers: Headers
   readonly #start: Buffer
-  /** What a request had of its own: mostly the next one has the same. */
+  /** One-entry cache: the own headers of the last request. */
   #own: OwnLines | undefined
 
   /** Throws `TypeError` for a header that cannot be sent. */
@@ -39,12 +39,12 @@ export class RequestHead {
     this.#start = Buffer.from(line + linesOf(this.#headers), 'latin1')
   }
 
-  /** Whether a request with the same headers has the rest in common, too. */
+  /** Whether a request with the same headers also has the same method and URL. */
   fits({ method, url }: HttpRequest): boolean {
     return url === this.#url && method === this.#method
   }
 
-  /** A request that fits, as it goes on the wire: a small one in one piece. Throws `TypeError` as above. */
+  /** The bytes of a request that fits; a small request is one piece. Throws `TypeError` like the constructor. */
   write({ ownHeaders, body }: Pick<HttpRequest, 'ownHeaders' | 'body'>): Parts {
     let rest = ''
     if (ownHeaders !== undefined) {
@@ -67,7 +67,7 @@ export class RequestHead {
     return [bytes]
   }
 
-  /** `undefined`: one of them replaces what is shared. */
+  /** `undefined`: one of them replaces a shared header. */
   #ownLines(headers: Headers): OwnLines | undefined {
     if (this.#own?.headers === headers) return this.#own
     for (const name in headers) if (name in this.#headers) return undefined

@@ -1,16 +1,16 @@
 /**
- * The head of one HTTP/1.1 response, and all that it decides: how the body ends, whether the connection goes on ([RFC 9112]).
+ * The head of one HTTP/1.1 response, and what it determines: how the body ends, and whether the connection is kept ([RFC 9112]).
  *
- * The surprise: a server says nearly the same with every response, so a head is read as what differs from the one before it. What
- * two readers could understand differently is refused.
+ * The surprise: a server sends nearly the same head with every response, so only lines that differ from the previous head are parsed.
+ * Ambiguous heads are refused.
  *
- * Gain: a call by undici costs about twice as much CPU (decision 0009).
+ * Gain: a call through undici uses about twice as much CPU (decision 0009).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { encodingOf, formOf } from './reply-head.ts'
 import type { ReplyHead } from './reply-head.ts'
 
-/** The server did not speak HTTP/1.1, or not strictly. */
+/** The server violated HTTP/1.1. */
 export class ResponseError extends Error {
   constructor(message: string) {
     super(message)
@@ -23,14 +23,14 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*?)[\t ]*$/
 
 interface StatusLine {
-  /** As it came, with its CRLF. */
+  /** The received line, with its CRLF. */
   readonly line: string
   readonly status: number
   readonly minor: string
 }
 
 interface Field {
-  /** As it came, with its CRLF. */
+  /** The received line, with its CRLF. */
   readonly line: string
   readonly name: string
   readonly value: string
@@ -40,21 +40,21 @@ export class ResponseHead implements ReplyHead {
   readonly status: number
   readonly form: ReplyHead['form']
   readonly length: number
-  /** Where the body ends ([RFC 9112] 6.3). */
+  /** How the end of the body is determined ([RFC 9112] 6.3). */
   readonly framing: 'none' | 'counted' | 'chunked' | 'until-close'
   /** Whether the connection may carry another request after this response. */
   readonly keepsAlive: boolean
-  /** The server's keep-alive time, where the head has one. */
+  /** The server's keep-alive time, if the head has one. */
   readonly keptMs: number | undefined
   readonly encoding: string | undefined
   readonly #start: StatusLine
   readonly #fields: readonly Field[]
   #headers: IncomingHttpHeaders | undefined
 
-  /** Every line of `text` ends in CRLF, the last one too. Throws `ResponseError`. */
-  static read(text: string, before: ResponseHead | undefined): ResponseHead {
-    const start = before !== undefined && text.startsWith(before.#start.line) ? before.#start : readStatus(lineAt(text, 0))
-    const known = before === undefined ? [] : before.#fields
+  /** Every line of `text` ends with CRLF, including the last one. Throws `ResponseError`. */
+  static read(text: string, previous: ResponseHead | undefined): ResponseHead {
+    const start = previous !== undefined && text.startsWith(previous.#start.line) ? previous.#start : readStatus(lineAt(text, 0))
+    const known = previous === undefined ? [] : previous.#fields
     const fields: Field[] = []
     for (let at = start.line.length; at < text.length;) {
       const same = known[fields.length]
@@ -74,7 +74,7 @@ export class ResponseHead implements ReplyHead {
     this.framing = this.isFinal ? framingOf(start.status, valueOf(fields, 'transfer-encoding'), length) : 'none'
     this.length = Number(length ?? 0)
     const connection = valueOf(fields, 'connection')
-    const isKept = start.minor === '1' ? !listed(connection, 'close') : listed(connection, 'keep-alive')
+    const isKept = start.minor === '1' ? !hasOption(connection, 'close') : hasOption(connection, 'keep-alive')
     this.keepsAlive = isKept && this.framing !== 'until-close'
     const seconds = /\btimeout=(\d{1,6})\b/.exec(valueOf(fields, 'keep-alive') ?? '')?.[1]
     this.keptMs = seconds === undefined ? undefined : Number(seconds) * 1_000
@@ -95,17 +95,17 @@ const lineAt = (text: string, at: number): string => text.slice(at, text.indexOf
 
 const readStatus = (line: string): StatusLine => {
   const [, minor, status] = STATUS_LINE.exec(line.slice(0, -2)) ?? []
-  if (minor === undefined) throw new ResponseError(`no HTTP/1.1 status line: ${excerptOf(line)}`)
+  if (minor === undefined) throw new ResponseError(`not an HTTP/1.1 status line: ${excerptOf(line)}`)
   return { line, status: Number(status), minor }
 }
 
 const readField = (line: string): Field => {
   const [, name, value = ''] = HEADER_LINE.exec(line.slice(0, -2)) ?? []
-  if (name === undefined) throw new ResponseError(`no header: ${excerptOf(line)}`)
+  if (name === undefined) throw new ResponseError(`not a header line: ${excerptOf(line)}`)
   return { line, name: name.toLowerCase(), value }
 }
 
-/** Whether this is a line of a head or of trailers, here without its CRLF. */
+/** Whether this is a valid header or trailer line, without its CRLF. */
 export const isField = (line: string): boolean => HEADER_LINE.test(line)
 
 const excerptOf = (line: string): string => JSON.stringify(line.slice(0, -2).slice(0, 80))
@@ -120,9 +120,9 @@ const valueOf = (fields: readonly Field[], name: string): string | undefined => 
 const headersOf = (fields: readonly Field[]): IncomingHttpHeaders => {
   const headers: IncomingHttpHeaders = Object.create(null)
   for (const { name, value } of fields) {
-    const before = headers[name]
+    const previous = headers[name]
     if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value]
-    else headers[name] = before === undefined ? value : `${String(before)}, ${value}`
+    else headers[name] = previous === undefined ? value : `${String(previous)}, ${value}`
   }
   return headers
 }
@@ -136,7 +136,7 @@ const framingOf = (status: number, coding: string | undefined, length: string | 
   return coding !== undefined ? 'chunked' : length !== undefined ? 'counted' : 'until-close'
 }
 
-const listed = (header: string | undefined, option: string): boolean =>
+const hasOption = (header: string | undefined, option: string): boolean =>
   header !== undefined &&
   header
     .toLowerCase()

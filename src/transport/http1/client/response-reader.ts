@@ -1,10 +1,10 @@
 /**
- * Reads HTTP/1.1 responses out of the bytes of one connection, one response at a time ([RFC 9112]).
+ * Reads HTTP/1.1 responses from the bytes of one connection, one response at a time ([RFC 9112]).
  *
  * Ambiguous input is refused and ends the connection. The surprise: bytes given to `push` are valid only during the call, since the
- * next read uses the same buffer; what must be kept is copied.
+ * next read uses the same buffer. Bytes that are kept are copied.
  *
- * Gain: a call by undici costs about twice as much CPU (decision 0009).
+ * Gain: a call through undici uses about twice as much CPU (decision 0009).
  */
 import { isField, ResponseError, ResponseHead } from './response-head.ts'
 
@@ -14,9 +14,9 @@ export interface ResponseEvents {
   onData(bytes: Buffer): void
 }
 
-/** As node:http: a head, or the trailers, in bytes. */
+/** Maximum bytes of a head, or of the trailers, as in node:http. */
 const MAX_HEAD_BYTES = 16 * 1024
-/** A chunk's size and its extensions. */
+/** Maximum bytes of a chunk's size and extensions. */
 const MAX_SIZE_LINE_BYTES = 1024
 const MAX_INFORMATIONAL = 8
 /** A longer head is parsed each time. */
@@ -32,9 +32,10 @@ type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 
 export class ResponseReader {
   #events: ResponseEvents | undefined
   #state: State = 'done'
-  /** Missing bytes of the body or of the chunk. */
-  #left = 0
-  #held = EMPTY
+  /** Remaining bytes of the body or of the chunk. */
+  #remaining = 0
+  /** Bytes of an incomplete element. */
+  #incomplete = EMPTY
   #informational = 0
   #trailerBytes = 0
   #keepsAlive = false
@@ -63,15 +64,15 @@ export class ResponseReader {
    * must not be used again.
    */
   push(bytes: Buffer, length = bytes.length): void {
-    const isHeld = this.#held.length > 0
-    const input = isHeld ? Buffer.concat([this.#held, bytes.subarray(0, length)]) : bytes
-    const end = isHeld ? input.length : length
-    this.#held = EMPTY
+    const isJoined = this.#incomplete.length > 0
+    const input = isJoined ? Buffer.concat([this.#incomplete, bytes.subarray(0, length)]) : bytes
+    const end = isJoined ? input.length : length
+    this.#incomplete = EMPTY
     let at = 0
     while (at < end && this.#state !== 'done') {
       const next = this.#step(input, at, end)
       if (next === at) {
-        this.#held = Buffer.from(input.subarray(at, end))
+        this.#incomplete = Buffer.from(input.subarray(at, end))
         return
       }
       at = next
@@ -79,7 +80,7 @@ export class ResponseReader {
     if (at < end) this.#keepsAlive = false
   }
 
-  /** The server has closed its side: the end of a body without a length; false: the response is incomplete. */
+  /** The server has closed its side, which ends a body without a length. False: the response is incomplete. */
   finish(): boolean {
     if (this.#state !== 'until-close') return this.#state === 'done'
     this.#state = 'done'
@@ -94,8 +95,8 @@ export class ResponseReader {
       this.#events?.onData(input.subarray(at, end))
       return end
     }
-    const most = this.#state === 'chunk-end' ? 0 : this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_HEAD_BYTES
-    const lineEnd = endOf(input, 1, at, end, most)
+    const maxBytes = this.#state === 'chunk-end' ? 0 : this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_HEAD_BYTES
+    const lineEnd = endOf(input, 1, at, end, maxBytes)
     if (lineEnd === -1) return at
     if (this.#state === 'size') this.#readSize(input.toString('latin1', at, lineEnd))
     else if (this.#state === 'chunk-end') this.#state = 'size'
@@ -104,10 +105,10 @@ export class ResponseReader {
   }
 
   #readCounted(input: Buffer, at: number, end: number): number {
-    const next = Math.min(end, at + this.#left)
-    this.#left -= next - at
-    // The state is set first: the callback for the last byte may find the response complete.
-    if (this.#left === 0) this.#state = this.#state === 'chunk' ? 'chunk-end' : 'done'
+    const next = Math.min(end, at + this.#remaining)
+    this.#remaining -= next - at
+    // The state is set first: the callback for the last byte may check whether the response is complete.
+    if (this.#remaining === 0) this.#state = this.#state === 'chunk' ? 'chunk-end' : 'done'
     this.#events?.onData(input.subarray(at, next))
     return next
   }
@@ -139,22 +140,22 @@ export class ResponseReader {
 
   #begin(head: ResponseHead): void {
     this.#keepsAlive = head.keepsAlive
-    this.#left = head.length
+    this.#remaining = head.length
     this.#trailerBytes = 0
     this.#state = head.framing === 'none' ? 'done' : head.framing === 'chunked' ? 'size' : head.framing
     this.#events?.onHead(head)
   }
 
   #passInformational(status: number): void {
-    if (status === 101) throw new ResponseError('101 Switching Protocols, which was not asked for')
+    if (status === 101) throw new ResponseError('101 Switching Protocols, which was not requested')
     if (++this.#informational > MAX_INFORMATIONAL) throw new ResponseError('too many informational heads')
   }
 
   #readSize(line: string): void {
     const size = SIZE_LINE.exec(line)?.[1]
-    if (size === undefined) throw new ResponseError(`no chunk size: ${JSON.stringify(line.slice(0, 80))}`)
-    this.#left = Number.parseInt(size, 16)
-    this.#state = this.#left === 0 ? 'trailers' : 'chunk'
+    if (size === undefined) throw new ResponseError(`not a chunk size: ${JSON.stringify(line.slice(0, 80))}`)
+    this.#remaining = Number.parseInt(size, 16)
+    this.#state = this.#remaining === 0 ? 'trailers' : 'chunk'
   }
 
   /** Trailers are checked and dropped; the empty line ends the message. */
@@ -166,7 +167,7 @@ export class ResponseReader {
   }
 }
 
-/** Where so many CRLF (1 or 2) stand from `at` on, with at most `maxBytes` before them; -1: not yet. */
+/** The offset of the first `breaks` CRLF in a row, from `at` on, with at most `maxBytes` before them; -1: not received yet. */
 const endOf = (input: Buffer, breaks: 1 | 2, at: number, end: number, maxBytes: number): number => {
   const last = Math.min(end - 2 * breaks, at + maxBytes)
   for (let index = at; index <= last; index++) {
@@ -174,5 +175,5 @@ const endOf = (input: Buffer, breaks: 1 | 2, at: number, end: number, maxBytes: 
     if (breaks === 1 || (input[index + 2] === CR && input[index + 3] === LF)) return index
   }
   if (end - 2 * breaks < at + maxBytes) return -1
-  throw new ResponseError(maxBytes === 0 ? 'a chunk does not end where it should' : `more than ${maxBytes} bytes without an end`)
+  throw new ResponseError(maxBytes === 0 ? 'a chunk does not end with CRLF' : `more than ${maxBytes} bytes without an end`)
 }
