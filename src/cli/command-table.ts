@@ -155,7 +155,7 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       const { connect } = await import('../commands/setup/connect.ts')
       end(await connect(await connecting(options), hosts, options))
     })
-  command('disconnect', 'remove Trunkline from the file of a host, and restore its previous content')
+  command('disconnect', 'remove Trunkline from the file of a host: undoes the changes of connect')
     .argument('[hosts...]', 'as for connect')
     .option('--all', 'every host')
     .option('--scope <scope>', 'user, local or project: which of its files; default: all')

@@ -50,7 +50,7 @@ export const App = (): JSX.Element => {
   return isIn ? <Frame /> : <Entrance />
 }
 
-/** What is seen while the session is being opened. */
+/** Shown while the session is being opened. */
 export const Shell = (): JSX.Element => (
   <div class="frame" aria-busy="true">
     <header class="side">
@@ -187,7 +187,7 @@ const Notice = (): JSX.Element => (
   </div>
 )
 
-/** For those who are not signed in. */
+/** Shown without a sign-in. */
 const Entrance = (): JSX.Element => {
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState('')

@@ -1,13 +1,13 @@
-/** One call as bars on a time axis: a lane for the gateway, one for each request to a server, one for each question, one for the host. */
+/** One call as bars on a time axis: a lane for the gateway, for each request to a server, for each server request, and for the host. */
 import type { CallDetail } from '../../observe/capture/captured.ts'
 
-/** What the time was spent on; `wait`: for the first byte of the server. */
+/** Purpose of the time; `wait`: until the first byte from the server. */
 export type Phase = 'gateway' | 'queue' | 'connect' | 'wait' | 'receive' | 'host'
 
 export interface Bar {
   readonly phase: Phase
   readonly label: string
-  /** Milliseconds since the call came. */
+  /** Milliseconds since the call arrived. */
   readonly from: number
   readonly to: number
   /** It has not ended yet. */
@@ -22,9 +22,9 @@ export interface WaterfallLane {
 }
 
 export interface Waterfall {
-  /** Where the axis ends. */
+  /** End of the axis. */
   readonly totalMs: number
-  /** Where it is labelled. */
+  /** Labelled positions. */
   readonly ticks: readonly number[]
   readonly lanes: readonly WaterfallLane[]
 }

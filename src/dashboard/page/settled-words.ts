@@ -1,8 +1,8 @@
-/** The words of a search in the address (`q`), and the same as soon as no key has been pressed for a while. */
+/** The search text in the address (`q`), and the same text debounced. */
 import { useEffect, useState } from 'preact/hooks'
 import { route } from './route.ts'
 
-/** How long after the last key is searched. */
+/** Delay of the search after the last key press. */
 const SEARCH_MS = 250
 
 export const useSettledWords = (): { readonly text: string; readonly settled: string } => {

@@ -9,9 +9,9 @@ import { unquote } from '../model/json-tree.ts'
 
 export interface ArgumentsEditorProps {
   readonly schema: unknown
-  /** JSON text to begin with. */
+  /** Initial JSON text. */
   readonly initial: string
-  /** `undefined`: what was entered cannot be sent. */
+  /** `undefined`: the input cannot be sent. */
   readonly onChange: (json: string | undefined) => void
 }
 

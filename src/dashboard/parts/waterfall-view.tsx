@@ -1,4 +1,4 @@
-/** The waterfall of a call: lanes below one time axis, and the same as a table for those who do not see it. */
+/** The waterfall of a call: lanes below one time axis, and the same as a table for screen readers. */
 import type { JSX } from 'preact'
 import { formatMs } from '../model/format.ts'
 import { layWaterfall } from '../model/waterfall.ts'

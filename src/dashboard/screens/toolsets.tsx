@@ -1,4 +1,4 @@
-/** Toolsets: what each costs against what it may, what a search in it finds, and how a host is connected to it. */
+/** Toolsets: cost and budget of each, search in it, and how to connect a host to it. */
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { FoundTool } from '../../admin/catalog/tools.ts'
