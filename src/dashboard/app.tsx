@@ -47,7 +47,7 @@ export const App = (): JSX.Element => {
     void followCalls(over.signal)
     return () => over.abort()
   }, [isIn])
-  return isIn ? <Frame /> : <Entrance />
+  return isIn ? <Frame /> : <SignedOut />
 }
 
 /** Shown while the session is being opened. */
@@ -188,7 +188,7 @@ const Notice = (): JSX.Element => (
 )
 
 /** Shown without a sign-in. */
-const Entrance = (): JSX.Element => {
+const SignedOut = (): JSX.Element => {
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState('')
   useEffect(() => {

@@ -54,8 +54,8 @@ export const asInspector = ({ method, name, params, url, hasAuth }: Called): str
 
 export const asCommand = ({ method, name, params, toolset, named }: Called): string | undefined => {
   if (method !== 'tools/call') return undefined
-  const within = toolset === null ? [] : ['--toolset', toolset]
-  return operatorCommand(named, 'call', name ?? '', '--args', argumentsOf(params), ...within)
+  const option = toolset === null ? [] : ['--toolset', toolset]
+  return operatorCommand(named, 'call', name ?? '', '--args', argumentsOf(params), ...option)
 }
 
 /** A test of vitest with the official client. */

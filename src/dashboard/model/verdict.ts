@@ -104,9 +104,9 @@ const gatewayReason = ({ started, slotted, sent }: CallDetail['times']): string 
 }
 
 const hostReason = (asks: CallDetail['asks'], { answered, written }: CallDetail['times']): string => {
-  const asked = asks.reduce((sum, { from, to }) => sum + (to ?? from) - from, 0)
-  const taken = answered === null || written === null ? 0 : written - answered
-  return asked > taken ? `, which was asked something (${asks[0]?.method ?? ''})` : ', which took its answer slowly'
+  const askedMs = asks.reduce((sum, { from, to }) => sum + (to ?? from) - from, 0)
+  const writingMs = answered === null || written === null ? 0 : written - answered
+  return askedMs > writingMs ? `, which was asked something (${asks[0]?.method ?? ''})` : ', which took its answer slowly'
 }
 
 const explainChanges = ({ diff, deviations }: CallDetail): Sentence[] => {

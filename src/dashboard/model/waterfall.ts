@@ -31,7 +31,7 @@ export interface Waterfall {
 
 type Shown = Pick<CallDetail, 'times' | 'hops' | 'asks' | 'ms' | 'server' | 'host'>
 
-export const layWaterfall = ({ times, hops, asks, ms, server, host }: Shown): Waterfall => {
+export const layoutWaterfall = ({ times, hops, asks, ms, server, host }: Shown): Waterfall => {
   const { started, slotted, sent, done, answered, written } = times
   const ends = [ms.total, written, answered, done, ...hops.map((hop) => hop.done), ...asks.map((ask) => ask.to)]
   const totalMs = Math.max(0.001, ...ends.map((end) => end ?? 0))

@@ -86,15 +86,15 @@ export const startSession = async (): Promise<void> => {
   const key = /^#k=([\w-]+)$/.exec(location.hash)?.[1]
   if (key !== undefined) history.replaceState(null, '', `${location.pathname}${location.search}`)
   token = sessionStorage.getItem(STORED) ?? ''
-  if (key === undefined) return token === '' ? undefined : signInWith(token).catch(tell)
+  if (key === undefined) return token === '' ? undefined : signInWith(token).catch(endWithError)
   try {
     const opened = await ask<Session & { readonly token: string }>('POST', '/session', JSON.stringify({ key }))
     keep(opened.token)
     session.value = opened
   } catch (error) {
     // The link was used twice: the first use stored a token.
-    if (token === '') return tell(error)
-    await signInWith(token).catch(() => tell(error))
+    if (token === '') return endWithError(error)
+    await signInWith(token).catch(() => endWithError(error))
   }
 }
 
@@ -124,7 +124,7 @@ const end = (problem: string): void => {
   session.value = undefined
 }
 
-const tell = (error: unknown): void => {
+const endWithError = (error: unknown): void => {
   const isOld = error instanceof ApiError && error.code === 'unauthorized'
   end(isOld ? 'The session has ended.' : asError(error).message)
 }

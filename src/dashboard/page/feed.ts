@@ -43,12 +43,12 @@ export const followCalls = async (until: AbortSignal): Promise<void> => {
     const stream = new AbortController()
     const stop = (): void => stream.abort()
     let hiding: ReturnType<typeof setTimeout> | undefined
-    const look = (): void => {
+    const handleVisibility = (): void => {
       clearTimeout(hiding)
       if (document.hidden) hiding = setTimeout(stop, HIDDEN_MS)
     }
     until.addEventListener('abort', stop)
-    document.addEventListener('visibilitychange', look)
+    document.addEventListener('visibilitychange', handleVisibility)
     try {
       feedState.value = 'connecting'
       await readFeed(stream.signal, () => (waitMs = FIRST_WAIT_MS))
@@ -56,7 +56,7 @@ export const followCalls = async (until: AbortSignal): Promise<void> => {
       feedProblem.value = error instanceof ApiError ? error.message : ''
     }
     clearTimeout(hiding)
-    document.removeEventListener('visibilitychange', look)
+    document.removeEventListener('visibilitychange', handleVisibility)
     until.removeEventListener('abort', stop)
     if (until.aborted) return
     feedState.value = 'lost'

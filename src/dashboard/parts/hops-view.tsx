@@ -49,7 +49,7 @@ export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps):
           ))}
         </div>
       ) : (
-        <Beside lines={lines} from={from} to={to} />
+        <SideBySide lines={lines} from={from} to={to} />
       )}
       {lines !== undefined && (
         <button type="button" class="button button-small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
@@ -88,7 +88,7 @@ const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.E
 
 const SIGNS = { added: '+', removed: '−', replaced: '~' } as const
 
-const Beside = ({
+const SideBySide = ({
   lines,
   from,
   to,

@@ -34,7 +34,7 @@ export const Call = (): JSX.Element => {
   useEffect(() => setOpen(detail?.state === 'open'), [detail?.state])
   const filter = query.get('q') ?? ''
   const back = pathWith('/traffic', new URLSearchParams({ ...(filter !== '' && { q: filter }), sel: id }))
-  const others = useOthers(filter, Number(id))
+  const others = useNeighbors(filter, Number(id))
   const to = (other: CallRow | undefined): void => {
     if (other !== undefined) go(pathWith(`/calls/${other.id}`, new URLSearchParams(filter === '' ? {} : { q: filter })))
   }
@@ -95,7 +95,10 @@ export const Call = (): JSX.Element => {
 }
 
 /** The previous and next call in the list from which it was opened. */
-const useOthers = (filter: string, id: number): { readonly newer: CallRow | undefined; readonly older: CallRow | undefined } => {
+const useNeighbors = (
+  filter: string,
+  id: number,
+): { readonly newer: CallRow | undefined; readonly older: CallRow | undefined } => {
   void callsVersion.value
   const rows = selectCalls(filter).items.filter((item): item is CallRow => !isGap(item))
   const at = rows.findIndex((row) => row.id === id)

@@ -42,7 +42,7 @@ export const Health = (): JSX.Element => {
 
 const Known = ({ status }: { readonly status: Status }): JSX.Element => {
   const { data: settings } = useLoad<Settings>('/settings', 10_000)
-  const troubled = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
+  const unhealthy = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
   return (
     <>
       {status.faults.length > 0 && (
@@ -90,11 +90,11 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
       </Section>
       <div class="columns">
         <Section title="Servers">
-          {troubled.length === 0 ? (
+          {unhealthy.length === 0 ? (
             <p>All {plural(status.servers.length, 'server')} work.</p>
           ) : (
             <ul class="rows">
-              {troubled.map(({ key, state, needsSignIn, reason }) => (
+              {unhealthy.map(({ key, state, needsSignIn, reason }) => (
                 <li key={key} data-row>
                   <a href={pathTo('servers', key)}>{key}</a> <HealthSign state={state} needsSignIn={needsSignIn} />{' '}
                   <Line text={reason ?? ''} />

@@ -11,7 +11,7 @@ import { formatCount, plural } from '../model/format.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks, marks } from '../page/marks.ts'
-import { useSettledWords } from '../page/settled-words.ts'
+import { useDebouncedQuery } from '../page/debounced-query.ts'
 import { Chip, Line, Section } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -212,9 +212,9 @@ const AddByWords = ({
   readonly input: { current: HTMLInputElement | null }
   readonly known: ReadonlyMap<string, ToolRow>
 }): JSX.Element => {
-  const { text, settled } = useSettledWords()
+  const { text, debounced } = useDebouncedQuery()
   const { data } = useLoad<{ readonly tools: readonly FoundTool[] }>(
-    settled.trim() === '' ? '' : `/search?query=${encodeURIComponent(settled)}`,
+    debounced.trim() === '' ? '' : `/search?query=${encodeURIComponent(debounced)}`,
   )
   return (
     <div class="add-tools">

@@ -5,12 +5,12 @@ import { route } from './route.ts'
 /** Delay of the search after the last key press. */
 const SEARCH_MS = 250
 
-export const useSettledWords = (): { readonly text: string; readonly settled: string } => {
+export const useDebouncedQuery = (): { readonly text: string; readonly debounced: string } => {
   const text = route.value.query.get('q') ?? ''
-  const [settled, setSettled] = useState(text)
+  const [debounced, setDebounced] = useState(text)
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), SEARCH_MS)
+    const timer = setTimeout(() => setDebounced(text), SEARCH_MS)
     return () => clearTimeout(timer)
   }, [text])
-  return { text, settled }
+  return { text, debounced }
 }
