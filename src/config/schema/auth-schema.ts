@@ -90,7 +90,7 @@ const introspection = z.strictObject({
 const client = z.strictObject({
   client_id: filledText.meta({ description: 'The client id under which you registered Trunkline there.' }),
   client_secret: field(filledText, 'Its secret, if it has one.'),
-  scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those that hosts request.'),
+  scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those of the host.'),
   resource: field(flag, 'With `registration: proxy`: pass on the `resource` of hosts. `false` for providers that refuse it.', true),
 })
 
@@ -125,7 +125,7 @@ const oauth = z.strictObject({
   ...issuerFields,
   issuers: field(
     z.array(z.strictObject(issuerFields)),
-    'Further authorization servers whose tokens are accepted. Equal subjects of different servers are different callers.',
+    'Further authorization servers whose tokens are accepted. Equal subjects of different issuers are different callers.',
   ),
   audience: field(
     audiences,
