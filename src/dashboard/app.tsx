@@ -47,10 +47,10 @@ export const App = (): JSX.Element => {
     void followCalls(over.signal)
     return () => over.abort()
   }, [isIn])
-  return isIn ? <Frame /> : <Entrance />
+  return isIn ? <Frame /> : <SignedOut />
 }
 
-/** What is seen while the session is being opened. */
+/** Shown while the session is being opened. */
 export const Shell = (): JSX.Element => (
   <div class="frame" aria-busy="true">
     <header class="side">
@@ -187,8 +187,8 @@ const Notice = (): JSX.Element => (
   </div>
 )
 
-/** For those who are not signed in. */
-const Entrance = (): JSX.Element => {
+/** Shown without a sign-in. */
+const SignedOut = (): JSX.Element => {
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState('')
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The start of the page. */
+/** Entry point of the page. */
 import { render } from 'preact'
 import { App, Shell } from './app.tsx'
 import { startSession } from './page/api.ts'
@@ -12,6 +12,6 @@ show()
 startRouting()
 startKeys()
 const root = document.getElementById('app')
-// The frame is there before the first answer is.
+// Renders the frame before the first answer.
 if (root !== null) render(<Shell />, root)
 void startSession().then(() => root !== null && render(<App />, root))

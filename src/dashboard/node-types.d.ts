@@ -1,4 +1,4 @@
-/** Types of answers come from the sources of the server, which are read with these as well: what Node's `performance` has beside a browser's. */
+/** Answer types are imported from the server sources, which need these members of Node's `performance` that browsers lack. */
 import type { PerformanceNodeTiming } from 'node:perf_hooks'
 
 declare global {

@@ -73,7 +73,7 @@ const CONSTRUCTIONS = [
 ]
 
 /** Pages with texts that are written elsewhere: descriptions of options and commands, names of tests. */
-const GENERATED = new Set(['docs/commands.md', 'docs/configuration.md', 'docs/reliability.md'])
+const GENERATED = new Set(['docs/reliability.md'])
 
 /** Pages for readers outside of `docs`. */
 const OTHER_PAGES = [

@@ -82,21 +82,21 @@ const staticToken = z.strictObject({
 })
 
 const introspection = z.strictObject({
-  client_id: filledText.meta({ description: 'Our client id at the authorization server.' }),
-  client_secret: headerValue.meta({ description: 'Our client secret.' }),
+  client_id: filledText.meta({ description: 'Client id of Trunkline at the authorization server.' }),
+  client_secret: headerValue.meta({ description: 'Client secret of Trunkline.' }),
   endpoint: field(issuerUrl, 'Replaces the endpoint in the metadata of the issuer.'),
 })
 
 const client = z.strictObject({
   client_id: filledText.meta({ description: 'The client id under which you registered Trunkline there.' }),
   client_secret: field(filledText, 'Its secret, if it has one.'),
-  scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those that hosts ask for.'),
+  scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those of the host.'),
   resource: field(flag, 'With `registration: proxy`: pass on the `resource` of hosts. `false` for providers that refuse it.', true),
 })
 
 const hostClient = z.strictObject({
   client_id: filledText.meta({ description: 'A client that you registered at the issuer for hosts.' }),
-  name: field(filledText, 'The hosts that use it, as a text for people.'),
+  name: field(filledText, 'Description of the hosts that use it.'),
 })
 
 /** The options of one authorization server. */
@@ -125,11 +125,11 @@ const oauth = z.strictObject({
   ...issuerFields,
   issuers: field(
     z.array(z.strictObject(issuerFields)),
-    'Further authorization servers whose tokens are accepted. A caller of one is not a caller of another.',
+    'Further authorization servers whose tokens are accepted. Equal subjects of different issuers are different callers.',
   ),
   audience: field(
     audiences,
-    'The audience that tokens must have: the origin of our endpoints as hosts know it, which is valid for all of them, or the URL of `listen.http.path`, which is valid for that endpoint only. Further values, such as `api://…` or a client id, count as the origin; at the issuer they must belong to Trunkline only. Default: the origin of `listen.http.public_url`.',
+    'The audience that tokens must have: the origin of the endpoints as hosts know it, which is valid for all of them, or the URL of `listen.http.path`, which is valid for that endpoint only. Further values, such as `api://…` or a client id, count as the origin; at the issuer they must belong to Trunkline only. Default: the origin of `listen.http.public_url`.',
   ),
   scopes: field(
     z.array(scope),
@@ -181,7 +181,7 @@ export const authSchema = z.strictObject({
     'The credential that a host needs: none (on loopback only), a static token, a token of the authorization server, or either. Default: by what is configured here.',
   ),
   tokens: field(z.array(staticToken), 'Static tokens, for machines without a user.'),
-  oauth: field(oauth, 'An authorization server whose protected resource Trunkline is.'),
+  oauth: field(oauth, 'An authorization server; Trunkline is its protected resource.'),
   map: field(
     z.array(rule),
     'Toolsets by claims: the caller gets those of all rules that match, in the order of the rules. A caller without a matching rule gets 403.',

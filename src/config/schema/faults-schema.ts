@@ -27,7 +27,7 @@ export const faultSchema = z.strictObject({
   server: field(filledText, 'Key of the server. Required.'),
   tools: field(texts, 'Patterns of its tools, as the server names them. Default: every call of `methods`.'),
   methods: field(methods, 'The methods of the affected calls.', ['tools/call']),
-  delay: field(duration, 'The call is delayed before it is sent; longer than `timeouts.idle`, it times out.'),
+  delay: field(duration, 'Delay before the call is sent. If it is longer than `timeouts.idle`, the call times out.'),
   fault: field(
     choice(...FAULT_KINDS),
     '`error`: a JSON-RPC error of the server. `tool_error`: a result with `isError`. `cut`: the server executes the call, and its answer is lost. `hang`: no answer until `timeouts.idle`. `lost_auth`: the server answers 401. `wrong_era`: it answers like a server of the other era.',
@@ -35,5 +35,5 @@ export const faultSchema = z.strictObject({
   code: field(errorCode, 'Error code of `error`.', -32603),
   message: field(filledText, 'Message of `error` and `tool_error`.', 'injected fault'),
   every: countField('Only every nth of these calls is affected.', 1),
-  share: field(share, 'The probability that one of those is affected.', 1),
+  share: field(share, 'The probability that such a call is affected.', 1),
 })

@@ -54,7 +54,7 @@ const listenLimits = z.strictObject({
   max_values: countField('Values in a message.', L.maxValues, 1, 100_000_000),
   max_keys: countField('Keys of one object in a message.', L.maxKeysPerObject),
   connections: countField(
-    'Open connections; never more than the file descriptors of the process (`ulimit -n`) leave room for.',
+    'Open connections; at most as many as the file descriptor limit of the process (`ulimit -n`) allows.',
     L.maxConnections,
   ),
   connections_per_address: countField(
@@ -71,7 +71,7 @@ const listenLimits = z.strictObject({
   headers_timeout: durationField('Time until the headers of a request are complete.', L.headersTimeoutMs),
   request_timeout: durationField('Time until a request is complete.', L.requestTimeoutMs),
   unread_body: sizeField(
-    'Bytes that are still read of a refused body, so that a host that writes before it reads gets the answer; no longer than `request_timeout`.',
+    'Bytes that are still read from a refused body, for at most `request_timeout`. A host that writes before it reads then gets the answer.',
     L.maxUnreadBytes,
   ),
   keep_alive: durationField('Time after which an idle connection is closed.', L.keepAliveTimeoutMs),
@@ -81,15 +81,15 @@ const listenLimits = z.strictObject({
     'Sessions of one principal. Callers without a credential count in `sessions` only.',
     L.maxSessionsPerPrincipal,
   ),
-  events: countField('Messages kept of one stream, for a host that resumes it after its connection broke.', L.maxEvents),
+  events: countField('Messages kept per stream, for a host that resumes it after its connection broke.', L.maxEvents),
   event_bytes: sizeField('Bytes of these messages.', L.maxEventBytes),
-  session_event_bytes: sizeField('Bytes kept of all streams of one session.', L.maxSessionEventBytes),
+  session_event_bytes: sizeField('Bytes kept for all streams of one session.', L.maxSessionEventBytes),
   event_age: durationField('How long they are kept.', L.maxEventAgeMs),
   sse_keep_alive: durationField('Interval of comments on a stream without messages.', L.sseKeepAliveMs),
   write_stall: durationField('Time after which the stream of a host that reads nothing is closed.', L.writeStallMs),
   max_queued: sizeField('Bytes queued for one slow host.', L.maxQueuedBytes),
   event_log: sizeField(
-    'Bytes kept of all sessions together, for streams that are resumed. Those of the sessions that are idle longest are dropped first.',
+    'Bytes kept for all sessions together, for resumed streams. Those of the longest idle sessions are dropped first.',
     L.maxTotalEventBytes,
   ),
   loop_lag: durationField(
@@ -140,7 +140,7 @@ export const fileSchema = z
             path: field(urlPath, 'Path of Streamable HTTP.', H.path),
             allowed_hosts: field(
               z.array(hostName),
-              'Names beside the loopback ones that the `Host` header may carry.',
+              'Names that the `Host` header may contain, in addition to the loopback ones.',
               H.allowedHosts,
             ),
             allowed_origins: field(z.array(origin), 'Origins of web pages that may connect, exact.', H.allowedOrigins),
@@ -173,7 +173,7 @@ export const fileSchema = z
             ),
             forwarded: field(
               choice('x-forwarded-for', 'forwarded'),
-              'The header of these proxies that names the client. They must write it themselves.',
+              'The header of these proxies that names the client. They must set it themselves.',
               H.forwarded,
             ),
           }),
@@ -232,7 +232,7 @@ export const fileSchema = z
     timeouts: field(
       z.strictObject({
         list_budget: durationField(
-          'How long the first list waits for servers whose lists are not known yet, and the first legacy `initialize` at a bridge for the legacy side of a server of both eras.',
+          'How long the first list waits for servers whose lists are not known yet. At a bridge to a server of both eras, the first legacy `initialize` also waits this long for its legacy side.',
           G.listBudgetMs,
         ),
         handshake_budget: durationField(
@@ -251,23 +251,23 @@ export const fileSchema = z
           G.parking.maxPerPrincipal,
         ),
         in_flight_bytes: sizeField(
-          'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice of it, large answers as well.',
+          'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice this value, large answers as well.',
           L.maxInFlightBytes,
         ),
         starts: countField('Servers that start at the same time.', G.maxStarts),
-        retry_budget: countField('Retried calls, in per cent of all calls.', G.retryPercent, 0, 100),
+        retry_budget: countField('Retried calls, in percent of all calls.', G.retryPercent, 0, 100),
         rate_per_principal: field(
           rate,
           'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
         ),
         results: sizeField(
-          'Bytes kept of results over their limit, which are read as resources; the oldest are dropped first.',
+          'Bytes kept of results that exceed their limit and are read as resources; the oldest are dropped first.',
           G.results.maxBytes,
         ),
         result_ttl: durationField('How long such a result is kept.', G.results.ttlMs),
         subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
         personal_catalogs: countField(
-          'Catalogs kept of callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
+          'Catalogs kept for callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
           G.maxPersonalCatalogs,
         ),
       }),
@@ -276,7 +276,7 @@ export const fileSchema = z
     cache: field(
       z.strictObject({
         fresh: durationField(
-          'Age at which a list is read again for a host that asks for it; the answer waits up to 250 ms for that.',
+          'Age at which a list is read again for a host that requests it; the answer waits up to 250 ms for that.',
           G.freshMs,
         ),
         legacy_ttl: durationField('How long lists of a legacy server are valid.', G.legacyTtlMs),

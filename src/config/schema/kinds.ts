@@ -93,7 +93,7 @@ export const rate = kind(
     id: 'rate',
     title: 'Rate',
     description:
-      'A number of calls and a time: `20/s`, `100/m`, `5/2m`. That many may come at once; tokens are refilled evenly over the time.',
+      'A number of calls and a time: `20/s`, `100/m`, `5/2m`. This many calls may arrive at once; tokens are refilled evenly over the time.',
     type: 'string',
     pattern: `${RATE_PATTERN}|\\$\\{`,
   },

@@ -12,7 +12,7 @@ export const adminSchema = z.strictObject({
   ),
   allowed_hosts: field(
     z.array(hostName),
-    'Names beside the loopback ones that the `Host` header may carry there.',
+    'Names that its `Host` header may contain, in addition to the loopback ones.',
     A.allowedHosts,
   ),
   connections: countField('Open connections of the admin listener.', A.maxConnections),

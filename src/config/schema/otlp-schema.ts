@@ -26,15 +26,15 @@ export const otlpSchema = z.strictObject({
   headers: field(z.record(z.string(), headerValue), 'Sent with every export, such as a credential.'),
   traces: field(
     share,
-    'Share of the traces begun here that are kept. A trace that a host began is kept if the host keeps it.',
+    'Share of the traces started here that are sampled. A trace started by a host is sampled if the host samples it.',
     D.rate,
   ),
   errors: field(flag, 'Spans of failed calls are always sent.', D.errors),
   metrics: field(flag, 'The four histograms of the MCP conventions are sent, too.', D.metrics),
   metrics_interval: durationField('Interval of metrics.', D.metricsIntervalMs),
-  delay: durationField('How long spans wait to be sent together.', D.delayMs),
+  delay: durationField('Delay before a batch of spans is sent.', D.delayMs),
   timeout: durationField('Time for one export, including its retries.', D.timeoutMs),
-  max_queued: countField('Spans that wait; more are dropped.', D.maxQueued),
+  max_queued: countField('Queued spans; more are dropped.', D.maxQueued),
   capture_arguments: field(
     flag,
     'Spans contain the arguments and results of tools, without secrets of the configuration; up to 64 KiB each.',

@@ -35,7 +35,7 @@ const service = z.strictObject({
 })
 
 export const policySchema = z.strictObject({
-  rules: field(z.array(rule), 'The first that matches decides. One that cannot be evaluated denies.'),
+  rules: field(z.array(rule), 'The first matching rule decides. A rule that cannot be evaluated denies.'),
   default: field(choice('allow', 'deny'), 'The decision if no rule matches.', DEFAULT_POLICY.otherwise),
   service: field(service, 'A service that decides if no rule matches; if it does not decide either, `default` does.'),
   max_arguments: sizeField(
@@ -65,7 +65,7 @@ export const policyTestSchema = z.strictObject({
     z.strictObject({
       method: field(filledText, 'The method.', 'tools/call'),
       server: field(filledText, 'Key of the server. Required.'),
-      original: field(text, 'Tool, prompt or URI, as the server calls it. Required.'),
+      original: field(text, 'Tool, prompt or URI, as the server names it. Required.'),
       name: field(text, 'Its exposed name. Default: with the prefix of the server.'),
       arguments: field(object, 'Arguments of the call.'),
       annotations: hints('Annotations of the tool.'),

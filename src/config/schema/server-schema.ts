@@ -47,7 +47,7 @@ const limits = z.strictObject({
   rate: field(rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
   log_messages: field(rate, 'Log messages of one connection that reach hosts; more are dropped.', L.maxLogMessages.text),
   write_queue: sizeField(
-    'Sent to a server on a pipe and not read by it. Requests beyond wait, for 10 s at most.',
+    'Bytes sent to a server on a pipe that it has not read yet. Further requests wait, for 10 s at most.',
     L.maxWriteQueueBytes,
   ),
   links: countField('Connections per server and caller.', L.maxLinks, 1, 10_000),
@@ -96,7 +96,7 @@ const lock = field(
 const tls = field(
   z.strictObject({
     ca: field(filledText, 'File of trusted certificates (PEM), in place of those that Node trusts.'),
-    cert: field(filledText, 'File of our certificate (PEM), for servers that require one; with `key`.'),
+    cert: field(filledText, 'File of the client certificate (PEM), for servers that require one; with `key`.'),
     key: field(filledText, 'File of its private key (PEM), without a passphrase.'),
     server_name: field(hostName, "Name in the server's certificate and in SNI, in place of the host of `url`."),
   }),
@@ -156,7 +156,7 @@ export const serverSchema = z.strictObject({
   decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),
   dynamic_lists: field(
     flag,
-    '`true`: the lists of a session, or of a principal, are read over its own connection as soon as that is open. Otherwise they are read once the server announces a change there.',
+    '`true`: the lists of a session, or of a principal, are read over its own connection as soon as that is open. `false`: they are read once the server announces a change on that connection.',
     S.dynamicLists,
   ),
   apps: field(flag, 'MCP Apps of this server are passed on.', S.apps),

@@ -16,7 +16,7 @@ export const toolsetSchema = z.strictObject({
   description: field(filledText, 'Begins the instructions of its endpoint.'),
   extends: field(
     texts,
-    'Toolsets from which it inherits; of several, their union. Options here replace inherited ones.',
+    'Toolsets from which it inherits, or the union of several. Options here replace inherited ones.',
   ),
   servers: field(texts, 'Keys of servers, patterns of keys (`*`, `?`), or tags. Default: all.'),
   tools: field(
@@ -25,7 +25,7 @@ export const toolsetSchema = z.strictObject({
   ),
   resources: field(texts, 'Patterns of exposed URIs and templates; `*` and `?` do not match `/`, `**` does.'),
   prompts: field(texts, 'Patterns of exposed names.'),
-  where: hints('Annotations that its tools must have. They count for servers with `trusted: true`, and from overrides.'),
+  where: hints('Annotations that its tools must have. They are taken from servers with `trusted: true` and from overrides.'),
   override: field(z.record(z.string(), override), 'Changes to single tools, by exposed name; they win over those of the server.'),
   confirm: field(
     texts,
@@ -45,7 +45,7 @@ export const toolsetSchema = z.strictObject({
         `Estimated tokens of their definitions (bytes divided by 4); default with \`discovery: auto\`: ${DEFAULT_BUDGET.tokens / 1_000}k.`,
       ),
     }),
-    'What its tools may cost a model. If they cost more, `ps` and the log say so, and with `discovery: auto` they are found by search.',
+    'Budget of the definitions of its tools. If they exceed it, `ps` and the log report that, and with `discovery: auto` the tools are found by search.',
   ),
   limits: field(
     z.strictObject({ rate: field(rate, 'Calls of all callers of this toolset together; more are refused with `rate_limited`.') }),

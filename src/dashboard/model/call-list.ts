@@ -1,17 +1,17 @@
 /**
- * The calls that the page holds: rows in the order of their ids, each replaced as its call goes on, with a mark where the feed has left
- * some out. Bounded: the oldest go first.
+ * The calls in the page: rows in the order of their ids, replaced when their calls change, with a gap where the feed has left some out.
+ * Bounded: the oldest rows are dropped first.
  */
 import type { CallRow } from '../../observe/capture/captured.ts'
 
 export const MAX_CALLS = 10_000
-/** So many more are held before the oldest are removed together. */
+/** Number of rows beyond the limit at which the oldest are removed together. */
 const SLACK = 500
 
-/** So many calls were not sent at this place, because the page took none. */
+/** Number of calls that were not sent at this position, because the page did not read. */
 export interface Gap {
   readonly missed: number
-  /** Of the newest call before it. */
+  /** Id of the newest call before the gap. */
   readonly afterId: number
 }
 
@@ -43,7 +43,7 @@ export class CallList {
     for (const row of rows) {
       const known = this.#indexOf(row.id)
       if (known !== undefined) {
-        // The end of a call is final: a page that was asked for earlier may still hold it as open.
+        // The end of a call is final: a page that was requested earlier may still contain it as open.
         if (this.#rows[known]?.state !== 'done' || row.state === 'done') this.#rows[known] = row
       } else {
         if (row.id < this.latest) isSorted = false
@@ -60,7 +60,7 @@ export class CallList {
     }
   }
 
-  /** Many rows of one page, which are older than what is held: sorted once. */
+  /** Adds the rows of one page, all older than the list: sorted once. */
   addPage(rows: readonly CallRow[]): void {
     const fresh = rows.filter(({ id }) => this.#indexOf(id) === undefined)
     this.add(rows.filter(({ id }) => this.#indexOf(id) !== undefined))
@@ -83,7 +83,7 @@ export class CallList {
     return index === undefined ? undefined : this.#rows[index]
   }
 
-  /** Newest first, gaps between; only calls up to `untilId`, where the list stands still. */
+  /** Newest first, with gaps between; only calls up to `untilId` while the list is paused. */
   select(isWanted: (row: CallRow) => boolean, untilId = Infinity): ListItem[] {
     const items: ListItem[] = []
     let gap = this.#gaps.length - 1
@@ -95,12 +95,12 @@ export class CallList {
     return items
   }
 
-  /** By halving: ids ascend. */
+  /** Binary search: ids ascend. */
   #indexOf(id: number): number | undefined {
     let [low, high] = [0, this.#rows.length - 1]
     while (low <= high) {
       const middle = (low + high) >> 1
-      // Cast: `middle` is of a row.
+      // Cast: `middle` is an index of a row.
       const found = this.#rows[middle]!.id
       if (found === id) return middle
       if (found < id) low = middle + 1

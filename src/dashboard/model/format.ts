@@ -1,4 +1,4 @@
-/** Figures as people read them. Numbers of one column have one form, so that they can be compared by eye. */
+/** Formats figures for display. Numbers of one column have one form, so that they are comparable. */
 
 /** Milliseconds: `0.4 ms`, `312 ms`, `4.20 s`, `2 m 05 s`. */
 export const formatMs = (ms: number): string => {
@@ -41,7 +41,7 @@ export const formatTime = (at: string): string => {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }
 
-/** How long before `nowMs` it was: `12 s ago`. */
+/** The time before `nowMs`: `12 s ago`. */
 export const formatAgo = (at: string, nowMs: number): string => {
   const seconds = Math.max(0, Math.round((nowMs - Date.parse(at)) / 1_000))
   if (Number.isNaN(seconds)) return '—'

@@ -1,6 +1,6 @@
 /**
- * JSON as a tree in which every number and string keeps its spelling: `1.0` and 64-bit integers are shown as they were sent. Reads what
- * is no JSON as `undefined`. Depth is bounded, as the text comes from others.
+ * JSON as a tree in which every number and string keeps its spelling: `1.0` and 64-bit integers are shown as they were sent. The
+ * result is `undefined` if the text is not JSON. Depth is bounded, as the text is untrusted.
  */
 
 export type JsonNode =
@@ -25,7 +25,7 @@ class Malformed extends Error {}
 const BLANK = ' \t\n\r'
 const SIGNS = '{}[]:,'
 
-/** One token after the other, each character looked at once. */
+/** Reads one token after the other, each character once. */
 class Tokens {
   readonly #text: string
   #at = 0
@@ -113,7 +113,7 @@ const readArray = (tokens: Tokens, depth: number): JsonNode => {
   }
 }
 
-/** The text of a JSON string; its spelling where it is none. */
+/** The text of a JSON string; the spelling of any other value. */
 export const unquote = (raw: string): string => {
   try {
     return String(JSON.parse(raw))
@@ -129,10 +129,10 @@ export const writeJson = (node: JsonNode): string => {
   return `{${node.members.map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`).join(',')}}`
 }
 
-/** Longer texts are shown as they came: a tree of them would cost more than anyone reads. */
+/** Longer texts are shown unchanged: a tree of them is too expensive. */
 export const MOST_IN_TREE = 1_000_000
 
-/** JSON text with an indent of two blanks, spellings kept; what is no JSON, or too long for a tree, stays as it is. */
+/** JSON text with an indent of two spaces, spellings kept; a text that is not JSON, or too long for a tree, is unchanged. */
 export const indentJson = (text: string): string => {
   const node = text.length > MOST_IN_TREE ? undefined : readJson(text)
   return node === undefined
@@ -146,11 +146,11 @@ export const indentJson = (text: string): string => {
 export interface JsonLine {
   readonly depth: number
   readonly text: string
-  /** Of the value that the line begins, or belongs to. */
+  /** Path of the value that the line begins or belongs to. */
   readonly path: readonly (string | number)[]
 }
 
-/** The tree line by line; `key`: what stands before the value, `after`: behind it. */
+/** The tree line by line; `key`: text before the value; `after`: text after it. */
 export const linesOf = (node: JsonNode, path: readonly (string | number)[] = [], depth = 0, key = '', after = ''): JsonLine[] => {
   if (node.kind === 'literal') return [{ depth, text: `${key}${node.raw}${after}`, path }]
   const [open, close] = node.kind === 'object' ? '{}' : '[]'

@@ -1,4 +1,4 @@
-/** The names from one to the other, both among them, in the order of the list; the second alone where the first is not in it. */
+/** The names from the first to the second, inclusive, in the order of the list; only the second if the first is not in the list. */
 export const namesBetween = (names: readonly string[], from: string, to: string): readonly string[] => {
   const [a, b] = [names.indexOf(from), names.indexOf(to)]
   if (b === -1) return []

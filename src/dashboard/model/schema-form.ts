@@ -1,25 +1,25 @@
 /**
- * A form for the input schema of a tool (the subset of JSON Schema 2020-12 that tools use), and the arguments that it holds. Values are
- * kept as texts and written as JSON text, so that no number loses its spelling. What the subset does not cover is a field for JSON.
- * Schemas come from servers: depth and number of fields are bounded, `$ref` is followed inside the schema alone, and `pattern` is shown
- * but not run, as an expression of a stranger can take forever.
+ * A form for the input schema of a tool (the subset of JSON Schema 2020-12 that tools use), and the entered arguments. Values are
+ * kept as texts and written as JSON text, so that no number loses its spelling. A schema outside the subset becomes a field for JSON.
+ * Schemas come from servers: depth and number of fields are bounded, `$ref` is followed only inside the schema, and `pattern` is shown
+ * but not executed, as an untrusted expression can take unbounded time.
  */
 import { childrenOf, readJson, unquote, writeJson } from './json-tree.ts'
 
 export interface Field {
-  /** Keys from the arguments down. */
+  /** Keys from the arguments object to the field. */
   readonly path: readonly string[]
   readonly label: string
   readonly hint: string
   readonly isRequired: boolean
   readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'group' | 'json'
-  /** Of a choice: JSON texts. */
+  /** For a choice: its options as JSON texts. */
   readonly choices: readonly string[]
-  /** Of a group. */
+  /** For a group: its fields. */
   readonly fields: readonly Field[]
-  /** Of a list: what one line is. */
+  /** For a list: the type of one line. */
   readonly item: 'text' | 'number' | 'integer' | 'boolean'
-  /** Shown where nothing is entered. */
+  /** Shown while nothing is entered. */
   readonly example: string
   readonly limits: Limits
 }
@@ -31,7 +31,7 @@ interface Limits {
   readonly maxLength?: number
 }
 
-/** What was entered, by the path of its field; what is absent or empty is left out of the arguments. */
+/** Entered texts by the path of their field; absent and empty ones are left out of the arguments. */
 export type Values = Readonly<Record<string, string>>
 
 export interface Entered {
@@ -50,7 +50,7 @@ const isSchema = (value: unknown): value is Schema => typeof value === 'object' 
 
 export const keyOfField = ({ path }: Pick<Field, 'path'>): string => JSON.stringify(path)
 
-/** Fields of the arguments in the order of the schema; `undefined`: it describes no object, or one that is too large for a form. */
+/** Fields of the arguments in the order of the schema; `undefined`: the schema does not describe an object, or one that is too large for a form. */
 export const fieldsOf = (schema: unknown): readonly Field[] | undefined => {
   if (!isSchema(schema)) return undefined
   const root = resolve(schema, schema)
@@ -115,7 +115,7 @@ const fieldOf = (schema: Schema, root: Schema, path: readonly string[], isRequir
   return { ...base, kind: 'json' }
 }
 
-/** One type, also where `null` is a second one. */
+/** The single type, also if `null` is allowed as a second one. */
 const typeOf = ({ type, anyOf, oneOf }: Schema): string | undefined => {
   if (typeof type === 'string') return type
   if (Array.isArray(type)) {
@@ -129,7 +129,7 @@ const typeOf = ({ type, anyOf, oneOf }: Schema): string | undefined => {
   return types.size === 1 && typeof only === 'string' && only !== 'object' && only !== 'array' ? only : undefined
 }
 
-/** More choices than these are no list that a person looks through. */
+/** Maximum number of choices in a selection list. */
 const MAX_CHOICES = 500
 
 const choicesOf = (schema: Schema): readonly string[] | undefined => {
@@ -142,11 +142,11 @@ const allChoicesOf = (schema: Schema): readonly string[] | undefined => {
   if ('const' in schema) return [JSON.stringify(schema['const'])]
   const several = Array.isArray(schema['oneOf']) ? schema['oneOf'] : Array.isArray(schema['anyOf']) ? schema['anyOf'] : []
   const isChoice = several.length > 0 && several.every((one) => isSchema(one) && 'const' in one)
-  // Cast: `isChoice` has looked at each.
+  // Cast: `isChoice` has checked each.
   return isChoice ? several.map((one) => JSON.stringify((one as Schema)['const'])) : undefined
 }
 
-/** Follows `#/…` inside the schema; what leads nowhere is an empty schema. */
+/** Resolves `#/…` inside the schema; an unresolvable reference is an empty schema. */
 const resolve = (schema: Schema, root: Schema): Schema => {
   let found = schema
   for (let step = 0; step < MAX_REFS; step++) {
@@ -181,7 +181,7 @@ const jsonOf = (field: Field, values: Values, problems: Record<string, string>):
     const inner: Record<string, string> = {}
     const { json, problems: found } = enter(field.fields, values)
     Object.assign(inner, found)
-    // An object that may be left out and is empty is left out, whatever its members need.
+    // An optional, empty object is left out, even if it has required members.
     if (json === '{}' && !field.isRequired) return undefined
     Object.assign(problems, inner)
     return json
@@ -231,7 +231,7 @@ const read = (field: Field, text: string): { readonly json?: string; readonly pr
 
 const WORDS = { text: 'a text', number: 'a number', integer: 'a whole number', boolean: 'true or false' } as const
 
-/** The grammar of JSON, which `Number` is laxer than. */
+/** The grammar of JSON; `Number` accepts more. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 const numberProblem = (kind: 'number' | 'integer', text: string, { least, most }: Limits): string | undefined => {
@@ -242,7 +242,7 @@ const numberProblem = (kind: 'number' | 'integer', text: string, { least, most }
   return most !== undefined && value > most ? `is at most ${most}` : undefined
 }
 
-/** What a form shows for arguments that exist already. `undefined`: it cannot hold them, and JSON must. */
+/** The form values for existing arguments. `undefined`: the form cannot represent them, so they are edited as JSON. */
 export const leave = (
   fields: readonly Field[],
   json: string,

@@ -1,4 +1,4 @@
-/** One call as a line to paste elsewhere: at a shell, in the Inspector, in a test. Every value is quoted for where it goes. */
+/** One call as text to paste: into a shell, the Inspector, a test. Every value is quoted for its target. */
 import { operatorCommand } from '../../operator-command.ts'
 
 export interface Called {
@@ -9,9 +9,9 @@ export interface Called {
   /** The MCP endpoint. */
   readonly url: string
   readonly toolset: string | null
-  /** Hosts need a credential. */
+  /** True if hosts need a credential. */
   readonly hasAuth: boolean
-  /** What `-c` was given. */
+  /** The values of `-c`. */
   readonly named: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export const asCurl = ({ method, name, params, url, hasAuth }: Called): string =
   return [`curl -sS ${shellQuote(url)}`, ...headers, ...auth, `--data-raw ${shellQuote(body)}`].join(' \\\n  ')
 }
 
-/** A header holds visible ASCII alone; all else goes as base64, in the form of the specification. */
+/** A header contains visible ASCII only; other values are sent as base64, in the form of the specification. */
 const headerValue = (name: string): string => {
   if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name)) return name
   const bytes = new TextEncoder().encode(name)
@@ -54,8 +54,8 @@ export const asInspector = ({ method, name, params, url, hasAuth }: Called): str
 
 export const asCommand = ({ method, name, params, toolset, named }: Called): string | undefined => {
   if (method !== 'tools/call') return undefined
-  const within = toolset === null ? [] : ['--toolset', toolset]
-  return operatorCommand(named, 'call', name ?? '', '--args', argumentsOf(params), ...within)
+  const option = toolset === null ? [] : ['--toolset', toolset]
+  return operatorCommand(named, 'call', name ?? '', '--args', argumentsOf(params), ...option)
 }
 
 /** A test of vitest with the official client. */
@@ -76,7 +76,7 @@ test(${JSON.stringify(`${name ?? method} answers`)}, async () => {
 
 const argumentsOf = (params: string): string => {
   try {
-    // Cast: the gateway wrote it.
+    // Cast: written by the gateway.
     return JSON.stringify((JSON.parse(params) as { arguments?: unknown }).arguments ?? {})
   } catch {
     return '{}'

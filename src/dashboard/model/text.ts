@@ -1,6 +1,6 @@
 /**
- * Texts of servers and hosts, made fit to be shown: what a person would not see, or what would turn the text around, is shown as its code,
- * and what is too long is cut, with a mark. Only what is shown is looked at, so that ten megabytes cost as much as a page.
+ * Texts of servers and hosts, prepared for display. Invisible characters and those that reverse the text direction are shown as their
+ * codes. Long texts are cut, with a mark. Only the shown part is processed, so that ten megabytes cost as much as a page.
  */
 import { markHidden } from '../../wire/protocol/hidden-characters.ts'
 

@@ -1,4 +1,4 @@
-/** One message on both its sides, line beside line, with what was changed between them and by which rule. */
+/** One message on both hops, side by side, with each change and its rule. */
 import type { Change } from '../../observe/capture/diff.ts'
 import { childrenOf, keyOf, linesOf, MOST_IN_TREE, readJson, writeJson } from './json-tree.ts'
 import type { JsonLine, JsonNode } from './json-tree.ts'
@@ -7,16 +7,16 @@ export interface HopLine {
   /** Indent and text; `undefined`: this side has no such line. */
   readonly from: JsonLine | undefined
   readonly to: JsonLine | undefined
-  /** What was changed here. */
+  /** The change at this line. */
   readonly change: Change | undefined
 }
 
-/** Lines that are the same on both sides, away from every change, and not shown. */
+/** Equal lines far from every change, which are not shown. */
 export interface Fold {
   readonly folded: readonly HopLine[]
 }
 
-/** `undefined`: one of the sides is no JSON, or too long for a tree. */
+/** `undefined`: one of the sides is not JSON, or too long for a tree. */
 export const compareHops = (from: string, to: string, changes: readonly Change[]): readonly HopLine[] | undefined => {
   if (Math.max(from.length, to.length) > MOST_IN_TREE) return undefined
   const [before, after] = [readJson(from), readJson(to)]
@@ -25,7 +25,7 @@ export const compareHops = (from: string, to: string, changes: readonly Change[]
   return pair(before, after, { path: [], depth: 0, key: '', last: [true, true] }, byPath)
 }
 
-/** What differs between two JSON texts, member by member; no rule stands behind it. */
+/** The differences between two JSON texts, member by member, without rules. */
 export const changesBetween = (from: string, to: string): readonly Change[] => {
   if (Math.max(from.length, to.length) > MOST_IN_TREE) return []
   const [before, after] = [readJson(from), readJson(to)]
@@ -97,7 +97,7 @@ const beside = (from: readonly JsonLine[], to: readonly JsonLine[], change: Chan
 /** Lines of context around each change. */
 const CONTEXT = 2
 
-/** Leaves out what is the same and far from every change, where that is worth a line. */
+/** Replaces long runs of equal lines far from every change by one line. */
 export const foldLines = (lines: readonly HopLine[]): readonly (HopLine | Fold)[] => {
   const isShown = lines.map(() => false)
   for (const [at, { change }] of lines.entries())
@@ -116,7 +116,7 @@ export const foldLines = (lines: readonly HopLine[]): readonly (HopLine | Fold)[
   return folded
 }
 
-/** The path of a change as people write it: `params.arguments.org`, `content[0].uri`. */
+/** The path of a change in JavaScript notation: `params.arguments.org`, `content[0].uri`. */
 export const formatPath = (path: readonly (string | number)[]): string =>
   path
     .map((key, at) =>

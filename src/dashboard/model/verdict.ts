@@ -1,20 +1,20 @@
-/** Why a call was slow, or wrong, in sentences: the first thing that its screen says. Pure; the figures are those of the call alone. */
+/** Explains in sentences why a call was slow or failed, at the top of its screen. Pure; uses only the figures of the call. */
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import type { Change } from '../../observe/capture/diff.ts'
 import { formatMs, formatPercent } from './format.ts'
 import { formatPath } from './two-hops.ts'
 
 export interface Sentence {
-  /** `trouble`: it went wrong; `notice`: it should be known; `plain`: a fact. */
+  /** `trouble`: a failure; `notice`: a remark; `plain`: a fact. */
   readonly tone: 'trouble' | 'notice' | 'plain'
   readonly text: string
-  /** What can be done about it here. */
+  /** The action that is offered here. */
   readonly action?: { readonly kind: 'sign-in'; readonly server: string }
-  /** Where on the page it is shown. */
+  /** The place on the page that shows it. */
   readonly anchor?: 'time' | 'request' | 'response'
 }
 
-/** Longer, and the time is worth a sentence of its own tone. */
+/** Above it, the sentence on the time has the tone of a notice. */
 const SLOW_MS = 1_000
 const ARGUMENTS_RULE = 'tools.*.args'
 
@@ -104,9 +104,9 @@ const gatewayReason = ({ started, slotted, sent }: CallDetail['times']): string 
 }
 
 const hostReason = (asks: CallDetail['asks'], { answered, written }: CallDetail['times']): string => {
-  const asked = asks.reduce((sum, { from, to }) => sum + (to ?? from) - from, 0)
-  const taken = answered === null || written === null ? 0 : written - answered
-  return asked > taken ? `, which was asked something (${asks[0]?.method ?? ''})` : ', which took its answer slowly'
+  const askedMs = asks.reduce((sum, { from, to }) => sum + (to ?? from) - from, 0)
+  const writingMs = answered === null || written === null ? 0 : written - answered
+  return askedMs > writingMs ? `, which was asked something (${asks[0]?.method ?? ''})` : ', which took its answer slowly'
 }
 
 const explainChanges = ({ diff, deviations }: CallDetail): Sentence[] => {

@@ -1,13 +1,13 @@
-/** One call as bars on a time axis: a lane for the gateway, one for each request to a server, one for each question, one for the host. */
+/** One call as bars on a time axis: a lane for the gateway, for each request to a server, for each server request, and for the host. */
 import type { CallDetail } from '../../observe/capture/captured.ts'
 
-/** What the time was spent on; `wait`: for the first byte of the server. */
+/** Purpose of the time; `wait`: until the first byte from the server. */
 export type Phase = 'gateway' | 'queue' | 'connect' | 'wait' | 'receive' | 'host'
 
 export interface Bar {
   readonly phase: Phase
   readonly label: string
-  /** Milliseconds since the call came. */
+  /** Milliseconds since the call arrived. */
   readonly from: number
   readonly to: number
   /** It has not ended yet. */
@@ -22,16 +22,16 @@ export interface WaterfallLane {
 }
 
 export interface Waterfall {
-  /** Where the axis ends. */
+  /** End of the axis. */
   readonly totalMs: number
-  /** Where it is labelled. */
+  /** Labelled positions. */
   readonly ticks: readonly number[]
   readonly lanes: readonly WaterfallLane[]
 }
 
 type Shown = Pick<CallDetail, 'times' | 'hops' | 'asks' | 'ms' | 'server' | 'host'>
 
-export const layWaterfall = ({ times, hops, asks, ms, server, host }: Shown): Waterfall => {
+export const layoutWaterfall = ({ times, hops, asks, ms, server, host }: Shown): Waterfall => {
   const { started, slotted, sent, done, answered, written } = times
   const ends = [ms.total, written, answered, done, ...hops.map((hop) => hop.done), ...asks.map((ask) => ask.to)]
   const totalMs = Math.max(0.001, ...ends.map((end) => end ?? 0))

@@ -1,15 +1,15 @@
-/** Requests to the admin listener, with the token of the session. What is refused is thrown as `ApiError`. */
+/** Requests to the admin listener, with the token of the session. A refusal is thrown as `ApiError`. */
 import { signal } from '@preact/signals'
 import { asError } from '../../values/as-error.ts'
 
-/** What `GET /api/session` says. */
+/** The answer of `GET /api/session`. */
 export interface Session {
   readonly principal: string
   readonly role: 'operator' | 'user'
   readonly write: boolean
   readonly bodies: 'off' | 'errors' | 'all'
   readonly version: string
-  /** What `-c` was given. */
+  /** The values of `-c`. */
   readonly named: readonly string[]
   /** Faults are injected on purpose. */
   readonly faults: boolean
@@ -32,21 +32,21 @@ export class ApiError extends Error {
 
 /** `undefined`: the page is not signed in. */
 export const session = signal<Session | undefined>(undefined)
-/** Why it is not, where there is more to say than that. */
+/** The reason why the page is not signed in; empty if there is none to show. */
 export const sessionProblem = signal('')
 
 /**
- * The token survives a reload of this page and nothing else: storage of a session belongs to one tab and one origin, port included.
+ * The token survives only a reload of this page: session storage belongs to one tab and one origin, including the port.
  * Decision 0061.
  */
 const STORED = 'trunkline-token'
 let token = ''
 
 export const ask = async <T>(method: string, path: string, body?: string, signal?: AbortSignal): Promise<T> =>
-  // Cast: the gateway of this page wrote it.
+  // Cast: the answer of the gateway.
   JSON.parse(await askText(method, path, body, signal)) as T
 
-/** As `ask`, with the text as it came: results of tools are shown byte for byte. */
+/** As `ask`, with the unchanged text: results of tools are shown byte for byte. */
 export const askText = async (method: string, path: string, body?: string, signal?: AbortSignal): Promise<string> =>
   (await send(method, path, body, signal)).text()
 
@@ -73,7 +73,7 @@ export const send = async (method: string, path: string, body?: string, signal?:
 
 const failureOf = async (response: Response): Promise<ApiError> => {
   try {
-    // Cast: the gateway of this page wrote it.
+    // Cast: the answer of the gateway.
     const { error } = JSON.parse(await response.text()) as { error: { code: string; message: string; at?: number } }
     return new ApiError(response.status, error.code, error.message, error.at)
   } catch {
@@ -81,24 +81,24 @@ const failureOf = async (response: Response): Promise<ApiError> => {
   }
 }
 
-/** Signs in with the key of the link, the token of before, or not at all. */
+/** Signs in with the key of the link, with the stored token, or not at all. */
 export const startSession = async (): Promise<void> => {
   const key = /^#k=([\w-]+)$/.exec(location.hash)?.[1]
   if (key !== undefined) history.replaceState(null, '', `${location.pathname}${location.search}`)
   token = sessionStorage.getItem(STORED) ?? ''
-  if (key === undefined) return token === '' ? undefined : signInWith(token).catch(tell)
+  if (key === undefined) return token === '' ? undefined : signInWith(token).catch(endWithError)
   try {
     const opened = await ask<Session & { readonly token: string }>('POST', '/session', JSON.stringify({ key }))
     keep(opened.token)
     session.value = opened
   } catch (error) {
-    // The key of a link that was followed twice: the first time has left a token.
-    if (token === '') return tell(error)
-    await signInWith(token).catch(() => tell(error))
+    // The link was used twice: the first use stored a token.
+    if (token === '') return endWithError(error)
+    await signInWith(token).catch(() => endWithError(error))
   }
 }
 
-/** Rejects with `ApiError` where the token is not good. */
+/** Rejects with `ApiError` if the token is invalid. */
 export const signInWith = async (given: string): Promise<void> => {
   token = given
   const opened = await ask<Session>('GET', '/session')
@@ -124,7 +124,7 @@ const end = (problem: string): void => {
   session.value = undefined
 }
 
-const tell = (error: unknown): void => {
+const endWithError = (error: unknown): void => {
   const isOld = error instanceof ApiError && error.code === 'unauthorized'
   end(isOld ? 'The session has ended.' : asError(error).message)
 }

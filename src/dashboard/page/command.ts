@@ -1,4 +1,4 @@
-/** Commands that a person is shown, about the configuration of the running process. */
+/** Commands shown to the user, for the configuration of the running process. */
 import { operatorCommand } from '../../operator-command.ts'
 import { session } from './api.ts'
 

@@ -1,4 +1,4 @@
-/** The live feed: one stream of events into the list of calls, opened again where it breaks off, from the call after the last one known. */
+/** The live feed: one event stream into the list of calls. After a break it is reopened at the call after the last known one. */
 import { signal } from '@preact/signals'
 import type { CallRow } from '../../observe/capture/captured.ts'
 import { CallList } from '../model/call-list.ts'
@@ -11,7 +11,7 @@ type FeedMessage =
   | { readonly type: 'gap'; readonly missed: number }
 
 export const calls = new CallList()
-/** Counts up with each change of `calls`. */
+/** Incremented with each change of `calls`. */
 export const callsVersion = signal(0)
 export const feedState = signal<'connecting' | 'live' | 'lost'>('connecting')
 /** Which bodies are kept. */
@@ -24,16 +24,16 @@ const LAST_WAIT_MS = 10_000
 let changing: number | undefined
 /** At most once for each frame. */
 const changed = (): void => {
-  // Cast: with the types of Node, `setTimeout` of a browser has another result.
+  // Cast: the Node types declare another result of `setTimeout` than browsers have.
   changing ??= setTimeout(() => {
     changing = undefined
     callsVersion.value++
   }, 16) as unknown as number
 }
 
-/** Why there is no feed; empty: there is one, or it is being opened. */
+/** The reason why there is no feed; empty while it is open or connecting. */
 export const feedProblem = signal('')
-/** A tab that is not looked at gives its stream back after so long: a browser has six connections to one origin, for all its tabs. */
+/** A hidden tab closes its stream after this time: a browser has six connections per origin, for all tabs. */
 const HIDDEN_MS = 30_000
 
 /** Reads until the signal fires. */
@@ -43,12 +43,12 @@ export const followCalls = async (until: AbortSignal): Promise<void> => {
     const stream = new AbortController()
     const stop = (): void => stream.abort()
     let hiding: ReturnType<typeof setTimeout> | undefined
-    const look = (): void => {
+    const handleVisibility = (): void => {
       clearTimeout(hiding)
       if (document.hidden) hiding = setTimeout(stop, HIDDEN_MS)
     }
     until.addEventListener('abort', stop)
-    document.addEventListener('visibilitychange', look)
+    document.addEventListener('visibilitychange', handleVisibility)
     try {
       feedState.value = 'connecting'
       await readFeed(stream.signal, () => (waitMs = FIRST_WAIT_MS))
@@ -56,11 +56,11 @@ export const followCalls = async (until: AbortSignal): Promise<void> => {
       feedProblem.value = error instanceof ApiError ? error.message : ''
     }
     clearTimeout(hiding)
-    document.removeEventListener('visibilitychange', look)
+    document.removeEventListener('visibilitychange', handleVisibility)
     until.removeEventListener('abort', stop)
     if (until.aborted) return
     feedState.value = 'lost'
-    // What is kept is shown all the same, if not live.
+    // Kept calls are shown even without a live feed.
     await loadPage('').catch(() => undefined)
     await new Promise((resolve) => setTimeout(resolve, waitMs))
     if (document.hidden) await new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }))
@@ -75,21 +75,21 @@ const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> =
   feedProblem.value = ''
   feedState.value = 'live'
   if (after === '') await loadPage('').catch(() => undefined)
-  // Cast: the response has a body, which the gateway wrote.
+  // Cast: the response of the gateway has a body.
   for await (const data of readEvents(response.body as ReadableStream<Uint8Array>)) take(JSON.parse(data) as FeedMessage)
 }
 
 const take = (message: FeedMessage): void => {
   if (message.type === 'hello') {
     bodies.value = message.bodies
-    // Another process counts from 1.
+    // A new process numbers calls from 1.
     if (message.latest < calls.latest) calls.clear()
   } else if (message.type === 'gap') calls.gap(message.missed)
   else calls.add(message.calls)
   changed()
 }
 
-/** What is kept and matches goes into the list; answers whether there is more. */
+/** Adds the kept calls that match to the list. Returns whether there are more. */
 export const loadPage = async (filter: string, before?: number): Promise<boolean> => {
   const query = new URLSearchParams({
     filter,

@@ -1,15 +1,15 @@
 /**
- * What a person would not see in a text, or what would turn it around, is shown as its code wherever a text is shown: all texts of the
- * page pass here, so that no screen can forget it. Shapes nothing else: `model/text.ts` cuts and joins lines.
+ * Shows invisible characters and characters that reverse the text direction as their codes. Applies to all texts of the page, so that no
+ * screen has to do it. Changes nothing else: `model/text.ts` cuts and joins lines.
  */
 import { Fragment, options } from 'preact'
 import type { VNode } from 'preact'
 import { markHidden } from '../../wire/protocol/hidden-characters.ts'
 
-/** Attributes that people see or hear. */
+/** Attributes that are displayed or read by screen readers. */
 const SHOWN = ['children', 'title', 'aria-label', 'placeholder', 'alt'] as const
 
-/** From here on, for every element that is made. */
+/** Installs the marking for every element that is created afterwards. */
 export const markHiddenTexts = (): void => {
   const before = options.vnode?.bind(options)
   options.vnode = (vnode) => {
@@ -19,7 +19,7 @@ export const markHiddenTexts = (): void => {
 }
 
 const markProps = ({ props }: VNode): void => {
-  // Cast: the members are looked at by name.
+  // Cast: the members are read by name.
   const shown = props as Record<string, unknown>
   for (const name of SHOWN) if (shown[name] !== undefined) shown[name] = marked(shown[name])
 }

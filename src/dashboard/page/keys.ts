@@ -1,4 +1,4 @@
-/** The keyboard: which key does what where. A screen registers what it can do; the help is made of the same table. */
+/** Keyboard shortcuts. Each screen registers its own; the help is built from the same table. */
 import { useLayoutEffect } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import { go } from './route.ts'
@@ -10,9 +10,9 @@ export interface Key {
   readonly run: () => void
 }
 
-/** Of the whole dashboard, then of the screen; the last one that has a key gets it. */
+/** Layers of the whole dashboard, then of the screen; the last layer with the key handles it. */
 const layers: (readonly Key[])[] = []
-/** Counts up with each change. */
+/** Incremented with each change. */
 export const keysVersion = signal(0)
 export const isHelpOpen = signal(false)
 
@@ -25,7 +25,7 @@ export const SCREENS = [
   { path: '/health', name: 'Health', key: 'h' },
 ] as const
 
-/** Keys while the component is shown; those of what was shown before go at once, not after the next frame. */
+/** Registers keys while the component is mounted. Keys of the unmounted one are removed at once, not after the next frame. */
 export const useKeys = (keys: readonly Key[]): void => {
   useLayoutEffect(() => {
     layers.push(keys)
@@ -37,7 +37,7 @@ export const useKeys = (keys: readonly Key[]): void => {
   })
 }
 
-/** What can be pressed now, each once. */
+/** The keys that are active now, without duplicates. */
 export const allKeys = (): readonly Key[] => {
   const known = new Map<string, Key>()
   for (const key of layers.flat()) known.set(key.key, key)
@@ -56,7 +56,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   !isCheckbox(target) &&
   (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
 
-/** How long after `g` the second key may come. */
+/** Time after `g` in which the second key counts. */
 const CHORD_MS = 1_500
 
 export const startKeys = (): void => {
@@ -70,7 +70,7 @@ export const startKeys = (): void => {
       return
     }
     if (document.querySelector('dialog[open]') !== null && key !== '?') return
-    // A button, link or checkbox that has the focus is pressed by its own keys.
+    // A focused button, link or checkbox handles its own keys.
     if (isCheckbox(target) && key === ' ') return
     const isPressed = target instanceof Element && target.closest('a, button, summary') !== null
     if (isPressed && (key === 'Enter' || key === ' ')) return
@@ -86,7 +86,7 @@ export const startKeys = (): void => {
   })
 }
 
-/** Moves the focus between the rows of a list (`[data-row]`), from the one that has it. */
+/** Moves the focus between the rows of a list (`[data-row]`), from the focused row. */
 export const moveRow = (step: 1 | -1): void => {
   const rows = [...document.querySelectorAll<HTMLElement>('[data-row]')]
   const now = rows.findIndex((row) => row.contains(document.activeElement))

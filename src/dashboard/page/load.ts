@@ -1,16 +1,16 @@
-/** Data of a screen: asked for when it is shown, and again while it is, so that what is seen is what is. */
+/** Data of a screen: requested when it is shown and at an interval, so that it stays current. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, askText } from './api.ts'
 
 export interface Loaded<T> {
-  /** The last good answer. */
+  /** The last successful answer. */
   readonly data: T | undefined
   readonly error: ApiError | undefined
   readonly isLoading: boolean
   readonly reload: () => void
 }
 
-/** `everyMs`: 0: once. An empty path asks for nothing. */
+/** `everyMs`: 0: once. An empty path requests nothing. */
 export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
   const [state, setState] = useState<{ path: string; data: T | undefined; error: ApiError | undefined }>({
     path,
@@ -18,7 +18,7 @@ export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
     error: undefined,
   })
   const [turn, setTurn] = useState(0)
-  /** The last answer: the same text is the same data, so that nothing that is made of it is made again. */
+  /** The last answer: an unchanged text keeps the data object, so that derived values are not computed again. */
   const last = useRef<{ readonly path: string; readonly text: string; readonly data: T } | undefined>(undefined)
   useEffect(() => {
     if (path === '') return undefined
@@ -27,7 +27,7 @@ export const useLoad = <T>(path: string, everyMs = 0): Loaded<T> => {
     const load = async (): Promise<void> => {
       try {
         const text = await askText('GET', path, undefined, over.signal)
-        // Cast: the gateway of this page wrote it.
+        // Cast: the answer of the gateway.
         if (last.current?.path !== path || last.current.text !== text) last.current = { path, text, data: JSON.parse(text) as T }
         setState({ path, data: last.current.data, error: undefined })
       } catch (error) {

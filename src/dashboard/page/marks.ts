@@ -1,4 +1,4 @@
-/** Tools that are marked, by exposed name, for a change of all of them at once. They stay marked on other screens, not over a reload of the page. */
+/** Marked tools, by exposed name, for a change of all of them at once. Marks persist across screens, not across a reload of the page. */
 import { signal } from '@preact/signals'
 
 export const marks = signal<ReadonlySet<string>>(new Set())

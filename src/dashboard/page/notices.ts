@@ -1,4 +1,4 @@
-/** One short sentence at the edge of the page, also for those who listen: copied, restarted, refused. */
+/** One short sentence at the edge of the page, also for screen readers: copied, restarted, refused. */
 import { signal } from '@preact/signals'
 
 export interface Notice {

@@ -1,10 +1,10 @@
-/** Where in the dashboard the page is: everything that a person has chosen stands in the address, so that it can be kept and shared. */
+/** The current route. Everything that the user has selected is in the address, so that it can be bookmarked and shared. */
 import { signal } from '@preact/signals'
 
 export interface Route {
   /** `traffic`, `calls`, …; the first segment of the path. */
   readonly screen: string
-  /** The second, decoded; empty: there is none. */
+  /** The second segment, decoded; empty if absent. */
   readonly item: string
   readonly query: URLSearchParams
 }
@@ -24,7 +24,7 @@ const decode = (text: string): string => {
 
 export const route = signal<Route>(read())
 
-/** Goes to a path of the dashboard; `replace`: the step before is not to come back to. */
+/** Goes to a path of the dashboard; `replace`: replaces the history entry. */
 export const go = (path: string, { replace = false } = {}): void => {
   if (path === `${location.pathname}${location.search}`) return
   if (replace) history.replaceState(null, '', path)
@@ -32,10 +32,10 @@ export const go = (path: string, { replace = false } = {}): void => {
   route.value = read()
 }
 
-/** The selected row, as it is now: two keys may come before the page is drawn again. */
+/** The currently selected row: two key presses may precede the next rendering. */
 export const selectedNow = (): string => route.peek().query.get('sel') ?? ''
 
-/** Sets or, with an empty value, takes out members of the query. */
+/** Sets members of the query; an empty value removes one. */
 export const setQuery = (changes: Readonly<Record<string, string>>, { replace = true } = {}): void => {
   const query = new URLSearchParams(location.search)
   for (const [name, value] of Object.entries(changes)) {
@@ -50,11 +50,11 @@ export const pathWith = (path: string, query: URLSearchParams): string => {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** `/tools/gh__x` with what must not stand in a path encoded. */
+/** `/tools/gh__x`, percent-encoded for a path. */
 export const pathTo = (screen: string, item = '', query: Readonly<Record<string, string>> = {}): string =>
   pathWith(item === '' ? `/${screen}` : `/${screen}/${encodeURIComponent(item)}`, new URLSearchParams(query))
 
-/** Follows links inside the page and the buttons of the browser. */
+/** Handles links inside the page and the history buttons of the browser. */
 export const startRouting = (): void => {
   if (location.pathname === '/') history.replaceState(null, '', `/traffic${location.search}${location.hash}`)
   addEventListener('popstate', () => (route.value = read()))

@@ -1,4 +1,4 @@
-/** Light or dark: that of the system, unless a person chose otherwise. */
+/** Light or dark: the setting of the system, unless the user selected another. */
 import { signal } from '@preact/signals'
 
 export type Theme = 'system' | 'light' | 'dark'

@@ -9,9 +9,9 @@ import { unquote } from '../model/json-tree.ts'
 
 export interface ArgumentsEditorProps {
   readonly schema: unknown
-  /** JSON text to begin with. */
+  /** Initial JSON text. */
   readonly initial: string
-  /** `undefined`: what was entered cannot be sent. */
+  /** `undefined`: the input cannot be sent. */
   readonly onChange: (json: string | undefined) => void
 }
 
@@ -121,10 +121,10 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
     )
   const value = values[key] ?? ''
   const problem = problems[key]
-  const isTold = problem !== undefined && (value !== '' || problem !== 'is needed')
+  const isProblemShown = problem !== undefined && (value !== '' || problem !== 'is needed')
   const common = {
     value,
-    'aria-invalid': isTold,
+    'aria-invalid': isProblemShown,
     'aria-required': field.isRequired,
     onInput: (event: { readonly currentTarget: { readonly value: string } }) => onEnter(key, event.currentTarget.value),
   }
@@ -160,7 +160,7 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
           placeholder={lineOf(field.example, 80)}
         />
       )}
-      {isTold && <span class="field-problem">{problem}</span>}
+      {isProblemShown && <span class="field-problem">{problem}</span>}
       {field.hint !== '' && <span class="field-hint">{lineOf(field.hint)}</span>}
     </label>
   )

@@ -1,4 +1,4 @@
-/** The small parts that every screen is made of. */
+/** Small components that all screens share. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { formatMs, formatPercent } from '../model/format.ts'
@@ -7,7 +7,7 @@ import { copy } from '../page/notices.ts'
 import type { ApiError } from '../page/api.ts'
 import type { TimeSplit } from '../../observe/capture/captured.ts'
 
-/** A text of a server or a host on one line; its direction ends with it. */
+/** A text of a server or a host on one line, with an isolated text direction. */
 export const Line = ({ text, most }: { readonly text: string; readonly most?: number }): JSX.Element => (
   <bdi>{lineOf(text, most)}</bdi>
 )
@@ -19,7 +19,7 @@ export const Block = ({ text, className = '' }: { readonly text: string; readonl
   </pre>
 )
 
-/** The length of the bar in a row: a tenth of it for each factor, from 0.1 ms to ten seconds, so that slow calls are seen. */
+/** The length of the bar in a row: logarithmic, from 0.1 ms to ten seconds, so that slow calls are visible. */
 const lengthOf = (totalMs: number): number => Math.min(1, Math.max(0.08, (Math.log10(Math.max(totalMs, 0.1)) + 1) / 5))
 
 /** Host, Trunkline, server: how the time of a call is divided. In a row its length is the time; `isWide`: it fills the line. */
@@ -96,7 +96,7 @@ export const CopyButton = ({
   </button>
 )
 
-/** What a screen without content says: what would be here, and how it comes about. */
+/** Placeholder of an empty screen: what it shows, and how to get content. */
 export const Empty = ({ title, children }: { readonly title: string; readonly children?: ComponentChildren }): JSX.Element => (
   <div class="empty">
     <h2>{title}</h2>
@@ -124,7 +124,7 @@ export const Command = ({ text }: { readonly text: string }): JSX.Element => (
   </div>
 )
 
-/** A dialog that takes the focus and gives it back. */
+/** A dialog that takes the focus and restores it when it closes. */
 export const Dialog = ({
   title,
   onClose,
@@ -181,7 +181,7 @@ export const Facts = ({
   </dl>
 )
 
-/** The name of a screen, and what belongs to all of it. */
+/** The heading of a screen, with the controls of the whole screen. */
 export const Heading = ({
   title,
   children,

@@ -1,4 +1,4 @@
-/** How much of a budget is used, with what hosts are known to take as marks. */
+/** The used part of a budget, with the known limits of hosts as marks. */
 import type { JSX } from 'preact'
 import type { HostCap } from '../../admin/catalog/toolsets.ts'
 import { formatCount } from '../model/format.ts'
@@ -6,13 +6,13 @@ import { formatCount } from '../model/format.ts'
 export interface BudgetProps {
   readonly name: string
   readonly used: number
-  /** `undefined`: it is not limited. */
+  /** `undefined`: unlimited. */
   readonly most: number | undefined
   readonly marks: readonly HostCap[]
 }
 
 export const Budget = ({ name, used, most, marks }: BudgetProps): JSX.Element => {
-  // Those within reach, or else the first one that would be met.
+  // The marks below four times the use, and always the lowest one.
   const ascending = marks.toSorted((a, b) => a.most - b.most)
   const near = ascending.filter((mark, at) => at === 0 || mark.most < used * 4)
   const scale = Math.max(used, most ?? 0, ...near.map((mark) => mark.most), 1) * 1.05

@@ -1,4 +1,4 @@
-/** Two definitions of the same thing, line beside line: what was approved or listed before, and what is now. */
+/** Two definitions of one entry, side by side: the approved or previous one, and the current one. */
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { changesBetween } from '../model/two-hops.ts'

@@ -1,7 +1,7 @@
 /** The state of a server: a sign and a word. Colour only where something is wrong. */
 import type { JSX } from 'preact'
 
-/** `▲`: a person or a wait mends it; `✗`: it does not work. */
+/** `▲`: needs an action or time; `✗`: does not work. */
 const TONES: Readonly<Record<string, string>> = {
   healthy: 'good',
   degraded: 'notice',

@@ -1,4 +1,4 @@
-/** A message as it came and as it left, side by side; each change names the rule that made it. */
+/** A message as received and as sent, side by side; each change names its rule. */
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { KeptBody } from '../../observe/capture/body.ts'
@@ -19,15 +19,15 @@ interface Side {
 export interface HopsViewProps {
   readonly from: Side
   readonly to: Side
-  /** `null`: a body is not kept whole. */
+  /** `null`: a body is not kept completely. */
   readonly changes: readonly Change[] | null
-  /** Whether a rule of ours stands behind each change. */
+  /** Whether each change has a rule of Trunkline. */
   readonly hasRules?: boolean
 }
 
-/** Lines that are shown, and so many more each time a person asks for them. */
+/** Number of lines shown at first, and added on each request for more. */
 const MOST_LINES = 600
-/** Changes that are listed. */
+/** Maximum number of listed changes. */
 const MOST_CHANGES = 200
 
 export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps): JSX.Element => {
@@ -49,7 +49,7 @@ export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps):
           ))}
         </div>
       ) : (
-        <Beside lines={lines} from={from} to={to} />
+        <SideBySide lines={lines} from={from} to={to} />
       )}
       {lines !== undefined && (
         <button type="button" class="button button-small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
@@ -88,7 +88,7 @@ const ChangeList = ({ changes }: { readonly changes: readonly Change[] }): JSX.E
 
 const SIGNS = { added: '+', removed: '−', replaced: '~' } as const
 
-const Beside = ({
+const SideBySide = ({
   lines,
   from,
   to,
@@ -163,7 +163,7 @@ const Raw = ({ side }: { readonly side: Side }): JSX.Element => {
   )
 }
 
-/** A body for people: indented, or its ends with what was left out between them. */
+/** A body for display: indented, or its beginning and end with the omission marked. */
 const textOf = (body: KeptBody | undefined): string | undefined => {
   if (body === undefined) return undefined
   if (body.text !== undefined) return indentJson(body.text)

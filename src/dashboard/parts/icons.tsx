@@ -31,7 +31,7 @@ export const Icon = ({ name }: { readonly name: IconName }): JSX.Element => (
   </svg>
 )
 
-/** The mark of Trunkline: three lines that become one, and one that goes on. */
+/** The logo of Trunkline: three lines that join into one outgoing line. */
 export const Mark = (): JSX.Element => (
   <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
     <rect width="32" height="32" rx="8" />

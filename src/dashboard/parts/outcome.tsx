@@ -1,4 +1,4 @@
-/** How a call ended: a word and a sign, so that colour is never alone. */
+/** Outcome of a call: a word and a sign, so that it does not depend on colour alone. */
 import type { JSX } from 'preact'
 import type { CallRow } from '../../observe/capture/captured.ts'
 

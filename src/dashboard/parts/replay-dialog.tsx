@@ -1,4 +1,4 @@
-/** A captured call again, as it was or with other parameters; what does more than read is confirmed first. */
+/** Replays a captured call, unchanged or with other parameters. A call that does more than read is confirmed first. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { CallDetail } from '../../observe/capture/captured.ts'

@@ -1,4 +1,4 @@
-/** How a call from the dashboard ended: texts as texts, everything else as JSON. */
+/** Result of a call from the dashboard: texts as texts, everything else as JSON. */
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { indentJson, readJson, unquote, writeJson } from '../model/json-tree.ts'
@@ -12,7 +12,7 @@ const member = (node: JsonNode | undefined, key: string): JsonNode | undefined =
 const textOf = (node: JsonNode | undefined): string | undefined =>
   node?.kind === 'literal' && node.raw.startsWith('"') ? unquote(node.raw) : undefined
 
-/** Blocks of content that are shown. */
+/** Maximum number of shown content blocks. */
 const MOST_BLOCKS = 50
 
 /** `text`: the answer of `/call` or `/replay`. */

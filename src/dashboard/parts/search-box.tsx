@@ -1,18 +1,18 @@
-/** The search box of a screen. What is typed stands in the address (`q`). */
+/** The search box of a screen. The entered text is in the address (`q`). */
 import type { JSX, RefObject } from 'preact'
 import { setQuery } from '../page/route.ts'
 import { Icon } from './icons.tsx'
 
 export interface SearchBoxProps {
   readonly box: RefObject<HTMLInputElement | null>
-  /** For those who do not see the icon. */
+  /** Label for screen readers. */
   readonly label: string
   readonly placeholder: string
   readonly value: string
-  /** The key `/` leads here. */
+  /** The key `/` moves the focus here. */
   readonly hasKey?: boolean
   readonly spellcheck?: boolean
-  /** The id of the element that says what is wrong with the text. */
+  /** The id of the element with the error of the text. */
   readonly problemId?: string
   readonly isWrong?: boolean
 }

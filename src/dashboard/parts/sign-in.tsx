@@ -1,4 +1,4 @@
-/** Signs the operator in at a server: asks for the link, shows it, waits for the end. */
+/** Signs the operator in to a server: requests the link, shows it, and waits for completion. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { asError } from '../../values/as-error.ts'
@@ -58,5 +58,5 @@ export const SignIn = ({ server, onDone }: { readonly server: string; readonly o
   )
 }
 
-/** Only pages of the web are links, whatever a server says. */
+/** Only http and https URLs become links, as the text comes from a server. */
 export const safeUrl = (url: string): string => (/^https?:\/\//i.test(url) ? url : '#')

@@ -1,6 +1,6 @@
 /**
  * A grid of which only the visible rows exist: ten thousand rows cost as much as forty. The selection is an item, not a position, so it
- * stays while rows come; a list that was scrolled stands still when rows come above it.
+ * stays when rows are added. A scrolled list keeps its position when rows are added above it.
  */
 import type { ComponentChildren, JSX } from 'preact'
 import { Component } from 'preact'
@@ -28,7 +28,7 @@ const FIRST_ROW_PX = 32
 export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
   const { items, keyOf, label, header, cells, rowClass, selected, onSelect, onOpen, empty, className } = props
   const box = useRef<HTMLDivElement>(null)
-  // Ten thousand keys are compared when the list or the selection changes, not with every step of a scroll.
+  // Ten thousand keys are compared when the list or the selection changes, not on every scroll event.
   const selectedAt = useMemo(
     () => (selected === '' ? -1 : items.findIndex((item) => keyOf(item) === selected)),
     [items, selected],
@@ -51,7 +51,7 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
     return () => observer.disconnect()
   }, [rowPx, items.length === 0])
 
-  // The row that was at the top stays there.
+  // Keeps the topmost row in place.
   useLayoutEffect(() => {
     const element = box.current
     const held = anchor.current
@@ -168,7 +168,7 @@ interface CellsProps<T> {
   readonly cells: (item: T) => ComponentChildren
 }
 
-/** Cells are drawn again only where their item is another one: of a live list that is the new rows. */
+/** Renders cells again only if their item changed: in a live list these are the new rows. */
 class Cells<T> extends Component<CellsProps<T>> {
   override shouldComponentUpdate(next: CellsProps<T>): boolean {
     return next.item !== this.props.item || next.cells !== this.props.cells
@@ -179,6 +179,6 @@ class Cells<T> extends Component<CellsProps<T>> {
   }
 }
 
-/** The id of an element: letters and digits alone, whatever the key is. */
+/** The id of an element: only letters and digits, for any key. */
 const rowId = (key: string): string =>
   `row-${Array.from(key, (one) => (/[\w-]/.test(one) ? one : `_${one.codePointAt(0)}`)).join('')}`

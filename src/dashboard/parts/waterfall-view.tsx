@@ -1,14 +1,14 @@
-/** The waterfall of a call: lanes below one time axis, and the same as a table for those who do not see it. */
+/** The waterfall of a call: lanes below one time axis, and the same as a table for screen readers. */
 import type { JSX } from 'preact'
 import { formatMs } from '../model/format.ts'
-import { layWaterfall } from '../model/waterfall.ts'
+import { layoutWaterfall } from '../model/waterfall.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import { Line } from './basics.tsx'
 
 const ENDS: Readonly<Record<string, string>> = { error: 'error', lost: 'connection lost', open: 'under way' }
 
 export const WaterfallView = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
-  const { totalMs, ticks, lanes } = layWaterfall(detail)
+  const { totalMs, ticks, lanes } = layoutWaterfall(detail)
   const percent = (ms: number): string => `${Math.min(100, (ms / totalMs) * 100)}%`
   return (
     <div class="waterfall" role="table" aria-label="Where the time went">

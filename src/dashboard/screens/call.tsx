@@ -1,4 +1,4 @@
-/** One call: why it was slow or wrong, where its time went, what was changed on both hops, and the call again with one field changed. */
+/** One call: why it was slow or failed, its timing, the changes on both hops, and replay with edited parameters. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { CallDetail, CallRow } from '../../observe/capture/captured.ts'
@@ -24,7 +24,7 @@ import { WaterfallView } from '../parts/waterfall-view.tsx'
 import { selectCalls } from './traffic.tsx'
 
 const REPLAYABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
-/** An open call is asked for again. */
+/** Interval at which an open call is requested again. */
 const OPEN_MS = 1_000
 
 export const Call = (): JSX.Element => {
@@ -34,7 +34,7 @@ export const Call = (): JSX.Element => {
   useEffect(() => setOpen(detail?.state === 'open'), [detail?.state])
   const filter = query.get('q') ?? ''
   const back = pathWith('/traffic', new URLSearchParams({ ...(filter !== '' && { q: filter }), sel: id }))
-  const others = useOthers(filter, Number(id))
+  const others = useNeighbors(filter, Number(id))
   const to = (other: CallRow | undefined): void => {
     if (other !== undefined) go(pathWith(`/calls/${other.id}`, new URLSearchParams(filter === '' ? {} : { q: filter })))
   }
@@ -94,8 +94,11 @@ export const Call = (): JSX.Element => {
   )
 }
 
-/** The calls beside this one, in the list that it was opened from. */
-const useOthers = (filter: string, id: number): { readonly newer: CallRow | undefined; readonly older: CallRow | undefined } => {
+/** The previous and next call in the list from which it was opened. */
+const useNeighbors = (
+  filter: string,
+  id: number,
+): { readonly newer: CallRow | undefined; readonly older: CallRow | undefined } => {
   void callsVersion.value
   const rows = selectCalls(filter).items.filter((item): item is CallRow => !isGap(item))
   const at = rows.findIndex((row) => row.id === id)

@@ -1,4 +1,4 @@
-/** Every tool that hosts can be listed: what it costs, how it fares, which host would not take it. */
+/** All tools that can be listed to hosts: cost, statistics, and hosts that would reject them. */
 import type { JSX } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import type { HiddenTool } from '../../admin/catalog/hidden-tools.ts'
@@ -26,17 +26,17 @@ const WINDOW = '1h'
 
 interface Row extends ToolRow {
   readonly stats: ToolStats | undefined
-  /** Names of hosts that would not take it as it is. */
+  /** Names of hosts that would reject the tool unchanged. */
   readonly hosts: readonly string[]
-  /** It is not as it was approved. */
+  /** True if it differs from the approved definition. */
   readonly isChanged: boolean
-  /** The rule that keeps it from hosts; `undefined`: they are listed it. */
+  /** The rule that hides it from hosts; `undefined`: it is listed to them. */
   readonly off: HiddenTool | undefined
-  /** What it is found by, in small letters. */
+  /** Searchable text in lower case. */
   readonly words: string
 }
 
-/** Of a longer description the beginning is searched. */
+/** Only this many characters of a description are searched. */
 const MOST_SEARCHED = 10_000
 
 const wordsOf = ({ name, server, original, definition }: ToolRow): string =>
@@ -55,9 +55,9 @@ interface Hints {
   readonly annotations?: { readonly readOnlyHint?: unknown; readonly destructiveHint?: unknown }
 }
 
-/** What a tool says of itself; an untrusted server may say anything. */
+/** Annotations of a tool; those of an untrusted server may be false. */
 export const hintsOf = ({ definition }: Pick<ToolRow, 'definition'>): readonly string[] => {
-  // Cast: what is no hint shows nothing.
+  // Cast: a value that is not a hint is not shown.
   const { annotations } = definition as Hints
   return [annotations?.readOnlyHint === true ? 'reads' : '', annotations?.destructiveHint === true ? 'destructive' : ''].filter(
     Boolean,
@@ -111,7 +111,7 @@ export const Catalog = (): JSX.Element => {
     if (next !== undefined) setQuery({ sel: next.name })
   }
   const lastMarked = useRef('')
-  /** `isRange`: with all between it and the one that was marked before. */
+  /** `isRange`: also all tools between it and the previously marked one. */
   const mark = (name: string, isMarked: boolean, isRange: boolean): void => {
     const names = shown.map((row) => row.name)
     setMarks(isRange ? namesBetween(names, lastMarked.current, name) : [name], isMarked)
@@ -272,7 +272,7 @@ export const Catalog = (): JSX.Element => {
   )
 }
 
-/** `marked`: `undefined`: nothing may be changed here. */
+/** `marked`: `undefined`: the page is read-only. */
 const cellsOf = (
   row: Row,
   marked: ReadonlySet<string> | undefined,
@@ -349,7 +349,7 @@ const cellsOf = (
   ]
 }
 
-/** Hosts know it by another name than its own behind a prefix. */
+/** True unless the exposed name is the original name, with or without a prefix. */
 const isRenamed = ({ name, original }: Row): boolean => !name.endsWith(`__${original}`) && name !== original
 
 const NoTools = ({ isLoading, isFiltered }: { readonly isLoading: boolean; readonly isFiltered: boolean }): JSX.Element =>

@@ -1,4 +1,4 @@
-/** What would change, what is not as it was approved, and what emptied the prompt caches of hosts, when. */
+/** Planned changes, definitions that differ from the approved ones, and the changes that invalidated prompt caches of hosts, with their times. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { PastReload, PlanEnd, ReloadEnd } from '../../admin/change/reload-ends.ts'
@@ -119,7 +119,7 @@ const Sign = ({ change }: { readonly change: 'added' | 'removed' | 'changed' }):
   </span>
 )
 
-/** What a plan does to servers, entries and toolsets. */
+/** Effects of a plan on servers, entries and toolsets. */
 export const PlanRows = ({ plan }: { readonly plan: Plan }): JSX.Element => {
   const { servers, entries, toolsets, needsRestart, listeners, others, total, warnings, collisions } = plan
   return (
@@ -196,7 +196,7 @@ const Approvals = (): JSX.Element => {
       const tool = kind === 'tools' ? `&tool=${encodeURIComponent(name)}` : ''
       const path = `/approve?server=${encodeURIComponent(server)}${tool}`
       const { approved } = await ask<{ readonly approved: readonly string[] }>('POST', path, '{}')
-      // What a lock file says, or what is served all the same, is not approved here.
+      // Differences from a lock file, and definitions that are served anyway, are not approved here.
       if (approved.length === 0) setByHand(`${server} ${name}`)
       else notify(`Approved ${approved.join(', ')}`)
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Edits of the configuration: the plan that is shown before anything is written, and what may be said of one tool. */
+/** Edits of the configuration: the plan that is shown before anything is written, and the settings of one tool. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { EditEnd } from '../../admin/change/edit.ts'
@@ -17,7 +17,7 @@ import { PlanRows, Problems } from './changes.tsx'
 const send = (changes: readonly ConfigurationChange[], revision?: string): Promise<EditEnd> =>
   ask<EditEnd>('POST', '/edit', JSON.stringify({ changes, revision }))
 
-/** What an edit does to the file and to hosts; `onDone`: it was written, and is in force. */
+/** Effect of an edit on the file and on hosts; `onDone`: it was written and applied. */
 export const EditDialog = ({
   changes,
   note = '',
@@ -25,7 +25,7 @@ export const EditDialog = ({
   onDone,
 }: {
   readonly changes: readonly ConfigurationChange[]
-  /** What is not done by it, and why. */
+  /** The parts that it does not do, with the reason. */
   readonly note?: string
   readonly onClose: () => void
   readonly onDone: () => void
@@ -97,7 +97,7 @@ export const EditDialog = ({
   )
 }
 
-/** Lines beyond these are counted. */
+/** Maximum number of shown lines; the rest is counted. */
 const MOST_LINES = 400
 
 /** Lines that begin with a blank, `-` or `+`. */
@@ -112,10 +112,10 @@ const DiffLines = ({ lines }: { readonly lines: readonly string[] }): JSX.Elemen
   </pre>
 )
 
-/** A longer description is no text that a person edits in a page. */
+/** A longer description cannot be edited in the page. */
 const MOST_EDITED = 20_000
 
-/** What the configuration may say of one tool; nothing where `ui.write` is off. */
+/** Configurable settings of one tool; nothing if `ui.write` is off. */
 export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonly onDone: () => void }): JSX.Element | null => {
   const { name, server, original, definition } = tool
   const toolsets = useLoad<Toolsets>('/toolsets')
@@ -197,7 +197,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
   )
 }
 
-/** A tool that `filter.deny` names can be shown again; nothing where something else hides it. */
+/** Shows a tool again that `filter.deny` names; nothing if another rule hides it. */
 export const ShowAgain = ({
   why,
   onDone,

@@ -1,4 +1,4 @@
-/** How Trunkline itself is: the configuration, limits that were reached, what was refused, what was lost in translation. */
+/** Health of Trunkline itself: configuration, reached limits, refusals, losses in translation. */
 import type { JSX } from 'preact'
 import type { Lint } from '../../admin/catalog/lint.ts'
 import type { Settings } from '../../admin/state/settings.ts'
@@ -14,7 +14,7 @@ import { HealthSign } from '../parts/health-state.tsx'
 import { HOSTS } from './catalog.tsx'
 import { Problems } from './changes.tsx'
 
-/** What lets a host in. */
+/** How hosts authenticate. */
 const AUTH: ReadonlyMap<string, string> = new Map([
   ['none', 'nothing: loopback alone'],
   ['tokens', 'tokens'],
@@ -42,7 +42,7 @@ export const Health = (): JSX.Element => {
 
 const Known = ({ status }: { readonly status: Status }): JSX.Element => {
   const { data: settings } = useLoad<Settings>('/settings', 10_000)
-  const troubled = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
+  const unhealthy = status.servers.filter(({ state, needsSignIn }) => state !== 'healthy' || needsSignIn)
   return (
     <>
       {status.faults.length > 0 && (
@@ -90,11 +90,11 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
       </Section>
       <div class="columns">
         <Section title="Servers">
-          {troubled.length === 0 ? (
+          {unhealthy.length === 0 ? (
             <p>All {plural(status.servers.length, 'server')} work.</p>
           ) : (
             <ul class="rows">
-              {troubled.map(({ key, state, needsSignIn, reason }) => (
+              {unhealthy.map(({ key, state, needsSignIn, reason }) => (
                 <li key={key} data-row>
                   <a href={pathTo('servers', key)}>{key}</a> <HealthSign state={state} needsSignIn={needsSignIn} />{' '}
                   <Line text={reason ?? ''} />
@@ -113,7 +113,7 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
   )
 }
 
-/** Values that are listed. */
+/** Maximum number of listed values. */
 const MOST_SETTINGS = 500
 
 const Origins = ({ settings: { settings, more } }: { readonly settings: Settings }): JSX.Element => {
@@ -185,7 +185,7 @@ const Errors = (): JSX.Element => {
 const MOST_ERRORS = 20
 const OUTCOMES: ReadonlySet<string> = new Set(['tool_error', 'error', 'failed', 'refused', 'cancelled'])
 
-/** How the filter of the traffic names it. */
+/** Its name in the traffic filter. */
 const termOf = (kind: string): string => (OUTCOMES.has(kind) ? `outcome:${kind}` : `kind:${kind}`)
 
 const Limits = ({ status: { limits, rates } }: { readonly status: Status }): JSX.Element => (

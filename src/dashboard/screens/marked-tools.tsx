@@ -1,4 +1,4 @@
-/** What can be done to all marked tools at once: switched off or on, put into a toolset or taken out of one, their servers tagged. */
+/** Actions on all marked tools at once: disable, enable, add to a toolset, remove from one, tag their servers. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ConfigurationChange } from '../../admin/change/edit-changes.ts'
@@ -10,13 +10,13 @@ import { go } from '../page/route.ts'
 import { Chip, Dialog } from '../parts/basics.tsx'
 import { EditDialog } from './edit.tsx'
 
-/** One tool, listed to hosts or kept from them. */
+/** One tool, listed to hosts or hidden from them. */
 export interface MarkedTool {
   readonly name: string
   readonly server: string
   readonly original: string
   readonly tokens: number
-  /** Absent: hosts are listed it. `isNamed`: the rule that hides it is about it alone. */
+  /** Absent: it is listed to hosts. `isNamed`: the rule hides only this tool. */
   readonly off: { readonly isNamed: boolean; readonly path: string } | undefined
 }
 
@@ -157,7 +157,7 @@ const ToolsetDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
   )
 }
 
-/** A word that toolsets choose servers by belongs to servers: all tools of these have it then. */
+/** Tags belong to servers: a tag applies to all tools of the server. */
 const TagDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
   const [tag, setTag] = useState('')
   const servers = [...new Set(tools.map(({ server }) => server))]

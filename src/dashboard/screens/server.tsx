@@ -1,4 +1,4 @@
-/** One server: its state, links and processes, what it prints, what of its calls was translated, restart and sign-in. */
+/** One server: its state, links and processes, its output, the translation of its calls, restart and sign-in. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Stats } from '../../admin/calls/stats.ts'
@@ -163,7 +163,7 @@ const Processes = ({ server: { processes } }: { readonly server: ServerStatus })
     </Section>
   )
 
-/** How often it is looked at. */
+/** Polling interval. */
 const STDERR_MS = 1_000
 
 const Stderr = ({ server, hasProcess }: { readonly server: string; readonly hasProcess: boolean }): JSX.Element | null => {
@@ -174,7 +174,7 @@ const Stderr = ({ server, hasProcess }: { readonly server: string; readonly hasP
   const box = useRef<HTMLPreElement>(null)
   const isAtEnd = useRef(true)
   const text = data?.lines.join('\n') ?? ''
-  // Follows the end, unless a person has scrolled away from it.
+  // Follows the end, unless the user has scrolled away from it.
   useEffect(() => {
     if (box.current !== null && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight
   }, [text])

@@ -1,4 +1,4 @@
-/** All servers: how they are, what they carry, what they cost. */
+/** All servers: state, load and cost. */
 import type { JSX } from 'preact'
 import type { Stats } from '../../admin/calls/stats.ts'
 import type { Status } from '../../admin/state/status.ts'

@@ -1,4 +1,4 @@
-/** One tool: a form to try it, what it was before, why it is called and shown as it is. */
+/** One tool: a form to try it, its earlier definitions, and the rules behind its name and visibility. */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CatalogHistory } from '../../admin/catalog/history.ts'

@@ -1,6 +1,6 @@
 /**
- * A toolset being made, or the members of one being changed: from the tools that are marked in the catalog and from a search, with what
- * it costs shown while it grows. Nothing is written before its plan was seen.
+ * Creates a toolset or changes the members of one: from the tools marked in the catalog and from a search, with its current cost.
+ * Nothing is written before its plan was shown.
  */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -11,13 +11,13 @@ import { formatCount, plural } from '../model/format.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks, marks } from '../page/marks.ts'
-import { useSettledWords } from '../page/settled-words.ts'
+import { useDebouncedQuery } from '../page/debounced-query.ts'
 import { Chip, Line, Section } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { EditDialog } from './edit.tsx'
 
-/** Members beyond these are counted. */
+/** Maximum number of shown members; the rest is counted. */
 const MOST_SHOWN = 300
 
 export const ToolsetEditor = ({
@@ -36,7 +36,7 @@ export const ToolsetEditor = ({
   const [name, setName] = useState('')
   const [description, setDescription] = useState('')
   const [most, setMost] = useState({ tools: '', tokens: '' })
-  /** Those that are added to what the toolset holds, and those of it that are taken out. */
+  /** The added and the removed members of the toolset. */
   const [added, setAdded] = useState<readonly string[]>(isNew ? [...marks.peek()] : [])
   const [removed, setRemoved] = useState<readonly string[]>([])
   const [changes, setChanges] = useState<readonly ConfigurationChange[] | undefined>(undefined)
@@ -200,7 +200,7 @@ export const ToolsetEditor = ({
   )
 }
 
-/** A search as agents make it, with a button at each tool that is found. */
+/** The search of agents, with a button for each result. */
 const AddByWords = ({
   isIn,
   onAdd,
@@ -212,9 +212,9 @@ const AddByWords = ({
   readonly input: { current: HTMLInputElement | null }
   readonly known: ReadonlyMap<string, ToolRow>
 }): JSX.Element => {
-  const { text, settled } = useSettledWords()
+  const { text, debounced } = useDebouncedQuery()
   const { data } = useLoad<{ readonly tools: readonly FoundTool[] }>(
-    settled.trim() === '' ? '' : `/search?query=${encodeURIComponent(settled)}`,
+    debounced.trim() === '' ? '' : `/search?query=${encodeURIComponent(debounced)}`,
   )
   return (
     <div class="add-tools">
@@ -248,7 +248,7 @@ const AddByWords = ({
   )
 }
 
-/** `undefined`: nothing is entered; `NaN`: it is no number. */
+/** `undefined`: nothing is entered; `NaN`: it is not a number. */
 const countOf = (text: string): number | undefined => {
   const trimmed = text.trim()
   if (trimmed === '') return undefined

@@ -1,4 +1,4 @@
-/** Toolsets: what each costs against what it may, what a search in it finds, and how a host is connected to it. */
+/** Toolsets: cost and budget of each, search in it, and how to connect a host to it. */
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { FoundTool } from '../../admin/catalog/tools.ts'
@@ -10,7 +10,7 @@ import { commandOf } from '../page/command.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { pathTo, route, setQuery } from '../page/route.ts'
-import { useSettledWords } from '../page/settled-words.ts'
+import { useDebouncedQuery } from '../page/debounced-query.ts'
 import { Block, Chip, Command, CopyButton, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -157,10 +157,10 @@ const Search = ({
   readonly toolset: string
   readonly all: readonly ToolsetRow[]
 }): JSX.Element => {
-  const { text, settled } = useSettledWords()
+  const { text, debounced } = useDebouncedQuery()
   const at = toolset === '' ? '' : `&toolset=${encodeURIComponent(toolset)}`
   const { data } = useLoad<{ readonly tools: readonly FoundTool[] }>(
-    settled.trim() === '' ? '' : `/search?query=${encodeURIComponent(settled)}${at}`,
+    debounced.trim() === '' ? '' : `/search?query=${encodeURIComponent(debounced)}${at}`,
   )
   const best = data?.tools[0]?.score ?? 1
   return (
@@ -187,7 +187,7 @@ const Search = ({
         value={text}
         hasKey
       />
-      {settled.trim() === '' ? (
+      {debounced.trim() === '' ? (
         <p class="muted note">
           With <code>discovery: search</code>, agents find tools by such words, in this order.
         </p>

@@ -1,4 +1,4 @@
-/** The first screen: every call as it comes, filtered by the language of `trunkline tail`. */
+/** The first screen: all calls, live, with the filter language of `trunkline tail`. */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { CallRow } from '../../observe/capture/captured.ts'
@@ -23,10 +23,10 @@ const CHOICES = [
   { term: 'open', label: 'Open' },
 ] as const
 
-/** How long after the last key kept calls are looked through. */
+/** Delay of the search in kept calls after the last key press. */
 const SEARCH_MS = 250
 
-/** What the filter in the address selects, newest first; shared with the screen of a call, which steps through it. */
+/** The calls that match the filter in the address, newest first; also used by the call screen to step through them. */
 export const selectCalls = (text: string, untilId = Infinity): { readonly items: ListItem[]; readonly problem: string } => {
   const end = parseFilter(text)
   if ('problem' in end)

@@ -1,6 +1,6 @@
 /** Where the time of a call went: as bars, and in sentences. */
 import { describe, expect, test } from 'vitest'
-import { layWaterfall } from '../../../src/dashboard/model/waterfall.ts'
+import { layoutWaterfall } from '../../../src/dashboard/model/waterfall.ts'
 import { explainCall } from '../../../src/dashboard/model/verdict.ts'
 import type { CallDetail } from '../../../src/observe/capture/captured.ts'
 
@@ -54,7 +54,7 @@ const said = (facts: Partial<CallDetail>): string[] => explainCall(call(facts)).
 
 describe('bars', () => {
   test('the gateway, each request to the server and the host have lanes of their own', () => {
-    const { lanes, totalMs, ticks } = layWaterfall(CALL)
+    const { lanes, totalMs, ticks } = layoutWaterfall(CALL)
     expect(totalMs).toBe(100)
     expect(ticks).toEqual([0, 20, 40, 60, 80, 100])
     expect(lanes.map(({ label, bars }) => [label, bars.map(({ phase, from, to }) => [phase, from, to])])).toEqual([
@@ -80,7 +80,7 @@ describe('bars', () => {
 
   test('a retry is a lane, a question is one, and what has not ended lasts to the end', () => {
     const [hop] = CALL.hops as [CallDetail['hops'][0]]
-    const { lanes } = layWaterfall(
+    const { lanes } = layoutWaterfall(
       call({
         state: 'open',
         times: { ...CALL.times, firstByte: null, done: null, answered: null, written: null },
@@ -111,7 +111,7 @@ describe('bars', () => {
       answered: null,
       written: null,
     }
-    expect(layWaterfall(call({ times: none, hops: [] })).lanes).toMatchObject([{ label: 'Trunkline', bars: [] }])
+    expect(layoutWaterfall(call({ times: none, hops: [] })).lanes).toMatchObject([{ label: 'Trunkline', bars: [] }])
   })
 })
 
