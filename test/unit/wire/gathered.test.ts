@@ -69,7 +69,7 @@ test('what is dropped is given back', () => {
   expect([isOut(), gathered.length, gathered.take().length]).toEqual([0, 0, 0])
 })
 
-test('streams that share an expected size need less memory each time, and a stalled one gets four times of what it sent', () => {
+test('streams that share an expected size need less memory each time, and a stalled one gets four times the bytes it sent', () => {
   const { memory, leased } = watched()
   const expected = { bytes: 0, part: 1 / 4 }
   const fill = (pieces: number): void => {
