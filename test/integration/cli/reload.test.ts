@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
 
@@ -120,7 +120,7 @@ describe('a reload', () => {
     expect(ends(cli, 'log')).toHaveLength(starts(cli, 'log').length)
   })
 
-  test('moves the listener, and keeps the old one where the new address is taken', async () => {
+  test('moves the listener, closes the old address, and keeps it where the new one is taken', async () => {
     const holder = createServer().listen(0, '127.0.0.1')
     await once(holder, 'listening')
     const taken = (holder.address() as AddressInfo).port
@@ -128,7 +128,7 @@ describe('a reload', () => {
     const file = (bind: string): string => `listen: { http: { bind: "${bind}" } }\nreload: { watch: false }\nservers: {}\n`
     await cli.write('trunkline.yaml', file('127.0.0.1:0'))
     const up = cli.spawn(['up'])
-    const ready = await up.said(/^trunkline is ready: /)
+    const before = (await up.said(/^trunkline is ready: /)).replace('trunkline is ready: ', '')
     await cli.write('trunkline.yaml', file(`127.0.0.1:${taken}`))
     const refused = await cli.run(['reload'])
     expect([refused.code, refused.stderr]).toEqual([
@@ -136,7 +136,7 @@ describe('a reload', () => {
       expect.stringContaining(`127.0.0.1:${taken} listen: cannot be bound (EADDRINUSE)`),
     ])
     const status = async (): Promise<{ urls: string[] }> => JSON.parse((await cli.run(['ps', '--json'])).stdout) as never
-    expect((await status()).urls).toEqual([ready.replace('trunkline is ready: ', '')])
+    expect((await status()).urls).toEqual([before])
     await cli.write('trunkline.yaml', file('localhost:0'))
     expect(await cli.run(['reload'])).toMatchObject({ code: 0 })
     const [url] = (await status()).urls
@@ -145,6 +145,8 @@ describe('a reload', () => {
     const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
     expect((await fetch(url!, { method: 'POST', headers, body })).status).toBe(200)
+    // The reload does not wait until the old address is closed.
+    await vi.waitFor(() => expect(fetch(before)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } }), 5_000)
     holder.close()
   })
 })

@@ -1,8 +1,10 @@
 /** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Status } from '../../../src/admin/state/status.ts'
+import { MEMBER_STRIDE } from '../../../src/app/member.ts'
+import { callTool, openAdmin } from '../../support/admin.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli, Up } from '../../support/cli.ts'
 
@@ -124,8 +126,8 @@ ${more}`,
 const ps = async (cli: Cli): Promise<Status> => JSON.parse((await cli.here('ps', '--json')).stdout) as Status
 
 /** Two workers whose servers are ready. */
-const start = async (cli: Cli): Promise<Up> => {
-  await configure(cli)
+const start = async (cli: Cli, more = ''): Promise<Up> => {
+  await configure(cli, more)
   const up = await cli.up()
   await Promise.all(
     [1, 2].flatMap((worker) =>
@@ -191,10 +193,11 @@ describe('two workers', () => {
   )
 
   test(
-    'a worker that is killed takes its own calls along, its sessions go on at the other one, and it is started again; SIGTERM ends all',
+    'a worker that is killed takes its own calls along, its sessions go on at the other one, and it is started again, watched as before; SIGTERM ends all',
     async () => {
       await using cli = await commandLine()
-      const up = await start(cli)
+      const up = await start(cli, 'admin: { bind: "127.0.0.1:0" }\n')
+      const admin = await openAdmin(cli)
       using first = new OneConnection(up.url)
       using second = new OneConnection(up.url)
       const sessions = [await first.initialize(), await second.initialize()]
@@ -217,6 +220,12 @@ describe('two workers', () => {
       const after = (await ps(cli)).workers ?? []
       expect(after.map(({ restarts }) => restarts)).toEqual([1, 0])
       expect(after[1]?.pid).toBe(pids[1])
+      // The number of a call tells its worker; those of the killed process are gone with it.
+      await vi.waitFor(async () => {
+        await callTool(up.url, 'one__echo', { text: 'c' })
+        const { calls } = (await admin.ask('GET', '/api/calls')).json as { calls: { id: number }[] }
+        expect(new Set(calls.map(({ id }) => id % MEMBER_STRIDE))).toContain(1)
+      }, 10_000)
 
       const children = [...servers, ...(await ps(cli)).servers].flatMap(({ processes }) => processes.map(({ pid }) => pid))
       up.signal('SIGTERM')

@@ -43,7 +43,7 @@ export class FastConnections implements FastShared {
     shared: Shared,
     accept: (socket: Socket) => void,
     refuseSlow: FastShared['refuseSlow'],
-    isSecure = false,
+    isSecure: boolean,
   ) {
     this.writeBuffer = new WriteBuffer(isSecure ? 0 : WRITE_BUFFER_BYTES)
     // What is decrypted comes by the stream of its socket.
