@@ -112,8 +112,5 @@ export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]
 export const isSameOffer = (a: Inventory, b: Inventory): boolean =>
   LIST_KINDS.every((kind) => {
     const others = b.lists[kind]
-    return (
-      a.lists[kind].length === others.length &&
-      a.lists[kind].every(({ original, raw }, at) => others[at]?.original === original && others[at].raw.equals(raw))
-    )
+    return a.lists[kind].length === others.length && a.lists[kind].every(({ raw }, at) => others[at]?.raw.equals(raw))
   })

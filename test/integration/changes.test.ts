@@ -467,6 +467,19 @@ describe('a legacy server that has a process or connection for each session', ()
     await host.heard.until((message) => isUpdate(message) && message.params?.['uri'] === s)
     expect(host.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual(told)
   })
+
+  test('B277 at a bridge what a host watches no more is not watched on its next link either', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind: 'legacy http' }) } })
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    const a = gateway.fake('a')
+    for (const one of spec.resources) await host.call('resources/subscribe', { uri: one })
+    await host.call('resources/unsubscribe', { uri: 'file:///r' })
+    const { connection } = a.all('resources/unsubscribe')[0]!
+    a.forget()
+    connection.drop()
+    await host.call('tools/call', { name: 'touch' })
+    expect(a.all('resources/subscribe').map(({ params }) => params['uri'])).toEqual(['file:///s'])
+  })
 })
 
 test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {

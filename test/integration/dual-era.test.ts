@@ -250,6 +250,18 @@ describe('a server of both eras', () => {
       },
     ])
   })
+  test('B267 tells each host what its era says of a tool that both eras have', async () => {
+    const tool = { name: 'x', inputSchema: { type: 'object' } }
+    await using dual = await startDual(
+      { tools: [{ ...tool, description: 'legacy' }] },
+      { tools: [{ ...tool, description: 'modern' }] },
+    )
+    await using gateway = await startGateway(dual.setup())
+    await using modern = await modernHttp.connect(gateway)
+    await using legacy = await legacyHttp.connect(gateway)
+    expect(await legacy.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x', description: 'legacy' }] })
+    expect(await modern.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x', description: 'modern' }] })
+  })
   test('B267 a change that is announced in the legacy era reaches legacy hosts', async () => {
     await using dual = await startDual({ tools: ['x'] }, { tools: ['x'] })
     await using gateway = await startGateway(dual.setup())

@@ -355,6 +355,14 @@ describe.concurrent('7.3 errors of a server', () => {
     expect(await own(legacyHttp, -32602, data, 'resources/read')).toMatchObject({ code: -32002, data: { uri: 'a+file:///r' } })
     expect(await own(modernHttp, -32602, data, 'resources/read')).toMatchObject({ code: -32602, data: { uri: 'a+file:///r' } })
   })
+  test('other errors of a read keep their code and their data: the URI of the read is not put in', async () => {
+    for (const row of HOSTS) {
+      const wrong = await own(row, -32602, { any: 1 }, 'resources/read')
+      expect([wrong.code, wrong.data]).toEqual([-32602, { any: 1 }])
+      const other = await own(row, -1, { uri: 'file:///other' }, 'resources/read')
+      expect([other.code, other.data]).toEqual([-1, { uri: 'a+file:///other' }])
+    }
+  })
 })
 
 describe.concurrent('stdio', () => {

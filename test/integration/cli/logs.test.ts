@@ -33,6 +33,12 @@ test('logs shows stderr and log messages of servers in one order, follows them, 
   expect((await followed.next()).value).toContain('echo one')
   expect((await cli.here('restart', 'a')).code).toBe(0)
   expect((await followed.next()).value).toContain('starting')
+  // What was shown before is not shown again.
+  expect((await cli.here('call', 'a__echo', 'text=two')).code).toBe(0)
+  let line: string
+  do line = String((await followed.next()).value)
+  while (!line.includes('echo'))
+  expect(line).toContain('echo two')
   expect((await cli.here('logs', 'a')).stdout).toContain('echo one')
 
   const all = async (...args: string[]) => (await cli.here('logs', ...args)).stderr

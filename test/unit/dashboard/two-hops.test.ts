@@ -1,7 +1,7 @@
 /** Both sides of a message beside each other, and JSON that keeps its spelling. */
 import { expect, test } from 'vitest'
 import { indentJson, readJson, writeJson } from '../../../src/dashboard/model/json-tree.ts'
-import { compareHops, foldLines, formatPath } from '../../../src/dashboard/model/two-hops.ts'
+import { changesBetween, compareHops, foldLines, formatPath } from '../../../src/dashboard/model/two-hops.ts'
 import { diffMessages } from '../../../src/observe/capture/diff.ts'
 
 const beside = (from: string, to: string): string[] =>
@@ -29,6 +29,13 @@ test('a member that was replaced, one that was added and one that was removed st
     '} | }',
     '} | }',
     '} | }',
+  ])
+})
+
+test('between two definitions, a removed member has only its old value, and an added one only its new value', () => {
+  expect(changesBetween('{"name":"x","title":"X"}', '{"name":"x","icons":[]}')).toMatchObject([
+    { path: ['title'], change: 'removed', from: '"X"', to: null },
+    { path: ['icons'], change: 'added', from: null, to: '[]' },
   ])
 })
 
