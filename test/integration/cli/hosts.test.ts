@@ -52,6 +52,14 @@ describe('init and import', () => {
     )
   })
 
+  test('import writes to the file that -c names, and not to the one in the folder', async () => {
+    const ours = 'version: 1\nservers:\n  a: { command: x }\n'
+    await using cli = await laid({ 'trunkline.yaml': ours, [CURSOR]: mcpServers({ b: { command: 'y' } }) })
+    expect((await cli.here('import', '-c', 'other.yaml')).code).toBe(0)
+    expect(read(cli, 'other.yaml')).toContain('command: y')
+    expect(read(cli, 'trunkline.yaml')).toBe(ours)
+  })
+
   test('a word that is no host is a usage error that names the nearest', async () => {
     await using cli = await laid({})
     const { code, stderr } = await cli.here('import', 'cursr')

@@ -102,6 +102,18 @@ describeWith(['tmux'], 'in a terminal', () => {
     await shown(terminal, /ended 0/)
   }, 60_000)
 
+  test('import asks before it changes a configuration, and after a no writes nothing', async () => {
+    await using cli = await laid()
+    const before = readFileSync(cli.path('trunkline.yaml'), 'utf8')
+    await mkdir(cli.path('home/.cursor'), { recursive: true })
+    await writeFile(cli.path('home/.cursor/mcp.json'), '{ "mcpServers": { "new": { "command": "y" } } }')
+    const terminal = openTerminal(cli, 'import')
+    await shown(terminal, /Write \S*trunkline\.yaml\? \[Y\/n\]/)
+    terminal.keys('n', 'Enter')
+    await shown(terminal, /nothing was written[^]*ended 0/)
+    expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(before)
+  }, 60_000)
+
   test('a narrow terminal gets the reason on a line of its own, and no row is wider than it', async () => {
     await using cli = await laid()
     const terminal = openTerminal(cli, 'ps', { columns: 44 })

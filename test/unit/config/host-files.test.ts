@@ -221,6 +221,17 @@ describe('what a person switched off stays off', () => {
     expect(await load({ allowed: ['one', 'two'], excluded: ['one'] })).toEqual(['two'])
     expect(await load({ allowed: [] })).toEqual(['one', 'two'])
   })
+  test('Gemini: servers that its file of switches disables, which no other host reads', async () => {
+    const mcpServers = JSON.stringify({ mcpServers: { one: { command: 'a' }, two: { command: 'b' } } })
+    await using files = await workspace({
+      '.gemini/settings.json': mcpServers,
+      '.cursor/mcp.json': mcpServers,
+      'home/.gemini/mcp-server-enablement.json': '{ "one": { "enabled": false }, "two": { "enabled": true } }',
+    })
+    const keys = async (name: string) => (await files.load(name)).servers.map(({ key }) => key)
+    expect(await keys('.gemini/settings.json')).toEqual(['two'])
+    expect(await keys('.cursor/mcp.json')).toEqual(['one', 'two'])
+  })
   test('Claude Code: servers of .mcp.json that its settings switch off', async () => {
     await using files = await workspace({
       '.mcp.json': JSON.stringify({

@@ -303,7 +303,7 @@ describe('the ring', () => {
       ring.add(recording, id)
     }
     const calls = [...ring.places()].map((place) => ring.at(place))
-    expect(calls.at(-1)).toMatchObject({ id: 5_000, name: 't5000', lanes: [] })
+    expect(calls.at(-1)).toMatchObject({ id: 5_000, name: 't5000', transport: 'http', lanes: [] })
     expect(calls.every(({ id, name, lanes }) => name === `t${id}` && lanes.length === (id % 3 === 0 ? 1 : 0))).toBe(true)
     expect(ring.find(4_800)).toMatchObject({ id: 4_800, lanes: [{ id: 4_800, kind: 'call', hop: PIPE }] })
     expect(ring.find(1)).toBeUndefined()

@@ -141,6 +141,15 @@ test.each(OTHERS)('a caller of another %s is evaluated again only where a rule r
   expect(evaluations(policy, [judged(FACTS), bob, judged(other)])).toEqual([1, 1, 0])
 })
 
+test.each([
+  [50, 0],
+  [51, 1],
+])('for the same arguments, a rule that reads %i members of them is evaluated %i more times', (count, again) => {
+  const reads = Array.from({ length: count }, (_, at) => `call.arguments.?m${at}.orValue("") != "x"`)
+  const policy = policyOf(`call.annotations.readOnlyHint && ${reads.join(' && ')}`)
+  expect(evaluations(policy, [judged(FACTS), judged(FACTS)])).toEqual([2, again])
+})
+
 test('members of the arguments that no rule names decide nothing, and are not judged', () => {
   expect(decide(policyOf('call.arguments.amount < 10.0'), judged(FACTS), '{"amount":5,"x":{"y":1,"y":2}}')).toBe('allow')
 })
