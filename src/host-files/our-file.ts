@@ -1,5 +1,5 @@
 /**
- * `trunkline.yaml` and its `.env`, changed by commands: entries are added and removed, all else stays, comments too. Values of secrets
+ * `trunkline.yaml` and its `.env`, changed by commands: entries are added and removed, the rest stays, comments too. Values of secrets
  * go to the `env_file`, which its owner alone may read.
  */
 import { chmod, readFile, stat } from 'node:fs/promises'
@@ -105,7 +105,7 @@ export const updateOurFile = async (
     )
       await replaceFile(await readState(ours.envFile), Buffer.alloc(0), 0o600)
     if (text !== textOfState(state)) await replaceFile(state, Buffer.from(text))
-    // A configuration says which commands run: a mask that lets everybody write is no reason to let them.
+    // A configuration says which commands run: it is writable by its owner alone, whatever the umask.
     if (state.bytes === undefined) await chmod(file, 0o600)
     return { file, envFile: values.size > 0 ? ours.envFile : undefined }
   })

@@ -1,6 +1,6 @@
 /**
  * `server.json` (schema 2025-12-11), as the registry has it, as an entry of our configuration: one of its remotes, or one of its
- * packages with the program that runs that kind. Everything in it was written by strangers: what is started is shown before it is kept.
+ * packages with the program that runs that kind. Its content is untrusted: the command is shown before the entry is written.
  */
 import { z } from 'zod'
 import type { ServerDraft } from '../host-files/found.ts'
@@ -208,7 +208,7 @@ const asked = (name: string, input: Omit<Input, 'variables'>, answer: Answer): P
   return answer({ name, description, isRequired, isSecret, standard: input.default && escaped(input.default), choices })
 }
 
-/** A text of strangers names no variable of ours. */
+/** Untrusted text cannot name our variables. */
 const escaped = (text: string): string => text.replaceAll('${', () => '$${')
 
 /** `{name}` by its variable. */

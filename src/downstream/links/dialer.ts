@@ -20,14 +20,14 @@ import { isProcessEnd } from '../pacing/restarts.ts'
 import { Spare } from '../spare.ts'
 import type { StartSlot } from '../pacing/starts.ts'
 
-/** What the catalogue link declares: everything that some host could be asked for (BRIDGING 3.0 rule 3). */
+/** What the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
 const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
 const COMPANION_POLL_MS = 100
 /** A start that a call waits for. */
 const wanted = (): boolean => true
 const unwanted = (): boolean => false
 
-/** The host that a link serves, as far as its server is told of it. */
+/** The host that a link serves, as far as it is reported to its server. */
 interface DialedFor {
   readonly declared: Declared
   readonly clientInfo?: unknown
@@ -168,7 +168,7 @@ export class Dialer {
     }
   }
 
-  /** What is known of its era holds no more. */
+  /** Drops what is known of its era. */
   dropVerdict(): void {
     this.#states.send({ type: 'takes-initialize', takesInitialize: undefined })
     this.#environment.memory.keepVerdict(this.#options, undefined)
@@ -371,7 +371,7 @@ export class Dialer {
     }
   }
 
-  /** What is being closed waits for no slot. */
+  /** A closed dialer does not wait for a slot. */
   #acquire(isWanted: () => boolean): Promise<StartSlot> {
     return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
   }

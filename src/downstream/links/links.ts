@@ -37,9 +37,9 @@ export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
   /** A legacy session calls for the first time. */
   readonly sessionSeen: () => void
-  /** A link of this owner is open no more. */
+  /** A link of this owner was closed. */
   readonly closed: (owner: LinkOwner) => void
-  /** The server's messages come on one way for all calls, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
+  /** The server sends its messages for all calls over one channel, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
   readonly isShared: () => boolean
   readonly nowMs: () => number
 }
@@ -61,7 +61,7 @@ export class Links implements Sweepable {
   readonly #environment: LinksEnvironment
   /** Everything that is open or opening. */
   readonly #all = new Map<LinkOwner, PooledLink>()
-  /** What calls find. A link that stands here no more is left: it ends once nothing uses it. */
+  /** What calls find. A link that is not listed here is retired: it is closed once unused. */
   readonly #found = new Map<string, PooledLink>()
   readonly #bySession = new Map<HostSession, SessionLinks>()
   readonly #tasks: LinkTaskTable
@@ -110,7 +110,7 @@ export class Links implements Sweepable {
     return own.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
   }
 
-  /** Runs `use` on the caller's link, or on the one that holds the task he asks for; the link is not closed meanwhile. */
+  /** Runs `use` on the caller's link, or on the one that holds the requested task; the link is not closed meanwhile. */
   async lease(call: Call, use: Use): Promise<Outcome> {
     const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
     const { owner } = pooled
@@ -143,7 +143,7 @@ export class Links implements Sweepable {
     this.#tasks.ended(id, owner)
   }
 
-  /** Closes what has been left, or idle too long; called by the owner's clock. */
+  /** Closes links that are retired, or idle too long; called by the owner's clock. */
   sweep(): void {
     const nowMs = this.#environment.nowMs()
     this.#tasks.forgetExpired()

@@ -13,7 +13,7 @@ import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
 import { makeFolder } from '../../make-folder.ts'
 import { EditError } from './text-format.ts'
 
-/** A lock that is older was left behind. */
+/** An older lock is stale. */
 const STALE_LOCK_MS = 10_000
 /** As the configuration itself: a larger one is not a file of settings. */
 const MAX_BYTES = 32 * 1024 * 1024
@@ -108,7 +108,7 @@ export const writeThrough = async (file: string, bytes: Buffer, mode: number): P
   } finally {
     await handle.close()
   }
-  // The mask of the process may have taken bits away.
+  // The umask may have removed bits.
   await chmod(file, mode)
 }
 

@@ -223,7 +223,7 @@ const replace = (text: string, steps: Steps, value: unknown): string | undefined
 /** Written without quotes it is the same text. */
 const isPlain = (value: string): boolean => parseDocument(value, { logLevel: 'silent' }).toJS() === value
 
-/** The text with another value for a scalar of one line, at its place, all else byte for byte. Throws `EditError` where there is no such. */
+/** The text with another value for a scalar of one line, at its place, the rest unchanged. Throws `EditError` where there is no such. */
 export const replaceScalar = (text: string, steps: Steps, value: string): string => {
   let node: Node | null | undefined = open(text).contents
   for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined

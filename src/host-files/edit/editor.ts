@@ -1,6 +1,6 @@
 /**
- * One change to the text of a configuration file, all else left byte for byte: comments, order, indentation, line ends. What comes out
- * is parsed again and compared with what was meant, so that a form this module does not know is refused and never damaged.
+ * One change to the text of a configuration file, the rest unchanged byte for byte: comments, order, indentation, line ends. The result
+ * is parsed again and compared with the intended data, so that a form this module does not know is refused and never damaged.
  */
 import { extname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'

@@ -1,5 +1,5 @@
 /**
- * HTTP listeners. Plain requests are read by us, all others by node:http (decision 0014), and what becomes of either is an `HttpRequest`.
+ * HTTP listeners. Our parser reads plain requests, node:http all others (decision 0014). Both yield an `HttpRequest`.
  *
  *   accepted ─▶ PROXY header, from trusted proxies ─▶ within the caps ─▶ TLS handshake ─▶ fast path ─▶ node:http
  *                     (where it is configured)                       (where it is configured)
@@ -29,7 +29,7 @@ export type HttpServerChoice = 'own' | 'node'
 
 export interface HttpServerOptions extends RequestLimits {
   readonly httpServer: HttpServerChoice
-  /** A host that takes nothing of an answer for so long loses its connection. */
+  /** A host that reads nothing of an answer for this time loses its connection. */
   readonly writeStallMs: number
   /** TLS with this certificate; `undefined`: none. */
   readonly tls?: ServerCertificate | undefined
@@ -61,13 +61,13 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** As node:http has its own. A host whose machine is gone says nothing: the kernel asks it (F-13). */
+/** As node:http has its own. TCP keep-alive detects a host whose machine is down (F-13). */
 const SOCKETS = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }
 
-/** So long an idle connection stays open once no new ones are taken: a request may be on its way on it. */
+/** How long an idle connection stays open after accepting stops: a request may be in transit. */
 export const LINGER_MS = 100
 
-/** So long a host has at the end to take what was written for it. */
+/** How long a host has at the end to read the written bytes. */
 const FLUSH_MS = 1_000
 const LOOK_MS = 10
 
@@ -197,7 +197,7 @@ export const listenHttp = async (
         server.close(() => resolve())
         native.close()
         plain?.close()
-        // Refused ones are neither's.
+        // Refused connections belong to neither server.
         for (const socket of sockets) socket.destroy()
       })
     },

@@ -1,6 +1,6 @@
 /**
  * The client of a request that came through trusted proxies, from the one header that they write (RFC 7239, or `X-Forwarded-For`). Read
- * from its end: each proxy has added the address it saw, and what stands before the first address that is not trusted is hearsay.
+ * from its end: each proxy has added the address it saw, and entries before the first untrusted address are not reliable.
  */
 import { isIP } from 'node:net'
 import type { TrustedProxies } from './trusted-proxies.ts'

@@ -17,9 +17,9 @@ interface Reports {
   reached(option: string): void
 }
 
-/** `events` are told of the option whose limit closed the connection before its host did. */
+/** `events` receives the option whose limit closed the connection before its host did. */
 export const closeGently = (socket: Socket, limits: LingerLimits, events: Reports): void => {
-  // What the host sends goes to the parser no more. The new listener comes first: with it node:http gives the socket's bytes back.
+  // The parser no longer receives what the host sends. The new listener comes first: with it node:http gives the socket's bytes back.
   // Cast: an emitter does not know the types of its listeners.
   const readers = socket.listeners('data') as (() => void)[]
   dropAll(socket, limits, events)

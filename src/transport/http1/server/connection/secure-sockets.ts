@@ -22,7 +22,7 @@ export const isHandshake = (bytes: Buffer): boolean => bytes[0] === HANDSHAKE
 
 export class SecureSockets {
   readonly #server: Tls.Server
-  /** Connections whose handshake is under way, by the address and port of their peer. */
+  /** Connections whose handshake is in progress, by the address and port of their peer. */
   readonly #pending = new Map<string, Socket>()
   /** The accepted connection below each. */
   readonly #below = new WeakMap<Socket, Socket>()
@@ -37,7 +37,7 @@ export class SecureSockets {
       this.#below.set(secure, below)
       accepted(secure)
     })
-    // A handshake that fails is the peer's affair: scanners make many.
+    // Failed handshakes are not reported: scanners cause many.
     this.#server.on('tlsClientError', (_error, socket) => void socket.destroy())
   }
 

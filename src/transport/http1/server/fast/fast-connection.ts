@@ -2,7 +2,7 @@
  * A connection of a host while it carries only fast-path requests, one at a time. With any other request it is handed to node:http,
  * together with the bytes already read. A host can see no difference.
  *
- *   idle ─▶ part of a head ─▶ request under way, its body coming ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
+ *   idle ─▶ part of a head ─▶ request in progress, its body arriving ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
  *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
  *
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
@@ -60,9 +60,9 @@ export class FastConnection {
   /** Number of its reads. */
   #pieces = 0
   #request: FastRequest | undefined
-  /** The incomplete body of a request under way or already answered. */
+  /** The incomplete body of a request in progress or already answered. */
   #body: RequestBody | undefined
-  /** Bytes received while a request was under way. */
+  /** Bytes received while a request was in progress. */
   #early: Buffer | undefined
   #isAnswered = false
   #isProven = false
@@ -89,7 +89,7 @@ export class FastConnection {
     return !this.#isClosing && this.#request === undefined && this.#begun === undefined && this.#body === undefined
   }
 
-  /** Closes it if nothing is under way. */
+  /** Closes it if it is idle. */
   closeIdle(): void {
     if (this.isIdle) this.#end()
   }
@@ -189,11 +189,11 @@ export class FastConnection {
     this.#begun = bytes
   }
 
-  #serve(came: Buffer | BodyPart): void {
+  #serve(received: Buffer | BodyPart): void {
     this.#begun = undefined
     this.#pieces = 0
     if (this.#head === undefined) return
-    const body = Buffer.isBuffer(came) ? this.#own(came) : this.#expect(came)
+    const body = Buffer.isBuffer(received) ? this.#own(received) : this.#expect(received)
     this.#request = new FastRequest(this.#head, body, this, this.#socket, this.#shared)
     this.#shared.events.request(this.#request)
   }

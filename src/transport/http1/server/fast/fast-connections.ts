@@ -90,7 +90,7 @@ export class FastConnections implements FastShared {
     this.#connections.delete(connection)
   }
 
-  /** Requests under way continue. */
+  /** Open requests continue. */
   closeIdle(): void {
     for (const connection of this.#connections) connection.closeIdle()
   }

@@ -110,7 +110,7 @@ export class FastRequest extends HttpRequest {
     const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
     this.shared.batch.add(() => {
-      // The host has said that it says no more: its connection is about to close.
+      // The host has ended its side: the connection is about to close.
       if (!this.#socket.writable) return
       this.#plain.writeBuffer.write(this.#socket, head, body, length)
       this.#releaseBody()

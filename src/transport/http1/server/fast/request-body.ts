@@ -11,7 +11,7 @@ import type { HeldBytes } from '../../../held-bytes.ts'
 import type { Unread } from '../request/http-request.ts'
 
 /** Kept of a body that has not been asked for yet. */
-const MAX_UNASKED_BYTES = 64 * 1024
+const MAX_UNREQUESTED_BYTES = 64 * 1024
 
 /** The connection it comes by. */
 export interface BodySource {
@@ -26,7 +26,7 @@ export class RequestBody {
   #missing: number
   #counted = 0
   #done: ((body: Buffer | Unread) => void) | undefined
-  /** What comes is thrown away. */
+  /** Received bytes are discarded. */
   #isDiscarded = false
 
   constructor(part: Buffer, length: number, source: BodySource, bodies: BodyPool) {
@@ -71,7 +71,7 @@ export class RequestBody {
     this.#gathered.add(piece, true)
     const done = this.#done
     if (done === undefined) {
-      if (this.#gathered.length > MAX_UNASKED_BYTES) this.#source.pause()
+      if (this.#gathered.length > MAX_UNREQUESTED_BYTES) this.#source.pause()
     } else if (this.#held.isFull) this.#refuse('overloaded', done)
     else {
       this.#count(piece.length)
@@ -80,7 +80,7 @@ export class RequestBody {
     return piece.length
   }
 
-  /** It is not wanted any more: what is still to come is read and thrown away. */
+  /** The body is not needed: the rest is read and discarded. */
   discard(): void {
     this.#isDiscarded = true
     this.release()

@@ -14,7 +14,7 @@ const LAST: Headers = { Connection: 'close' }
 
 /** What node:http makes of each request's answer here. */
 export interface NodeResponse extends ServerResponse {
-  /** What was written is in the socket, unless an earlier answer of the connection is still on its way: then nothing is. */
+  /** What was written is in the socket, unless an earlier answer of the connection is not complete: then no byte is. */
   breakOff(): void
 }
 
@@ -145,7 +145,7 @@ export class NodeRequest extends HttpRequest {
     }
   }
 
-  /** The rest of a body of which `first` has come. */
+  /** Reads the rest of a body; `first`: the bytes received so far. */
   #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const request = this.#request
     const { bodies } = this.shared

@@ -40,7 +40,7 @@ export class NodeServer {
     this.#server?.closeIdleConnections()
   }
 
-  /** Ends its connections, and looks for slow ones no more. */
+  /** Closes its connections, and stops the check for slow ones. */
   close(): void {
     this.#server?.close(() => undefined)
     this.#server?.closeAllConnections()
@@ -76,7 +76,7 @@ export class NodeServer {
   #serve(request: IncomingMessage, response: NodeResponse, onRead: () => void): void {
     const { maxHeaderLines } = this.#options
     const { events } = this.#shared
-    // Counted here: node:http would leave out what is too many, and go on.
+    // Counted here: node:http would drop the excess headers and continue.
     if (request.rawHeaders.length <= 2 * maxHeaderLines)
       return events.request(
         new NodeRequest(request, response, this.#shared, { limits: this.#options, reading: this.#reading, onRead }),
@@ -85,11 +85,11 @@ export class NodeServer {
     this.#refuseGently(request.socket, 431, `more headers than listen.limits.header_lines (${maxHeaderLines})`)
   }
 
-  /** Bytes that became no request: too many, too slow, or none of HTTP. */
+  /** Refuses bytes that are not a request: too many, too slow, or not HTTP. */
   #refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const { events } = this.#shared
     const { maxHeaderBytes } = this.#options
-    // Its last answer was given: it is being closed.
+    // The last answer was written: the connection is being closed.
     if (socket.writableEnded) return
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseLate(socket, this.#reading.has(socket), this.#options, events)
     if (code !== 'HPE_HEADER_OVERFLOW') return this.#refuseGently(socket, 400, '')

@@ -25,10 +25,10 @@ const NOTHING: Parts = []
 
 export type Headers = Readonly<Record<string, string>>
 
-/** What a listener tells. */
+/** Events of a listener. */
 export interface ListenerEvents {
   request(request: HttpRequest): void
-  /** A connection could not be taken, as when no descriptor is left (F-29), or was given up; the others go on. */
+  /** A connection could not be accepted, as when no descriptor is left (F-29), or was closed; the others continue. */
   trouble(error: Error): void
   /** A limit was reached, by the path of its option. */
   reached(option: string): void
@@ -50,7 +50,7 @@ export interface Shared {
   readonly batch: WriteBatch
   /** Where big replies of servers lie until they are written. */
   readonly bodies: BodyPool
-  /** A host that takes nothing of an answer for so long loses its connection. */
+  /** A host that reads nothing of an answer for this time loses its connection. */
   readonly writeStallMs: number
   readonly events: ListenerEvents
   /** Whether answers are the last ones on their connections. */
@@ -73,9 +73,9 @@ export interface HeadNotes {
 /** The system has taken what was written, or `error` says why it has not. */
 export type OnTaken = (error?: Error | null) => void
 
-/** The way of an answer whose body goes out in pieces: as much of a stream as is used of it. */
+/** Response channel for a body written in pieces: the used part of the stream interface. */
 export interface AnswerBody {
-  /** `close` has been told. */
+  /** `close` was emitted. */
   readonly closed: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
@@ -88,7 +88,7 @@ export interface AnswerBody {
   cork(): void
   uncork(): void
   flushHeaders(): void
-  /** `timeout` comes when the connection was silent for so long; 0: never. */
+  /** `timeout` is emitted after this time without traffic; 0: never. */
   setTimeout(ms: number): unknown
   on(event: 'close' | 'drain' | 'error' | 'timeout', listener: () => void): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown
@@ -125,7 +125,7 @@ export abstract class HttpRequest {
     return this.shared.clientOf(this, this.peerAddress)
   }
 
-  /** Forgets what a proxy has before our paths, and did not take away. */
+  /** Removes a path prefix that the proxy in front did not strip. */
   cutPrefix(prefix: string): void {
     if (this.#path.startsWith(prefix) && this.#path[prefix.length] === '/') this.#path = this.#path.slice(prefix.length)
   }
@@ -144,7 +144,7 @@ export abstract class HttpRequest {
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
   /** The caller may come in: its connection is not closed in favour of another one. */
   abstract admitted(): void
-  /** Ends what cannot be answered any more: with 500 where nothing was said yet, else by breaking the stream visibly. */
+  /** Ends a request that cannot be answered: with 500 if no byte was sent, else by breaking the connection. */
   abstract fail(): void
 
   protected abstract get canAnswer(): boolean
