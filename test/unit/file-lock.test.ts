@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { acquireFileLock, releaseFileLock } from '../../src/file-lock.ts'
 
 let folder: string
@@ -10,11 +10,15 @@ let lock: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'trunkline-lock-'))
   lock = join(folder, 'below', 'a.lock')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true, force: true })
+})
 
-/** Long enough for several looks at a lock that others hold. */
-const aWhile = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 120))
+/** Time in which a lock that others hold is looked at several times. */
+const aWhile = (): Promise<unknown> => vi.advanceTimersByTimeAsync(120)
 
 test('is held by one at a time, in a folder that is made for it, for its owner alone', async () => {
   expect(await acquireFileLock(lock, 60_000)).toBe(true)
@@ -24,6 +28,7 @@ test('is held by one at a time, in a folder that is made for it, for its owner a
   await aWhile()
   expect(isHeld).toBe(false)
   releaseFileLock(lock)
+  await aWhile()
   expect(await second).toBe(true)
   releaseFileLock(lock)
   expect(existsSync(lock)).toBe(false)
@@ -41,6 +46,7 @@ test('is taken over where its holder has ended, not before', async () => {
   expect(isHeld).toBe(false)
   expect(await acquireFileLock(lock, 20_000)).toBe(true)
   releaseFileLock(lock)
+  await aWhile()
   expect(await second).toBe(true)
 })
 
@@ -53,6 +59,7 @@ test('a lock that cannot be looked at is not taken over', async () => {
   await aWhile()
   expect(isHeld).toBe(false)
   rmSync(lock)
+  await aWhile()
   expect(await waiting).toBe(true)
 })
 
