@@ -1,9 +1,8 @@
 /** What `up` is told on the command line: a host on its own pipe, servers of one host, whether files are watched, the dashboard. */
-import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
 
@@ -122,11 +121,13 @@ describe('up --open', () => {
     await using cli = await commandLine({ 'trunkline.yaml': 'admin: { bind: 127.0.0.1:0 }\nservers: {}\n' })
     await laid(cli, 'bin/xdg-open', `#!/bin/sh\necho "$1" >${cli.path('opened')}\n`)
     await chmod(cli.path('bin/xdg-open'), 0o755)
-    execFileSync('mkfifo', [cli.path('opened')])
     cli.env['PATH'] = `${cli.path('bin')}:${cli.env['PATH']}`
-    const opened = readFile(cli.path('opened'), 'utf8')
     const up = await cli.up('--open')
-    const [, origin, key] = /^(http:\/\/127\.0\.0\.1:\d+)\/#k=(.+)\n$/.exec(await opened) ?? []
+    const opened = await vi.waitUntil(
+      async () => /^(http:\/\/127\.0\.0\.1:\d+)\/#k=(.+)\n$/.exec(await readFile(cli.path('opened'), 'utf8').catch(() => '')),
+      { timeout: 20_000 },
+    )
+    const [, origin, key] = opened
     const traded = await fetch(`${origin}/api/session`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
