@@ -34,7 +34,7 @@ export class BodyPool implements Memory {
   /** Bytes of bodies that are held, in this pool or elsewhere. */
   readonly held = new HeldBytes()
   /** Events of servers: each reply has a stream of its own, whose memory would grow from the smallest size each time. */
-  readonly events: ExpectedSize = { bytes: 0, part: 1 / 4 }
+  readonly events: ExpectedSize = { bytes: 0, maxTimes: 4 }
   /** By size, a power of two. */
   readonly #free = new Map<number, ArrayBufferLike[]>()
   /** Buffers of this pool; only these are used again. */

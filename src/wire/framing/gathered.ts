@@ -23,8 +23,8 @@ const MAX_EXPECTED_BYTES = 2 * 1024 * 1024
 export interface ExpectedSize {
   /** Size of the last message that needed memory, in bytes. */
   bytes: number
-  /** Memory of the expected size is taken only once so large a part of it was received: a stalled sender occupies little. */
-  readonly part: number
+  /** Memory is at most this many times what was received: a stalled sender occupies little. */
+  readonly maxTimes: number
 }
 
 export class Gathered {
@@ -35,7 +35,7 @@ export class Gathered {
   #length = 0
   readonly #expected: ExpectedSize
 
-  constructor(memory: Memory = ORDINARY, expected: ExpectedSize = { bytes: 0, part: 0 }) {
+  constructor(memory: Memory = ORDINARY, expected: ExpectedSize = { bytes: 0, maxTimes: Number.POSITIVE_INFINITY }) {
     this.#memory = memory
     this.#expected = expected
   }
@@ -80,8 +80,7 @@ export class Gathered {
     const length = this.#length + piece.length
     const before = this.#room
     if (before === undefined || length > before.length) {
-      const { bytes, part } = this.#expected
-      const expected = part === 0 ? bytes : Math.min(bytes, length / part)
+      const expected = Math.min(this.#expected.bytes, length * this.#expected.maxTimes)
       const room = this.#memory.lease(roomFor(Math.max(MIN_BYTES, expected, length)))
       room.set(this.bytes)
       this.#first = undefined

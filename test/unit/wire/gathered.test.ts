@@ -71,7 +71,7 @@ test('what is dropped is given back', () => {
 
 test('streams that share an expected size need less memory each time, and a stalled one gets four times the bytes it sent', () => {
   const { memory, leased } = watched()
-  const expected = { bytes: 0, part: 1 / 4 }
+  const expected = { bytes: 0, maxTimes: 4 }
   const fill = (pieces: number): void => {
     const gathered = new Gathered(memory, expected)
     for (let piece = 0; piece < pieces; piece++) gathered.add(Buffer.alloc(1_000))
