@@ -3,8 +3,7 @@
  * beside it, slow hosts, hosts that cancel and hosts that go in the middle of an answer, every host gets its own, byte for byte.
  */
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
@@ -14,6 +13,7 @@ import type { JsonMap } from '../support/fakes/messages.ts'
 import { attachSocket, startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { markedText, randomMark } from '../support/marked-text.ts'
+import { slowRelay } from '../support/faults/slow-relay.ts'
 
 const KIB = 1024
 /** More than the kernel takes for a host that does not read. */
@@ -45,38 +45,6 @@ const startEcho = (kind: FakeKind, isStreamed: boolean): Promise<TestGateway> =>
     host: { streamAfterMs: 60_000 },
     hostLimits: { maxQueuedBytes: 256 * KIB * KIB },
   })
-
-/** Passes bytes on, those of the gateway a little at a time. */
-const slowRelay = async (url: URL): Promise<{ readonly url: URL; readonly sockets: Set<Socket> } & AsyncDisposable> => {
-  const sockets = new Set<Socket>()
-  const server = createServer((host) => {
-    const gateway = connect(Number(url.port), url.hostname)
-    for (const socket of [host, gateway]) {
-      sockets.add(socket)
-      socket.on('error', () => undefined)
-      socket.on('close', () => {
-        host.destroy()
-        gateway.destroy()
-      })
-    }
-    host.pipe(gateway)
-    gateway.on('data', (chunk: Buffer) => {
-      gateway.pause()
-      host.write(chunk)
-      setTimeout(() => gateway.resume(), 5)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    url: new URL(url.pathname, `http://127.0.0.1:${port}`),
-    sockets,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
-}
 
 /** A host on a socket that reads a little at a time. */
 const slowPipe = async (gateway: TestGateway): Promise<TestGateway> => {

@@ -9,6 +9,7 @@ import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { KEY, MODERN, request } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { slowRelay } from '../../support/faults/slow-relay.ts'
 
 const MESSAGES = 600
 const SIZE = 20_000
@@ -79,6 +80,18 @@ describe('F-21 a host that reads slowly gets everything, because its source wait
     const body = request(7, 'tools/call', { name: 'a__t', arguments: {} })
     expect(await readSlowly(gateway, host.headers(), body, 10)).toEqual(ALL)
   })
+})
+
+test('F-21 an HTTP+SSE host that reads one big event slowly keeps its stream: it has not stalled', async () => {
+  const text = 'x'.repeat(15_000_000)
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ tools: ['t'], on: { 'tools/call': () => ({ content: [{ type: 'text', text }] }) } }) },
+    hostLimits: { writeStallMs: 500 },
+  })
+  await using relay = await slowRelay(gateway.url, 15)
+  await using host = await legacySse.connect({ ...gateway, url: relay.url })
+  const { result } = await host.begin('tools/call', { name: 'a__t', arguments: {} }).response
+  expect(result?.['content']).toEqual([{ type: 'text', text }])
 })
 
 test('F-21 a pipe that others use is never held up: the slow host is cut off, everybody else is answered', async () => {

@@ -15,7 +15,10 @@ export class EventStream {
   readonly #response: AnswerBody
   readonly #bodies: BodyPool
   readonly #held: HeldBytes
-  #stalledSinceMs: number | undefined
+  /** Bytes wait for the host: the socket says whether it takes none of them for too long. */
+  #isFull = false
+  #isTimed = false
+  #hasStalled = false
   /** Bytes queued when it stalled. */
   #waiting = 0
   #lastWriteMs = performance.now()
@@ -26,6 +29,7 @@ export class EventStream {
     this.#bodies = bodies
     this.#held = bodies.held
     response.on('drain', () => this.#drained())
+    response.on('timeout', () => (this.#hasStalled = this.#isFull))
     response.on('close', () => this.#drained())
     response.on('error', () => undefined)
   }
@@ -93,17 +97,22 @@ export class EventStream {
   sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): string | undefined {
     if (this.#response.destroyed) return undefined
     const nowMs = performance.now()
-    const isStalled = this.#stalledSinceMs !== undefined && nowMs - this.#stalledSinceMs >= limits.stallMs
-    if (isStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) {
+    if (this.#isFull && !this.#isTimed) {
+      this.#isTimed = true
+      // The socket counts a part of a big event that was taken as traffic.
+      this.#response.setTimeout(limits.stallMs)
+    }
+    if (this.#hasStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) {
       this.#response.destroy()
-      return isStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
+      return this.#hasStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
     }
     if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#write(COMMENT)
     return undefined
   }
 
   #drained(): void {
-    this.#stalledSinceMs = undefined
+    if (this.#isTimed) this.#response.setTimeout(0)
+    this.#isFull = this.#isTimed = this.#hasStalled = false
     this.#held.release(this.#waiting)
     this.#waiting = 0
   }
@@ -137,6 +146,6 @@ export class EventStream {
     this.#largest = Math.max(this.#largest, bytes)
     this.#waiting += bytes
     this.#held.add(bytes)
-    this.#stalledSinceMs ??= this.#lastWriteMs
+    this.#isFull = true
   }
 }
