@@ -1,9 +1,12 @@
 /**
  * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs complete gateways over simulated time, network, processes and disk, each with the plan of a
  * seed, and judges them (docs/simulator.md). `--replicas 5`: up to that many behind a balancer, with a store. Plans that failed before run first. A seed
- * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` limits the run.
+ * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` limits the run,
+ * `--processes 4` divides the seeds among so many processes. SIGINT and SIGTERM end it after the seeds that are running, with the figures so far.
  * Exits with 1 if something was found.
  */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,6 +20,15 @@ import { simulate } from '../test/support/simulation/world.ts'
 interface Kept {
   readonly finding: string
   readonly plan: Plan
+}
+
+/** Figures of one process. */
+interface Total {
+  seeds: number
+  simulatedMs: number
+  findings: number
+  /** Calls by how they ended. */
+  readonly ends: Record<string, number>
 }
 
 const CORPUS = fileURLToPath(new URL('../test/corpus/simulations/', import.meta.url))
@@ -36,56 +48,85 @@ const { values } = parseArgs({
     replicas: { type: 'string', default: '0' },
     /** No seed begins later. */
     minutes: { type: 'string', default: 'Infinity' },
+    processes: { type: 'string', default: '1' },
+    /** Set for the processes that `--processes` starts: which of them this is, from 0. */
+    part: { type: 'string' },
   },
 })
 
 const startMs = realNowMs()
 const endMs = startMs + Number(values.minutes) * 60_000
-const total = { seeds: 0, simulatedMs: 0, findings: 0 }
-const ends = new Map<string, number>()
+const total: Total = { seeds: 0, simulatedMs: 0, findings: 0, ends: {} }
+const stop = { isAsked: false }
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
+const add = ({ seeds, simulatedMs, findings, ends }: Total): void => {
+  total.seeds += seeds
+  total.simulatedMs += simulatedMs
+  total.findings += findings
+  for (const [end, count] of Object.entries(ends)) total.ends[end] = (total.ends[end] ?? 0) + count
+}
+
 const run = async (name: string, plan: Plan, isDeep: boolean): Promise<readonly string[]> => {
-  const report = await simulate(plan, isDeep)
-  total.seeds++
-  total.simulatedMs += report.simulatedMs
-  for (const [end, count] of Object.entries(report.ends)) ends.set(end, (ends.get(end) ?? 0) + count)
-  if (report.findings.length > 0) {
-    total.findings++
-    say(`${name}:\n  ${report.findings.slice(0, 5).join('\n  ')}`)
+  const { findings, simulatedMs, ends } = await simulate(plan, isDeep)
+  add({ seeds: 1, simulatedMs, findings: findings.length > 0 ? 1 : 0, ends })
+  if (findings.length > 0) say(`${name}:\n  ${findings.slice(0, 5).join('\n  ')}`)
+  return findings
+}
+
+const runFiles = async (): Promise<void> => {
+  const files = values.replay === undefined ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : [values.replay]
+  for (const file of files.filter((name) => name.endsWith('.json')))
+    await run(file, (JSON.parse(readFileSync(file, 'utf8')) as Kept).plan, values.replay !== undefined)
+}
+
+/** Every `step`-th seed from `first`. */
+const runSeeds = async (first: number, step: number): Promise<void> => {
+  const [deep, replicas] = [Number(values.deep), Number(values.replicas)]
+  const until = Number(values.from) + Number(values.seeds)
+  const isOver = (): boolean => stop.isAsked || total.findings >= MAX_FINDINGS || realNowMs() >= endMs
+  for (let seed = first; seed < until && !isOver(); seed += step) {
+    const isDeep = deep > 0 && seed % deep === 0
+    const plan = replicas === 0 ? planOf(seed) : replicaPlanOf(seed, replicas)
+    const [finding] = await run(`seed ${seed}`, plan, isDeep)
+    if (finding === undefined || values.whole) continue
+    const small = await shrink(plan, finding, async (next) => (await simulate(next, isDeep)).findings)
+    const kept = JSON.stringify({ finding, plan: small } satisfies Kept, undefined, 1)
+    if (values.keep) writeFileSync(join(CORPUS, `${replicas === 0 ? 'seed' : 'replicas'}-${seed}.json`), `${kept}\n`)
+    say(kept)
   }
-  return report.findings
 }
 
-const files = values.replay === undefined ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : [values.replay]
-for (const file of files.filter((name) => name.endsWith('.json')))
-  await run(file, (JSON.parse(readFileSync(file, 'utf8')) as Kept).plan, values.replay !== undefined)
-
-const [from, deep] = [Number(values.from), Number(values.deep)]
-const until = values.replay === undefined ? from + Number(values.seeds) : from
-for (let seed = from; seed < until && total.findings < MAX_FINDINGS && realNowMs() < endMs; seed++) {
-  const isDeep = deep > 0 && seed % deep === 0
-  const replicas = Number(values.replicas)
-  const plan = replicas === 0 ? planOf(seed) : replicaPlanOf(seed, replicas)
-  const [finding] = await run(`seed ${seed}`, plan, isDeep)
-  if (finding === undefined || values.whole) continue
-  const small = await shrink(plan, finding, async (next) => (await simulate(next, isDeep)).findings)
-  const kept = JSON.stringify({ finding, plan: small } satisfies Kept, undefined, 1)
-  if (values.keep) writeFileSync(join(CORPUS, `${replicas === 0 ? 'seed' : 'replicas'}-${seed}.json`), `${kept}\n`)
-  say(kept)
+/** Runs the seeds in other processes and adds their figures. */
+const runProcesses = async (count: number): Promise<void> => {
+  const parts = Array.from({ length: count }, (_, part) =>
+    fork(import.meta.filename, [...process.argv.slice(2), '--part', String(part)]),
+  )
+  for (const part of parts) part.on('message', (figures: Total) => add(figures))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => parts.forEach((part) => part.kill(signal)))
+  const codes = await Promise.all(parts.map(async (part): Promise<unknown> => (await once(part, 'exit'))[0]))
+  for (const [part, code] of codes.entries())
+    if (code !== 0 && code !== 1) throw new Error(`process ${part} ended with ${String(code)}: some of its seeds did not run`)
 }
 
-const seconds = (realNowMs() - startMs) / 1_000
-const minutes = total.simulatedMs / 60_000
-const calls = [...ends.values()].reduce((sum, count) => sum + count, 0)
-say(
-  `${total.seeds} simulations, ${calls} calls, ${minutes.toFixed(3)} simulated minutes in ${seconds.toFixed(1)} s ` +
-    `(${Math.round(total.simulatedMs / seconds / 1_000)} times as fast), ${total.findings} with findings`,
-)
-say(
-  [...ends]
-    .toSorted(([, a], [, b]) => b - a)
-    .map(([end, count]) => `${end} ${count}`)
-    .join(', '),
-)
+const report = (): void => {
+  const seconds = (realNowMs() - startMs) / 1_000
+  const minutes = total.simulatedMs / 60_000
+  const ends = Object.entries(total.ends).toSorted(([, a], [, b]) => b - a)
+  const calls = ends.reduce((sum, [, count]) => sum + count, 0)
+  say(
+    `${total.seeds} simulations, ${calls} calls, ${minutes.toFixed(3)} simulated minutes in ${seconds.toFixed(1)} s ` +
+      `(${Math.round(total.simulatedMs / seconds / 1_000)} times as fast), ${total.findings} with findings`,
+  )
+  say(ends.map(([end, count]) => `${end} ${count}`).join(', '))
+}
+
+const [from, processes] = [Number(values.from), Number(values.processes)]
+if (values.part !== undefined || processes === 1)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => (stop.isAsked = true))
+if (values.part === undefined) await runFiles()
+if (values.part !== undefined) await runSeeds(from + Number(values.part), processes)
+else if (values.replay === undefined) await (processes === 1 ? runSeeds(from, 1) : runProcesses(processes))
 process.exitCode = total.findings > 0 ? 1 : 0
+if (process.send === undefined) report()
+else process.send(total, () => process.disconnect())

@@ -85,8 +85,8 @@ export const fingerprint = (configuration: Configuration, options: FingerprintOp
   const folder = dirname(configuration.files[0] ?? '.')
   const digestOf = (text: string): string => createHmac('sha256', options.salt).update(text).digest('base64url')
   const digest = (value: unknown): string => {
-    const [asWritten, fromFolder] = [undefined, folder].map((base) => digestOf(canonicalText(value, base)))
-    return asWritten === fromFolder ? (asWritten ?? '') : `${asWritten} ${fromFolder}`
+    const texts = new Set([canonicalText(value, undefined), canonicalText(value, folder)])
+    return [...texts].map(digestOf).join(' ')
   }
   const { gateway, host, observe, audit, tracing, faults, policy, log, watch, confirm } = configuration
   return {
