@@ -1,10 +1,10 @@
-/** Which peers are proxies that may say who their client is (`listen.http.trusted_proxies`). */
+/** Decides which peers are proxies that may state the address of their client (`listen.http.trusted_proxies`). */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Whether a peer is trusted. `undefined`: it came over a unix socket. */
+/** Whether a peer is trusted; `undefined`: the peer of a unix socket. */
 export type TrustedProxies = (address: string | undefined) => boolean
 
-/** An address, a network (`10.0.0.0/8`), `loopback`, or `unix` for all that comes over unix sockets. */
+/** Whether this is an address, a network (`10.0.0.0/8`), `loopback`, or `unix` for all peers of unix sockets. */
 export const isProxyEntry = (entry: string): boolean => {
   const [address = '', bits, ...rest] = entry.split('/')
   if (entry === 'loopback' || entry === 'unix') return true
@@ -12,7 +12,7 @@ export const isProxyEntry = (entry: string): boolean => {
   return width !== undefined && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= width))
 }
 
-/** `entries`: as `isProxyEntry` takes them. `undefined`: no peer is trusted. */
+/** `entries`: as `isProxyEntry` accepts them. Returns `undefined` if no peer is trusted. */
 export const trustedProxies = (entries: readonly string[]): TrustedProxies | undefined => {
   if (entries.length === 0) return undefined
   const list = new BlockList()

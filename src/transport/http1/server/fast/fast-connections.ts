@@ -10,7 +10,7 @@ import type { FastShared } from './fast-connection.ts'
 import { WriteBuffer } from './write-buffer.ts'
 
 const SWEEP_MS = 1_000
-/** More than a whole answer (`http-request.ts`) with its head. */
+/** Longer than an answer in one write (`JOIN_BELOW_BYTES`) with its head. */
 const WRITE_BUFFER_BYTES = 72 * 1024
 
 export class FastConnections implements FastShared {
