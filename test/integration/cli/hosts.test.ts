@@ -242,7 +242,7 @@ describe('the registry', () => {
     ],
     ['silent', () => undefined, ', timeout: 100ms', /the registry cannot be read.*registry\.timeout/],
     ['a redirect', (_, response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(), '', /redirect/],
-    ['not JSON', (_, response) => void response.end('<html>'), '', /is no JSON/],
+    ['not JSON', (_, response) => void response.end('<html>'), '', /is not JSON/],
     ['unknown', (_, response) => void response.writeHead(404).end(), '', /has no server/],
     [
       'another server',

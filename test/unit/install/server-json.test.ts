@@ -142,7 +142,7 @@ describe('what is chosen', () => {
 })
 
 test('what is no server.json is told with the place', () => {
-  expect(() => readServerJson('{', 'a.json')).toThrow('a.json is no JSON; name a server.json')
-  expect(() => readServerJson('[]', 'a.json')).toThrow('a.json is no server.json (top level: ')
-  expect(() => readServerJson('{"name":"x"}', 'a.json')).toThrow('a.json is no server.json (name: ')
+  expect(() => readServerJson('{', 'a.json')).toThrow('a.json is not JSON; name a server.json')
+  expect(() => readServerJson('[]', 'a.json')).toThrow('a.json is not a valid server.json (top level: ')
+  expect(() => readServerJson('{"name":"x"}', 'a.json')).toThrow('a.json is not a valid server.json (name: ')
 })

@@ -83,7 +83,7 @@ describe('refuses an archive', () => {
   test('with more members or bytes than allowed', () => {
     const total = 6 + 450
     expect(readZip(whole, { maxMembers: 2, maxBytes: total })).toHaveLength(2)
-    expect(() => readZip(whole, { maxMembers: 1, maxBytes: total })).toThrow('it holds more than 1 files')
+    expect(() => readZip(whole, { maxMembers: 1, maxBytes: total })).toThrow('it contains more than 1 files')
     expect(() => readZip(whole, { maxMembers: 2, maxBytes: total - 1 })).toThrow(`it unpacks to more than ${total - 1} bytes`)
   })
 
