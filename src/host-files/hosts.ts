@@ -197,7 +197,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     stdio: typedStdio,
     http: typed('http'),
     variable: envBraces,
-    afterwards: 'notices by itself; it asks once whether the server is trusted',
+    afterwards: 'reads the change at once; it asks once whether the server is trusted',
     // code.visualstudio.com, MCP developer guide: URL handler.
     link: (name, entry) => `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, ...entry }))}`,
   },
@@ -212,7 +212,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     stdio: plainStdio,
     http: byUrl,
     variable: envBraces,
-    afterwards: 'notices by itself; it may have to be switched on under Settings, MCP',
+    afterwards: 'reads the change at once; the server may have to be switched on under Settings, MCP',
     // docs.cursor.com, MCP install links.
     link: (name, entry) =>
       `cursor://anysphere.cursor-deeplink/mcp/install?name=${encodeURIComponent(name)}&config=${encodeURIComponent(
@@ -248,7 +248,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     stdio: plainStdio,
     http: byUrl,
     variable: undefined,
-    afterwards: 'notices by itself',
+    afterwards: 'reads the change at once',
   },
   codex: {
     label: 'Codex',
@@ -295,7 +295,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     stdio: (command, args) => ({ command, args, disabled: false }),
     http: typed('streamableHttp', { disabled: false }),
     variable: undefined,
-    afterwards: 'notices by itself',
+    afterwards: 'reads the change at once',
   },
   roo: {
     label: 'Roo Code',
@@ -308,7 +308,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     stdio: (command, args) => ({ command, args, disabled: false }),
     http: typed('streamable-http', { disabled: false }),
     variable: envBraces,
-    afterwards: 'notices by itself',
+    afterwards: 'reads the change at once',
   },
   continue: {
     label: 'Continue',
@@ -331,7 +331,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
       ...(headers === undefined ? {} : { requestOptions: { headers } }),
     }),
     variable: (name) => `\${{ secrets.${name} }}`,
-    afterwards: 'notices by itself; servers are used in agent mode alone',
+    afterwards: 'reads the change at once; servers are used only in agent mode',
   },
   goose: {
     label: 'Goose',
@@ -397,7 +397,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     stdio: plainStdio,
     http: undefined,
     variable: undefined,
-    afterwards: 'notices by itself; AI Assistant imports the same text under Settings, Tools, MCP',
+    afterwards: 'reads the change at once; AI Assistant imports the same text under Settings, Tools, MCP',
   },
   amp: {
     label: 'Amp',

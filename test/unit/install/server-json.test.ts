@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { InstallError } from '../../../src/install/inputs.ts'
 import type { Answer } from '../../../src/install/inputs.ts'
-import { draftOf, readServerJson, waysOf } from '../../../src/install/server-json.ts'
+import { draftOf, readServerJson, sourcesOf } from '../../../src/install/server-json.ts'
 import type { ServerJson } from '../../../src/install/server-json.ts'
 
 type Package = NonNullable<ServerJson['packages']>[number]
@@ -125,7 +125,7 @@ describe('what is chosen', () => {
   }
 
   test('the remote, where nothing was said; else what was', async () => {
-    expect(waysOf(both)).toEqual(['remote', 'npm'])
+    expect(sourcesOf(both)).toEqual(['remote', 'npm'])
     expect(await draftOf(both, none, undefined)).toMatchObject({ url: 'https://example.com' })
     expect(await draftOf(both, none, 'npm')).toMatchObject({ command: 'npx' })
     await expect(draftOf(both, none, 'oci')).rejects.toThrow('io.example/server has no oci; it has remote, npm')
