@@ -259,7 +259,7 @@ describe('the registry', () => {
           }),
         ),
       '',
-      /is no name of a package/,
+      /is not a valid name of a package/,
     ],
   ])('an answer that is %s changes nothing and says why', async (_name, answer, options, reason) => {
     await using cli = await registry(answer, options)
