@@ -26,7 +26,7 @@ const CHECK_ALL: i32 = 2
 /** So many bytes of a string are its beginning at least; the plain scanner checks fewer on lenient input. */
 const BEGINNING_BYTES: i32 = 64
 
-// Memory: tables, the state, which outlives a window, the open brackets, the window.
+// Memory: tables, the state, which outlives a window, the open brackets, the window. The compiler places the tables; `prepare` checks their end.
 const STATE: usize = 3072
 const IN_STRING: usize = STATE
 const ESCAPED: usize = STATE + 4
@@ -96,8 +96,10 @@ const SPACES = memory.data<u8>([0x20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 10, 0, 0, 13, 0
 const COMMON_ESCAPES = memory.data<u8>([1, 0, 0x72, 0, 0x74, 0, 0x66, 0, 0, 0, 0, 0, 0, 0, 0x6e, 0x2f])
 /** All of it by both halves of the byte: " / in 2, \ in 5, b f n in 6, r t u in 7. */
 const ESCAPES = memory.data<u8>([0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1, 0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0])
+/** 21 states of 16 letters. */
+const SCALARS_BYTES: i32 = 21 * 16
 /** The automaton of numbers, `true`, `false` and `null`: 16 letters to a state, 0 is an error. */
-const SCALARS = memory.data(21 * 16)
+const SCALARS = memory.data(SCALARS_BYTES)
 const SCALAR_BEGIN: i32 = 1
 /** The states in which a number or a word may end: 3, 4, 6, 9, 13. */
 const SCALAR_ENDS: i32 = (1 << 3) | (1 << 4) | (1 << 6) | (1 << 9) | (1 << 13)
@@ -121,6 +123,8 @@ function bytes(index: usize, byte: i32): void {
 
 /** Fills the tables. Called once. */
 export function prepare(): void {
+  // Checked by the compiler: the last table ends before the state.
+  if (SCALARS + SCALARS_BYTES > STATE) ERROR('the tables overlap the state')
   bytes(QUOTE, 0x22)
   bytes(BACKSLASH, 0x5c)
   bytes(COMMA, 0x2c)
