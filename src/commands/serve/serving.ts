@@ -50,7 +50,14 @@ export const openServices = async (
   takesHosts: boolean,
   whole: (control: Control) => Control = (control) => control,
 ): Promise<Services> => {
-  const reloading: Reloading = new Reloading(running, context, read, sinceMs, io, log, (next) => listener.rebind(next.observe))
+  const reloading: Reloading = new Reloading(running, {
+    context,
+    read,
+    sinceMs,
+    onHangup: (callback) => io.onHangup(callback),
+    log,
+    prepare: (next) => listener.rebind(next.observe),
+  })
   const history = new HistoryKeeper(running.gateway.feed)
   const control = whole(
     localControl(running, {
