@@ -16,7 +16,7 @@ import type { ConnectGuide } from '../host/listener-context.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
-import type { Context, EditedFile } from '../config/runtime-environment.ts'
+import type { RuntimeEnvironment, EditedFile } from '../config/runtime-environment.ts'
 import { basisOf } from './change/basis.ts'
 import type { Basis } from './change/basis.ts'
 import { callDetail, followCalls, pageOfCalls } from './calls/calls.ts'
@@ -154,7 +154,7 @@ export interface Reloader {
 
 export interface LocalControlOptions {
   readonly reloader: Reloader
-  readonly context: Pick<Context, 'env' | 'overrides'>
+  readonly context: Pick<RuntimeEnvironment, 'env' | 'overrides'>
   readonly redactor: Redactor
   /** Opens the admin listener; absent: there is none. */
   readonly open?: Control['open']

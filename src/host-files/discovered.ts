@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { loadConfiguration } from '../config/load.ts'
 import type { Configuration } from '../config/options.ts'
 import { ConfigError, formatProblem } from '../config/syntax/problems.ts'
-import type { Context } from '../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import { nearestKey } from '../config/syntax/nearest-key.ts'
 import { keysOf } from '../values/typed-keys.ts'
 import { ChangeError } from './edit/change.ts'
@@ -38,7 +38,7 @@ export interface Discovery {
 }
 
 /** Rejects with `ConfigError`, or with `ChangeError` for an unreadable file in `from`. */
-export const discover = async (context: Context, { standsFor, scopes, from }: Discovery): Promise<Discovered> => {
+export const discover = async (context: RuntimeEnvironment, { standsFor, scopes, from }: Discovery): Promise<Discovered> => {
   const found = from.length === 0 ? await findServers(context, undefined, scopes) : await findNamed(context, from)
   const plan = planImport(
     found.flatMap(({ servers }) => servers),
@@ -66,7 +66,7 @@ export const discover = async (context: Context, { standsFor, scopes, from }: Di
   }
 }
 
-const findNamed = async (context: Context, from: readonly string[]): Promise<readonly FoundFile[]> => {
+const findNamed = async (context: RuntimeEnvironment, from: readonly string[]): Promise<readonly FoundFile[]> => {
   const found = await Promise.all(
     from.map(async (word) => {
       const host = keysOf(HOSTS).find((name) => name === word)
@@ -94,7 +94,7 @@ export const refuseBroken = (before: Discovered, { found }: Discovered): void =>
 }
 
 /** Files of hosts are watched only on request, because some hosts write their file very often. */
-const watching = (configuration: Configuration, { overrides }: Context, found: readonly FoundFile[]): Configuration =>
+const watching = (configuration: Configuration, { overrides }: RuntimeEnvironment, found: readonly FoundFile[]): Configuration =>
   overrides?.watch === true ? Object.freeze({ ...configuration, files: found.map(({ file }) => file) }) : configuration
 
 const placeOf = (plan: ImportPlan, key: string): string =>

@@ -12,7 +12,7 @@ import { diffConfigurations } from '../../config/change/difference.ts'
 import type { Configuration } from '../../config/options.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
-import type { Context, EditedFile } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment, EditedFile } from '../../config/runtime-environment.ts'
 import { watchConfiguration } from '../../config/change/watch.ts'
 import type { Log } from '../../downstream/environment.ts'
 import { operatorCommand } from '../../operator-command.ts'
@@ -22,7 +22,7 @@ import type { Io, Read } from '../terminal/io.ts'
 const MAX_PAST = 50
 
 export interface ReloadingOptions {
-  readonly context: Context
+  readonly context: RuntimeEnvironment
   readonly read: (edited?: readonly EditedFile[]) => Promise<Pick<Read, 'configuration' | 'sinceMs'>>
   /** When the current configuration was read; changes since then are applied. */
   readonly sinceMs: number
@@ -35,7 +35,7 @@ export interface ReloadingOptions {
 
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
-  readonly #context: Context
+  readonly #context: RuntimeEnvironment
   readonly #read: ReloadingOptions['read']
   readonly #log: Log & { level: string }
   readonly #offHangup: () => void
