@@ -11,9 +11,8 @@ import type { Socket } from 'node:net'
 import { readInPlace } from '../../../read-in-place.ts'
 import { refuse } from '../connection/connection-caps.ts'
 import { reportStalled } from '../request/http-request.ts'
-import type { Shared } from '../request/http-request.ts'
+import type { RequestLimits, Shared } from '../request/http-request.ts'
 import { closeGently } from '../connection/lingering.ts'
-import type { LingerLimits } from '../connection/lingering.ts'
 import { FastHead } from './fast-head.ts'
 import type { BodyPart } from './fast-head.ts'
 import { FastRequest } from './fast-request.ts'
@@ -32,13 +31,13 @@ const MAX_PIECES = 8
 const MAX_EARLY_BYTES = 64 * 1024
 
 /** State that the fast-path connections of one listener share. */
-export interface FastShared extends Shared, LingerLimits {
+export interface FastShared {
+  /** The state that all requests of the listener share, also those of node:http. */
+  readonly listener: Shared
+  readonly limits: Omit<RequestLimits, 'headersTimeoutMs'>
   /** Memory for all reads, each of which is handled at once; `undefined`: each read has its own memory. */
   readonly readBuffer: Buffer | undefined
   readonly writeBuffer: WriteBuffer
-  readonly keepAliveTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxHeaderLines: number
   /** Time of the last sweep (monotonic). */
   readonly nowMs: number
   /** Value of the `Date` header, updated by each sweep. */
@@ -102,28 +101,28 @@ export class FastConnection {
 
   /** Checks the time limits; called once per second. */
   sweep(nowMs: number): void {
-    const { keepAliveTimeoutMs, requestTimeoutMs, writeStallMs } = this.#shared
+    const { listener, limits } = this.#shared
     const forMs = nowMs - this.#sinceMs
     if (this.#isClosing) return
     if (this.#body !== undefined) {
-      if (forMs >= requestTimeoutMs) this.#refuseSlow(this.#body)
+      if (forMs >= limits.requestTimeoutMs) this.#refuseSlow(this.#body)
       return
     }
     if (this.#request !== undefined) return
     if (this.#socket.writableLength > 0) {
-      if (forMs < writeStallMs) return
-      reportStalled(this.#shared)
+      if (forMs < listener.writeStallMs) return
+      reportStalled(listener)
       this.#socket.destroy()
     } else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? EMPTY)
-    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
+    } else if (forMs >= limits.keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
   }
 
   /** A request of the connection was admitted. */
   proven(): void {
     if (this.#isProven) return
     this.#isProven = true
-    this.#shared.caps.proven(this.#socket)
+    this.#shared.listener.caps.proven(this.#socket)
   }
 
   /** The answer was written; `isKept`: the connection stays open. */
@@ -135,7 +134,7 @@ export class FastConnection {
     else body.discard()
     if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
-    else if (this.#shared.ending.isEnding) this.#end()
+    else if (this.#shared.listener.ending.isEnding) this.#end()
     // Backpressure: no further request is read while answers wait to be written.
     else if (this.#socket.writableNeedDrain) this.#pauseUntilDrained()
   }
@@ -180,7 +179,8 @@ export class FastConnection {
     if (body === undefined) {
       const head = FastHead.read(bytes)
       if (head === 'more' || head === undefined) return head
-      if (head.lines > this.#shared.maxHeaderLines || head.size > this.#shared.maxHeaderBytes) return undefined
+      const { maxHeaderLines, maxHeaderBytes } = this.#shared.limits
+      if (head.lines > maxHeaderLines || head.size > maxHeaderBytes) return undefined
       this.#head = head
       body = head.bodyIn(bytes)
     }
@@ -198,13 +198,13 @@ export class FastConnection {
     if (this.#head === undefined) return
     const body = Buffer.isBuffer(received) ? this.#copied(received) : this.#expect(received)
     this.#request = new FastRequest(this.#head, body, this, this.#socket, this.#shared)
-    this.#shared.events.request(this.#request)
+    this.#shared.listener.events.request(this.#request)
   }
 
   /** The request is dispatched before its body is complete, as by node:http, so that a refusal does not wait for the body. */
   #expect({ part, length }: BodyPart): RequestBody {
     this.#sinceMs = this.#shared.nowMs
-    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies))
+    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.listener.bodies))
   }
 
   #pauseUntilDrained(): void {
@@ -214,7 +214,7 @@ export class FastConnection {
 
   /** Whether the rest of an unneeded body is small enough to be read, so that the connection can be kept. */
   get mayKeep(): boolean {
-    return this.#body === undefined || this.#body.missing <= this.#shared.maxUnreadBytes
+    return this.#body === undefined || this.#body.missing <= this.#shared.limits.maxUnreadBytes
   }
 
   /** Closes the connection after the written bytes. Later requests are dropped. */
@@ -222,7 +222,8 @@ export class FastConnection {
     const isSending = this.#body !== undefined || this.#early !== undefined
     this.#isClosing = true
     this.#stopReading()
-    if (isSending) return closeGently(this.#socket, this.#shared, this.#shared.events)
+    const { listener, limits } = this.#shared
+    if (isSending) return closeGently(this.#socket, limits, listener.events)
     this.#socket.resume()
     this.#socket.destroySoon()
   }
@@ -230,7 +231,7 @@ export class FastConnection {
   #refuseSlow(body: RequestBody): void {
     const { isAwaited } = body
     if (this.#request === undefined) {
-      this.#shared.events.reached('listen.limits.request_timeout')
+      this.#shared.listener.events.reached('listen.limits.request_timeout')
       return void this.#socket.destroy()
     }
     this.#abandonBody(body)

@@ -30,7 +30,7 @@ export class FastRequest extends HttpRequest {
   #joined: Buffer | undefined
 
   constructor(head: FastHead, body: Buffer | RequestBody, connection: FastConnection, socket: Socket, shared: FastShared) {
-    super(head.target, shared)
+    super(head.target, shared.listener)
     this.#head = head
     this.#body = body
     this.#connection = connection
@@ -144,7 +144,7 @@ export class FastRequest extends HttpRequest {
   }
 
   #isKept(headers: Headers): boolean {
-    return headers.Connection === undefined && !this.#fast.ending.isEnding && this.#connection.mayKeep
+    return headers.Connection === undefined && !this.shared.ending.isEnding && this.#connection.mayKeep
   }
 
   /** Status line and headers, in the order of node:http. Without `length`, the body is sent in chunks. */
@@ -157,9 +157,9 @@ export class FastRequest extends HttpRequest {
       head += `${name}: ${value}\r\n`
     }
     if (length !== undefined) head += `Content-Length: ${length}\r\n`
-    const { date, keepAliveTimeoutMs } = this.#fast
+    const { date, limits } = this.#fast
     head += `Date: ${date}\r\n`
-    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}\r\n`
+    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(limits.keepAliveTimeoutMs / 1_000)}\r\n`
     else if (headers.Connection === undefined) head += 'Connection: close\r\n'
     return length === undefined ? `${head}Transfer-Encoding: chunked\r\n\r\n` : `${head}\r\n`
   }
