@@ -168,7 +168,14 @@ export class StdioListener {
     this.#introduce(jsonObject(meta?.value(META.capabilities)) ?? {}, undefined, hopsIn(meta), meta?.value(META.clientInfo))
     serveModern(
       message,
-      { principal, scope, facts: PIPE_FACTS, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
+      {
+        principal,
+        scope,
+        facts: PIPE_FACTS,
+        headers: undefined,
+        isAdmitted: false,
+        pipe: this.#options.isRelay === true ? 'relay' : 'host',
+      },
       exchange,
       abort,
       this.#context,
