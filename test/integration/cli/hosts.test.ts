@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -50,6 +50,19 @@ describe('init and import', () => {
     expect(read(cli, 'trunkline.yaml')).toBe(
       '# mine\nversion: 1\nservers:\n  a: { command: x } # keep\n  b:\n    command: y\n# the end\n',
     )
+  })
+
+  test('init writes a file to this folder where a configuration exists elsewhere; import writes to that one', async () => {
+    const ours = 'version: 1\nservers:\n  a: { command: x }\n'
+    const user = 'home/.config/trunkline/trunkline.yaml'
+    await using cli = await laid({ [user]: ours, [CURSOR]: mcpServers({ b: { command: 'y' } }) })
+    expect((await cli.here('init')).code).toBe(0)
+    expect(read(cli, 'trunkline.yaml')).toContain('command: y')
+    expect(read(cli, user)).toBe(ours)
+    await rm(cli.path('trunkline.yaml'))
+    expect((await cli.here('import')).code).toBe(0)
+    expect(read(cli, user)).toContain('command: y')
+    expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
   })
 
   test('import writes to the file that -c names, and not to the one in the folder', async () => {
@@ -447,7 +460,7 @@ describe('the first request of a connected host', () => {
     const { code, stdout } = await cli.here('connect', 'cursor', '--wait', '1ms')
     expect({ code, stdout }).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('Cursor has not connected yet; notices') as string,
+      stdout: expect.stringContaining('Cursor has not connected yet; reads the change') as string,
     })
     expect((await cli.here('connect', 'cursor', '--wait', 'long')).stderr).toContain('--wait takes a duration such as 2m')
     await writeFile(cli.path('trunkline.yaml'), 'servers: { a: { commnd: x } }\n')
