@@ -108,7 +108,7 @@ export class HostConnection {
     return exclusively(folderFor(this.#root, state.path), async () => {
       const now = await readState(this.#place.path)
       if (isConfirmed && textOfState(now) !== planned.before)
-        throw new ChangeError(`${planned.file} changed since the difference was shown; it is left as it is: try again`)
+        throw new ChangeError(`${planned.file} changed since the difference was shown and is left unchanged: try again`)
       const { text, isRemoved = false, keep } = await next(now)
       // A copy of the file is on the disk before the file is changed.
       const old = await this.#record(now)

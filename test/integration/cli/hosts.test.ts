@@ -330,7 +330,7 @@ describe('connect and disconnect', () => {
 
   test.each([
     ['does not parse', '{ "mcpServers": { ', /does not parse as JSON/],
-    ['holds a list', '[]', /does not hold a JSON object/],
+    ['holds a list', '[]', /does not contain a JSON object/],
   ])('a file that %s is never written', async (_name, text, reason) => {
     await using cli = await laid({ [CURSOR]: text, 'trunkline.yaml': 'version: 1\n' })
     const { code, stderr } = await cli.here('connect', 'cursor')
