@@ -53,7 +53,7 @@ const screensOf = (call: string): readonly (readonly [path: string, shown: strin
   ['/traffic', 'code__search_code'],
   ['/traffic?q=nothing-at-all', 'No call matches'],
   [`/calls/${call}`, 'org = "acme"'],
-  ['/calls/999999', 'not kept any more'],
+  ['/calls/999999', 'no longer stored'],
   ['/catalog', 'files__read_text_file'],
   ['/tools/code__search_code', 'Try it'],
   ['/tools/code__search_cod', 'No tool of this name is listed to hosts'],
