@@ -13,7 +13,7 @@ import type { ConnectionCaps } from './connection/connection-caps.ts'
 import { clientBehind } from './connection/forwarded.ts'
 import type { ForwardedHeader } from './connection/forwarded.ts'
 import { readBeginning } from './connection/first-bytes.ts'
-import type { ListenerEvents, RequestLimits, Shared } from './request/http-request.ts'
+import type { ListenerEvents, RequestLimits, ListenerState } from './request/http-request.ts'
 import { NodeServer, refuseLate } from './node/node-server.ts'
 import { FastConnections } from './fast/fast-connections.ts'
 import { bind } from './connection/listen-address.ts'
@@ -83,7 +83,7 @@ export const listenHttp = async (
   const ending = { isEnding: false }
   const peers = takesProxyHeader ? new WeakMap<Socket, string>() : undefined
   const below = (socket: Socket): Socket => secure?.below(socket) ?? socket
-  const shared: Shared = {
+  const shared: ListenerState = {
     caps: tls === undefined ? caps : { proven: (socket) => caps.proven(below(socket)) },
     batch: new WriteBatch(),
     bodies,

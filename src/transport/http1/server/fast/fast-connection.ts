@@ -11,7 +11,7 @@ import type { Socket } from 'node:net'
 import { readInPlace } from '../../../read-in-place.ts'
 import { refuse } from '../connection/connection-caps.ts'
 import { reportStalled } from '../request/http-request.ts'
-import type { RequestLimits, Shared } from '../request/http-request.ts'
+import type { RequestLimits, ListenerState } from '../request/http-request.ts'
 import { closeGently } from '../connection/lingering.ts'
 import { FastHead } from './fast-head.ts'
 import type { BodyPart } from './fast-head.ts'
@@ -33,7 +33,7 @@ const MAX_EARLY_BYTES = 64 * 1024
 /** State that the fast-path connections of one listener share. */
 export interface FastShared {
   /** The state that all requests of the listener share, also those of node:http. */
-  readonly listener: Shared
+  readonly listener: ListenerState
   readonly limits: Omit<RequestLimits, 'headersTimeoutMs'>
   /** Memory for all reads, each of which is handled at once; `undefined`: each read has its own memory. */
   readonly readBuffer: Buffer | undefined

@@ -4,7 +4,7 @@
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import type { Socket } from 'node:net'
-import type { RequestLimits, Shared } from '../request/http-request.ts'
+import type { RequestLimits, ListenerState } from '../request/http-request.ts'
 import { FastConnection } from './fast-connection.ts'
 import type { FastShared } from './fast-connection.ts'
 import { WriteBuffer } from './write-buffer.ts'
@@ -14,7 +14,7 @@ const SWEEP_MS = 1_000
 const WRITE_BUFFER_BYTES = 72 * 1024
 
 export class FastConnections implements FastShared {
-  readonly listener: Shared
+  readonly listener: ListenerState
   readonly limits: RequestLimits
   readonly refuseSlow: FastShared['refuseSlow']
   readonly writeBuffer: WriteBuffer
@@ -29,7 +29,7 @@ export class FastConnections implements FastShared {
   /** `isSecure`: written bytes are encrypted later, so that the memory of an answer cannot be reused at once. */
   constructor(
     limits: RequestLimits,
-    listener: Shared,
+    listener: ListenerState,
     accept: (socket: Socket) => void,
     refuseSlow: FastShared['refuseSlow'],
     isSecure: boolean,

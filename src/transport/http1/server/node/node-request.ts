@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { join, latin1Of } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { HttpRequest } from '../request/http-request.ts'
-import type { Headers, AnswerBody, Shared, Unread } from '../request/http-request.ts'
+import type { Headers, AnswerBody, ListenerState, Unread } from '../request/http-request.ts'
 import { closeGently, dropAll } from '../connection/lingering.ts'
 import type { LingerLimits } from '../connection/lingering.ts'
 
@@ -34,7 +34,7 @@ export class NodeRequest extends HttpRequest {
   readonly #response: NodeResponse
   readonly #node: NodeShared
 
-  constructor(request: IncomingMessage, response: NodeResponse, shared: Shared, node: NodeShared) {
+  constructor(request: IncomingMessage, response: NodeResponse, shared: ListenerState, node: NodeShared) {
     super(request.url ?? '/', shared)
     this.#request = request
     this.#response = response

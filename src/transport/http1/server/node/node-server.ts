@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { refuse } from '../connection/connection-caps.ts'
-import type { ListenerEvents, RequestLimits, Shared } from '../request/http-request.ts'
+import type { ListenerEvents, RequestLimits, ListenerState } from '../request/http-request.ts'
 import { closeGently } from '../connection/lingering.ts'
 import { nodeHttp } from './node-http.ts'
 import { NodeRequest } from './node-request.ts'
@@ -21,12 +21,12 @@ interface Native {
 
 export class NodeServer {
   readonly #options: RequestLimits
-  readonly #shared: Shared
+  readonly #shared: ListenerState
   /** Connections whose body is being read. */
   readonly #reading = new Set<Socket>()
   #server: Native | undefined
 
-  constructor(options: RequestLimits, shared: Shared) {
+  constructor(options: RequestLimits, shared: ListenerState) {
     this.#options = options
     this.#shared = shared
   }

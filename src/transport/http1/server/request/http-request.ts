@@ -43,7 +43,7 @@ export interface RequestLimits extends LingerLimits {
 }
 
 /** State that the requests of one listener share. */
-export interface Shared {
+export interface ListenerState {
   /** Is notified of connections with an admitted request. */
   readonly caps: Pick<ConnectionCaps, 'proven'>
   /** Joins the writes of small replies. */
@@ -100,7 +100,7 @@ export abstract class HttpRequest {
   abstract readonly notes: HeadNotes | undefined
   #path: string
   readonly query: string
-  protected readonly shared: Shared
+  protected readonly shared: ListenerState
   /** Called when the kernel has all bytes of a large answer, or when its connection broke. Not called for small answers. */
   onTaken: (() => void) | undefined
   /** Whether the memory of the body may be reused after the answer is written. */
@@ -108,7 +108,7 @@ export abstract class HttpRequest {
   #extraHeaders: Headers | undefined
 
   /** `target`: path and query. */
-  constructor(target: string, shared: Shared) {
+  constructor(target: string, shared: ListenerState) {
     this.shared = shared
     const mark = target.indexOf('?')
     this.#path = mark === -1 ? target : target.slice(0, mark)
@@ -203,7 +203,7 @@ export abstract class HttpRequest {
 }
 
 /** Reports that a host read nothing of its answer for `writeStallMs`. */
-export const reportStalled = ({ events, writeStallMs }: Shared): void => {
+export const reportStalled = ({ events, writeStallMs }: ListenerState): void => {
   events.reached('listen.limits.write_stall')
   events.trouble(new Error(`a host read nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
 }
