@@ -1,11 +1,11 @@
 /** The pages of docs/hosts, one per host, from the tables of the program and from the results of `npm run hosts`. */
 import { HOST_LIMITS } from '../src/catalog/lint/host-limits.ts'
 import { entryFor, HOSTS } from '../src/host-files/hosts.ts'
-import type { Around, HostRow } from '../src/host-files/hosts.ts'
+import type { UserEnvironment, HostRow } from '../src/host-files/hosts.ts'
 import { editedText } from '../src/host-files/sample.ts'
 import type { Outcome } from './hosts/run.ts'
 
-const SYSTEMS: readonly (readonly [name: string, around: Around])[] = [
+const SYSTEMS: readonly (readonly [name: string, user: UserEnvironment])[] = [
   ['Linux', { env: {}, home: '~', cwd: '.', platform: 'linux' }],
   ['macOS', { env: {}, home: '~', cwd: '.', platform: 'darwin' }],
   ['Windows', { env: { APPDATA: '%APPDATA%' }, home: '%USERPROFILE%', cwd: '.', platform: 'win32' }],
@@ -46,7 +46,7 @@ const page = (host: string, row: HostRow, runs: readonly Outcome[]): string => {
     '',
     '## Entry',
     '',
-    'The host starts `trunkline stdio`. It attaches to the running process of the same configuration, or serves by itself if none runs:',
+    'The host starts `trunkline stdio`. It attaches to the running process of the same configuration. If none runs, it serves the configuration itself:',
     '',
     text(stdio),
     '',
@@ -63,7 +63,7 @@ const page = (host: string, row: HostRow, runs: readonly Outcome[]): string => {
     '',
     '## After a restart of Trunkline',
     '',
-    'Over stdio the host keeps its connection: `trunkline stdio` continues with the next process, or serves by itself ' +
+    'Over stdio the host keeps its connection: `trunkline stdio` continues with the next process, or serves the configuration itself ' +
       '([operations](../operations.md#trunkline-stdio)). Over HTTP, hosts of the modern revision have no session and continue. ' +
       'Legacy hosts differ ([observed behaviour](../hosts.md)).',
     '',
@@ -109,7 +109,7 @@ const seen = (runs: readonly Outcome[]): string[] => {
 }
 
 const rows = (row: HostRow): string[] => {
-  const all = SYSTEMS.map(([, around]) => row.places(around))
+  const all = SYSTEMS.map(([, user]) => row.places(user))
   return all[0]!.map((place, at) => {
     const old = place.isOld === true ? ' (read only)' : ''
     return `| ${place.scope}${old} | ${all.map((places) => `\`${places[at]!.path}\``).join(' | ')} |`

@@ -46,8 +46,8 @@ const SHOTS: readonly Shot[] = [
     height: 1000,
     prepare: async (page) => {
       await page.getByLabel('Name').fill('reading')
-      await page.getByLabel('What it is for').fill('Reading notes and files')
-      await page.getByLabel('At most so many tokens').fill('900')
+      await page.getByLabel('Description').fill('Reading notes and files')
+      await page.getByLabel('Maximum number of tokens').fill('900')
       const add = page.getByRole('button', { name: /^Add / })
       await add.first().waitFor()
       for (let count = 0; count < 4; count++) await add.first().click()

@@ -16,7 +16,7 @@ import type { ConnectGuide } from '../host/listener-context.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
-import type { Context, EditedFile } from '../config/runtime-environment.ts'
+import type { RuntimeEnvironment, EditedFile } from '../config/runtime-environment.ts'
 import { basisOf } from './change/basis.ts'
 import type { Basis } from './change/basis.ts'
 import { callDetail, followCalls, pageOfCalls } from './calls/calls.ts'
@@ -152,13 +152,26 @@ export interface Reloader {
   plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
 }
 
+export interface LocalControlOptions {
+  readonly reloader: Reloader
+  readonly context: Pick<RuntimeEnvironment, 'env' | 'overrides'>
+  readonly redactor: Redactor
+  /** Opens the admin listener; absent: there is none. */
+  readonly open?: Control['open']
+  /** The changes of the catalog; absent: none are kept. */
+  readonly history?: () => CatalogHistory
+}
+
+/** The control of a gateway in this process. */
 export const localControl = (
   running: Running,
-  reloader: Reloader,
-  context: Pick<Context, 'env' | 'overrides'>,
-  redactor: Redactor,
-  open: Control['open'] = async () => undefined,
-  history: () => CatalogHistory = () => ({ since: null, changes: [] }),
+  {
+    reloader,
+    context,
+    redactor,
+    open = async () => undefined,
+    history = () => ({ since: null, changes: [] }),
+  }: LocalControlOptions,
 ): Control => {
   const searches = new Searches()
   const startedMs = performance.now()

@@ -1,6 +1,6 @@
 /** The caller of a host's request by its verified credential. Nothing else decides what the caller may see (T-03). */
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
-import type { Refusal } from './refusal.ts'
+import type { TokenRefusal } from './token-refusal.ts'
 
 export interface Identity {
   /** Identifies a person or machine for any of its tokens. Sessions, state, cursors and tasks are bound to it. */
@@ -26,7 +26,7 @@ export interface Admitted {
   /** URIs it was issued for; `undefined`: it is valid at every endpoint. */
   readonly audiences: readonly string[] | undefined
   /** The token is valid, but no rule of `auth.map` matches, so every request is answered 403. */
-  readonly unmapped?: Refusal
+  readonly unmapped?: TokenRefusal
 }
 
 export const LOCAL_ADMITTED: Admitted = { identity: LOCAL, untilMs: Infinity, audiences: undefined }

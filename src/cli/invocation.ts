@@ -9,7 +9,7 @@ import type { Invocation, Io, Read } from '../commands/terminal/io.ts'
 import { loadConfiguration } from '../config/load.ts'
 import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from '../config/read/find.ts'
 import { configurationId, runtimeRoot } from '../config/read/folders.ts'
-import type { Context, EditedFile, readRuntimeEnvironment } from '../config/runtime-environment.ts'
+import type { RuntimeEnvironment, EditedFile, readRuntimeEnvironment } from '../config/runtime-environment.ts'
 import type { Discovered } from '../host-files/discovered.ts'
 import { operatorCommand } from '../operator-command.ts'
 import type { CommonOptions } from './common-options.ts'
@@ -107,7 +107,7 @@ export const makeInvocations = (
 /** The files of the configuration; `undefined`: there is none. `stdio` never looks in the working folder. */
 const filesOf = async (
   named: readonly string[],
-  { cwd, home, env, uid }: Context,
+  { cwd, home, env, uid }: RuntimeEnvironment,
   looksAround: boolean,
 ): Promise<readonly string[] | undefined> => {
   if (named.length > 0) return named
@@ -124,7 +124,7 @@ interface Discovery extends Pick<Finding, 'looksAround' | 'takesNone'> {
 
 /** Replaces a missing configuration: the servers of hosts; without `looksAround`, those of no project. */
 const discoverServers = async (
-  context: Context,
+  context: RuntimeEnvironment,
   { standsFor, from, looksAround, takesNone, before }: Discovery,
 ): Promise<Discovered> => {
   const [{ discover, refuseBroken }, { refuseChangeErrors }] = await Promise.all([

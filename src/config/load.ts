@@ -8,7 +8,7 @@ import { buildFaults } from './build/policies/faults.ts'
 import { gather, leftOut } from './read/gather.ts'
 import type { Gathered, Sources } from './read/gather.ts'
 import { lockedServer, readLockFile } from './build/servers/lock-file.ts'
-import type { Context } from './runtime-environment.ts'
+import type { RuntimeEnvironment } from './runtime-environment.ts'
 import type { Configuration } from './options.ts'
 import { ConfigError, reporterAt } from './syntax/problems.ts'
 import type { Problem } from './syntax/problems.ts'
@@ -31,7 +31,7 @@ import { child, scalarTexts, textOf } from './syntax/tree.ts'
 import { absolutePath } from './syntax/variables.ts'
 
 /** Throws `ConfigError` with all problems at once. */
-export const loadConfiguration = async (sources: Sources, context: Context): Promise<Configuration> => {
+export const loadConfiguration = async (sources: Sources, context: RuntimeEnvironment): Promise<Configuration> => {
   const problems: Problem[] = []
   const warnings: string[] = []
   const found = await gather(sources, context, problems, warnings)
@@ -124,7 +124,7 @@ export const loadConfiguration = async (sources: Sources, context: Context): Pro
 
 const buildServers = (
   { servers, settings }: Gathered,
-  context: Context,
+  context: RuntimeEnvironment,
   problems: Problem[],
   warnings: string[],
 ): readonly ServerOptions[] => {
@@ -153,10 +153,10 @@ const buildServers = (
 }
 
 /** A program that passes an object does not expect files in the home folder. */
-const keepsState = ({ value, standsFor }: Sources, { settings }: Gathered, { overrides }: Context): boolean =>
+const keepsState = ({ value, standsFor }: Sources, { settings }: Gathered, { overrides }: RuntimeEnvironment): boolean =>
   value === undefined || standsFor !== undefined || settings.state?.dir !== undefined || overrides?.state !== undefined
 
-const stateFolder = ({ settings, folders }: Gathered, context: Context): string => {
+const stateFolder = ({ settings, folders }: Gathered, context: RuntimeEnvironment): string => {
   const { state } = context.overrides ?? {}
   if (state !== undefined) return resolve(context.cwd, state)
   return settings.state?.dir === undefined

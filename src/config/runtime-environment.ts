@@ -13,7 +13,7 @@ export interface EditedFile {
 }
 
 /** The environment of our process, and the options of the command line. */
-export interface Context {
+export interface RuntimeEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly home: string
@@ -54,7 +54,7 @@ export interface Context {
 const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
 
 /** `overrides`: options of the command line. */
-export const readRuntimeEnvironment = (overrides: Context['overrides'] = {}): Context => ({
+export const readRuntimeEnvironment = (overrides: RuntimeEnvironment['overrides'] = {}): RuntimeEnvironment => ({
   env: withSession(process.env, process.platform, process.getuid?.()),
   cwd: process.cwd(),
   home: homedir(),
@@ -71,7 +71,11 @@ export const readRuntimeEnvironment = (overrides: Context['overrides'] = {}): Co
  * Adds `XDG_RUNTIME_DIR` where it is missing and the folder exists: most hosts start a server with few variables, and it must find the
  * socket of a process that was started in a shell.
  */
-const withSession = (env: Context['env'], platform: NodeJS.Platform, uid: number | undefined): Context['env'] => {
+const withSession = (
+  env: RuntimeEnvironment['env'],
+  platform: NodeJS.Platform,
+  uid: number | undefined,
+): RuntimeEnvironment['env'] => {
   if (env['XDG_RUNTIME_DIR'] || platform !== 'linux' || uid === undefined) return env
   const folder = sessionFolder(uid)
   const found = statSync(folder, { throwIfNoEntry: false })

@@ -66,7 +66,7 @@ const Frame = (): JSX.Element => {
   const { screen, item } = route.value
   const view = VIEWS[screen]
   const isOperator = session.value?.role === 'operator'
-  useKeys([...GLOBAL_KEYS, { key: 't', does: 'light, dark, or as the system', run: nextTheme }])
+  useKeys([...GLOBAL_KEYS, { key: 't', does: 'light, dark, or system theme', run: nextTheme }])
   useEffect(() => {
     document.title = `${[lineOf(item, 80), view?.title].filter(Boolean).join(' · ') || 'Not found'} · Trunkline`
   }, [view, item])
@@ -74,17 +74,17 @@ const Frame = (): JSX.Element => {
   return (
     <div class="frame">
       <a class="skip" href="#main">
-        To the content
+        Skip to the content
       </a>
       <Navigation current={view?.of ?? ''} />
       <main id="main" tabIndex={-1} class="main">
         {session.value?.faults === true && (
           <p class="faults">
-            Faults are injected on purpose (<code>--allow-faults</code>): calls may fail, be late or be cut.
+            Faults are injected (<code>--allow-faults</code>): calls may fail, be delayed or be cut off.
             {isOperator && (
               <>
                 {' '}
-                <a href="/health">Which ones</a>
+                <a href="/health">Show the faults</a>
               </>
             )}
           </p>
@@ -92,7 +92,7 @@ const Frame = (): JSX.Element => {
         {Shown === undefined ? (
           <div class="screen">
             <Heading title="Not found" />
-            <Empty title="There is no such screen">
+            <Empty title="This screen does not exist">
               <a class="button" href="/traffic">
                 Show the traffic
               </a>
@@ -212,11 +212,11 @@ const SignedOut = (): JSX.Element => {
             {problem || sessionProblem.value}
           </p>
         )}
-        <p>At this machine, a link that is good once opens the dashboard:</p>
+        <p>On this machine, this command opens the dashboard by a link that can be used once:</p>
         <Command text={commandOf('open')} />
         <form onSubmit={(event) => void enter(event)}>
           <label class="field">
-            <span class="field-label">Or with a token: that of your host, or an operator’s</span>
+            <span class="field-label">Or sign in with the token of your host or of an operator</span>
             <input
               type="password"
               autocomplete="off"

@@ -1,6 +1,6 @@
 /**
- * Trunkline entered in a host's file, and taken out again. What the file was before is kept beside a record of the change, in the state
- * folder: while nothing else changed the file, undoing restores it byte for byte; else the entry alone is removed.
+ * Adds Trunkline to the file of a host, and removes it again. The state folder keeps a copy of the earlier file and a record of the change.
+ * If the file was not changed since, disconnecting restores it byte for byte. Otherwise only the entry is removed.
  */
 import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,24 +25,24 @@ import { OUR_NAME } from './hosts.ts'
 import type { HostEntry, HostPlace } from './hosts.ts'
 import type { Steps } from './edit/text-format.ts'
 
-/** What is known of a connection, in `record.json`. */
+/** The record of a connection, in `record.json`. */
 interface ConnectionRecord {
   readonly file: string
   readonly at: readonly string[]
-  /** Digest of the file as it was left. */
+  /** Digest of the file after the change. */
   readonly after: string
-  /** Name of the file, beside this record, that holds what was there before; `undefined`: there was no file. */
+  /** Name of the copy of the earlier file, in the folder of this record; `undefined`: there was no file. */
   readonly before: string | undefined
-  /** Servers that were taken out of the file, by name. */
+  /** Servers that were removed from the file, by name. */
   readonly moved: Readonly<Record<string, unknown>>
 }
 
-/** What would be written. */
+/** A planned change. */
 export interface Change {
   readonly file: string
   readonly before: string
   readonly after: string
-  /** Where the file as it is before the change is kept. */
+  /** Path of the copy of the file before the change. */
   readonly backup: string
 }
 
@@ -56,13 +56,13 @@ export class HostConnection {
     this.#root = stateRoot
   }
 
-  /** What connecting would change; rejects with `ChangeError` where it cannot be done. `moved`: names of servers to take out. */
+  /** Returns what `connect` would change. Rejects with `ChangeError` if it is impossible. `moved`: names of servers to remove. */
   async planConnect(entry: HostEntry, moved: readonly string[] = []): Promise<Change> {
     const state = await readState(this.#place.path)
     return this.#describe(state, (await this.#connected(state, entry, moved)).text)
   }
 
-  /** Writes what `planned` showed; where another process of ours was faster and `isConfirmed` is false, what it would show now. */
+  /** Writes the planned change. If the file changed meanwhile: rejects if `isConfirmed`, else writes a change of the current file. */
   connect(entry: HostEntry, moved: readonly string[], planned: Change, isConfirmed: boolean): Promise<Change> {
     return this.#write(planned, isConfirmed, async (state) => {
       const next = await this.#connected(state, entry, moved)
@@ -77,7 +77,7 @@ export class HostConnection {
     })
   }
 
-  /** `undefined`: Trunkline is not in the file. */
+  /** Returns what `disconnect` would change; `undefined`: the file does not contain Trunkline. */
   async planDisconnect(): Promise<Change | undefined> {
     const state = await readState(this.#place.path)
     const base = await this.#undone(state)
@@ -86,10 +86,11 @@ export class HostConnection {
       : this.#describe(state, textOfState(base))
   }
 
+  /** Writes the planned change; `isConfirmed`: as for `connect`. */
   disconnect(planned: Change, isConfirmed: boolean): Promise<Change> {
     return this.#write(planned, isConfirmed, async (state) => {
       const base = await this.#undone(state)
-      return { text: textOfState(base), isGone: base.bytes === undefined, keep: undefined }
+      return { text: textOfState(base), isRemoved: base.bytes === undefined, keep: undefined }
     })
   }
 
@@ -98,8 +99,8 @@ export class HostConnection {
     isConfirmed: boolean,
     next: (state: FileState) => Promise<{
       readonly text: string
-      readonly isGone?: boolean
-      /** `undefined`: what was kept is not needed any more. */
+      readonly isRemoved?: boolean
+      /** The record and the earlier file to keep; `undefined`: removes both. */
       readonly keep: { readonly record: ConnectionRecord; readonly before: Buffer | undefined } | undefined
     }>,
   ): Promise<Change> {
@@ -107,14 +108,14 @@ export class HostConnection {
     return exclusively(folderFor(this.#root, state.path), async () => {
       const now = await readState(this.#place.path)
       if (isConfirmed && textOfState(now) !== planned.before)
-        throw new ChangeError(`${planned.file} changed since the difference was shown; it is left as it is: try again`)
-      const { text, isGone = false, keep } = await next(now)
-      // Whatever happens to the file, what it was is on the disk before it is touched.
+        throw new ChangeError(`${planned.file} changed since the difference was shown and is left unchanged: try again`)
+      const { text, isRemoved = false, keep } = await next(now)
+      // A copy of the file is on the disk before the file is changed.
       const old = await this.#record(now)
       await this.#putBeside(now, 'last', now.bytes ?? Buffer.alloc(0))
       if (keep?.record.before !== undefined && keep.before !== undefined)
         await this.#putBeside(now, keep.record.before, keep.before)
-      await replaceFile(now, isGone ? undefined : Buffer.from(text))
+      await replaceFile(now, isRemoved ? undefined : Buffer.from(text))
       if (keep === undefined) await rm(join(this.#folder(now), 'record.json'), { force: true })
       else await this.#putBeside(now, 'record.json', Buffer.from(`${JSON.stringify(keep.record, null, 2)}\n`))
       if (old?.before !== undefined && old.before !== keep?.record.before)
@@ -123,7 +124,7 @@ export class HostConnection {
     })
   }
 
-  /** The text with our entry, made from the file without what an earlier connection did. */
+  /** The text with our entry. It is based on the file without the changes of an earlier connection. */
   async #connected(
     state: FileState,
     entry: HostEntry,
@@ -146,7 +147,7 @@ export class HostConnection {
     return { text, base, moved: taken }
   }
 
-  /** The file as it would be without us. */
+  /** The file without our changes. */
   async #undone(state: FileState): Promise<FileState> {
     const { path } = this.#place
     const record = await this.#record(state)
@@ -167,7 +168,7 @@ export class HostConnection {
     return { path: state.path, bytes: Buffer.from(text) }
   }
 
-  /** Where the server of this name stands; `undefined`: nowhere. */
+  /** The path of keys to the server with this name; `undefined`: there is none. */
   #steps(text: string, name: string): Steps | undefined {
     const { path, isList } = this.#place
     const data = readText(path, text)
@@ -178,7 +179,7 @@ export class HostConnection {
     return index < 0 ? undefined : [...at, index]
   }
 
-  /** Where a new server goes. */
+  /** The path of keys for a new server. */
   #next(text: string, name: string = OUR_NAME): Steps {
     const { path, isList } = this.#place
     const data = readText(path, text)
@@ -188,11 +189,11 @@ export class HostConnection {
     return [...at, Array.isArray(servers) ? servers.length : 0]
   }
 
-  /** Steps to the servers in a file that says this. */
+  /** The path of keys to the servers in a file with this data. */
   #at(data: unknown): Steps {
     const { at, inner } = this.#place
     const within = inner === undefined ? undefined : lookIn(data, [...at, inner])
-    // A server that is called so has a type.
+    // A server with this name has the key `type`.
     return inner !== undefined && typeof within === 'object' && within !== null && !Object.hasOwn(within, 'type')
       ? [...at, inner]
       : at

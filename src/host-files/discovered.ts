@@ -1,12 +1,12 @@
 /**
- * A configuration without a file: the servers that hosts have, served as they are found. Nothing is written. What is wrong with one
- * server leaves that one out.
+ * A configuration without a file: serves the servers in the files of hosts. Writes nothing. An invalid server is left out, the others are
+ * served.
  */
 import { resolve } from 'node:path'
 import { loadConfiguration } from '../config/load.ts'
 import type { Configuration } from '../config/options.ts'
 import { ConfigError, formatProblem } from '../config/syntax/problems.ts'
-import type { Context } from '../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import { nearestKey } from '../config/syntax/nearest-key.ts'
 import { keysOf } from '../values/typed-keys.ts'
 import { ChangeError } from './edit/change.ts'
@@ -21,24 +21,24 @@ import type { ImportPlan } from './import.ts'
 export interface Discovered {
   readonly configuration: Configuration
   readonly found: readonly FoundFile[]
-  /** Words of hosts and files that were named; empty: every host was looked at. */
+  /** Requested hosts and files; empty: all hosts. */
   readonly from: readonly string[]
   readonly plan: ImportPlan
-  /** Servers that cannot be used, with why. */
+  /** Invalid servers by key, with the problem. */
   readonly leftOut: ReadonlyMap<string, string>
 }
 
 export interface Discovery {
-  /** The file that a person would keep it in. */
+  /** The file that this configuration stands for: its id and its state folder are used. */
   readonly standsFor: string
-  /** Of projects only what these have. */
+  /** Only files of these scopes are read. */
   readonly scopes: readonly Scope[]
-  /** Only these: words of hosts, and files of hosts. Empty: every host. */
+  /** Names of hosts, and files of hosts. Empty: all hosts. */
   readonly from: readonly string[]
 }
 
-/** Rejects with `ConfigError`, and with `ChangeError` where a named file cannot be read. */
-export const discover = async (context: Context, { standsFor, scopes, from }: Discovery): Promise<Discovered> => {
+/** Rejects with `ConfigError`, or with `ChangeError` for an unreadable file in `from`. */
+export const discover = async (context: RuntimeEnvironment, { standsFor, scopes, from }: Discovery): Promise<Discovered> => {
   const found = from.length === 0 ? await findServers(context, undefined, scopes) : await findNamed(context, from)
   const plan = planImport(
     found.flatMap(({ servers }) => servers),
@@ -60,13 +60,13 @@ export const discover = async (context: Context, { standsFor, scopes, from }: Di
         const [, key] = /^servers\.([\w-]+)/.exec(problem.path) ?? []
         if (key !== undefined && !leftOut.has(key)) leftOut.set(key, formatProblem({ ...problem, place: placeOf(plan, key) }))
       }
-      // Nothing of it is about a server: it cannot be helped by leaving one out.
+      // No problem belongs to a server, so leaving out a server does not help.
       if (leftOut.size === known) throw error
     }
   }
 }
 
-const findNamed = async (context: Context, from: readonly string[]): Promise<readonly FoundFile[]> => {
+const findNamed = async (context: RuntimeEnvironment, from: readonly string[]): Promise<readonly FoundFile[]> => {
   const found = await Promise.all(
     from.map(async (word) => {
       const host = keysOf(HOSTS).find((name) => name === word)
@@ -78,23 +78,23 @@ const findNamed = async (context: Context, from: readonly string[]): Promise<rea
   return found.flat()
 }
 
-/** Throws what was caught, in other words for what looks like the word of a host. */
+/** Throws `error`, or a `ChangeError` with the known hosts if `word` looks like the name of a host. */
 const throwUnknown = (word: string, error: unknown): never => {
   if (!/^[\w-]+$/.test(word)) throw error
   const near = nearestKey(word, Object.keys(HOSTS))
   const hint = near === undefined ? `known: ${Object.keys(HOSTS).join(', ')}` : `did you mean "${near}"?`
-  throw new ChangeError(`${word} is no file, and no host of this name is known; ${hint}`)
+  throw new ChangeError(`${word} is neither a file nor a known host; ${hint}`)
 }
 
-/** Throws `ChangeError` where a file that had servers cannot be read any more: what is served stays. */
+/** Throws `ChangeError` if a file that contained servers is now unreadable. Then the current servers stay in use. */
 export const refuseBroken = (before: Discovered, { found }: Discovered): void => {
   const had = new Set(before.found.filter(({ servers }) => servers.length > 0).map(({ file }) => file))
   const broken = found.filter(({ file, servers, problems }) => had.has(file) && servers.length === 0 && problems.length > 0)
   if (broken.length > 0) throw new ChangeError(broken.flatMap(({ problems }) => problems).join('\n'))
 }
 
-/** Files of hosts are watched on request only: some hosts write theirs with every step. */
-const watching = (configuration: Configuration, { overrides }: Context, found: readonly FoundFile[]): Configuration =>
+/** Files of hosts are watched only on request, because some hosts write their file very often. */
+const watching = (configuration: Configuration, { overrides }: RuntimeEnvironment, found: readonly FoundFile[]): Configuration =>
   overrides?.watch === true ? Object.freeze({ ...configuration, files: found.map(({ file }) => file) }) : configuration
 
 const placeOf = (plan: ImportPlan, key: string): string =>

@@ -1,4 +1,4 @@
-/** The servers of one file of a host, wherever the file lies: read as the host reads it whose form it has. */
+/** Finds the servers in a file of a host in any folder. The host is detected by the form of the file. */
 import { readFile } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { entriesOf } from '../values/typed-keys.ts'
@@ -7,9 +7,9 @@ import { lookIn, readText } from './edit/editor.ts'
 import { nameOf, readPlace } from './found.ts'
 import type { FoundFile } from './found.ts'
 import { HOSTS } from './hosts.ts'
-import type { Around, HostPlace, HostName } from './hosts.ts'
+import type { UserEnvironment, HostPlace, HostName } from './hosts.ts'
 
-/** Extensions of one syntax. */
+/** Syntax by file extension. */
 const SYNTAX: Readonly<Record<string, string>> = {
   '.json': 'json',
   '.jsonc': 'json',
@@ -19,25 +19,28 @@ const SYNTAX: Readonly<Record<string, string>> = {
   '.toml': 'toml',
 }
 
-/** `file`: absolute. Rejects with `ChangeError` where it cannot be read, or is not the file of a host that is known. */
-export const findInFile = async (file: string, around: Around & { readonly uid?: number | undefined }): Promise<FoundFile> => {
-  const shown = nameOf(file, around)
+/** `file`: absolute. Rejects with `ChangeError` if the file is unreadable or belongs to no known host. */
+export const findInFile = async (
+  file: string,
+  user: UserEnvironment & { readonly uid?: number | undefined },
+): Promise<FoundFile> => {
+  const shown = nameOf(file, user)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new ChangeError(`${shown} cannot be read (${error.code})`)
   })
   const data = editing(shown, () => readText(file, text))
-  const found = placesOf(file, around).find(({ place }) => lookIn(data, place.at) !== undefined)
+  const found = placesOf(file, user).find(({ place }) => lookIn(data, place.at) !== undefined)
   if (found === undefined)
-    throw new ChangeError(`${shown} holds no servers of a host that is known: ${Object.keys(HOSTS).join(', ')}`)
-  const read = await readPlace(found.host, { ...found.place, path: file }, around)
+    throw new ChangeError(`${shown} contains no servers in the form of a known host: ${Object.keys(HOSTS).join(', ')}`)
+  const read = await readPlace(found.host, { ...found.place, path: file }, user)
   const { host, place } = found
   return read ?? { host, scope: place.scope, file, servers: [], problems: [], warnings: [], isConnected: false }
 }
 
-/** Places of one syntax with this file, those of its very name first. */
-const placesOf = (file: string, around: Around): readonly { readonly host: HostName; readonly place: HostPlace }[] => {
+/** The places with the syntax of this file. Places with the same file name come first. */
+const placesOf = (file: string, user: UserEnvironment): readonly { readonly host: HostName; readonly place: HostPlace }[] => {
   const syntax = SYNTAX[extname(file)] ?? 'json'
-  const all = entriesOf(HOSTS).flatMap(([host, { places }]) => places(around).map((place) => ({ host, place })))
+  const all = entriesOf(HOSTS).flatMap(([host, { places }]) => places(user).map((place) => ({ host, place })))
   return all
     .filter(({ place }) => (SYNTAX[extname(place.path)] ?? 'json') === syntax)
     .toSorted((a, b) => Number(basename(b.place.path) === basename(file)) - Number(basename(a.place.path) === basename(file)))

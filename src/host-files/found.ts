@@ -1,6 +1,6 @@
 /**
- * The servers that a person has in the files of hosts, as drafts of entries for our configuration: in our form, with our variables,
- * and each with where it stands. Files are read and nothing else; what cannot be read is a finding with its place.
+ * Finds the servers in the files of hosts. Returns drafts of entries for our configuration, with our variables, and the place of each entry.
+ * Only reads files. An unreadable entry is a problem with its place.
  */
 import { stat } from 'node:fs/promises'
 import { basename, dirname, relative } from 'node:path'
@@ -15,27 +15,27 @@ import type { MapTree, Tree } from '../config/syntax/tree.ts'
 import { isList } from '../values/json-object.ts'
 import { keysOf } from '../values/typed-keys.ts'
 import { HOSTS, OUR_NAME } from './hosts.ts'
-import type { Around, HostPlace, Scope, HostName } from './hosts.ts'
+import type { UserEnvironment, HostPlace, Scope, HostName } from './hosts.ts'
 import { translate } from './variables.ts'
 import type { UsedVariable } from './variables.ts'
 
-/** An entry of `servers` as plain data. */
+/** An entry of `servers` in our configuration, as plain data. */
 export type ServerDraft = Readonly<Record<string, unknown>>
 
 export interface FoundServer {
   readonly host: HostName
   readonly scope: Scope
   readonly file: string
-  /** As the host calls it. */
+  /** Name of the entry in the file of the host. */
   readonly name: string
-  /** `.mcp.json:3:5` */
+  /** File, line and column, as in `.mcp.json:3:5`. */
   readonly place: string
   readonly draft: ServerDraft
-  /** Variables it names, in the order of appearance. */
+  /** Variables that the draft refers to, in order of appearance. */
   readonly variables: readonly UsedVariable[]
-  /** Of a project: its folder, where the server runs. */
+  /** Folder of the project, in which the server runs; `undefined`: not a server of a project. */
   readonly folder: string | undefined
-  /** The person switched it off. */
+  /** Whether the user disabled it. */
   readonly isOff: boolean
 }
 
@@ -44,37 +44,37 @@ export interface FoundFile {
   readonly scope: Scope
   readonly file: string
   readonly servers: readonly FoundServer[]
-  /** Entries that cannot be used, or the whole file: lines with places. */
+  /** Reasons why entries, or the whole file, cannot be used: one line each, with the place. */
   readonly problems: readonly string[]
   readonly warnings: readonly string[]
-  /** Trunkline is among its servers. */
+  /** Whether one of the entries is Trunkline. */
   readonly isConnected: boolean
 }
 
-/** Every file of the hosts that is there. `hosts`: words of the table; `scopes`: which files. In the order of the table. */
+/** Reads every existing file of these hosts, in the order of the table `HOSTS`. `scopes`: which files are read. */
 export const findServers = async (
-  around: Around & { readonly uid?: number | undefined },
+  user: UserEnvironment & { readonly uid?: number | undefined },
   hosts: readonly HostName[] = keysOf(HOSTS),
   scopes: readonly Scope[] = ['local', 'project', 'user'],
 ): Promise<readonly FoundFile[]> => {
-  const places = hosts.flatMap((host) => HOSTS[host].places(around).map((place) => ({ host, place })))
+  const places = hosts.flatMap((host) => HOSTS[host].places(user).map((place) => ({ host, place })))
   const wanted = places.filter(({ place }) => scopes.includes(place.scope))
-  const read = await Promise.all(wanted.map(({ host, place }) => readPlace(host, place, around)))
+  const read = await Promise.all(wanted.map(({ host, place }) => readPlace(host, place, user)))
   return read.filter((file) => file !== undefined)
 }
 
-/** One file, read as the host of this place reads it; `undefined`: it is not there. */
+/** Reads one file like the host that it belongs to; `undefined`: there is no such file. */
 export const readPlace = async (
   host: HostName,
   place: HostPlace,
-  around: Around & { readonly uid?: number | undefined },
+  user: UserEnvironment & { readonly uid?: number | undefined },
 ): Promise<FoundFile | undefined> => {
   const { path: file, scope } = place
   const found = await stat(file).catch(() => undefined)
   if (found === undefined) return undefined
   const about = { host, scope, file }
-  // A folder may be shared: what others put there starts nothing here (T-12).
-  if (around.uid !== undefined && around.uid !== 0 && found.uid !== around.uid && found.uid !== 0)
+  // A folder may be shared. Files of other users are not used (T-12).
+  if (user.uid !== undefined && user.uid !== 0 && found.uid !== user.uid && found.uid !== 0)
     return {
       ...about,
       servers: [],
@@ -84,7 +84,7 @@ export const readPlace = async (
     }
   const problems: Problem[] = []
   const warnings: string[] = []
-  const shown = nameOf(file, around)
+  const shown = nameOf(file, user)
   const source = await readSource(file, shown, problems)
   const outer = source && place.at.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)
   const within = place.inner === undefined ? undefined : child(outer, place.inner)
@@ -96,14 +96,14 @@ export const readPlace = async (
     return { ...about, servers: [], problems: problems.map(formatProblem), warnings, isConnected: false }
   }
   const { kind } = HOSTS[host]
-  const switches = await readSwitches(source.tree, kind, file, around.home, warnings)
+  const switches = await readSwitches(source.tree, kind, file, user.home, warnings)
   const off = new Set(namesIn(place.off?.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)))
   const both = { ...switches, isOff: (name: string) => off.has(name) || switches.isOff(name) }
   const inputs = readInputs(source.tree)
-  // A file for all projects means the one that is open, whatever folder the file lies in.
-  const workspace = scope === 'project' ? workspaceOf(file) : around.cwd
+  // In a file for all projects, the workspace is the open project, independent of the folder of the file.
+  const workspace = scope === 'project' ? workspaceOf(file) : user.cwd
   const constants = {
-    ...hostConstants(file, around.home),
+    ...hostConstants(file, user.home),
     workspaceFolder: workspace,
     workspaceFolderBasename: basename(workspace),
   }
@@ -114,11 +114,11 @@ export const readPlace = async (
     const { name } = server
     const own = [...server.problems]
     const reading = {
-      env: around.env,
+      env: user.env,
       constants,
       inputs,
       folder: workspaceOf(file),
-      home: around.home,
+      home: user.home,
       files: new Set<string>(),
       secrets: () => Promise.resolve({ message: 'not a variable of hosts', remedy: '' }),
       forms: FORMS[kind],
@@ -130,20 +130,20 @@ export const readPlace = async (
       isOpen: kind === 'gemini' || kind === 'goose',
       constants,
       inputs,
-      env: around.env,
+      env: user.env,
       folder: workspaceOf(file),
     })
     const isOff = draft['enabled'] === false
     const { place: at, path } = server.tree
-    const isNothing = draft['command'] === undefined && draft['url'] === undefined
-    // What can never be started and is off is nothing to keep.
-    if (isNothing && isOff) continue
-    if (isNothing && own.length === 0)
+    const isEmptyEntry = draft['command'] === undefined && draft['url'] === undefined
+    // A disabled entry without command and URL is ignored.
+    if (isEmptyEntry && isOff) continue
+    if (isEmptyEntry && own.length === 0)
       own.push({ place: at, path, message: 'has neither a command nor a URL', remedy: 'add one, or remove the entry' })
     if (isOurselves(name, draft)) isConnected = true
     else if (own.length > 0) problems.push(...own)
     else {
-      const folder = { user: undefined, local: around.cwd, project: workspaceOf(file) }[scope]
+      const folder = { user: undefined, local: user.cwd, project: workspaceOf(file) }[scope]
       list.push({ ...about, name, place: server.tree.place, draft, variables, folder, isOff })
     }
   }
@@ -151,8 +151,8 @@ export const readPlace = async (
 }
 
 /**
- * Whether an entry is Trunkline itself: it is not imported, or we would be a server of our own. `draft`: the entry in our form. An entry of
- * our name counts whatever it says.
+ * Whether an entry starts Trunkline itself. Such an entry is not imported, because the gateway would be its own server. An entry with our
+ * name always counts. `draft`: the entry in our form.
  */
 const isOurselves = (name: string, { command, args }: ServerDraft): boolean => {
   if (name === OUR_NAME) return true
@@ -161,8 +161,8 @@ const isOurselves = (name: string, { command, args }: ServerDraft): boolean => {
   return at > 0 && words.slice(0, at).some((word) => /^trunkline(@.*)?$/.test(basename(word)))
 }
 
-/** As a person would name the file: from the working folder, or from home. */
-export const nameOf = (file: string, { cwd, home }: Pick<Around, 'cwd' | 'home'>): string => {
+/** The shortest usual path of a file: relative to the working folder, or to the home folder (`~`). */
+export const nameOf = (file: string, { cwd, home }: Pick<UserEnvironment, 'cwd' | 'home'>): string => {
   const inside = relative(cwd, file)
   if (!inside.startsWith('..') && basename(file) !== '' && dirname(file) !== home) return inside
   return file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file
@@ -171,13 +171,13 @@ export const nameOf = (file: string, { cwd, home }: Pick<Around, 'cwd' | 'home'>
 const namesIn = (tree: Tree | undefined): readonly string[] =>
   tree?.kind === 'list' ? tree.items.map((item) => String(plain(item))) : []
 
-/** Members that name a variable of the environment stay references: the value is not copied into a file. */
+/** Yields `${NAME}` for every variable, so that values of the environment are not copied into a file. */
 const asReferences: Readonly<Record<string, string | undefined>> = new Proxy<Record<string, string | undefined>>(
   {},
   { get: (_, name) => (typeof name === 'string' ? `\${${name}}` : undefined) },
 )
 
-/** Values of the environment and of headers are texts, as they were typed. */
+/** Keeps the values of `env`, `headers` and `args` as typed, as text. */
 const typedStrings = (tree: MapTree): MapTree => ({
   ...tree,
   entries: new Map(

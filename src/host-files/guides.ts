@@ -1,29 +1,30 @@
-/** How each host is connected by hand: what stands in its file, for a page that people read who have no command line of ours. */
+/** How each host is connected by hand: the content of its file, for a web page. */
 import { entryFor, HOSTS } from './hosts.ts'
-import type { Around, HostRow } from './hosts.ts'
+import type { UserEnvironment, HostRow } from './hosts.ts'
 import { editedText } from './sample.ts'
 
 /** One host. */
 export interface Guide {
   readonly label: string
-  /** Name of its file; where the file lies differs between systems. */
+  /** Name of its file. The folder depends on the system. */
   readonly file: string
+  /** Content of the file. */
   readonly text: string
-  /** When the host notices. */
+  /** When the host reads the change. */
   readonly afterwards: string
-  /** Makes the host enter it by itself. */
+  /** A link by which the host adds the entry itself. */
   readonly link?: string
 }
 
-/** A person whose home is `~`, on whatever system. */
-const ANYWHERE: Around = { env: {}, home: '~', cwd: '.', platform: 'linux' }
+/** An environment with `~` as the home folder, independent of the system. */
+const ANY_USER: UserEnvironment = { env: {}, home: '~', cwd: '.', platform: 'linux' }
 
-/** Hosts that take a URL in their file; `tokenVariable`: the variable of their environment that holds a token. */
+/** Guides for the hosts that accept a URL in their file. `tokenVariable`: name of the environment variable with the token. */
 export const connectGuides = (url: string, tokenVariable: string | undefined): readonly Guide[] =>
   Object.values(HOSTS).flatMap((host) => guideTo(host, url, tokenVariable) ?? [])
 
 const guideTo = (host: HostRow, url: string, tokenVariable: string | undefined): Guide | undefined => {
-  const place = host.places(ANYWHERE).find(({ scope, isOld }) => scope === 'user' && isOld !== true)
+  const place = host.places(ANY_USER).find(({ scope, isOld }) => scope === 'user' && isOld !== true)
   const entry = entryFor(host, { kind: 'http', url, tokenVariable })
   if (place === undefined || entry === undefined) return undefined
   const { label, afterwards } = host

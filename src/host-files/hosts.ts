@@ -1,108 +1,109 @@
 /**
- * The hosts whose files are read and written: where the files lie, how a server of ours is entered there, and when the host notices.
- * Adding a host is adding a row. How entries are read is in config/read/host-entry; what hosts refuse is in catalog/lint/host-limits.
+ * The table of hosts: paths of their files, the form of our entry there, and when the host reads a change. A new host is a new row. Entries
+ * are read by config/read/host-entry. Limits of hosts are in catalog/lint/host-limits.
  *
- * The surprise: five names for one URL (`url`, `serverUrl`, `httpUrl`, `uri`, and none at all), and a wrong one fails silently.
+ * The surprise: hosts use five names for one URL (`url`, `serverUrl`, `httpUrl`, `uri`, or none), and ignore a wrong one silently.
  */
 import { posix, win32 } from 'node:path'
 import type { HostKind } from '../config/read/host-entry.ts'
 
-/** What decides where files lie. */
-export interface Around {
+/** The environment of the user, which decides where the files of hosts are. */
+export interface UserEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
   readonly cwd: string
   readonly platform?: NodeJS.Platform | undefined
 }
 
-/** `user`: all projects of this person. `local`: one project, kept in the person's own file. `project`: a file in the project. */
+/** `user`: all projects of the user. `local`: one project, in the file of the user. `project`: a file in the project. */
 export type Scope = 'user' | 'local' | 'project'
 
-/** A file that may hold servers of a host. Of several with one scope, the first that exists is written, else the first whose folder does. */
+/** A file that may contain servers of a host. Of several files with one scope, the first existing one is written, else the first with an existing folder. */
 export interface HostPlace {
   readonly scope: Scope
   readonly path: string
-  /** Steps to the servers in the file. */
+  /** Path of keys to the servers in the file. */
   readonly at: readonly string[]
   /** The servers are a list of items with a `name`. */
   readonly isList?: true
-  /** Read, never written: a place that the host itself has given up. */
+  /** A deprecated place of the host: it is read, but not written. */
   readonly isOld?: true
-  /** What a new file begins with. */
+  /** Text at the beginning of a new file. */
   readonly start?: string
-  /** A member that holds the servers in newer files of this host, where the file has it: the steps are then one longer. */
+  /** A further key that newer files of this host have on the path to the servers. */
   readonly inner?: string
-  /** Steps to a list of servers that the person switched off, in the same file. */
+  /** Path of keys to a list of disabled servers in the same file. */
   readonly off?: readonly string[]
 }
 
-/** How Trunkline is reached. */
+/** How a host connects to Trunkline. */
 export type Target =
   | {
       readonly kind: 'http'
       readonly url: string
-      /** Variable that holds a token. */ readonly tokenVariable?: string | undefined
+      /** Name of the variable with the token. */
+      readonly tokenVariable?: string | undefined
     }
   | {
       readonly kind: 'stdio'
       readonly command: string
       readonly args: readonly string[]
-      /** Variables that the host itself may not pass on. */
+      /** Variables that the host may not pass on by itself. */
       readonly env?: Readonly<Record<string, string>> | undefined
     }
 
-/** An entry in the words of a host: plain data. */
+/** An entry in the form of a host, as plain data. */
 export type HostEntry = Readonly<Record<string, unknown>>
 
 export interface HostRow {
-  /** What people call it. */
+  /** The usual name. */
   readonly label: string
-  /** Whose form its entries have, for reading. */
+  /** The form of its entries. */
   readonly kind: HostKind
-  readonly places: (around: Around) => readonly HostPlace[]
+  readonly places: (user: UserEnvironment) => readonly HostPlace[]
   readonly stdio: (command: string, args: readonly string[]) => HostEntry
-  /** The member for variables of a process, where it is not `env`. */
+  /** The key for environment variables, if it is not `env`. */
   readonly environment?: string
-  /** `undefined`: the host takes no URL in its file. */
+  /** The entry for a URL; `undefined`: the host accepts no URL in its file. */
   readonly http: ((url: string, headers: Headers | undefined, tokenVariable: string | undefined) => HostEntry) | undefined
-  /** How the host writes a variable in a header; `undefined`: it has none, so a token cannot be kept out of the file. */
+  /** A reference to a variable in a header; `undefined`: the host has none, so that the file would contain the token itself. */
   readonly variable: ((name: string) => string) | undefined
-  /** What it calls itself when it connects (`clientInfo.name`), in small letters. */
+  /** Matches its `clientInfo.name`, in lower case. */
   readonly client: RegExp
-  /** When the host notices a change of its file. */
+  /** When the host reads a change of its file, for messages. */
   readonly afterwards: string
-  /** What a person should know before, where there is something. */
+  /** A precondition or limitation, for messages. */
   readonly note?: string
-  /** A link that makes the host add the entry by itself. */
+  /** A link by which the host adds the entry itself. */
   readonly link?: (name: string, entry: HostEntry) => string
 }
 
 type Headers = Readonly<Record<string, string>>
 
-const paths = ({ platform = process.platform }: Around) => (platform === 'win32' ? win32 : posix)
-const absolute = (around: Around, variable: string): string | undefined => {
-  const value = around.env[variable]
-  return value && paths(around).isAbsolute(value) ? value : undefined
+const paths = ({ platform = process.platform }: UserEnvironment) => (platform === 'win32' ? win32 : posix)
+const absolute = (user: UserEnvironment, variable: string): string | undefined => {
+  const value = user.env[variable]
+  return value && paths(user).isAbsolute(value) ? value : undefined
 }
-const inHome = (around: Around, ...steps: readonly string[]): string => paths(around).join(around.home, ...steps)
-const inProject = (around: Around, ...steps: readonly string[]): string => paths(around).join(around.cwd, ...steps)
+const inHome = (user: UserEnvironment, ...steps: readonly string[]): string => paths(user).join(user.home, ...steps)
+const inProject = (user: UserEnvironment, ...steps: readonly string[]): string => paths(user).join(user.cwd, ...steps)
 
-/** Where programs with a window keep their settings: XDG on Linux, Application Support, Roaming. */
-const inApplications = (around: Around, ...steps: readonly string[]): string => {
-  const { platform = process.platform } = around
-  if (platform === 'darwin') return inHome(around, 'Library', 'Application Support', ...steps)
-  if (platform === 'win32') return paths(around).join(around.env['APPDATA'] || inHome(around, 'AppData', 'Roaming'), ...steps)
-  return inConfig(around, ...steps)
+/** Settings folder of desktop programs: `~/.config` on Linux, Application Support on macOS, Roaming on Windows. */
+const inApplications = (user: UserEnvironment, ...steps: readonly string[]): string => {
+  const { platform = process.platform } = user
+  if (platform === 'darwin') return inHome(user, 'Library', 'Application Support', ...steps)
+  if (platform === 'win32') return paths(user).join(user.env['APPDATA'] || inHome(user, 'AppData', 'Roaming'), ...steps)
+  return inConfig(user, ...steps)
 }
-/** `~/.config`, also on macOS: where programs of the command line keep theirs. */
-const inConfig = (around: Around, ...steps: readonly string[]): string =>
-  paths(around).join(absolute(around, 'XDG_CONFIG_HOME') ?? inHome(around, '.config'), ...steps)
-const inCode = (around: Around, ...steps: readonly string[]): string => inApplications(around, 'Code', 'User', ...steps)
+/** Settings folder of command-line programs: `~/.config`, also on macOS. */
+const inConfig = (user: UserEnvironment, ...steps: readonly string[]): string =>
+  paths(user).join(absolute(user, 'XDG_CONFIG_HOME') ?? inHome(user, '.config'), ...steps)
+const inCode = (user: UserEnvironment, ...steps: readonly string[]): string => inApplications(user, 'Code', 'User', ...steps)
 
 const MCP_SERVERS = ['mcpServers'] as const
 const place = (scope: Scope, path: string, at: readonly string[] = MCP_SERVERS): HostPlace => ({ scope, path, at })
 
-/** Version 2 has `mcp.servers`, and reads what version 1 wrote under `mcp` (opencode.ai/docs, migrate from V1). */
+/** Version 2 uses `mcp.servers` and also reads the entries of version 1 in `mcp` (opencode.ai/docs, migrate from V1). */
 const inOpencode = (scope: Scope, path: string): HostPlace => ({ scope, path, at: ['mcp'], inner: 'servers' })
 
 const plainStdio = (command: string, args: readonly string[]): HostEntry => ({ command, args })
@@ -117,23 +118,23 @@ const braces = (name: string): string => `\${${name}}`
 const envBraces = (name: string): string => `\${env:${name}}`
 const dollar = (name: string): string => `$${name}`
 
-/** Gemini CLI and those that were made from it. */
+/** Gemini CLI and its forks. */
 const likeGemini = (label: string, folder: string, client: RegExp, homeVariable?: string): HostRow => ({
   label,
   client,
   kind: 'gemini',
-  places: (around) => [
-    place('user', paths(around).join((homeVariable && absolute(around, homeVariable)) || around.home, folder, 'settings.json')),
-    place('project', inProject(around, folder, 'settings.json')),
+  places: (user) => [
+    place('user', paths(user).join((homeVariable && absolute(user, homeVariable)) || user.home, folder, 'settings.json')),
+    place('project', inProject(user, folder, 'settings.json')),
   ],
   stdio: plainStdio,
   http: (url, headers) => ({ httpUrl: url, ...withHeaders(headers) }),
   variable: dollar,
   afterwards: 'starts with the next session',
-  note: 'the folder it runs in must be one that it trusts',
+  note: 'it must trust the folder that it runs in',
 })
 
-/** The words that `connect` and `import` take. */
+/** The names of hosts for `connect` and `import`. */
 export type HostName =
   | 'claude-code'
   | 'claude-desktop'
@@ -154,18 +155,18 @@ export type HostName =
   | 'jetbrains'
   | 'amp'
 
-/** Where a row names no source, the vendor documents it. */
+/** The source is the documentation of the vendor, unless a row names another one. */
 export const HOSTS: Readonly<Record<HostName, HostRow>> = {
   'claude-code': {
     label: 'Claude Code',
     client: /^claude-code/,
     kind: 'common',
-    places: (around) => {
-      const file = paths(around).join(absolute(around, 'CLAUDE_CONFIG_DIR') ?? around.home, '.claude.json')
-      const off = ['projects', around.cwd, 'disabledMcpServers']
+    places: (user) => {
+      const file = paths(user).join(absolute(user, 'CLAUDE_CONFIG_DIR') ?? user.home, '.claude.json')
+      const off = ['projects', user.cwd, 'disabledMcpServers']
       return [
-        { scope: 'local', path: file, at: ['projects', around.cwd, 'mcpServers'], off },
-        place('project', inProject(around, '.mcp.json')),
+        { scope: 'local', path: file, at: ['projects', user.cwd, 'mcpServers'], off },
+        place('project', inProject(user, '.mcp.json')),
         { scope: 'user', path: file, at: MCP_SERVERS, off },
       ]
     },
@@ -178,7 +179,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'Claude Desktop',
     client: /^(?:claude-ai|claude desktop)/,
     kind: 'common',
-    places: (around) => [place('user', inApplications(around, 'Claude', 'claude_desktop_config.json'))],
+    places: (user) => [place('user', inApplications(user, 'Claude', 'claude_desktop_config.json'))],
     stdio: plainStdio,
     http: undefined,
     variable: undefined,
@@ -188,15 +189,15 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'VS Code',
     client: /^visual studio code/,
     kind: 'vscode',
-    places: (around) => [
-      place('user', inCode(around, 'mcp.json'), ['servers']),
-      { scope: 'user', path: inCode(around, 'settings.json'), at: ['mcp', 'servers'], isOld: true },
-      place('project', inProject(around, '.vscode', 'mcp.json'), ['servers']),
+    places: (user) => [
+      place('user', inCode(user, 'mcp.json'), ['servers']),
+      { scope: 'user', path: inCode(user, 'settings.json'), at: ['mcp', 'servers'], isOld: true },
+      place('project', inProject(user, '.vscode', 'mcp.json'), ['servers']),
     ],
     stdio: typedStdio,
     http: typed('http'),
     variable: envBraces,
-    afterwards: 'notices by itself; it asks once whether the server is trusted',
+    afterwards: 'reads the change at once; it asks once whether the server is trusted',
     // code.visualstudio.com, MCP developer guide: URL handler.
     link: (name, entry) => `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, ...entry }))}`,
   },
@@ -204,14 +205,14 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'Cursor',
     client: /^cursor/,
     kind: 'common',
-    places: (around) => [
-      place('user', inHome(around, '.cursor', 'mcp.json')),
-      place('project', inProject(around, '.cursor', 'mcp.json')),
+    places: (user) => [
+      place('user', inHome(user, '.cursor', 'mcp.json')),
+      place('project', inProject(user, '.cursor', 'mcp.json')),
     ],
     stdio: plainStdio,
     http: byUrl,
     variable: envBraces,
-    afterwards: 'notices by itself; it may have to be switched on under Settings, MCP',
+    afterwards: 'reads the change at once; the server may have to be switched on under Settings, MCP',
     // docs.cursor.com, MCP install links.
     link: (name, entry) =>
       `cursor://anysphere.cursor-deeplink/mcp/install?name=${encodeURIComponent(name)}&config=${encodeURIComponent(
@@ -222,10 +223,10 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'Windsurf',
     client: /^(?:windsurf|codeium)/,
     kind: 'common',
-    places: (around) => [
-      place('user', inHome(around, '.codeium', 'windsurf', 'mcp_config.json')),
+    places: (user) => [
+      place('user', inHome(user, '.codeium', 'windsurf', 'mcp_config.json')),
       // Its plugin for other editors.
-      place('user', inHome(around, '.codeium', 'mcp_config.json')),
+      place('user', inHome(user, '.codeium', 'mcp_config.json')),
     ],
     stdio: plainStdio,
     http: (url, headers) => ({ serverUrl: url, ...withHeaders(headers) }),
@@ -236,28 +237,26 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'Zed',
     client: /^zed/,
     kind: 'zed',
-    places: (around) => [
+    places: (user) => [
       place(
         'user',
-        around.platform === 'win32' ? inApplications(around, 'Zed', 'settings.json') : inConfig(around, 'zed', 'settings.json'),
+        user.platform === 'win32' ? inApplications(user, 'Zed', 'settings.json') : inConfig(user, 'zed', 'settings.json'),
         ['context_servers'],
       ),
-      place('project', inProject(around, '.zed', 'settings.json'), ['context_servers']),
+      place('project', inProject(user, '.zed', 'settings.json'), ['context_servers']),
     ],
     stdio: plainStdio,
     http: byUrl,
     variable: undefined,
-    afterwards: 'notices by itself',
+    afterwards: 'reads the change at once',
   },
   codex: {
     label: 'Codex',
     client: /^codex/,
     kind: 'codex',
-    places: (around) => [
-      place('user', paths(around).join(absolute(around, 'CODEX_HOME') ?? inHome(around, '.codex'), 'config.toml'), [
-        'mcp_servers',
-      ]),
-      place('project', inProject(around, '.codex', 'config.toml'), ['mcp_servers']),
+    places: (user) => [
+      place('user', paths(user).join(absolute(user, 'CODEX_HOME') ?? inHome(user, '.codex'), 'config.toml'), ['mcp_servers']),
+      place('project', inProject(user, '.codex', 'config.toml'), ['mcp_servers']),
     ],
     stdio: plainStdio,
     http: (url, _headers, tokenVariable) => ({
@@ -273,9 +272,9 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'Copilot CLI',
     client: /^(?:github-copilot|copilot)/,
     kind: 'common',
-    places: (around) => [
-      place('user', paths(around).join(absolute(around, 'COPILOT_HOME') ?? inHome(around, '.copilot'), 'mcp-config.json')),
-      place('project', inProject(around, '.github', 'mcp.json')),
+    places: (user) => [
+      place('user', paths(user).join(absolute(user, 'COPILOT_HOME') ?? inHome(user, '.copilot'), 'mcp-config.json')),
+      place('project', inProject(user, '.github', 'mcp.json')),
     ],
     stdio: (command, args) => ({ type: 'local', command, args, tools: ['*'] }),
     http: typed('http', { tools: ['*'] }),
@@ -286,40 +285,40 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'Cline',
     client: /^@?cline/,
     kind: 'common',
-    places: (around) => [
-      place('user', inCode(around, 'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json')),
+    places: (user) => [
+      place('user', inCode(user, 'globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json')),
       place(
         'user',
-        absolute(around, 'CLINE_MCP_SETTINGS_PATH') ?? inHome(around, '.cline', 'data', 'settings', 'cline_mcp_settings.json'),
+        absolute(user, 'CLINE_MCP_SETTINGS_PATH') ?? inHome(user, '.cline', 'data', 'settings', 'cline_mcp_settings.json'),
       ),
     ],
     stdio: (command, args) => ({ command, args, disabled: false }),
     http: typed('streamableHttp', { disabled: false }),
     variable: undefined,
-    afterwards: 'notices by itself',
+    afterwards: 'reads the change at once',
   },
   roo: {
     label: 'Roo Code',
     client: /^roo/,
     kind: 'common',
-    places: (around) => [
-      place('user', inCode(around, 'globalStorage', 'rooveterinaryinc.roo-cline', 'settings', 'mcp_settings.json')),
-      place('project', inProject(around, '.roo', 'mcp.json')),
+    places: (user) => [
+      place('user', inCode(user, 'globalStorage', 'rooveterinaryinc.roo-cline', 'settings', 'mcp_settings.json')),
+      place('project', inProject(user, '.roo', 'mcp.json')),
     ],
     stdio: (command, args) => ({ command, args, disabled: false }),
     http: typed('streamable-http', { disabled: false }),
     variable: envBraces,
-    afterwards: 'notices by itself',
+    afterwards: 'reads the change at once',
   },
   continue: {
     label: 'Continue',
     client: /^continue/,
     kind: 'continue',
-    places: (around) => [
-      { scope: 'user', path: inHome(around, '.continue', 'config.yaml'), at: MCP_SERVERS, isList: true },
+    places: (user) => [
+      { scope: 'user', path: inHome(user, '.continue', 'config.yaml'), at: MCP_SERVERS, isList: true },
       {
         scope: 'project',
-        path: inProject(around, '.continue', 'mcpServers', 'trunkline.yaml'),
+        path: inProject(user, '.continue', 'mcpServers', 'trunkline.yaml'),
         at: MCP_SERVERS,
         isList: true,
         start: 'name: trunkline\nversion: 0.0.1\nschema: v1\n',
@@ -332,18 +331,18 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
       ...(headers === undefined ? {} : { requestOptions: { headers } }),
     }),
     variable: (name) => `\${{ secrets.${name} }}`,
-    afterwards: 'notices by itself; servers are used in agent mode alone',
+    afterwards: 'reads the change at once; servers are used only in agent mode',
   },
   goose: {
     label: 'Goose',
     client: /^goose/,
     kind: 'goose',
-    places: (around) => [
+    places: (user) => [
       place(
         'user',
-        around.platform === 'win32'
-          ? inApplications(around, 'Block', 'goose', 'config', 'config.yaml')
-          : inConfig(around, 'goose', 'config.yaml'),
+        user.platform === 'win32'
+          ? inApplications(user, 'Block', 'goose', 'config', 'config.yaml')
+          : inConfig(user, 'goose', 'config.yaml'),
         ['extensions'],
       ),
     ],
@@ -364,7 +363,7 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'LibreChat',
     client: /^@?librechat/,
     kind: 'common',
-    places: (around) => [place('project', absolute(around, 'CONFIG_PATH') ?? inProject(around, 'librechat.yaml'))],
+    places: (user) => [place('project', absolute(user, 'CONFIG_PATH') ?? inProject(user, 'librechat.yaml'))],
     stdio: typedStdio,
     http: typed('streamable-http'),
     variable: braces,
@@ -375,12 +374,12 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'opencode',
     client: /^opencode/,
     kind: 'opencode',
-    places: (around) => [
-      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('user', inConfig(around, 'opencode', name))),
-      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('project', inProject(around, name))),
-      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('project', inProject(around, '.opencode', name))),
+    places: (user) => [
+      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('user', inConfig(user, 'opencode', name))),
+      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('project', inProject(user, name))),
+      ...['opencode.json', 'opencode.jsonc'].map((name) => inOpencode('project', inProject(user, '.opencode', name))),
     ],
-    // Version 2 knows no `enabled`, and version 1 takes it for true.
+    // Without `enabled`, which version 2 does not know. The default of version 1 is true.
     stdio: (command, args) => ({ type: 'local', command: [command, ...args] }),
     environment: 'environment',
     http: typed('remote'),
@@ -391,22 +390,22 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
     label: 'JetBrains (Junie)',
     client: /^(?:jetbrains|junie|intellij)/,
     kind: 'common',
-    places: (around) => [
-      place('user', inHome(around, '.junie', 'mcp', 'mcp.json')),
-      place('project', inProject(around, '.junie', 'mcp', 'mcp.json')),
+    places: (user) => [
+      place('user', inHome(user, '.junie', 'mcp', 'mcp.json')),
+      place('project', inProject(user, '.junie', 'mcp', 'mcp.json')),
     ],
     stdio: plainStdio,
     http: undefined,
     variable: undefined,
-    afterwards: 'notices by itself; AI Assistant imports the same text under Settings, Tools, MCP',
+    afterwards: 'reads the change at once; AI Assistant imports the same text under Settings, Tools, MCP',
   },
   amp: {
     label: 'Amp',
     client: /^amp/,
     kind: 'common',
-    places: (around) => [
-      place('user', inConfig(around, 'amp', 'settings.json'), ['amp.mcpServers']),
-      place('project', inProject(around, '.amp', 'settings.json'), ['amp.mcpServers']),
+    places: (user) => [
+      place('user', inConfig(user, 'amp', 'settings.json'), ['amp.mcpServers']),
+      place('project', inProject(user, '.amp', 'settings.json'), ['amp.mcpServers']),
     ],
     stdio: plainStdio,
     http: byUrl,
@@ -415,10 +414,10 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
   },
 }
 
-/** The name under which Trunkline stands in files of hosts. */
+/** The name of our entry in files of hosts. */
 export const OUR_NAME = 'trunkline'
 
-/** The entry that makes `host` reach `target`; `undefined`: it cannot, by its file. */
+/** The entry by which `host` connects to `target`; `undefined`: its file supports no such entry. */
 export const entryFor = (host: HostRow, target: Target): HostEntry | undefined => {
   if (target.kind === 'stdio') {
     const entry = host.stdio(target.command, target.args)

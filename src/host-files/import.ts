@@ -1,6 +1,6 @@
 /**
- * From servers found in files of hosts to entries of one configuration: one entry per server however many hosts have it, a key that
- * follows our rule, secrets as variables, and whatever a person switched off switched off. Pure.
+ * Converts servers from files of hosts to entries of one configuration. A server of several hosts becomes one entry with a valid key.
+ * Secrets become variables. Disabled servers and tools stay disabled. Pure.
  */
 import { basename } from 'node:path'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../config/schema/server-key.ts'
@@ -8,10 +8,10 @@ import { isList, jsonObject } from '../values/json-object.ts'
 import type { FoundServer, ServerDraft } from './found.ts'
 import { variableName, withoutSecrets } from './secrets.ts'
 
-/** What is imported; `add` imports a server that no host has. */
+/** A server to import. `add` imports a server that is in no file of a host. */
 export type Importable = Omit<FoundServer, 'host'>
 
-/** An entry to write, and where it was found. */
+/** An entry to write, with its sources. */
 export interface ImportedServer<S extends Importable = FoundServer> {
   readonly key: string
   readonly draft: ServerDraft
@@ -20,26 +20,28 @@ export interface ImportedServer<S extends Importable = FoundServer> {
 
 export interface ImportPlan<S extends Importable = FoundServer> {
   readonly servers: readonly ImportedServer<S>[]
-  /** Servers that the configuration has already. */
+  /** Servers that the configuration already contains. */
   readonly known: readonly { readonly key: string; readonly from: S }[]
-  /** Values for `.env`, by name. */
+  /** Values for `.env`, by name of the variable. */
   readonly secrets: ReadonlyMap<string, string>
-  /** Variables that are not set anywhere, with the servers that name them. */
+  /** Unset variables, with the keys of the servers that use them. */
   readonly unset: ReadonlyMap<string, readonly string[]>
   readonly warnings: readonly string[]
 }
 
-/** What is there already. */
+/** The existing configuration. */
 export interface Existing {
-  /** Entries of the configuration as they are written, by key. */
+  /** Entries by key, as written in the file. */
   readonly servers: Readonly<Record<string, ServerDraft>>
-  /** Values that variables have: of the process, then of the `env_file`. */
+  /** Variables of the process. They take precedence over those of the `env_file`. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Variables of the `env_file`. */
   readonly envFile: Readonly<Record<string, string | undefined>>
-  /** Folder of the configuration: servers of a project elsewhere keep the folder they run in. */
+  /** Folder of the configuration. A server of a project in another folder gets a `cwd`. */
   readonly folder: string
 }
 
+/** Returns the entries to write; writes nothing. */
 export const planImport = <S extends Importable>(found: readonly S[], existing: Existing): ImportPlan<S> => {
   const warnings: string[] = []
   const groups: S[][] = []
@@ -55,7 +57,7 @@ export const planImport = <S extends Importable>(found: readonly S[], existing: 
   const secrets = new Map<string, string>()
   const unset = new Map<string, string[]>()
   const servers = groups.map((group): ImportedServer<S> => {
-    // Cast: a group has a server.
+    // Cast: a group is never empty.
     const key = keyFor(group[0]!.name, taken)
     taken.add(key)
     const merged = merge(group, key, existing.folder, warnings)
@@ -70,11 +72,11 @@ export const planImport = <S extends Importable>(found: readonly S[], existing: 
   return { servers, known, secrets, unset, warnings }
 }
 
-/** A key from the name that the host has. */
+/** An unused key, made from the name in the file of the host. */
 const keyFor = (name: string, taken: ReadonlySet<string>): string =>
   SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name) && !taken.has(name) ? name : normaliseKey(name, (key) => taken.has(key))
 
-/** The variable that holds this value already, or a new one. The environment wins over the file, so a name set there to another value is no use. */
+/** The variable that already has this value, or a new one. A name that has another value in the environment or the file is not used. */
 const nameFor = (
   proposed: string,
   key: string,
@@ -92,7 +94,7 @@ const nameFor = (
   }
 }
 
-/** The same program or URL, and no two different values for one variable or header. */
+/** Whether both start the same program or use the same URL, without different values for a variable or header. */
 const isSame = (one: ServerDraft, other: ServerDraft): boolean =>
   launchOf(one) === launchOf(other) &&
   ['env', 'headers'].every((member) => {
@@ -103,7 +105,7 @@ const isSame = (one: ServerDraft, other: ServerDraft): boolean =>
     })
   })
 
-/** What is started or reached, without what does not matter to which server it is. */
+/** The program with its arguments, or the URL, in one normal form. */
 const launchOf = ({ command, args, url }: ServerDraft): string => {
   if (typeof url === 'string' && command === undefined) {
     const parsed = URL.parse(url)
@@ -114,21 +116,21 @@ const launchOf = ({ command, args, url }: ServerDraft): string => {
   const [program = '', ...rest] = bare
   const name = basename(program).replace(/\.(exe|cmd)$/i, '')
   if (!/^(npx|bunx|uvx)$/.test(name)) return JSON.stringify([program, ...rest])
-  const meant = rest.filter((word) => word !== '-y' && word !== '--yes')
-  return JSON.stringify([name, ...meant.map((word) => word.replace(/@latest$/, ''))])
+  const own = rest.filter((word) => word !== '-y' && word !== '--yes')
+  return JSON.stringify([name, ...own.map((word) => word.replace(/@latest$/, ''))])
 }
 
-/** One entry for a server that several hosts have. */
+/** One entry for a server that several hosts have. Disabled entries do not count if another one is enabled. */
 const merge = (group: readonly Importable[], key: string, folder: string, warnings: string[]): ServerDraft => {
   const on = group.filter(({ isOff }) => !isOff)
   const counted = on.length > 0 ? on : group
-  // Cast: a group has a server.
+  // Cast: a group is never empty.
   const first = counted[0]!
   const { display_name: _name, filter: _filter, enabled: _enabled, ...rest } = first.draft
   const both = (member: 'env' | 'headers'): Record<string, unknown> | undefined => {
     const all = counted.map(({ draft }) => jsonObject(draft[member]) ?? {})
-    // A value that is written beats a variable that may not be set.
-    const sorted = all.toSorted((a, b) => Number(isWritten(a)) - Number(isWritten(b)))
+    // A literal value takes precedence over a variable that may be unset.
+    const sorted = all.toSorted((a, b) => Number(isLiteral(a)) - Number(isLiteral(b)))
     const merged = Object.fromEntries(sorted.flatMap((members) => Object.entries(members)))
     return Object.keys(merged).length === 0 ? undefined : merged
   }
@@ -146,7 +148,7 @@ const merge = (group: readonly Importable[], key: string, folder: string, warnin
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
 }
 
-const isWritten = (members: Readonly<Record<string, unknown>>): boolean =>
+const isLiteral = (members: Readonly<Record<string, unknown>>): boolean =>
   Object.values(members).every((value) => !String(value).includes('${'))
 
 const cwdOf = ({ draft, folder: project }: Importable, folder: string): { cwd?: string } =>
@@ -157,14 +159,14 @@ interface Filter {
   readonly deny?: readonly string[]
 }
 
-/** A tool that is off in one host stays off: what one denies is denied, and allowed is what all allow. */
+/** A tool that is disabled in one host stays disabled: the result allows what all allow, and denies what any denies. */
 const mergeFilters = (group: readonly Importable[], key: string, warnings: string[]): Filter | undefined => {
   // Cast: the readers of host files write this member.
   const filters = group.map(({ draft }) => (draft['filter'] ?? {}) as Filter)
   const texts = new Set(filters.map((filter) => JSON.stringify(filter)))
   if (texts.size > 1)
     warnings.push(
-      `${key}: its tools are not the same in ${group.map(({ place }) => place).join(', ')}; what is off in one stays off`,
+      `${key}: its tools differ between ${group.map(({ place }) => place).join(', ')}; a tool that is disabled in one of them stays disabled`,
     )
   const lists = filters.flatMap(({ allow }) => (allow === undefined ? [] : [allow]))
   const allow = lists[0]?.filter((name) => lists.every((list) => list.includes(name)))

@@ -1,6 +1,6 @@
 /**
- * `trunkline.yaml` and its `.env`, changed by commands: entries are added and removed, the rest stays, comments too. Values of secrets
- * go to the `env_file`, which its owner alone may read.
+ * Changes `trunkline.yaml` and its `.env` for commands: adds and removes entries. The rest of the file is kept with its comments. Secrets are
+ * written to the `env_file`, which only its owner can read.
  */
 import { chmod, readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -10,20 +10,21 @@ import { ChangeError, editing, exclusively, folderFor, readState, replaceFile, t
 import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
 import type { ServerDraft } from './found.ts'
 
-/** What commands need of a configuration as it is written. */
+/** The parts of a configuration file that commands need. */
 export interface OurFile {
   readonly file: string
-  /** `undefined`: there is none yet. */
+  /** `undefined`: the file does not exist. */
   readonly text: string | undefined
   readonly servers: Readonly<Record<string, ServerDraft>>
-  /** Where values of variables go: the first `env_file`, or `.env` beside the file. */
+  /** The file for values of variables: the first `env_file`, or `.env` in the same folder. */
   readonly envFile: string
+  /** Whether the configuration has the key `env_file`. */
   readonly namesEnvFile: boolean
-  /** What the `env_file` holds. */
+  /** The variables in the `env_file`. */
   readonly values: Readonly<Record<string, string | undefined>>
 }
 
-/** Rejects with `ChangeError` for a file that cannot be read. */
+/** Rejects with `ChangeError` for an unreadable file. */
 export const readOurFile = async (file: string): Promise<OurFile> => {
   const { bytes } = await readState(file)
   const text = bytes?.toString('utf8')
@@ -42,7 +43,7 @@ export interface Addition {
   readonly values: ReadonlyMap<string, string>
 }
 
-/** The text of the configuration with more entries. */
+/** Returns the text of the configuration with added entries. */
 export const withServers = (ours: OurFile, { servers, values }: Addition): string =>
   editing(ours.file, () => {
     let text = ours.text ?? NEW_FILE
@@ -55,10 +56,11 @@ const NEW_FILE = `# Every key is explained in docs/configuration.md of Trunkline
 version: 1
 `
 
+/** Returns the text of the configuration without the entry. */
 export const withoutServer = (ours: OurFile, key: string): string =>
   editing(ours.file, () => removeIn(ours.file, ours.text ?? '', ['servers', key]))
 
-/** The text of the `env_file` with more values; a value that no line can hold is an error. */
+/** Returns the text of the `env_file` with added values. Throws `ChangeError` for a value that no form of quotes can contain. */
 export const withValues = (text: string, values: ReadonlyMap<string, string>): string => {
   const lines = [...values].map(([name, value]) => `${name}=${quoted(name, value)}\n`)
   return `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${lines.join('')}`
@@ -67,20 +69,20 @@ export const withValues = (text: string, values: ReadonlyMap<string, string>): s
 const quoted = (name: string, value: string): string => {
   const forms = /^[\w@%+:,./~=-]*$/.test(value) ? [value] : [`'${value}'`, `"${value}"`, `\`${value}\``]
   const fit = forms.find((form) => parseEnv(`${name}=${form}\n`)[name] === value)
-  if (fit === undefined) throw new ChangeError(`the value of ${name} holds every kind of quote; set it in the environment`)
+  if (fit === undefined) throw new ChangeError(`the value of ${name} contains every kind of quote; set it in the environment`)
   return fit
 }
 
-/** What `add` and `remove` changed. */
+/** The files that `add` and `remove` changed. */
 export interface Written {
   readonly file: string
-  /** The `env_file`, where values were added. */
+  /** The `env_file`; `undefined`: not changed. */
   readonly envFile: string | undefined
 }
 
 /**
- * Changes the configuration while no other process of ours does: `change` gets it as it is then. The `env_file` is written first, so
- * that no entry names a variable that is not there.
+ * Changes the configuration under a lock. `change` gets its current content. The `env_file` is written first, so that no entry refers to a
+ * missing variable.
  */
 export const updateOurFile = async (
   file: string,
@@ -105,12 +107,12 @@ export const updateOurFile = async (
     )
       await replaceFile(await readState(ours.envFile), Buffer.alloc(0), 0o600)
     if (text !== textOfState(state)) await replaceFile(state, Buffer.from(text))
-    // A configuration says which commands run: it is writable by its owner alone, whatever the umask.
+    // Only the owner may write a configuration, because it contains commands that are run. The umask does not matter.
     if (state.bytes === undefined) await chmod(file, 0o600)
     return { file, envFile: values.size > 0 ? ours.envFile : undefined }
   })
 
-/** Whether a repository would take the file: it lies in one, and no `.gitignore` on the way up names it or all files like it. */
+/** Whether git would add the file: it is in a repository, and no `.gitignore` in its folder or above contains it. */
 export const isSeenByGit = async (file: string): Promise<boolean> => {
   const name = file.slice(dirname(file).length + 1)
   for (let folder = dirname(file); ; folder = dirname(folder)) {

@@ -1,14 +1,14 @@
 /**
- * Secrets that stand in files of hosts as they are, found by the name they stand under or by their form, and replaced by `${VAR}`. The
- * values go to a file of their own (`.env`).
+ * Finds plain-text secrets in entries of hosts, by their names or by their form, and replaces them by `${VAR}`. The values are written to
+ * `.env`.
  */
 import { SECRET_NAME } from '../config/build/known-secrets.ts'
 import { isList, jsonObject, memberOf } from '../values/json-object.ts'
 
-/** Beside the names that the configuration knows, those of options and of connection strings. */
+/** Names of secrets in options and connection strings, beside those that the configuration knows. */
 const NAMES = new RegExp(`${SECRET_NAME.source}|(^|[-_])(pat|pwd|auth|apikey|api_key|key|dsn|jwt)$`, 'i')
 
-/** Forms of tokens that say of themselves what they are. */
+/** Tokens that are recognized by their form. */
 const FORMS =
   /^(gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|sk_(live|test)_\w{10,}|xox[abprs]-[\w-]{10,}|xapp-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*|npm_\w{20,}|lin_api_\w{10,}|ntn_\w{10,}|secret_\w{20,}|pk_(live|test)_\w{10,}|hf_\w{20,}|tvly-[\w-]{10,}|BSA\w{20,})$/
 
@@ -18,12 +18,12 @@ const USER_INFO = /^([a-z][\w+.-]*:\/\/[^\s/:@]*:)([^\s/@]+)(@)/i
 const isReference = (value: string): boolean => value.includes('${') && !value.includes('$${')
 const isSecretName = (name: string): boolean => NAMES.test(name)
 
-/** Takes a value under a proposed name of a variable, and returns the name under which it is kept. */
+/** Stores a value. `proposed`: a name for its variable. Returns the name that is used. */
 export type KeepSecret = (proposed: string, value: string) => string
 
 type Draft = Readonly<Record<string, unknown>>
 
-/** The draft with its secrets replaced. `key`: of the server, for names of variables that have none of their own. */
+/** Returns the draft with its secrets replaced. `key`: of the server, used in names of variables. */
 export const withoutSecrets = (key: string, draft: Draft, keep: KeepSecret): Draft => {
   const own = variableName(key)
   const hide = (proposed: string, value: string): string => `\${${keep(proposed, unescape(value))}}`
@@ -57,7 +57,7 @@ export const withoutSecrets = (key: string, draft: Draft, keep: KeepSecret): Dra
   return { ...draft, ...changes }
 }
 
-/** `--api-key VALUE`, `--api-key=VALUE`, `--header "Authorization: Bearer VALUE"`, a connection string, a bare token. */
+/** Replaces `--api-key VALUE`, `--api-key=VALUE`, `--header "Authorization: Bearer VALUE"`, passwords in URLs, and bare tokens. */
 const inArguments = (args: readonly unknown[], own: string, hide: KeepSecret): unknown[] => {
   const ownName = (name: string): string => (name.startsWith(own) ? name : `${own}_${name}`)
   return args.map((argument, at) => {
@@ -68,7 +68,7 @@ const inArguments = (args: readonly unknown[], own: string, hide: KeepSecret): u
       return hide(ownName(variableName(option)), argument)
     const [, start, name, value] = /^((?:--?)?([\w-]+)=)(.+)$/.exec(argument) ?? []
     if (start !== undefined && name !== undefined && value !== undefined) {
-      // `--api-key=VALUE`, or `-e NAME=VALUE` of docker.
+      // `--api-key=VALUE`, or `-e NAME=VALUE` for docker.
       const variable = start.startsWith('-') ? ownName(variableName(name)) : variableName(name)
       return start + (isSecretName(name) || FORMS.test(value) ? hide(variable, value) : inUrl(value, variable, hide))
     }
@@ -79,7 +79,7 @@ const inArguments = (args: readonly unknown[], own: string, hide: KeepSecret): u
   })
 }
 
-/** A password in a URL, and secrets in its query. */
+/** Replaces the password of a URL, and secrets in its query. */
 const inUrl = (text: string, proposed: string, hide: KeepSecret): string => {
   if (!/^[a-z][\w+.-]*:\/\//i.test(text) || text.includes('${')) return text
   return text
@@ -89,7 +89,7 @@ const inUrl = (text: string, proposed: string, hide: KeepSecret): string => {
     )
 }
 
-/** A name of an environment variable. */
+/** Makes a name of an environment variable. */
 export const variableName = (text: string): string =>
   text
     .toUpperCase()

@@ -1,6 +1,6 @@
 /**
- * Variables of hosts in the words of ours. Each host writes them its own way (config/read/host-file), and in most an unset one is no error;
- * with us it is, so every variable that a draft names is reported. Text that only looks like a variable to us is escaped.
+ * Translates variables of hosts to our form. Each host has its own form (config/read/host-file). An unset variable is an error in our
+ * configuration but not in that of most hosts, so every variable of a draft is reported. Other text that looks like a variable is escaped.
  */
 import { isAbsolute, resolve } from 'node:path'
 import type { VariableForms } from '../config/syntax/variables.ts'
@@ -9,66 +9,67 @@ import type { MapTree, ScalarTree, Tree } from '../config/syntax/tree.ts'
 
 export interface UsedVariable {
   readonly name: string
-  /** What the host takes where it is not set; `undefined`: nothing. */
+  /** The value that the host uses if the variable is not set; `undefined`: none. */
   readonly fallback: string | undefined
 }
 
-export interface Wording {
+/** How a file of a host writes variables, and their values. */
+export interface HostVariables {
   readonly form: VariableForms
-  /** A name that is not set may be ordinary text (`$5`). */
+  /** Whether a reference to an unset variable is ordinary text (`$5`). */
   readonly isOpen: boolean
   readonly constants: Readonly<Record<string, string>>
-  /** Defaults of inputs by id. */
+  /** Defaults of inputs (`${input:id}`), by id. */
   readonly inputs: ReadonlyMap<string, string | undefined>
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where relative paths of the host count from. */
+  /** The folder for relative paths of the host. */
   readonly folder: string
 }
 
-/** The entry as plain data, with variables as we write them. */
+/** Returns the entry as plain data with our variables, and the variables that it uses. */
 export const translate = (
   tree: MapTree,
-  wording: Wording,
+  host: HostVariables,
 ): { readonly draft: Readonly<Record<string, unknown>>; readonly variables: readonly UsedVariable[] } => {
   const used = new Map<string, UsedVariable>()
   const note = (name: string, fallback?: string): string => {
     used.set(name, { name, fallback })
     return fallback === undefined ? `\${${name}}` : `\${${name}:-${fallback}}`
   }
-  const draft = plainMap(translatedMap(tree, wording, note))
-  return { draft: withPaths(draft, wording), variables: [...used.values()] }
+  const draft = plainMap(translatedMap(tree, host, note))
+  return { draft: withPaths(draft, host), variables: [...used.values()] }
 }
 
 type Note = (name: string, fallback?: string) => string
 
-const translatedMap = (tree: MapTree, wording: Wording, note: Note): MapTree => ({
+const translatedMap = (tree: MapTree, host: HostVariables, note: Note): MapTree => ({
   ...tree,
-  entries: new Map([...tree.entries].map(([key, inner]) => [key, translated(inner, wording, note)])),
+  entries: new Map([...tree.entries].map(([key, inner]) => [key, translated(inner, host, note)])),
 })
 
-const translated = (tree: Tree, wording: Wording, note: Note): Tree => {
-  if (tree.kind === 'list') return { ...tree, items: tree.items.map((item) => translated(item, wording, note)) }
-  if (tree.kind === 'map') return translatedMap(tree, wording, note)
-  return typeof tree.value === 'string' ? { ...tree, value: textOf(tree, tree.value, wording, note) } : tree
+const translated = (tree: Tree, host: HostVariables, note: Note): Tree => {
+  if (tree.kind === 'list') return { ...tree, items: tree.items.map((item) => translated(item, host, note)) }
+  if (tree.kind === 'map') return translatedMap(tree, host, note)
+  return typeof tree.value === 'string' ? { ...tree, value: textOf(tree, tree.value, host, note) } : tree
 }
 
 const REFERENCE = /\$\{(\w+)\}/g
-/** Members of Codex that name variables: what they brought is a reference. */
+/** Members of Codex that contain names of variables. Their values are references. */
 const NAMES_VARIABLES = /\b(env_vars|bearer_token_env_var|env_http_headers)\b/
 
-const textOf = ({ variables, path }: ScalarTree, value: string, wording: Wording, note: Note): string => {
+const textOf = ({ variables, path }: ScalarTree, value: string, host: HostVariables, note: Note): string => {
   if (variables === true && !NAMES_VARIABLES.test(path)) return escape(value)
   if (variables === true) {
     // Codex leaves out a forwarded variable that is not set.
     const isForwarded = path.includes('env_vars')
     return value.replace(REFERENCE, (_, name: string) =>
-      isForwarded && wording.env[name] === undefined ? note(name, '') : note(name),
+      isForwarded && host.env[name] === undefined ? note(name, '') : note(name),
     )
   }
   let text = ''
   let at = 0
-  for (const match of value.matchAll(wording.form.pattern)) {
-    text += escape(value.slice(at, match.index)) + replaced(match, wording, note)
+  for (const match of value.matchAll(host.form.pattern)) {
+    text += escape(value.slice(at, match.index)) + replaced(match, host, note)
     at = match.index + match[0].length
   }
   return text + escape(value.slice(at))
@@ -76,30 +77,30 @@ const textOf = ({ variables, path }: ScalarTree, value: string, wording: Wording
 
 const escape = (text: string): string => text.replaceAll('${', () => '$${')
 
-const replaced = ([found, ...groups]: RegExpMatchArray, wording: Wording, note: Note): string => {
+const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, note: Note): string => {
   const inner = groups.find((group) => group !== undefined) ?? ''
-  const constant = Object.hasOwn(wording.constants, inner) ? wording.constants[inner] : undefined
+  const constant = Object.hasOwn(host.constants, inner) ? host.constants[inner] : undefined
   if (constant !== undefined) return escape(constant)
   const [, form, rest = ''] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
-  if (form === 'input') return note(`INPUT_${rest.toUpperCase().replaceAll(/\W/g, '_')}`, wording.inputs.get(rest))
-  if (form === 'file') return `\${file:${isAbsolute(rest) || rest.startsWith('~') ? rest : resolve(wording.folder, rest)}}`
+  if (form === 'input') return note(`INPUT_${rest.toUpperCase().replaceAll(/\W/g, '_')}`, host.inputs.get(rest))
+  if (form === 'file') return `\${file:${isAbsolute(rest) || rest.startsWith('~') ? rest : resolve(host.folder, rest)}}`
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(form === 'env' ? rest : inner) ?? []
   if (name === undefined || (form !== undefined && form !== 'env')) return escape(found)
-  if (wording.isOpen && fallback === undefined && wording.env[name] === undefined && !found.includes('{')) return escape(found)
+  if (host.isOpen && fallback === undefined && host.env[name] === undefined && !found.includes('{')) return escape(found)
   return note(name, fallback)
 }
 
-/** Relative paths count from the folder of our file then, so they are written in full. */
-const withPaths = (draft: Readonly<Record<string, unknown>>, { folder }: Wording): Readonly<Record<string, unknown>> => {
-  const whole = (path: unknown): unknown => {
+/** Makes paths absolute, because relative paths in our configuration refer to another folder. */
+const withPaths = (draft: Readonly<Record<string, unknown>>, { folder }: HostVariables): Readonly<Record<string, unknown>> => {
+  const absolute = (path: unknown): unknown => {
     if (typeof path !== 'string' || isAbsolute(path) || /^(\$\{|~)/.test(path)) return path
     return resolve(folder, path)
   }
   const { command, cwd, ...rest } = draft
   const isPath = typeof command === 'string' && /^[^$~]*[/\\]/.test(command)
   return {
-    ...(command === undefined ? {} : { command: isPath ? whole(command) : command }),
+    ...(command === undefined ? {} : { command: isPath ? absolute(command) : command }),
     ...rest,
-    ...(cwd === undefined ? {} : { cwd: whole(cwd) }),
+    ...(cwd === undefined ? {} : { cwd: absolute(cwd) }),
   }
 }

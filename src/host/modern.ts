@@ -33,6 +33,8 @@ export interface ModernOrigin {
   readonly facts: CallerFacts | undefined
   /** HTTP headers to check against the body; `undefined`: a pipe. */
   readonly headers: Readonly<Record<string, string>> | undefined
+  /** Whether the listener has checked the admission of the request; else it is checked here, only for calls. */
+  readonly isAdmitted: boolean
   /** The peer of a pipe, which decides how a `subscriptions/listen` stream ends (B126). */
   readonly pipe: PipeEnd | undefined
 }
@@ -108,7 +110,7 @@ export const serveModern = (
       const found = discoverAnswer(caller, context, origin.pipe !== undefined)
       return found instanceof Promise ? void found.then((result) => answer(complete(result)), fail) : answer(complete(found))
     }
-    const refusal = context.admission.refuse(origin.principal)
+    const refusal = origin.isAdmitted ? undefined : context.admission.refuse(origin.principal)
     if (refusal !== undefined) throw refusal
     const call = makeCall(message, request, caller, origin, exchange, abort, ref, recording, context)
     held = message.bytes.length

@@ -1,4 +1,4 @@
-/** `.mcpb` bundles: a ZIP archive with a `manifest.json`, unpacked into the state folder and started from there. */
+/** Installs `.mcpb` bundles: ZIP archives with a `manifest.json`. They are unpacked into the state folder and started from there. */
 import { createHash } from 'node:crypto'
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
@@ -45,18 +45,18 @@ export interface Bundle {
   readonly name: string
   readonly manifest: Manifest
   readonly members: readonly ZipMember[]
-  /** First characters of the digest of the archive: another archive gets another folder. */
+  /** First 12 hex digits of the SHA-256 of the archive. They are part of the folder name, so each archive has its own folder. */
   readonly digest: string
 }
 
-/** Rejects with `InstallError`. */
+/** `file`: path of the archive. Rejects with `InstallError`. */
 export const readBundle = async (file: string): Promise<Bundle> => {
   try {
     if ((await stat(file)).size > MAX_BUNDLE_BYTES) throw new InstallError('it is larger than 512 MiB')
     const bytes = await readFile(file)
     const members = readZip(bytes)
     const found = members.find(({ path }) => path === 'manifest.json')
-    if (found === undefined) throw new InstallError('it holds no manifest.json')
+    if (found === undefined) throw new InstallError('it contains no manifest.json')
     const content = found.read()
     if (content.length > MAX_MANIFEST_BYTES) throw new InstallError('its manifest.json is larger than 1 MiB')
     const parsed = manifestSchema.safeParse(JSON.parse(content.toString()))
@@ -67,12 +67,12 @@ export const readBundle = async (file: string): Promise<Bundle> => {
     const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 12)
     return { name: parsed.data.name, manifest: parsed.data, members, digest }
   } catch (error) {
-    const reason = error instanceof SyntaxError ? 'its manifest.json is no JSON' : asError(error).message
+    const reason = error instanceof SyntaxError ? 'its manifest.json is not JSON' : asError(error).message
     throw new InstallError(`${file} cannot be installed: ${reason}`, { cause: error })
   }
 }
 
-/** Unpacks it below `root` and returns the folder; one that is there already is kept. */
+/** Unpacks the bundle below `root` and returns its folder. An existing folder is kept. */
 export const unpackBundle = async ({ name, members, digest }: Bundle, root: string): Promise<string> => {
   const folder = join(root, 'bundles', `${name.replaceAll(/[^\w.-]+/g, '-').replace(/^\.+/, '')}-${digest}`)
   if ((await stat(folder).catch(() => undefined)) !== undefined) return folder
@@ -87,7 +87,7 @@ export const unpackBundle = async ({ name, members, digest }: Bundle, root: stri
   return folder
 }
 
-/** How the unpacked server is started. */
+/** The configuration entry that starts the unpacked server. `answer`: asks for values. Rejects with `InstallError`. */
 export const bundleDraft = async (
   { name, manifest: { server, user_config: settings = {} } }: Bundle,
   folder: string,
@@ -99,7 +99,7 @@ export const bundleDraft = async (
   const entry = server.entry_point === undefined ? undefined : `\${__dirname}/${server.entry_point}`
   const interpreter = { node: 'node', python: 'python3', uv: 'uv' }[server.type]
   const command = own.command ?? (interpreter === undefined ? entry : interpreter)
-  if (command === undefined) throw new InstallError(`the bundle ${name} does not say how it is started`)
+  if (command === undefined) throw new InstallError(`the bundle ${name} names no command and no entry point`)
   const args = own.args ?? (own.command === undefined && interpreter !== undefined && entry !== undefined ? [entry] : [])
   const values = new Map<string, readonly string[]>()
   for (const [key, { title, description, required = false, sensitive = false, default: standard }] of Object.entries(settings)) {
@@ -109,7 +109,7 @@ export const bundleDraft = async (
         : [standard]
             .flat()
             .map(String)
-            .map((one) => placed(one, folder, home))
+            .map((one) => withPaths(one, folder, home))
     const given = await answer({
       name: key,
       description: description ?? title,
@@ -121,11 +121,11 @@ export const bundleDraft = async (
     if (given !== undefined) values.set(key, given === all?.join(' ') ? all : [given])
   }
   const fill = (text: string): string[] => {
-    // An argument that is a list of values alone becomes as many arguments.
+    // An argument that is only a reference to a list becomes one argument per value.
     const [, whole] = /^\$\{user_config\.([\w.-]+)\}$/.exec(text) ?? []
     if (whole !== undefined) return [...(values.get(whole) ?? [])]
     return [
-      placed(
+      withPaths(
         text.replaceAll(/\$\{user_config\.([\w.-]+)\}/g, (_, key: string) => (values.get(key) ?? []).join(' ')),
         folder,
         home,
@@ -144,7 +144,8 @@ export const bundleDraft = async (
   }
 }
 
-const placed = (text: string, folder: string, home: string): string =>
+/** Replaces the variables for folders and separators of the manifest. */
+const withPaths = (text: string, folder: string, home: string): string =>
   text.replaceAll(/\$\{(__dirname|HOME|DESKTOP|DOCUMENTS|DOWNLOADS|pathSeparator|\/)\}/g, (_, word: string) => {
     if (word === '__dirname') return folder
     if (word === 'pathSeparator' || word === '/') return sep

@@ -1,21 +1,21 @@
-/** What an installation asks a person: values that a description of a server leaves open. */
+/** Values that an installation asks the user for, because the description of the server leaves them open. */
 
 export interface InputRequest {
-  /** Of the variable, header or option. */
+  /** Name of the variable, header or option. */
   readonly name: string
   readonly description: string | undefined
   readonly isRequired: boolean
   readonly isSecret: boolean
-  /** Taken where nothing is answered. */
+  /** The value if there is no answer. */
   readonly standard: string | undefined
-  /** The only values there are. */
+  /** The allowed values; `undefined`: any. */
   readonly choices: readonly string[] | undefined
 }
 
-/** `undefined`: no answer; a required value is then left to the `env_file`. */
+/** Resolves with `undefined` if there is no answer. A required value is then a variable for the `env_file`. */
 export type Answer = (request: InputRequest) => Promise<string | undefined>
 
-/** Why something cannot be installed, with the remedy. */
+/** An installation failed. The message contains the reason and the remedy. */
 export class InstallError extends Error {
   override readonly name = 'InstallError'
 }

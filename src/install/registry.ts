@@ -1,4 +1,4 @@
-/** Reads one server from a registry (its API v0.1). What it answers may be of any size, slow or hostile: it ends at a limit. */
+/** Reads one server from a registry (API v0.1). Size and time of the answer are limited, because the registry is untrusted. */
 import { asError } from '../values/as-error.ts'
 import { SafeFetch } from '../auth/oauth/safe-fetch.ts'
 import { DEFAULT_REGISTRY } from '../config/schema/registry.ts'
@@ -10,29 +10,29 @@ import { InstallError } from './inputs.ts'
 import { readServerJson } from './server-json.ts'
 import type { ServerJson } from './server-json.ts'
 
-/** `name`, or `name@version`. Rejects with `InstallError`. */
+/** `name`: `name` or `name@version`. Rejects with `InstallError`. */
 export const fetchServer = async (name: string, options: RegistryOptions, proxies: ProxyRules): Promise<ServerJson> => {
   const [, id, version = 'latest'] = /^([^@]+)(?:@(.+))?$/.exec(name) ?? []
   const { url, timeoutMs, maxAnswerBytes: maxBytes } = options
   await using fetcher = new SafeFetch({ timeoutMs, maxBytes })
   const path = `/v0.1/servers/${encodeURIComponent(id ?? name)}/versions/${encodeURIComponent(version)}`
   const host = URL.parse(url)?.hostname ?? ''
-  // An address that the operator wrote may be in a private network.
+  // A configured URL may be in a private network.
   const reach = url === DEFAULT_REGISTRY.url ? 'public' : isLoopbackHost(host) ? 'loopback' : 'private'
   const reply = await fetcher
     .through(() => proxies)({ url: `${url}${path}`, reach })
     .catch((error: unknown) => {
-      const remedy = 'look at registry.url, registry.timeout and registry.max_answer, or add the server by URL or command'
+      const remedy = 'check registry.url, registry.timeout and registry.max_answer, or add the server by URL or command'
       throw new InstallError(`the registry cannot be read (${asError(error).message}); ${remedy}`, { cause: error })
     })
-  if (reply.status === 404) throw new InstallError(`the registry ${url} has no server "${name}"; look the name up there`)
+  if (reply.status === 404) throw new InstallError(`the registry ${url} has no server "${name}"; check the name`)
   if (reply.status !== 200) throw new InstallError(`the registry ${url} answered HTTP ${reply.status}; try again later`)
   const from = `the answer of ${url}`
   let value: unknown
   try {
     value = JSON.parse(reply.text)
   } catch (error) {
-    throw new InstallError(`${from} is no JSON`, { cause: error })
+    throw new InstallError(`${from} is not JSON`, { cause: error })
   }
   const server = memberOf(value, 'server') ?? value
   const found = readServerJson(JSON.stringify(server), from)

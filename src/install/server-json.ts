@@ -1,6 +1,6 @@
 /**
- * `server.json` (schema 2025-12-11), as the registry has it, as an entry of our configuration: one of its remotes, or one of its
- * packages with the program that runs that kind. Its content is untrusted: the command is shown before the entry is written.
+ * Converts a `server.json` of the registry (schema 2025-12-11) to an entry of our configuration: one of its remotes, or one of its packages
+ * with the program that runs packages of this kind. The content is untrusted, so the command is shown before the entry is written.
  */
 import { z } from 'zod'
 import type { ServerDraft } from '../host-files/found.ts'
@@ -55,21 +55,21 @@ type Transport = z.output<typeof transport>
 type KeyValue = z.output<typeof keyValue>
 type Argument = z.output<typeof argument>
 
-/** Throws `InstallError` for what is no such file. `from`: what is read, for messages. */
+/** Throws `InstallError` for an invalid file. `from`: the source, for messages. */
 export const readServerJson = (text: string, from: string): ServerJson => {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new InstallError(`${from} is no JSON; name a server.json`, { cause: error })
+    throw new InstallError(`${from} is not JSON; name a server.json`, { cause: error })
   }
   const parsed = serverJsonSchema.safeParse(value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw new InstallError(`${from} is no server.json (${issue?.path.join('.') || 'top level'}: ${issue?.message})`)
+  throw new InstallError(`${from} is not a valid server.json (${issue?.path.join('.') || 'top level'}: ${issue?.message})`)
 }
 
-/** A program that runs packages of one kind. `identifier` must look like one, so that it cannot be an option. */
+/** A program that runs packages of one kind. `identifier`: the form of package names; it excludes options. */
 interface Runner {
   readonly command: string
   readonly identifier: RegExp
@@ -105,32 +105,32 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   },
 }
 
-/** What of a `server.json` is used: the word for a kind of package, or `remote`. */
-export const waysOf = ({ packages = [], remotes = [] }: ServerJson): readonly string[] => [
+/** The usable sources in a `server.json`: `remote`, and kinds of packages. */
+export const sourcesOf = ({ packages = [], remotes = [] }: ServerJson): readonly string[] => [
   ...new Set([
     ...(remotes.some(({ url }) => url !== undefined) ? ['remote'] : []),
     ...packages.map(({ registryType }) => registryType).filter((type) => Object.hasOwn(RUNNERS, type)),
   ]),
 ]
 
-/** The entry; `way`: one of `waysOf`, by default the first. Rejects with `InstallError`. */
-export const draftOf = async (server: ServerJson, answer: Answer, way: string | undefined): Promise<ServerDraft> => {
-  const ways = waysOf(server)
+/** The configuration entry. `source`: one of `sourcesOf`, by default the first. Rejects with `InstallError`. */
+export const draftOf = async (server: ServerJson, answer: Answer, source: string | undefined): Promise<ServerDraft> => {
+  const sources = sourcesOf(server)
   const kinds = (server.packages ?? []).map(({ registryType }) => registryType)
-  if (ways.length === 0)
+  if (sources.length === 0)
     throw new InstallError(
       kinds.includes('mcpb')
-        ? `${server.name} comes as a bundle; download its .mcpb file, and add that`
+        ? `${server.name} is a bundle; download its .mcpb file and add that`
         : `${server.name} names no remote and no package that can be run here${kinds.length === 0 ? '' : ` (${kinds.join(', ')})`}`,
     )
-  const chosen = ways.find((one) => way === undefined || one === way)
-  if (chosen === undefined) throw new InstallError(`${server.name} has no ${way}; it has ${ways.join(', ')}`)
+  const chosen = sources.find((one) => source === undefined || one === source)
+  if (chosen === undefined) throw new InstallError(`${server.name} has no ${source}; it has ${sources.join(', ')}`)
   if (chosen === 'remote') {
     const remotes = (server.remotes ?? []).filter(({ url }) => url !== undefined)
-    // Cast: `remote` is a way where there is one.
+    // Cast: the source `remote` means that there is one.
     return remoteDraft(remotes.find(({ type }) => type === 'streamable-http') ?? remotes[0]!, answer)
   }
-  // Cast: the other ways are kinds of its packages.
+  // Cast: the other sources are kinds of its packages.
   return packageDraft(
     server.packages!.find(({ registryType }) => registryType === chosen)!,
     answer,
@@ -140,7 +140,7 @@ export const draftOf = async (server: ServerJson, answer: Answer, way: string | 
 const remoteDraft = async ({ type, url = '', headers = [], variables = {} }: Transport, answer: Answer): Promise<ServerDraft> => {
   const whole = await filled(url, variables, answer)
   if (URL.parse(whole.replaceAll(/\$\{\w+\}/g, 'x'))?.protocol.startsWith('http') !== true)
-    throw new InstallError(`its URL ${JSON.stringify(url)} is none that can be reached`)
+    throw new InstallError(`its URL ${JSON.stringify(url)} is not a valid HTTP URL`)
   const members = await keyValues(headers, answer)
   return {
     url: whole,
@@ -150,12 +150,12 @@ const remoteDraft = async ({ type, url = '', headers = [], variables = {} }: Tra
 }
 
 const packageDraft = async (pack: Package, answer: Answer): Promise<ServerDraft> => {
-  // Cast: the ways are kinds that have a runner.
+  // Cast: the sources are kinds that have a runner.
   const runner = RUNNERS[pack.registryType]!
   if (!runner.identifier.test(pack.identifier) || /^-|\s/.test(pack.version ?? ''))
-    throw new InstallError(`${JSON.stringify(pack.identifier)} is no name of a package of ${pack.registryType}`)
+    throw new InstallError(`${JSON.stringify(pack.identifier)} is not a valid name of a package of ${pack.registryType}`)
   if (pack.transport !== undefined && pack.transport.type !== 'stdio' && pack.transport.url === undefined)
-    throw new InstallError(`the package ${pack.identifier} speaks ${pack.transport.type} at no URL`)
+    throw new InstallError(`the package ${pack.identifier} has the transport ${pack.transport.type} but no URL`)
   const env = await keyValues(pack.environmentVariables ?? [], answer)
   const runtime = await words(pack.runtimeArguments ?? [], answer)
   const own = await words(pack.packageArguments ?? [], answer)
@@ -163,7 +163,7 @@ const packageDraft = async (pack: Package, answer: Answer): Promise<ServerDraft>
     command: runner.command,
     args: [...runner.words(pack, runtime, Object.keys(env)), ...own],
     ...(Object.keys(env).length === 0 ? {} : { env }),
-    // A program that serves a URL is started, and reached there.
+    // A program that serves a URL is started and then connected to at this URL.
     ...(pack.transport?.url !== undefined && pack.transport.type !== 'stdio'
       ? { url: await filled(pack.transport.url, pack.transport.variables ?? {}, answer) }
       : {}),
@@ -199,19 +199,19 @@ const words = async (args: readonly Argument[], answer: Answer): Promise<readonl
 
 type Input = Omit<KeyValue, 'name'>
 
-/** A fixed value with its variables filled in, else an answer, else the default; `undefined`: it is left out. */
+/** A fixed value with its variables replaced, else an answer, else the default; `undefined`: the input is left out. */
 const valueOf = async (name: string, input: Input, answer: Answer): Promise<string | undefined> =>
-  input.value === undefined ? asked(name, input, answer) : filled(input.value, input.variables ?? {}, answer)
+  input.value === undefined ? answerTo(name, input, answer) : filled(input.value, input.variables ?? {}, answer)
 
-const asked = (name: string, input: Omit<Input, 'variables'>, answer: Answer): Promise<string | undefined> => {
+const answerTo = (name: string, input: Omit<Input, 'variables'>, answer: Answer): Promise<string | undefined> => {
   const { description, isRequired = false, isSecret = false, choices } = input
   return answer({ name, description, isRequired, isSecret, standard: input.default && escaped(input.default), choices })
 }
 
-/** Untrusted text cannot name our variables. */
+/** Escapes untrusted text, so that it cannot refer to variables. */
 const escaped = (text: string): string => text.replaceAll('${', () => '$${')
 
-/** `{name}` by its variable. */
+/** Replaces each `{name}` by the value of its variable. */
 const filled = async (
   template: string,
   variables: Readonly<Record<string, Omit<Input, 'variables'>>>,
@@ -220,7 +220,7 @@ const filled = async (
   let text = escaped(template)
   for (const [name, input] of Object.entries(variables)) {
     if (!template.includes(`{${name}}`)) continue
-    const value = input.value ?? (await asked(name, { ...input, isRequired: true }, answer)) ?? ''
+    const value = input.value ?? (await answerTo(name, { ...input, isRequired: true }, answer)) ?? ''
     text = text.replaceAll(`{${name}}`, () => value)
   }
   return text

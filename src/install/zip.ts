@@ -1,5 +1,5 @@
 /**
- * Reads a ZIP archive, within limits: members, bytes of one and of all, and no path that leaves the folder. As much of the format as
+ * Reads a ZIP archive within limits of members and bytes. Paths that leave the folder are refused. Supports the part of the format that
  * bundles use: stored and deflated members, no encryption, no ZIP64.
  */
 import { posix } from 'node:path'
@@ -8,6 +8,7 @@ import { InstallError } from './inputs.ts'
 
 export interface ZipLimits {
   readonly maxMembers: number
+  /** Of all members together, unpacked. */
   readonly maxBytes: number
 }
 
@@ -16,8 +17,9 @@ export const DEFAULT_ZIP_LIMITS: ZipLimits = { maxMembers: 50_000, maxBytes: 102
 export interface ZipMember {
   /** Relative, with `/`. */
   readonly path: string
-  /** Whether it may be run, as the archive says. */
+  /** Whether the archive marks the file as executable. */
   readonly isExecutable: boolean
+  /** Unpacks the content. Throws `InstallError` for a damaged member. */
   readonly read: () => Buffer
 }
 
@@ -26,14 +28,14 @@ const CENTRAL = 0x02014b50
 const LOCAL = 0x04034b50
 const MAX_COMMENT = 0xffff
 
-/** Files of the archive. Throws `InstallError` for what is no archive, or too large. */
+/** The files of the archive. Throws `InstallError` for an invalid or too large archive. */
 export const readZip = (bytes: Buffer, { maxMembers, maxBytes }: ZipLimits = DEFAULT_ZIP_LIMITS): readonly ZipMember[] => {
   const broken = (): InstallError => new InstallError('it is not a ZIP archive that can be read')
   let end = bytes.length - 22
   while (end >= Math.max(0, bytes.length - 22 - MAX_COMMENT) && bytes.readUInt32LE(end) !== END) end--
   if (end < 0 || bytes.readUInt32LE(end) !== END) throw broken()
   const count = bytes.readUInt16LE(end + 10)
-  if (count > maxMembers || count === 0xffff) throw new InstallError(`it holds more than ${maxMembers} files`)
+  if (count > maxMembers || count === 0xffff) throw new InstallError(`it contains more than ${maxMembers} files`)
   let at = bytes.readUInt32LE(end + 16)
   let total = 0
   const members: ZipMember[] = []
@@ -51,11 +53,11 @@ export const readZip = (bytes: Buffer, { maxMembers, maxBytes }: ZipLimits = DEF
       total += size
       if (total > maxBytes) throw new InstallError(`it unpacks to more than ${maxBytes} bytes`)
       if (path.endsWith('/')) continue
-      if (!isInside(path)) throw new InstallError(`it holds a file outside of its folder (${JSON.stringify(path)})`)
+      if (!isInside(path)) throw new InstallError(`it contains a file outside of its folder (${JSON.stringify(path)})`)
       if ((flags & 1) !== 0 || (method !== 0 && method !== 8))
-        throw new InstallError('it is encrypted or compressed in a way that is not read here')
-      // A symbolic link could lead anywhere.
-      if ((mode & 0o170000) === 0o120000) throw new InstallError(`it holds a symbolic link (${JSON.stringify(path)})`)
+        throw new InstallError('it is encrypted, or compressed in a way that is not supported')
+      // A symbolic link could point to any file.
+      if ((mode & 0o170000) === 0o120000) throw new InstallError(`it contains a symbolic link (${JSON.stringify(path)})`)
       const read = (): Buffer => {
         if (bytes.readUInt32LE(local) !== LOCAL) throw broken()
         const start = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28)

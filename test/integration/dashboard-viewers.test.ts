@@ -8,7 +8,7 @@ import { axeViolations, describeWithBrowser, openWindow } from '../support/real-
 
 const signIn = async (page: Page, origin: string, token: string): Promise<void> => {
   await page.goto(`${origin}/`)
-  await page.getByLabel(/Or with a token/).fill(token)
+  await page.getByLabel(/Or sign in with/).fill(token)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()
 }
@@ -46,7 +46,7 @@ servers:
     await rows.first().click()
     await user.page.getByText('said by b').first().waitFor()
     await user.page.goto(`${origin}/calls/${id}`)
-    await user.page.getByText('This call is not kept any more').waitFor()
+    await user.page.getByText('This call is no longer stored').waitFor()
     expect(await user.page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()).toEqual(['Traffic'])
     for (const path of ['/catalog', '/servers', '/toolsets', '/changes', '/health', '/tools/one__echo']) {
       await user.page.goto(`${origin}${path}`)

@@ -53,10 +53,10 @@ const screensOf = (call: string): readonly (readonly [path: string, shown: strin
   ['/traffic', 'code__search_code'],
   ['/traffic?q=nothing-at-all', 'No call matches'],
   [`/calls/${call}`, 'org = "acme"'],
-  ['/calls/999999', 'not kept any more'],
+  ['/calls/999999', 'no longer stored'],
   ['/catalog', 'files__read_text_file'],
   ['/tools/code__search_code', 'Try it'],
-  ['/tools/code__search_cod', 'No host is listed such a tool'],
+  ['/tools/code__search_cod', 'No tool of this name is listed to hosts'],
   ['/servers', 'healthy'],
   ['/servers/code', 'listening on stdio'],
   ['/toolsets?q=find+code', 'code__search_code'],
@@ -289,7 +289,7 @@ await describeWithBrowser('the dashboard', (started) => {
       await page.getByRole('button', { name: 'Send' }).click()
       await page.getByText('may do more than read').waitFor()
       expect(page.url()).toContain(`/calls/${id}`)
-      await page.getByRole('button', { name: 'Call it again all the same' }).click()
+      await page.getByRole('button', { name: 'Call it again anyway' }).click()
       await page.getByText('Replay of').waitFor()
     })
 
@@ -316,9 +316,9 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.getByRole('button', { name: 'Reload …' }).click()
     await page.getByRole('dialog').getByText('review').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Reload' }).click()
-    await page.getByText('Nothing: the files are in force').waitFor()
+    await page.getByText('No change: the files are in use').waitFor()
     await page.getByRole('button', { name: 'Approve' }).first().click()
-    await page.getByText('Every definition is as it was approved').waitFor()
+    await page.getByText('Every definition is the approved one').waitFor()
     await page.getByText('1 changed (code)').first().waitFor()
   })
 
@@ -326,13 +326,13 @@ await describeWithBrowser('the dashboard', (started) => {
     const { page } = await openDashboard()
     const dialog = page.getByRole('dialog', { name: 'Edit the configuration?' })
     await at(page, '/tools/files__list_directory', 'files__list_directory')
-    await page.getByRole('button', { name: 'Switch it off …' }).click()
+    await page.getByRole('button', { name: 'Switch off …' }).click()
     await dialog.getByText('+         - list_directory').waitFor()
     await dialog.getByText('tool files__list_directory').waitFor()
     expect(await axeViolations(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Write and reload' }).click()
-    await page.getByText('No host is listed such a tool').waitFor()
-    await page.getByRole('button', { name: 'Switch it on …' }).click()
+    await page.getByText('No tool of this name is listed to hosts').waitFor()
+    await page.getByRole('button', { name: 'Switch on …' }).click()
     await dialog.getByText('-         - list_directory').waitFor()
     await dialog.getByRole('button', { name: 'Write and reload' }).click()
     await page.getByRole('region', { name: 'Try it' }).waitFor()
@@ -362,7 +362,7 @@ await describeWithBrowser('the dashboard', (started) => {
     const mark = (page: Page, name: string) => page.getByRole('checkbox', { name: `Mark ${name}`, exact: true })
     const write = async (page: Page): Promise<void> => {
       await plan(page).getByRole('button', { name: 'Write and reload' }).click()
-      await page.getByText('Written, and in force').waitFor()
+      await page.getByText('Written and applied').waitFor()
     }
 
     test('are marked one by one, as a range and by keyboard', async () => {
@@ -445,12 +445,12 @@ await describeWithBrowser('the dashboard', (started) => {
       await editor.getByRole('img', { name: '2 tools' }).waitFor()
       expect(await editor.getByRole('button', { name: 'Show the plan …' }).isDisabled()).toBe(true)
       await editor.getByLabel('Name').fill('reading')
-      await editor.getByLabel('What it is for').fill('Reading: notes and files')
-      await editor.getByLabel('At most so many tools').fill('2')
+      await editor.getByLabel('Description').fill('Reading: notes and files')
+      await editor.getByLabel('Maximum number of tools').fill('2')
       await editor.getByRole('searchbox').fill('whole knowledge graph')
       await editor.getByRole('button', { name: 'Add memory__read_graph' }).click()
       await editor.getByRole('img', { name: '3 of 2 tools' }).waitFor()
-      await editor.getByLabel('At most so many tools').fill('3')
+      await editor.getByLabel('Maximum number of tools').fill('3')
       await editor.getByRole('img', { name: '3 of 3 tools' }).waitFor()
       expect(await axeViolations(page)).toEqual([])
       await editor.getByRole('button', { name: 'Show the plan …' }).click()
@@ -464,7 +464,7 @@ await describeWithBrowser('the dashboard', (started) => {
 
       await card.getByRole('button', { name: 'Members …' }).click()
       const members = page.getByRole('region', { name: 'Members of reading' })
-      await members.getByRole('button', { name: 'Take out code__read_notes' }).click()
+      await members.getByRole('button', { name: 'Remove code__read_notes' }).click()
       await members.getByRole('img', { name: '2 of 3 tools' }).waitFor()
       await members.getByRole('button', { name: 'Show the plan …' }).click()
       await plan(page).getByText('-       - code__read_notes').waitFor()
@@ -490,7 +490,7 @@ await describeWithBrowser('the dashboard', (started) => {
       await plan(page).getByRole('button', { name: 'Close' }).click()
       await editor.getByLabel('Name').fill('No Name!')
       await editor.getByRole('button', { name: 'Show the plan …' }).click()
-      await plan(page).getByText('It would be refused; nothing was written.').waitFor()
+      await plan(page).getByText('The change would be refused. Nothing was written.').waitFor()
       expect(configuration()).toBe(before)
     })
   })
@@ -520,7 +520,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.goto(`${origin}/servers`)
     await page.getByText('trunkline open').waitFor()
     expect(await axeViolations(page)).toEqual([])
-    await page.getByLabel(/Or with a token/).fill('tlk_wrong')
+    await page.getByLabel(/Or sign in with/).fill('tlk_wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('alert').waitFor()
     const link = await scene.open()
@@ -534,7 +534,7 @@ await describeWithBrowser('the dashboard', (started) => {
     await page.goto('about:blank')
     await page.goto(link)
     await page.getByText('the link was already used').waitFor()
-    await page.getByLabel(/Or with a token/).fill(token)
+    await page.getByLabel(/Or sign in with/).fill(token)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Traffic', level: 1 }).waitFor()
   })
@@ -557,7 +557,7 @@ await describeWithBrowser('the dashboard', (started) => {
     }
 
     test('a slow server: two clicks', async () => {
-      const clicks = await solve(['passed at server code'], async (_page, click) => {
+      const clicks = await solve(['was spent at server code'], async (_page, click) => {
         await click('Slow')
         await click('code__export_report')
       })
@@ -566,7 +566,7 @@ await describeWithBrowser('the dashboard', (started) => {
 
     test('a slow host: two clicks', async () => {
       const clicks = await solve(
-        ['passed at the host fake-host 1, which was asked something (elicitation/create)'],
+        ['was spent at the host fake-host 1, which answered a request of the server (elicitation/create)'],
         async (_page, click) => {
           await click('Slow')
           await click('code__create_issue')

@@ -12,7 +12,7 @@ import { estimateTokens } from '../../catalog/tokens.ts'
 import { Views } from '../../catalog/view/view.ts'
 import { fingerprint } from '../../config/change/fingerprints.ts'
 import type { ConfigurationFingerprints, Fingerprints } from '../../config/change/fingerprints.ts'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { VERSION } from '../../version.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { toolsetCosts } from '../catalog/toolset-costs.ts'
@@ -45,7 +45,7 @@ export interface Basis {
   readonly problems: readonly string[]
 }
 
-export type Overrides = Pick<NonNullable<Context['overrides']>, 'listen' | 'state' | 'allowUnauthenticatedNetwork'>
+export type Overrides = Pick<NonNullable<RuntimeEnvironment['overrides']>, 'listen' | 'state' | 'allowUnauthenticatedNetwork'>
 
 export interface ServerBasis {
   readonly key: string
@@ -69,7 +69,7 @@ export interface ListedEntry {
 /** `hide` removes secrets from every text of a server; the default is for a basis that does not leave the process. */
 export const basisOf = (
   { configuration, fleet, gateway }: Running,
-  { env, overrides: { listen, state, allowUnauthenticatedNetwork } = {} }: Pick<Context, 'env' | 'overrides'>,
+  { env, overrides: { listen, state, allowUnauthenticatedNetwork } = {} }: Pick<RuntimeEnvironment, 'env' | 'overrides'>,
   hide: <T>(value: T) => T = (value) => value,
 ): Basis => {
   const salt = randomBytes(32)
@@ -118,7 +118,7 @@ export const basisOf = (
 }
 
 /** A digest of each variable, so that different ones can be named. */
-export const environmentOf = (env: Context['env'], salt: Buffer): Fingerprints =>
+export const environmentOf = (env: RuntimeEnvironment['env'], salt: Buffer): Fingerprints =>
   Object.fromEntries(
     Object.entries(env).map(([name, value]) => [
       name,

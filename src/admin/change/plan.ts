@@ -13,7 +13,7 @@ import { diffFingerprints } from '../../config/change/difference.ts'
 import { fingerprint } from '../../config/change/fingerprints.ts'
 import type { Configuration } from '../../config/options.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { Pins } from '../../downstream/lists/pins.ts'
 import { signInInventory } from '../../downstream/lists/sign-in-tool.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
@@ -72,7 +72,7 @@ export interface Plan {
 }
 
 /** `env`: the environment with which the new configuration was read. */
-export const makePlan = (basis: Basis, after: Configuration, env: Context['env']): Plan => {
+export const makePlan = (basis: Basis, after: Configuration, env: RuntimeEnvironment['env']): Plan => {
   const will = fingerprint(after, { salt: Buffer.from(basis.salt, 'base64'), env })
   const { added, removed, changed, listeners, needsRestart, others } = diffFingerprints(basis.configuration, will)
   const knownServers = new Map(basis.servers.map((server) => [server.key, server]))

@@ -24,7 +24,7 @@ import { KeySet } from './key-set.ts'
 import { principalOfClaims } from './principal.ts'
 import { ALGORITHMS } from './jwt.ts'
 import type { Clock } from './clock.ts'
-import { sentenceOf } from '../refusal.ts'
+import { sentenceOf } from '../token-refusal.ts'
 
 /** A pending sign-in, to be kept until the browser returns. */
 export interface PendingIdentity {

@@ -6,8 +6,8 @@ import type { Admitted } from '../identity.ts'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-options.ts'
 import { principalOfClaims } from './principal.ts'
 import type { ClaimSource } from './principal.ts'
-import { kindOf, shownValue } from '../refusal.ts'
-import type { Cause, Check, Refusal } from '../refusal.ts'
+import { kindOf, shownValue } from '../token-refusal.ts'
+import type { Cause, Check, TokenRefusal } from '../token-refusal.ts'
 
 /** Tolerance for clock skew between two machines (F-27). */
 export const SKEW_MS = 60_000
@@ -60,7 +60,7 @@ export const judgeClaims = (claims: Claims, reading: ClaimReading): ClaimVerdict
 }
 
 export const passed = (cause: Cause, found: string): Check => ({ cause, found, refusal: undefined })
-export const failed = (refusal: Refusal): Check => ({ cause: refusal.cause, found: '', refusal })
+export const failed = (refusal: TokenRefusal): Check => ({ cause: refusal.cause, found: '', refusal })
 
 /** Whether a token for `audiences` is valid at `resource`: at each of these URIs and below it (B234). */
 export const isForResource = (audiences: readonly string[], resource: string): boolean =>
@@ -78,7 +78,7 @@ const audiencesOf = ({ aud }: Claims, resource: ClaimReading['resource']): reado
   })
 }
 
-const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): Refusal => {
+const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): TokenRefusal => {
   const origin = originOf(resource)
   const own = [origin, resource.audience, ...resource.otherAudiences]
   const isShared = textsOf(aud).includes('account')
@@ -94,7 +94,7 @@ const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): R
 }
 
 /** Returns the refusal of a valid token for another endpoint. `uri`: of the requested endpoint. */
-export const endpointRefusal = (uri: string, audiences: readonly string[], origin: string): Refusal => ({
+export const endpointRefusal = (uri: string, audiences: readonly string[], origin: string): TokenRefusal => ({
   cause: 'endpoint',
   claim: 'aud',
   expected: `${uri} or a URL above it`,
@@ -102,8 +102,8 @@ export const endpointRefusal = (uri: string, audiences: readonly string[], origi
   remedy: `have the issuer put ${origin} into "aud": it is valid at every endpoint`,
 })
 
-/** Refusal of a token within the clock skew after its expiry, if servers use token exchange: no issuer exchanges it (F-27). */
-export const ENDED: Refusal = {
+/** TokenRefusal of a token within the clock skew after its expiry, if servers use token exchange: no issuer exchanges it (F-27). */
+export const ENDED: TokenRefusal = {
   cause: 'end',
   claim: 'exp',
   expected: 'a time that has not passed, because servers use credentials.exchange',
@@ -190,7 +190,7 @@ const withoutSlash = (name: string): string => (name.startsWith('/') ? name.slic
 const MOST_NAMES = 50
 
 /** Returns the refusal if no rule matches, with the kinds of the rules' claims and the names of all claims. No values: they are personal. */
-const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): Refusal => {
+const unmappedRefusal = (claims: Claims, map: readonly ClaimRule[]): TokenRefusal => {
   const kinds = new Map(map.map(({ claim }) => [shownPath(claim), kindOf(claimValue(claims, claim))]))
   // Cast: the caller has rules, since none of them matches.
   const [[first, kind], ...others] = [...kinds] as [[string, string], ...[string, string][]]

@@ -5,7 +5,7 @@
 import type { Admitted } from '../identity.ts'
 import type { AuthOptions } from './inbound-options.ts'
 import { CredentialCache } from './credential-cache.ts'
-import type { Refusal } from '../refusal.ts'
+import type { TokenRefusal } from '../token-refusal.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import { SYSTEM_CLOCK } from './clock.ts'
 import type { Clock } from './clock.ts'
@@ -31,7 +31,7 @@ export class CredentialVerifier {
   constructor(
     { tokens, oauth, map }: AuthOptions,
     fetch: Fetch,
-    refused: (why: Refusal) => void = () => undefined,
+    refused: (why: TokenRefusal) => void = () => undefined,
     clock: Clock = SYSTEM_CLOCK,
   ) {
     this.#clock = clock

@@ -2,8 +2,8 @@
 import { compactVerify, decodeProtectedHeader, errors } from 'jose'
 import type { JWTVerifyGetKey, ProtectedHeaderParameters } from 'jose'
 import { parseJsonObject } from '../../values/json-object.ts'
-import { shownValue } from '../refusal.ts'
-import type { Check, Refusal } from '../refusal.ts'
+import { shownValue } from '../token-refusal.ts'
+import type { Check, TokenRefusal } from '../token-refusal.ts'
 import type { Claims } from './claim-value.ts'
 import { failed, passed } from './claims.ts'
 import { IssuerUnreachable } from './issuer.ts'
@@ -40,7 +40,7 @@ export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer:
   return { checks: [...checks, passed('signature', `${header.alg} by key ${shownValue(header.kid)}`)], claims }
 }
 
-const UNREADABLE: Refusal = {
+const UNREADABLE: TokenRefusal = {
   cause: 'form',
   claim: 'token',
   expected: 'a JWT with a header and claims as JSON objects',
@@ -71,7 +71,7 @@ const typeCheck = (typ: unknown): Check =>
       })
 
 /** Returns why the signature is refused. Rethrows errors that are not about the token. */
-const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): Refusal => {
+const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): TokenRefusal => {
   if (error instanceof IssuerUnreachable) throw error
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
     return {

@@ -7,14 +7,14 @@
  */
 import { claimValue, shownPath } from './claim-value.ts'
 import type { ClaimPath, Claims } from './claim-value.ts'
-import { kindOf } from '../refusal.ts'
-import type { Refusal } from '../refusal.ts'
+import { kindOf } from '../token-refusal.ts'
+import type { TokenRefusal } from '../token-refusal.ts'
 
 /** The source of claims: a signed token or an introspection response. */
 export type ClaimSource = 'jwt' | 'introspection'
 
 /** `refused`: why the token identifies no caller, without values of the token. */
-export type Principal = { readonly name: string } | { readonly refused: Refusal }
+export type Principal = { readonly name: string } | { readonly refused: TokenRefusal }
 
 /** The claim that names the caller by default. */
 export const SUBJECT = 'sub'

@@ -12,8 +12,8 @@ import type { ClaimRule, IssuerOptions, ResourceServerOptions } from './inbound-
 import { Issuer, IssuerUnreachable, readKeys } from './issuer.ts'
 import { hasJwtForm, unverifiedIssuer, verifyJwt } from './jwt.ts'
 import { KeySet } from './key-set.ts'
-import { shownValue } from '../refusal.ts'
-import type { Check, Refusal } from '../refusal.ts'
+import { shownValue } from '../token-refusal.ts'
+import type { Check, TokenRefusal } from '../token-refusal.ts'
 
 /** The result of examining one token. */
 export interface Examination {
@@ -34,7 +34,7 @@ export class ResourceServer {
   readonly #issuers: readonly [KnownIssuer, ...KnownIssuer[]]
   readonly #map: readonly ClaimRule[]
   readonly #clock: Clock
-  readonly #refused: (why: Refusal) => void
+  readonly #refused: (why: TokenRefusal) => void
 
   /** `refused` is called with the first failed check of a token, for the operator only. */
   constructor(
@@ -42,7 +42,7 @@ export class ResourceServer {
     map: readonly ClaimRule[],
     fetch: Fetch,
     clock: Clock,
-    refused: (why: Refusal) => void = () => undefined,
+    refused: (why: TokenRefusal) => void = () => undefined,
   ) {
     this.#options = options
     this.#refused = refused
@@ -139,7 +139,7 @@ export class ResourceServer {
     return { issuer, resource: this.#options, map: this.#map, source, nowMs: this.#clock.wallMs(), keepsClaims }
   }
 
-  #unknownIssuer(named: unknown): Refusal {
+  #unknownIssuer(named: unknown): TokenRefusal {
     const own = this.#issuers.map(({ options }) => options.issuer)
     return {
       cause: 'issuer',
@@ -151,9 +151,9 @@ export class ResourceServer {
   }
 }
 
-const refuse = (refusal: Refusal): Examination => ({ checks: [failed(refusal)], admitted: undefined })
+const refuse = (refusal: TokenRefusal): Examination => ({ checks: [failed(refusal)], admitted: undefined })
 
-const NOT_A_JWT: Refusal = {
+const NOT_A_JWT: TokenRefusal = {
   cause: 'form',
   claim: 'token',
   expected: 'a JWT',
@@ -161,7 +161,7 @@ const NOT_A_JWT: Refusal = {
   remedy: 'have the issuer issue JWT access tokens, or configure auth.oauth.introspection',
 }
 
-const inactiveAt = (issuer: string, active: unknown): Refusal => ({
+const inactiveAt = (issuer: string, active: unknown): TokenRefusal => ({
   cause: 'activity',
   claim: 'active',
   expected: `true from the introspection endpoint of ${issuer}`,

@@ -10,7 +10,7 @@ export interface ClientOptions {
   readonly algorithm: string
 }
 
-/** The gateway has its own account (client credentials). */
+/** The gateway has client credentials at the server. */
 export interface MachineOptions {
   readonly mode: 'client'
   readonly client: ClientOptions

@@ -1,4 +1,4 @@
-/** The gateway's own account at a server: tokens by client credentials, requested on demand ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
+/** Tokens of the gateway at a server by client credentials, requested on demand ([ext oauth-client-credentials]; BRIDGING 6.2.8). */
 import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'

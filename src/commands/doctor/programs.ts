@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 
 export const ASK_MS = 5_000
 
@@ -35,7 +35,7 @@ export const ask = (
   })
 
 /** The `PATH` of a terminal. A login shell may print other text before it. */
-export const askShellPath = async ({ env }: Context): Promise<string | undefined> => {
+export const askShellPath = async ({ env }: RuntimeEnvironment): Promise<string | undefined> => {
   const shell = env['SHELL']
   if (!shell) return undefined
   const text = await ask(shell, ['-lc', 'printf "\\n%s" "trunkline-path:$PATH"'], env)
@@ -46,7 +46,7 @@ export const askShellPath = async ({ env }: Context): Promise<string | undefined
 const LAUNCHD_PATH = '/usr/bin:/bin:/usr/sbin:/sbin'
 
 /** The `PATH` of programs that are started from the desktop, such as Claude Desktop or an editor, without the settings of a shell. */
-export const askDesktopPath = async ({ env, platform }: Context): Promise<string | undefined> => {
+export const askDesktopPath = async ({ env, platform }: RuntimeEnvironment): Promise<string | undefined> => {
   if (platform === 'darwin') return (await ask('launchctl', ['getenv', 'PATH'], env))?.trim() || LAUNCHD_PATH
   if (platform !== 'linux') return undefined
   const text = await ask('systemctl', ['--user', 'show-environment'], env)

@@ -14,7 +14,7 @@ import { locateSocket } from '../../admin/socket/socket-location.ts'
 import { differing } from '../../config/change/difference.ts'
 import { configurationId, runtimeRoot } from '../../config/read/folders.ts'
 import { loadConfiguration } from '../../config/load.ts'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { VERSION } from '../../version.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -84,18 +84,21 @@ const basisFrom = async (control: Control, { files: [file = ''] }: Invocation): 
 }
 
 /** Options of the running process apply to its next file as well, as do its id and its state. */
-const overridesAs = ({ overrides, files }: Basis, own: Context['overrides'] = {}): Context['overrides'] => ({
+const overridesAs = (
+  { overrides, files }: Basis,
+  own: RuntimeEnvironment['overrides'] = {},
+): RuntimeEnvironment['overrides'] => ({
   ...overrides,
   ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined)),
   standsFor: files[0],
 })
 
 /** The variables of the running process, with the values of this command. Variables that are missing here keep their reference as their value. */
-const environmentAs = (basis: Basis, own: Context['env']): Context['env'] =>
+const environmentAs = (basis: Basis, own: RuntimeEnvironment['env']): RuntimeEnvironment['env'] =>
   Object.fromEntries(Object.keys(basis.env).map((name) => [name, own[name] ?? `\${${name}}`]))
 
 /** Variables with different values that the files use. */
-const differingVariables = async (basis: Basis, own: Context['env'], files: readonly string[]): Promise<string[]> => {
+const differingVariables = async (basis: Basis, own: RuntimeEnvironment['env'], files: readonly string[]): Promise<string[]> => {
   const here = environmentOf(own, Buffer.from(basis.salt, 'base64'))
   const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')))
   const named = new Set(texts.flatMap((text) => [...text.matchAll(/\$\{?(?:env:)?([A-Za-z_]\w*)/g)].map(([, name]) => name)))

@@ -43,5 +43,5 @@ export const inline = async <T>({ configuration, context, io }: Loaded, use: (co
   if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   const refuse = async () => ({ kind: 'refused', problems: [] }) as const
   const reloader = { problems: [], past: [], reload: refuse, plan: refuse }
-  return await use(localControl(gateway, reloader, context, redactor))
+  return await use(localControl(gateway, { reloader, context, redactor }))
 }

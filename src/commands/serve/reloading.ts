@@ -12,7 +12,7 @@ import { diffConfigurations } from '../../config/change/difference.ts'
 import type { Configuration } from '../../config/options.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
-import type { Context, EditedFile } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment, EditedFile } from '../../config/runtime-environment.ts'
 import { watchConfiguration } from '../../config/change/watch.ts'
 import type { Log } from '../../downstream/environment.ts'
 import { operatorCommand } from '../../operator-command.ts'
@@ -21,10 +21,22 @@ import type { Io, Read } from '../terminal/io.ts'
 /** Number of past reloads that are kept. */
 const MAX_PAST = 50
 
+export interface ReloadingOptions {
+  readonly context: RuntimeEnvironment
+  readonly read: (edited?: readonly EditedFile[]) => Promise<Pick<Read, 'configuration' | 'sinceMs'>>
+  /** When the current configuration was read; changes since then are applied. */
+  readonly sinceMs: number
+  /** Registers the reload on SIGHUP. */
+  readonly onHangup: Io['onHangup']
+  readonly log: Log & { level: string }
+  /** Called before a configuration is applied. The configuration is refused if it rejects. */
+  readonly prepare?: (next: Configuration) => Promise<void>
+}
+
 export class Reloading implements Reloader, AsyncDisposable {
   readonly #running: Running
-  readonly #context: Context
-  readonly #read: (edited?: readonly EditedFile[]) => Promise<Read>
+  readonly #context: RuntimeEnvironment
+  readonly #read: ReloadingOptions['read']
   readonly #log: Log & { level: string }
   readonly #offHangup: () => void
   readonly #prepare: (next: Configuration) => Promise<void>
@@ -34,22 +46,13 @@ export class Reloading implements Reloader, AsyncDisposable {
   /** Reloads run one after the other, in order. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** `prepare`: is called before a configuration is applied; the configuration is refused if it rejects. */
-  constructor(
-    running: Running,
-    context: Context,
-    read: (edited?: readonly EditedFile[]) => Promise<Read>,
-    sinceMs: number,
-    io: Pick<Io, 'onHangup'>,
-    log: Log & { level: string },
-    prepare: (next: Configuration) => Promise<void> = async () => undefined,
-  ) {
+  constructor(running: Running, { context, read, sinceMs, onHangup, log, prepare = async () => undefined }: ReloadingOptions) {
     this.#prepare = prepare
     this.#running = running
     this.#context = context
     this.#read = read
     this.#log = log
-    this.#offHangup = io.onHangup(() => void this.reload())
+    this.#offHangup = onHangup(() => void this.reload())
     this.#watch(running.configuration, sinceMs)
   }
 

@@ -50,17 +50,23 @@ export const openServices = async (
   takesHosts: boolean,
   whole: (control: Control) => Control = (control) => control,
 ): Promise<Services> => {
-  const reloading: Reloading = new Reloading(running, context, read, sinceMs, io, log, (next) => listener.rebind(next.observe))
+  const reloading: Reloading = new Reloading(running, {
+    context,
+    read,
+    sinceMs,
+    onHangup: (callback) => io.onHangup(callback),
+    log,
+    prepare: (next) => listener.rebind(next.observe),
+  })
   const history = new HistoryKeeper(running.gateway.feed)
   const control = whole(
-    localControl(
-      running,
-      reloading,
+    localControl(running, {
+      reloader: reloading,
       context,
       redactor,
-      () => listener.open(),
-      () => history.all,
-    ),
+      open: () => listener.open(),
+      history: () => history.all,
+    }),
   )
   const listener: AdminListener = await makeListener(running, control, history, log)
   try {

@@ -128,7 +128,8 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     configuration = next
     return running.front.addresses.tcp
   }
-  const control = localControl(running, { problems: [], past: [], reload: unsupported, plan: unsupported }, context, redactor)
+  const reloader = { problems: [], past: [], reload: unsupported, plan: unsupported }
+  const control = localControl(running, { reloader, context, redactor })
   let unwatch: (() => void) | undefined
   const watch = (isOn: boolean): void => {
     if (isOn) unwatch ??= running.watchCalls()

@@ -1,5 +1,5 @@
 /** The output of `up` without a configuration: the servers of hosts, problems, and the next commands. */
-import type { Context } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import { nameOf } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
@@ -10,7 +10,7 @@ import type { Line, Paint } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
 /** `found 9 servers in Claude Code, Cursor (read-only; trunkline init saves them)`, and a line per file of a host. */
-export const foundHead = (discovered: Discovered, context: Pick<Context, 'cwd' | 'home'>): Line[] => {
+export const foundHead = (discovered: Discovered, context: Pick<RuntimeEnvironment, 'cwd' | 'home'>): Line[] => {
   const { plan, found, from } = discovered
   const on = plan.servers.filter(({ draft }) => draft['enabled'] !== false)
   const count = on.length === 1 ? '1 server' : `${on.length} servers`

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
 import { suggest } from '../../config/syntax/nearest-key.ts'
-import type { Context } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf } from '../../host-files/found.ts'
@@ -28,7 +28,7 @@ export interface Writing {
   readonly file: string
   /** The arguments of `-c`, for messages. */
   readonly named: readonly string[]
-  readonly context: Context
+  readonly context: RuntimeEnvironment
   readonly io: Io
   readonly json: boolean
 }

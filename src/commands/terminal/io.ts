@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { SocketLocation } from '../../admin/socket/socket-location.ts'
 import type { Configuration } from '../../config/options.ts'
-import type { Context, EditedFile } from '../../config/runtime-environment.ts'
+import type { RuntimeEnvironment, EditedFile } from '../../config/runtime-environment.ts'
 import type { Discovered } from '../../host-files/discovered.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Redactor } from '../../redactor.ts'
@@ -52,7 +52,7 @@ export interface Invocation {
   readonly socket: SocketLocation
   /** `edited`: texts that replace those of files. */
   readonly read: (edited?: readonly EditedFile[]) => Promise<Read>
-  readonly context: Context
+  readonly context: RuntimeEnvironment
   readonly io: Io
   /** `--json`: print JSON. */
   readonly json: boolean

@@ -5,7 +5,7 @@ import type { TlsSettings } from '../../transport/http1/client/http-client.ts'
 import { nodeTls } from '../../transport/http1/server/connection/secure-sockets.ts'
 import { asError } from '../../values/as-error.ts'
 import type { GatheredServer } from '../read/gather.ts'
-import type { Context } from '../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import type { ServerEntry } from '../schema/server-schema.ts'
 import type { ReportProblem } from '../syntax/problems.ts'
 import { child, textOf } from '../syntax/tree.ts'
@@ -17,7 +17,7 @@ const FILES = ['ca', 'cert', 'key'] as const
 export const buildTls = (
   { tls, url }: ServerEntry,
   folder: string,
-  context: Context,
+  context: RuntimeEnvironment,
   report: ReportProblem,
 ): TlsSettings | undefined => {
   if (tls === undefined) return undefined
@@ -30,7 +30,7 @@ export const buildTls = (
 export const readTls = (
   tls: NonNullable<ServerEntry['tls']>,
   folder: string,
-  { home }: Context,
+  { home }: RuntimeEnvironment,
   report: ReportProblem,
 ): TlsSettings => {
   if ((tls.cert === undefined) !== (tls.key === undefined))
@@ -57,7 +57,7 @@ export const readTls = (
 }
 
 /** Absolute paths of these files: a renewed certificate is a change of the configuration. */
-export const tlsFilesOf = ({ tree, folder }: GatheredServer, { home }: Context): readonly string[] =>
+export const tlsFilesOf = ({ tree, folder }: GatheredServer, { home }: RuntimeEnvironment): readonly string[] =>
   FILES.flatMap((name) => {
     const path = textOf(child(child(tree, 'tls'), name))
     return path === undefined ? [] : [absolutePath(path, folder, home)]

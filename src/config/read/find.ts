@@ -1,7 +1,7 @@
 /** Finds the configuration when the command line names none. */
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Context } from '../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import { configRoot } from './folders.ts'
 
 export const FILE_NAME = 'trunkline.yaml'
@@ -13,7 +13,7 @@ export const FILE_NAME = 'trunkline.yaml'
 export const findConfiguration = async (
   cwd: string,
   home: string,
-  env: Context['env'],
+  env: RuntimeEnvironment['env'],
   uid?: number,
 ): Promise<string | undefined> => {
   for (let folder = cwd; ; folder = dirname(folder)) {
@@ -24,13 +24,14 @@ export const findConfiguration = async (
 }
 
 /** For `stdio`, which hosts start in any folder: only the file in the user's configuration folder. */
-export const userConfiguration = async (home: string, env: Context['env']): Promise<string | undefined> => {
+export const userConfiguration = async (home: string, env: RuntimeEnvironment['env']): Promise<string | undefined> => {
   const file = userConfigurationPath(home, env)
   return (await isUsable(file)) ? file : undefined
 }
 
 /** Path of the user's configuration, which may not exist. */
-export const userConfigurationPath = (home: string, env: Context['env']): string => join(configRoot({ env, home }), FILE_NAME)
+export const userConfigurationPath = (home: string, env: RuntimeEnvironment['env']): string =>
+  join(configRoot({ env, home }), FILE_NAME)
 
 const isUsable = async (file: string, uid?: number): Promise<boolean> => {
   const found = await stat(file).catch(() => undefined)

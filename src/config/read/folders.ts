@@ -1,9 +1,9 @@
 /** The folders of state, of admin sockets and of the user's configuration (DECISIONS 1). Creates nothing. */
 import { createHash } from 'node:crypto'
 import { posix, win32 } from 'node:path'
-import type { Context } from '../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../runtime-environment.ts'
 
-type Environment = Pick<Context, 'env' | 'home' | 'uid' | 'platform'>
+type Environment = Pick<RuntimeEnvironment, 'env' | 'home' | 'uid' | 'platform'>
 
 /** `Configuration.id`: 16 hex characters, a digest of the absolute path of its first file. */
 export const configurationId = (firstFile: string): string => createHash('sha256').update(firstFile).digest('hex').slice(0, 16)

@@ -18,7 +18,7 @@ import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../schema/server-key.ts
 import { SecretStore } from '../secrets/secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
-import type { Context } from '../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import { child, plain, treeOf } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 import { unknownKey, validate } from '../syntax/validate.ts'
@@ -71,7 +71,7 @@ interface Include {
 
 export const gather = async (
   { files: paths, value }: Sources,
-  context: Context,
+  context: RuntimeEnvironment,
   problems: Problem[],
   warnings: string[],
 ): Promise<Gathered> => {

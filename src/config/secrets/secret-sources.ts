@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { runProgram } from './run-program.ts'
 import { DEFAULT_SECRET_TIMEOUT_MS } from '../schema/secret-schema.ts'
 import type { SecretEntry } from '../schema/secret-schema.ts'
-import type { Context } from '../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import { absolutePath, fileContent } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
 
@@ -11,7 +11,7 @@ export interface SecretRequest {
   /** With every variable replaced, including `${name}`. */
   readonly entry: SecretEntry
   readonly scope: Scope
-  readonly context: Context
+  readonly context: RuntimeEnvironment
   /** Values known so far: they are hidden in errors of programs. */
   readonly known: () => readonly string[]
 }

@@ -8,7 +8,7 @@ import type { Problem, ReportProblem } from '../syntax/problems.ts'
 import { SECRET_NAME, secretSchema } from '../schema/secret-schema.ts'
 import type { SecretEntry } from '../schema/secret-schema.ts'
 import { readSecret } from './secret-sources.ts'
-import type { Context } from '../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import { asTyped, plain, scalars } from '../syntax/tree.ts'
 import type { Tree } from '../syntax/tree.ts'
 import { validate } from '../syntax/validate.ts'
@@ -30,7 +30,7 @@ const SHORTEST_HIDDEN = 4
 export class SecretStore {
   /** Warnings about the secrets that were read, for the operator. */
   readonly warnings: string[] = []
-  readonly #context: Context
+  readonly #context: RuntimeEnvironment
   readonly #providers = new Map<string, Provider>()
   /** Providers whose errors have been reported; uses of them are not reported again. */
   readonly #faulty = new Set<string>()
@@ -38,7 +38,7 @@ export class SecretStore {
   readonly #queue = new PQueue({ concurrency: MAX_PROGRAMS })
   readonly #values = new Set<string>()
 
-  constructor(context: Context) {
+  constructor(context: RuntimeEnvironment) {
     this.#context = context
   }
 

@@ -188,7 +188,7 @@ const jsonOf = (field: Field, values: Values, problems: Record<string, string>):
   }
   const text = values[key] ?? ''
   if (text === '') {
-    if (field.isRequired) problems[key] = 'is needed'
+    if (field.isRequired) problems[key] = 'is required'
     return undefined
   }
   const { json, problem } = read(field, text)
@@ -238,8 +238,8 @@ const numberProblem = (kind: 'number' | 'integer', text: string, { least, most }
   if (!NUMBER.test(text)) return `is not ${WORDS[kind]}`
   const value = Number(text)
   if (kind === 'integer' && !Number.isInteger(value)) return 'is not a whole number'
-  if (least !== undefined && value < least) return `is at least ${least}`
-  return most !== undefined && value > most ? `is at most ${most}` : undefined
+  if (least !== undefined && value < least) return `must be at least ${least}`
+  return most !== undefined && value > most ? `must be at most ${most}` : undefined
 }
 
 /** The form values for existing arguments. `undefined`: the form cannot represent them, so they are edited as JSON. */

@@ -26,12 +26,12 @@ export const explainCall = (detail: CallDetail): readonly Sentence[] => [
 
 const explainEnd = ({ state, outcome, error, server, name }: CallDetail): Sentence[] => {
   const at = server === null ? 'the server' : `server ${server}`
-  if (state === 'open') return [{ tone: 'plain', text: 'The call is under way.' }]
+  if (state === 'open') return [{ tone: 'plain', text: 'The call is in progress.' }]
   if (error?.kind === 'auth_required' && server !== null)
     return [
       {
         tone: 'trouble',
-        text: `Server ${server} does not accept the sign-in, or not any more: ${name ?? 'the call'} was not carried out.`,
+        text: `Server ${server} does not accept the sign-in, or no longer accepts it. ${name ?? 'The call'} was not executed.`,
         action: { kind: 'sign-in', server },
       },
     ]
@@ -46,13 +46,13 @@ const explainEnd = ({ state, outcome, error, server, name }: CallDetail): Senten
         { tone: 'trouble', text: `${at[0]?.toUpperCase()}${at.slice(1)} answered with an error${message}`, anchor: 'response' },
       ]
     case 'failed':
-      return [{ tone: 'trouble', text: `Trunkline got no good answer from ${at}${message}` }]
+      return [{ tone: 'trouble', text: `Trunkline got no valid answer from ${at}${message}` }]
     case 'refused':
       return [{ tone: 'trouble', text: `Trunkline refused the call before it reached a server${message}` }]
     case 'cancelled':
       return [{ tone: 'notice', text: 'The host cancelled the call.' }]
     case 'input_required':
-      return [{ tone: 'plain', text: 'The server asks a person first; the host comes back with the answers.' }]
+      return [{ tone: 'plain', text: 'The server needs input from the user. The host sends it with a later call.' }]
     default:
       return []
   }
@@ -60,9 +60,9 @@ const explainEnd = ({ state, outcome, error, server, name }: CallDetail): Senten
 
 const explainTime = ({ ms, times, asks, server, hops, host }: CallDetail): Sentence[] => {
   const parts = [
-    { share: ms.downstream / ms.total, text: `passed at server ${server ?? ''}${waits(hops)}` },
-    { share: ms.gateway / ms.total, text: `passed in Trunkline${gatewayReason(times)}` },
-    { share: ms.host / ms.total, text: `passed at the host${host === null ? '' : ` ${host}`}${hostReason(asks, times)}` },
+    { share: ms.downstream / ms.total, text: `was spent at server ${server ?? ''}${waits(hops)}` },
+    { share: ms.gateway / ms.total, text: `was spent in Trunkline${gatewayReason(times)}` },
+    { share: ms.host / ms.total, text: `was spent at the host${host === null ? '' : ` ${host}`}${hostReason(asks, times)}` },
   ]
   const largest = parts.toSorted((a, b) => b.share - a.share)[0]
   if (largest === undefined || !(ms.total > 0)) return []
@@ -80,7 +80,7 @@ const explainTime = ({ ms, times, asks, server, hops, host }: CallDetail): Sente
       : [
           {
             tone: 'notice',
-            text: `It was sent ${again === 1 ? 'once more' : `${again} times more`}, as a connection was lost.`,
+            text: `It was sent ${again === 1 ? 'once more' : `${again} times more`}, because a connection was lost.`,
             anchor: 'time',
           } as const,
         ]),
@@ -91,7 +91,9 @@ const waits = (hops: CallDetail['hops']): string => {
   const [hop] = hops
   if (hops.length !== 1 || hop === undefined || hop.firstByte === null || hop.done === null) return ''
   const toFirst = hop.firstByte - hop.sent
-  return toFirst >= (hop.done - hop.sent) * 0.5 ? ', most of it before its first byte' : ', most of it while its answer came'
+  return toFirst >= (hop.done - hop.sent) * 0.5
+    ? ', most of it before its first byte'
+    : ', most of it while its answer was received'
 }
 
 const gatewayReason = ({ started, slotted, sent }: CallDetail['times']): string => {
@@ -100,13 +102,15 @@ const gatewayReason = ({ started, slotted, sent }: CallDetail['times']): string 
   if (Math.max(queued, connected) < 1) return ''
   return queued > connected
     ? `, ${formatMs(queued)} of it in the queue (limits.concurrency, limits.rate)`
-    : `, ${formatMs(connected)} of it for a connection (the server started, or its session was opened)`
+    : `, ${formatMs(connected)} of it to connect (start of the server, or its handshake)`
 }
 
 const hostReason = (asks: CallDetail['asks'], { answered, written }: CallDetail['times']): string => {
   const askedMs = asks.reduce((sum, { from, to }) => sum + (to ?? from) - from, 0)
   const writingMs = answered === null || written === null ? 0 : written - answered
-  return askedMs > writingMs ? `, which was asked something (${asks[0]?.method ?? ''})` : ', which took its answer slowly'
+  return askedMs > writingMs
+    ? `, which answered a request of the server (${asks[0]?.method ?? ''})`
+    : ', which read its answer slowly'
 }
 
 const explainChanges = ({ diff, deviations }: CallDetail): Sentence[] => {
@@ -131,8 +135,8 @@ const explainChanges = ({ diff, deviations }: CallDetail): Sentence[] => {
 
 const describeArgument = ({ path, from, to, change }: Change): string => {
   const name = formatPath(path.slice(2)) || formatPath(path)
-  if (change === 'added') return `${name} = ${shorten(to)} was filled in`
-  return change === 'removed' ? `${name} was left out` : `${name} was ${shorten(from)} and became ${shorten(to)}`
+  if (change === 'added') return `${name} = ${shorten(to)} was added`
+  return change === 'removed' ? `${name} was removed` : `${name} changed from ${shorten(from)} to ${shorten(to)}`
 }
 
 const shorten = (json: string | null): string => (json === null ? 'nothing' : json.length > 60 ? `${json.slice(0, 60)}…` : json)

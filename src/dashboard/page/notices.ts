@@ -21,6 +21,6 @@ export const copy = async (text: string, what: string): Promise<void> => {
     await navigator.clipboard.writeText(text)
     notify(`Copied ${what}`)
   } catch {
-    notify('The browser does not let this page copy; select the text', true)
+    notify('The browser does not allow this page to copy. Select the text.', true)
   }
 }

@@ -104,7 +104,7 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
     <>
       {lineOf(field.label, 80)}
       {field.isRequired && (
-        <span class="field-needed" title="needed">
+        <span class="field-needed" title="required">
           {' '}
           *
         </span>
@@ -121,7 +121,7 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
     )
   const value = values[key] ?? ''
   const problem = problems[key]
-  const isProblemShown = problem !== undefined && (value !== '' || problem !== 'is needed')
+  const isProblemShown = problem !== undefined && (value !== '' || problem !== 'is required')
   const common = {
     value,
     'aria-invalid': isProblemShown,

@@ -167,7 +167,7 @@ const Raw = ({ side }: { readonly side: Side }): JSX.Element => {
 const textOf = (body: KeptBody | undefined): string | undefined => {
   if (body === undefined) return undefined
   if (body.text !== undefined) return indentJson(body.text)
-  return `${body.head ?? ''}\n\n… ${formatBytes(body.omitted ?? 0)} left out (ui.capture.body) …\n\n${body.tail ?? ''}`
+  return `${body.head ?? ''}\n\n… ${formatBytes(body.omitted ?? 0)} omitted (ui.capture.body) …\n\n${body.tail ?? ''}`
 }
 
 const sizeOf = (body: KeptBody | undefined): string => (body === undefined ? '' : formatBytes(body.bytes))

@@ -58,7 +58,7 @@ export const ReplayDialog = ({
   return (
     <Dialog title={isEdit ? 'Edit and replay' : 'Replay'} onClose={onClose}>
       <p class="muted">
-        <Line text={name ?? method} /> is called again through Trunkline, as principal local, with all limits and policies.
+        <Line text={name ?? method} /> is called again as principal local. All limits and policies apply.
       </p>
       {isEdit && isTool && isReady && <ArgumentsEditor schema={schema} initial={argumentsOf(detail)} onChange={setArgs} />}
       {state.kind === 'confirm' && (
@@ -75,7 +75,7 @@ export const ReplayDialog = ({
       <div class="dialog-actions">
         {state.kind === 'confirm' ? (
           <button type="button" class="button button-trouble" onClick={() => void send(true)}>
-            Call it again all the same
+            Call it again anyway
           </button>
         ) : (
           <button

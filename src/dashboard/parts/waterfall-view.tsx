@@ -5,13 +5,13 @@ import { layoutWaterfall } from '../model/waterfall.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import { Line } from './basics.tsx'
 
-const ENDS: Readonly<Record<string, string>> = { error: 'error', lost: 'connection lost', open: 'under way' }
+const ENDS: Readonly<Record<string, string>> = { error: 'error', lost: 'connection lost', open: 'in progress' }
 
 export const WaterfallView = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
   const { totalMs, ticks, lanes } = layoutWaterfall(detail)
   const percent = (ms: number): string => `${Math.min(100, (ms / totalMs) * 100)}%`
   return (
-    <div class="waterfall" role="table" aria-label="Where the time went">
+    <div class="waterfall" role="table" aria-label="Time">
       <div class="waterfall-axis" role="row">
         <span role="columnheader" class="waterfall-name">
           Lane
@@ -67,7 +67,7 @@ export const WaterfallView = ({ detail }: { readonly detail: CallDetail }): JSX.
             ['queue', 'queue'],
             ['connect', 'connection'],
             ['wait', 'until the first byte'],
-            ['receive', 'answer comes'],
+            ['receive', 'answer is received'],
             ['host', 'host'],
           ] as const
         ).map(([phase, label]) => (

@@ -41,7 +41,7 @@ export const Call = (): JSX.Element => {
   useKeys([
     { key: 'Escape', does: 'back to the list', run: () => go(back) },
     { key: 'j', does: 'next call of the list', run: () => to(others.older) },
-    { key: 'k', does: 'call before it', run: () => to(others.newer) },
+    { key: 'k', does: 'previous call of the list', run: () => to(others.newer) },
   ])
   return (
     <div class="screen">
@@ -74,7 +74,7 @@ export const Call = (): JSX.Element => {
         error.code === 'gone' ? (
           <>
             <Heading title={`Call ${id}`} />
-            <Empty title="This call is not kept any more">
+            <Empty title="This call is no longer stored">
               <p>
                 Calls are kept in memory, bounded by <code>ui.capture.ring</code> and <code>ui.capture.ttl</code>, until Trunkline
                 restarts.
@@ -129,9 +129,9 @@ const Detail = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
   const why = !REPLAYABLE.has(method)
     ? `${method} cannot be sent again`
     : !mayWrite
-      ? 'ui.write is off: nothing may be sent from here'
+      ? 'ui.write is off: the dashboard cannot send calls'
       : detail.request?.text === undefined
-        ? 'its request is not kept (ui.capture.bodies)'
+        ? 'its request was not stored (ui.capture.bodies)'
         : ''
   const replay = (how: 'again' | 'edit'): void => setReplaying(canReplay ? how : 'no')
   useKeys([
@@ -241,14 +241,14 @@ const Bodies = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
   if (!isKept)
     return (
       <Section title="Both hops">
-        <Empty title="The messages of this call were not kept">
+        <Empty title="The messages of this call were not stored">
           <p>
             {session.value?.bodies === 'off'
-              ? 'No messages are kept (ui.capture.bodies: off).'
+              ? 'Messages are not stored (ui.capture.bodies: off).'
               : session.value?.bodies === 'errors'
-                ? 'Those of calls with errors are kept; this one ended well, or is not over.'
-                : 'They belong to another caller, or came before messages were kept.'}{' '}
-            To keep all of them, write this and reload:
+                ? 'Only messages of calls with errors are stored. This call succeeded, or is still in progress.'
+                : 'They belong to another caller, or were sent before messages were stored.'}{' '}
+            To store all messages, add this option and reload:
           </p>
           <div class="command">
             <code>{'ui: { capture: { bodies: all } }'}</code>

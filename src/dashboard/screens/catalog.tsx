@@ -129,19 +129,19 @@ export const Catalog = (): JSX.Element => {
     )
   }
   const markKeys: readonly Key[] = [
-    { key: 'x', does: 'mark the tool, or not', run: () => markSelected(false) },
-    { key: 'X', does: 'mark all up to here', run: () => markSelected(true) },
-    { key: 'a', does: 'mark all that are shown, or none', run: markAll },
+    { key: 'x', does: 'mark or unmark the tool', run: () => markSelected(false) },
+    { key: 'X', does: 'mark all tools up to this one', run: () => markSelected(true) },
+    { key: 'a', does: 'mark or unmark all shown tools', run: markAll },
   ]
   useKeys([
-    { key: '/', does: 'look for tools', run: () => box.current?.focus() },
+    { key: '/', does: 'search tools', run: () => box.current?.focus() },
     { key: 'j', does: 'next tool', run: () => step(1) },
-    { key: 'k', does: 'tool before', run: () => step(-1) },
+    { key: 'k', does: 'previous tool', run: () => step(-1) },
     { key: 'Enter', does: 'open the tool', run: () => selectedNow() !== '' && go(pathTo('tools', selectedNow())) },
     ...(mayWrite ? markKeys : []),
     {
       key: 'Escape',
-      does: 'take marks away, then the words',
+      does: 'remove the marks, then the search text',
       run: () => (marks.peek().size > 0 ? clearMarks() : setQuery({ q: '', sel: '' })),
     },
   ])
@@ -182,8 +182,8 @@ export const Catalog = (): JSX.Element => {
       <div class="filter-bar">
         <SearchBox
           box={box}
-          label="Words in names and descriptions"
-          placeholder="Words in names and descriptions"
+          label="Search names and descriptions"
+          placeholder="Search names and descriptions"
           value={text}
           hasKey
           spellcheck={false}
@@ -221,7 +221,7 @@ export const Catalog = (): JSX.Element => {
                       type="checkbox"
                       checked={areAllMarked}
                       indeterminate={!areAllMarked && marks.value.size > 0}
-                      aria-label="Mark all that are shown"
+                      aria-label="Mark all shown tools"
                       onClick={markAll}
                     />
                   </label>
@@ -331,7 +331,7 @@ const cellsOf = (
     <span key="notes" role="gridcell" class="c-notes">
       {off !== undefined && <Chip title={`${off.path} ${off.place}`}>off</Chip>}
       {isChanged && (
-        <Chip tone="notice" title="its definition is not as it was approved">
+        <Chip tone="notice" title="its definition differs from the approved one">
           changed
         </Chip>
       )}
@@ -341,7 +341,7 @@ const cellsOf = (
         </Chip>
       ))}
       {hosts.map((host) => (
-        <Chip key={host} tone="notice" title={`${host} does not take it as it is`}>
+        <Chip key={host} tone="notice" title={`${host} does not accept it unchanged`}>
           {host}
         </Chip>
       ))}
@@ -356,7 +356,7 @@ const NoTools = ({ isLoading, isFiltered }: { readonly isLoading: boolean; reado
   isLoading ? (
     <p class="muted pad">Loading …</p>
   ) : isFiltered ? (
-    <Empty title="No tool holds these words">
+    <Empty title="No tool matches">
       <button type="button" class="button" onClick={() => setQuery({ q: '' })}>
         Show all tools
       </button>
@@ -364,7 +364,7 @@ const NoTools = ({ isLoading, isFiltered }: { readonly isLoading: boolean; reado
   ) : (
     <Empty title="No server offers a tool yet">
       <p>
-        Tools appear here as soon as a server has told what it has. The <a href="/servers">servers</a> say what they wait for.
+        Tools appear here when a server has listed them. The page <a href="/servers">Servers</a> shows the state of each server.
       </p>
     </Empty>
   )

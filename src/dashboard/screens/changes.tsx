@@ -63,7 +63,7 @@ const Pending = (): JSX.Element => {
   const isSame = plan !== undefined && isUnchanged(plan)
   return (
     <Section
-      title="What a reload would do"
+      title="Effects of a reload"
       tools={
         !isSame &&
         plan !== undefined && (
@@ -82,12 +82,11 @@ const Pending = (): JSX.Element => {
       {error !== undefined && <Failed error={error} onRetry={reload} />}
       {data?.kind === 'refused' && (
         <>
-          <p class="banner banner-trouble">The files cannot be used as they are; what was read before stays in force.</p>
+          <p class="banner banner-trouble">The files contain errors. The previous configuration stays in use.</p>
           <Problems problems={data.problems} />
         </>
       )}
-      {plan !== undefined &&
-        (isSame ? <p class="muted">Nothing: the files are in force as they are.</p> : <PlanRows plan={plan} />)}
+      {plan !== undefined && (isSame ? <p class="muted">No change: the files are in use.</p> : <PlanRows plan={plan} />)}
       {plan !== undefined && !isSame && !mayWrite && <Command text={commandOf('reload')} />}
       {isAsking && plan !== undefined && (
         <Dialog title="Reload the configuration?" onClose={() => setAsking(false)}>
@@ -132,7 +131,7 @@ export const PlanRows = ({ plan }: { readonly plan: Plan }): JSX.Element => {
           </span>
           <span class="muted">
             {effect === 'nothing' ? 'nothing restarts' : effect}
-            {inFlight > 0 && `, ${plural(inFlight, 'call')} under way`}
+            {inFlight > 0 && `, ${plural(inFlight, 'call')} in progress`}
           </span>
         </li>
       ))}
@@ -155,7 +154,7 @@ export const PlanRows = ({ plan }: { readonly plan: Plan }): JSX.Element => {
       ))}
       {[
         ...needsRestart.map((path) => `${path}: only after a restart`),
-        ...(listeners ? ['listeners close and open elsewhere'] : []),
+        ...(listeners ? ['listeners are opened at other addresses'] : []),
         ...(others ? ['other options of Trunkline'] : []),
         ...collisions,
         ...warnings,
@@ -205,19 +204,19 @@ const Approvals = (): JSX.Element => {
     reload()
   }
   return (
-    <Section title="Not as it was approved">
+    <Section title="Not approved">
       {error !== undefined && <Failed error={error} onRetry={reload} />}
       {data?.length === 0 && (
         <p class="muted">
-          Every definition is as it was approved, or as it was first seen. <code>lock</code> in the configuration says what
-          becomes of one that is not.
+          Every definition is the approved one, or the first one that was received. The option <code>lock</code> decides what
+          happens to other definitions.
         </p>
       )}
       <div class="approvals">
         {data?.map((change) => (
           <article key={`${change.server} ${change.kind} ${change.name}`} class="approval" data-row>
             <header>
-              <Chip tone="notice">{change.from === undefined ? 'new' : change.to === undefined ? 'gone' : 'changed'}</Chip>
+              <Chip tone="notice">{change.from === undefined ? 'new' : change.to === undefined ? 'removed' : 'changed'}</Chip>
               {change.kind === 'tools' ? (
                 <a href={pathTo('tools', change.exposed)}>
                   <Line text={change.exposed} most={100} />
@@ -237,15 +236,15 @@ const Approvals = (): JSX.Element => {
             </header>
             {byHand === `${change.server} ${change.name}` && (
               <div class="by-hand" role="status">
-                <p>Nothing holds it back here. This writes it into the lock file:</p>
+                <p>It is not on hold in this process. This command writes it into the lock file:</p>
                 <Command text={commandOf('approve', change.server, ...(change.name === '' ? [] : [change.name]))} />
               </div>
             )}
             <Definitions
               before={change.from?.definition}
               after={change.to?.definition}
-              beforeTitle="As approved"
-              afterTitle="As it is now"
+              beforeTitle="Approved"
+              afterTitle="Current"
             />
           </article>
         ))}
@@ -259,7 +258,7 @@ interface HistoryProps {
 }
 
 const Timeline = ({ history: { data, error, reload } }: HistoryProps): JSX.Element => (
-  <Section title="What emptied prompt caches">
+  <Section title="Changes that invalidated prompt caches">
     {error !== undefined && <Failed error={error} onRetry={reload} />}
     <p class="muted note">
       A prompt begins with the list of tools. Each change of its bytes makes hosts pay for it again.
@@ -336,7 +335,7 @@ const describeReload = ({ added, removed, changed, entries, end }: PastReload): 
     ...removed.map((key) => `− ${key}`),
     ...changed.map((key) => `~ ${key}`),
   ].join(', ')
-  if (end === 'refused') return 'what was read before stayed in force'
+  if (end === 'refused') return 'the previous configuration stayed in use'
   const listed = entries === 0 ? 'no list of hosts changed' : `${plural(entries, 'entry', 'entries')} of lists changed`
   return servers === '' ? `no server restarted, ${listed}` : `servers ${servers}; ${listed}`
 }

@@ -39,7 +39,7 @@ export const EditDialog = ({
     try {
       const next = await send(changes, revision)
       if (next.kind === 'applied') {
-        notify('Written, and in force')
+        notify('Written and applied')
         return onDone()
       }
       setEnd(next)
@@ -65,7 +65,7 @@ export const EditDialog = ({
       )}
       {end?.kind === 'refused' && (
         <>
-          <p class="banner banner-trouble">It would be refused; nothing was written.</p>
+          <p class="banner banner-trouble">The change would be refused. Nothing was written.</p>
           <Problems problems={end.problems} />
         </>
       )}
@@ -132,19 +132,19 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
       title="In the configuration"
       tools={
         <button type="button" class="button" onClick={() => edit({ hidden: true })}>
-          Switch it off …
+          Switch off …
         </button>
       }
     >
       <div class="fields">
         <label class="field">
-          <span class="field-label">Another name behind the prefix</span>
+          <span class="field-label">New name after the prefix</span>
           <input type="text" value={newName} spellcheck={false} onInput={(event) => setName(event.currentTarget.value)} />
         </label>
         {words.length > MOST_EDITED ? (
           <p class="muted">
-            Its description has {words.length.toLocaleString('en')} characters, too many to be edited here; the file takes another
-            one (<code>tools.{lineOf(original, 60)}.description</code>).
+            The description has {words.length.toLocaleString('en')} characters, too many to be edited here. Set another one in the
+            file (<code>tools.{lineOf(original, 60)}.description</code>).
           </p>
         ) : (
           <label class="field">
@@ -219,7 +219,7 @@ export const ShowAgain = ({
   return (
     <>
       <button type="button" class="button" onClick={() => setOpen(true)}>
-        Switch it on …
+        Switch on …
       </button>
       {isOpen && (
         <EditDialog

@@ -16,7 +16,7 @@ import { Problems } from './changes.tsx'
 
 /** How hosts authenticate. */
 const AUTH: ReadonlyMap<string, string> = new Map([
-  ['none', 'nothing: loopback alone'],
+  ['none', 'no authentication (loopback only)'],
   ['tokens', 'tokens'],
   ['oauth', 'OAuth'],
   ['any', 'tokens or OAuth'],
@@ -56,11 +56,11 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
       <Section title="Configuration">
         {status.problems.length > 0 ? (
           <>
-            <p class="banner banner-trouble">The files cannot be used as they are; what was read before is in force.</p>
+            <p class="banner banner-trouble">The files contain errors. The previous configuration is in use.</p>
             <Problems problems={status.problems} />
           </>
         ) : (
-          <p>The files are in force.</p>
+          <p>The files are in use.</p>
         )}
         <Facts
           facts={[
@@ -80,10 +80,13 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
                 </div>
               )),
             ],
-            ['Hosts are let in by', AUTH.get(status.auth) ?? status.auth],
+            ['Authentication of hosts', AUTH.get(status.auth) ?? status.auth],
             ['Audit log', status.audit === undefined ? 'none' : <code key="audit">{JSON.stringify(status.audit)}</code>],
-            ['Prometheus', settings && (settings.telemetry.prometheus ?? 'the listener is open on demand, or metrics are off')],
-            ['OpenTelemetry', settings && (settings.telemetry.otlp ?? 'nothing is sent (telemetry.otlp)')],
+            [
+              'Prometheus',
+              settings && (settings.telemetry.prometheus ?? 'not available: the listener is open on demand, or metrics are off'),
+            ],
+            ['OpenTelemetry', settings && (settings.telemetry.otlp ?? 'not configured (telemetry.otlp)')],
           ]}
         />
         {settings !== undefined && <Origins settings={settings} />}
@@ -125,8 +128,8 @@ const Origins = ({ settings: { settings, more } }: { readonly settings: Settings
         <thead>
           <tr>
             <th scope="col">Option</th>
-            <th scope="col">Value, as it is written</th>
-            <th scope="col">Where</th>
+            <th scope="col">Value in the file</th>
+            <th scope="col">Place</th>
           </tr>
         </thead>
         <tbody>
@@ -151,9 +154,9 @@ const Origins = ({ settings: { settings, more } }: { readonly settings: Settings
 const Errors = (): JSX.Element => {
   const { data } = useLoad<Stats>('/stats?window=1h', 5_000)
   return (
-    <Section title="What went wrong, in the last hour">
+    <Section title="Errors in the last hour">
       {data?.errors.length === 0 ? (
-        <p>No call ended with an error.</p>
+        <p>No call ended with an error in the last hour.</p>
       ) : (
         <table class="table">
           <thead>
@@ -191,7 +194,7 @@ const termOf = (kind: string): string => (OUTCOMES.has(kind) ? `outcome:${kind}`
 const Limits = ({ status: { limits, rates } }: { readonly status: Status }): JSX.Element => (
   <Section title="Limits and overload">
     {limits.length === 0 && rates.every(({ refused }) => refused === 0) ? (
-      <p>No limit was reached since the start.</p>
+      <p>No limit was reached since Trunkline started.</p>
     ) : (
       <table class="table">
         <thead>
@@ -233,7 +236,7 @@ const Limits = ({ status: { limits, rates } }: { readonly status: Status }): JSX
 const Fidelity = ({ status: { servers } }: { readonly status: Status }): JSX.Element => {
   const rows = servers.flatMap(({ key, fidelity }) => fidelity.map((one) => ({ ...one, server: key })))
   return (
-    <Section title="Fidelity: what was translated, and what could not be">
+    <Section title="Fidelity: translations and losses">
       {rows.length === 0 ? (
         <p>Nothing was translated since the servers started.</p>
       ) : (
@@ -299,7 +302,7 @@ const HostCheck = (): JSX.Element => {
   const host = route.value.query.get('host') ?? HOSTS[0] ?? ''
   const { data, error } = useLoad<Lint>(`/lint?host=${encodeURIComponent(host)}`)
   return (
-    <Section title="What a host would not take">
+    <Section title="Compatibility with a host">
       <div class="choices" role="group" aria-label="Host">
         {HOSTS.map((one) => (
           <button key={one} type="button" class="choice" aria-pressed={one === host} onClick={() => setQuery({ host: one })}>
@@ -308,7 +311,7 @@ const HostCheck = (): JSX.Element => {
         ))}
       </div>
       {error !== undefined && <Failed error={error} />}
-      {data?.findings.length === 0 && <p class="pad-top">It takes all {plural(data.tools, 'tool')} as they are.</p>}
+      {data?.findings.length === 0 && <p class="pad-top">It accepts all {plural(data.tools, 'tool')} unchanged.</p>}
       <ul class="rows pad-top">
         {data?.findings.map(({ tool, toolset, consequence, message, remedy, from }) => (
           <li key={`${toolset} ${tool} ${message}`}>

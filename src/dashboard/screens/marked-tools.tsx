@@ -109,7 +109,7 @@ const hideOf = ({ server, original }: MarkedTool, hidden: boolean): Configuratio
 const othersNote = (count: number): string =>
   count === 0
     ? ''
-    : `${plural(count, 'tool')} more stay off: a pattern or an annotation hides them, which their pages tell with its place.`
+    : `${plural(count, 'tool')} more stay switched off: a pattern or an annotation hides them. Their pages show the rule and its place.`
 
 interface AskProps {
   readonly tools: readonly MarkedTool[]
@@ -136,7 +136,7 @@ const ToolsetDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
               Put into {name} …
             </button>
             <button type="button" class="button button-small" onClick={() => members(name, false)}>
-              Take out of {name} …
+              Remove from {name} …
             </button>
           </li>
         ))}
@@ -165,7 +165,7 @@ const TagDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
   return (
     <Dialog title={`Tag ${plural(servers.length, 'server')}`} onClose={onClose}>
       <p>
-        Toolsets choose servers by tags (<code>servers: [{tag.trim() || 'code'}]</code>). Those of the marked tools are{' '}
+        Toolsets choose servers by tags (<code>servers: [{tag.trim() || 'code'}]</code>). The tags of the marked tools are{' '}
         {servers.slice(0, 12).map((server) => (
           <Chip key={server}>{server}</Chip>
         ))}
@@ -183,7 +183,7 @@ const TagDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
       </label>
       <div class="dialog-actions">
         <button type="button" class="button" disabled={tag.trim() === ''} onClick={() => tagAll(false)}>
-          Take it away …
+          Remove …
         </button>
         <button type="button" class="button button-accent" disabled={tag.trim() === ''} onClick={() => tagAll(true)}>
           Tag …

@@ -75,7 +75,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         }
       >
         <a class="button" href={pathTo('traffic', '', { q: `server:${key}` })}>
-          Its calls
+          Calls
         </a>
         <button
           type="button"
@@ -90,7 +90,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
       {(reason !== undefined || needsSignIn) && (
         <div class="banner banner-notice">
           <span>
-            <Line text={reason ?? 'A person must sign in there.'} />
+            <Line text={reason ?? 'A user must sign in to this server.'} />
             {nextTryMs !== undefined && ` Next try in ${formatMs(nextTryMs)}.`}
           </span>
           {needsSignIn && <SignIn server={key} onDone={onChange} />}
@@ -102,8 +102,8 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
             ['Transport', server.transport],
             ['Revision', server.revision === undefined ? null : `${server.revision} (${eraOf(server.revision)})`],
             ['Links', formatCount(server.links)],
-            ['Calls under way', formatCount(server.inFlight)],
-            ['Calls that wait for a slot', formatCount(server.queued)],
+            ['Calls in progress', formatCount(server.inFlight)],
+            ['Calls waiting for a slot', formatCount(server.queued)],
             ['Calls, five minutes', figures === undefined ? null : formatCount(figures.calls)],
             [
               'p50, p95',
@@ -119,7 +119,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
               'Offers',
               `${plural(server.tools, 'tool')}, ${plural(server.prompts, 'prompt')}, ${plural(server.resources, 'resource')}`,
             ],
-            ['Cost of its tools', `about ${formatCount(server.tokens)} tokens`],
+            ['Cost of the tools', `about ${formatCount(server.tokens)} tokens`],
           ]}
         />
       </Section>
@@ -131,9 +131,9 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         <Dialog title={`Restart ${key}?`} onClose={() => setAsking(false)}>
           <p>
             {server.inFlight === 0
-              ? 'No call is under way.'
-              : `${plural(server.inFlight, 'call')} under way may finish first (reload.drain).`}{' '}
-            Its processes and connections end and are opened again.
+              ? 'No call is in progress.'
+              : `${plural(server.inFlight, 'call')} in progress may finish first (reload.drain).`}{' '}
+            Its processes and connections are closed and opened again.
           </p>
           <div class="dialog-actions">
             <button type="button" class="button button-accent" onClick={() => void restart()}>
@@ -204,7 +204,7 @@ const Stderr = ({ server, hasProcess }: { readonly server: string; readonly hasP
 const Notes = ({ server: { fidelity, findings, warnings, leftOut } }: { readonly server: ServerStatus }): JSX.Element | null => {
   if (fidelity.length + findings.length + warnings.length + leftOut.length === 0) return null
   return (
-    <Section title="To know">
+    <Section title="Notes">
       <ul class="rows">
         {fidelity.map((one) => (
           <li key={`${one.rule} ${one.feature} ${one.reason}`}>

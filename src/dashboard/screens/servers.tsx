@@ -25,7 +25,7 @@ export const Servers = (): JSX.Element => {
       {error !== undefined && <Failed error={error} onRetry={reload} />}
       {status?.servers.length === 0 && !isLoading && (
         <Empty title="No server is configured">
-          <p>Trunkline serves what it is given. The same grammar as that of claude mcp add:</p>
+          <p>Add a server. The arguments are those of claude mcp add:</p>
           <Command text={commandOf('add', 'files', '--', 'npx', '-y', '@modelcontextprotocol/server-filesystem', '.')} />
         </Empty>
       )}
@@ -54,7 +54,7 @@ export const Servers = (): JSX.Element => {
                   value={figures === undefined || figures.errors === 0 ? '–' : formatCount(figures.errors)}
                   isTrouble={(figures?.errors ?? 0) > 0}
                 />
-                <Figure name="Under way" value={server.inFlight === 0 ? '–' : formatCount(server.inFlight)} />
+                <Figure name="In progress" value={server.inFlight === 0 ? '–' : formatCount(server.inFlight)} />
                 <Figure name="Memory" value={bytes === 0 ? '–' : formatBytes(bytes)} />
               </dl>
               {(server.reason !== undefined || server.needsSignIn) && (

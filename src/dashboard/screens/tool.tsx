@@ -65,11 +65,11 @@ const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: 
           </Chip>
         ))}
         <a class="button" href={pathTo('traffic', '', { q: `name:"${name}"` })}>
-          Its calls
+          Calls
         </a>
       </Heading>
       <p class="lead">
-        <Line text={definition.description ?? 'It has no description.'} most={2_000} />
+        <Line text={definition.description ?? 'No description.'} most={2_000} />
       </p>
       <p class="muted num">
         <Line text={original} /> of <a href={pathTo('servers', server)}>{server}</a> · about {formatCount(tokens)} tokens
@@ -99,7 +99,7 @@ const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: 
       <ToolSettings tool={tool} onDone={onEdited} />
       <Why name={name} />
       <History name={name} />
-      <Section title="Definition, as listed" tools={<CopyButton text={whole} what="the definition" />}>
+      <Section title="Definition as listed to hosts" tools={<CopyButton text={whole} what="the definition" />}>
         <Block text={whole} />
       </Section>
     </>
@@ -144,7 +144,7 @@ const TryIt = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
             </button>
           ) : (
             <>
-              <p class="muted">Nothing may be called from here: ui.write is off. At a terminal:</p>
+              <p class="muted">ui.write is off: the dashboard cannot call tools. In a terminal:</p>
               <Command text={commandOf('call', name, '--args', args ?? '{}')} />
             </>
           )}
@@ -154,20 +154,20 @@ const TryIt = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
             </p>
           )}
           {end === undefined ? (
-            mayWrite && <p class="muted">The answer is shown here, and the call is in the traffic.</p>
+            mayWrite && <p class="muted">The answer appears here and the call in the traffic.</p>
           ) : (
             <ResultView text={end} />
           )}
         </div>
       </div>
       {isAsking && (
-        <Dialog title="Call it?" onClose={() => setAsking(false)}>
+        <Dialog title="Call the tool?" onClose={() => setAsking(false)}>
           <p>
-            <Line text={name} /> does not say that it only reads. It is called as principal local.
+            <Line text={name} /> is not marked as read-only. It is called as principal local.
           </p>
           <div class="dialog-actions">
             <button type="button" class="button button-trouble" onClick={() => void call()}>
-              Call it
+              Call the tool
             </button>
           </div>
         </Dialog>
@@ -180,7 +180,7 @@ const Why = ({ name }: { readonly name: string }): JSX.Element | null => {
   const { data } = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
   if (data?.kind !== 'known') return null
   return (
-    <Section title="Why it is as it is">
+    <Section title="Rules for this tool">
       {data.all.map((why) => (
         <ol key={`${why.server} ${why.original}`} class="chain">
           {why.steps.map(({ effect, what, path, place }, at) => (
@@ -205,12 +205,12 @@ const History = ({ name }: { readonly name: string }): JSX.Element => {
       entries.filter((entry) => entry.name === name && entry.kind === 'tools').map((entry) => ({ at, entry })),
     ) ?? []
   return (
-    <Section title="Definition, over time">
+    <Section title="Earlier definitions">
       {changes.length === 0 ? (
         <p class="muted">
-          It has not changed
+          The definition has not changed
           {data?.since !== null && data?.since !== undefined && ` since ${new Date(data.since).toLocaleString()}`}. Changes are
-          kept while the admin listener is open; <code>trunkline.lock</code> keeps what was approved.
+          stored while the admin listener is open. <code>trunkline.lock</code> contains the approved definitions.
         </p>
       ) : (
         changes.toReversed().map(({ at, entry }, index) => (
@@ -222,7 +222,7 @@ const History = ({ name }: { readonly name: string }): JSX.Element => {
                 {entry.tokens} tokens)
               </span>
             </summary>
-            <Definitions before={entry.from} after={entry.to} beforeTitle="Before" afterTitle="Since then" />
+            <Definitions before={entry.from} after={entry.to} beforeTitle="Before" afterTitle="After" />
           </details>
         ))
       )}
@@ -243,10 +243,10 @@ const Unknown = ({ name, onShown }: { readonly name: string; readonly onShown: (
           }}
         />
       </Heading>
-      <Empty title="No host is listed such a tool">
+      <Empty title="No tool of this name is listed to hosts">
         {data !== undefined && data.kind !== 'known' && data.near.length > 0 && (
           <p>
-            Near it:{' '}
+            Similar names:{' '}
             {data.near.map((near) => (
               <a key={near} class="button button-small" href={pathTo('tools', near)}>
                 <Line text={near} />

@@ -42,7 +42,7 @@ export const ToolsetEditor = ({
   const [changes, setChanges] = useState<readonly ConfigurationChange[] | undefined>(undefined)
   const [first, words] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)]
   useEffect(() => (isNew ? first : words).current?.focus(), [])
-  useKeys([{ key: '/', does: 'look for tools to add', run: () => words.current?.focus() }])
+  useKeys([{ key: '/', does: 'search tools to add', run: () => words.current?.focus() }])
   const { data: all } = useLoad<{ readonly tools: readonly ToolRow[] }>('/tools')
   const { data: held } = useLoad<{ readonly tools: readonly ToolRow[] }>(
     isNew ? '' : `/tools?toolset=${encodeURIComponent(toolset.name)}`,
@@ -101,10 +101,10 @@ export const ToolsetEditor = ({
                   autocomplete="off"
                   onInput={(event) => setName(event.currentTarget.value)}
                 />
-                <span class="field-hint">Small letters, digits and hyphens; it is the end of its address.</span>
+                <span class="field-hint">Lower-case letters, digits and hyphens. The name is the last part of the address.</span>
               </label>
               <label class="field">
-                <span class="field-label">What it is for</span>
+                <span class="field-label">Description</span>
                 <input
                   type="text"
                   value={description}
@@ -115,7 +115,7 @@ export const ToolsetEditor = ({
               <div class="field-pair">
                 {(['tools', 'tokens'] as const).map((what) => (
                   <label key={what} class="field">
-                    <span class="field-label">At most so many {what}</span>
+                    <span class="field-label">Maximum number of {what}</span>
                     <input
                       type="text"
                       inputMode="numeric"
@@ -139,12 +139,12 @@ export const ToolsetEditor = ({
         <div>
           <h3>
             {plural(kept.length, 'tool')}
-            {fresh.length > 0 && !isNew && <span class="muted">, {formatCount(fresh.length)} of them new</span>}
-            {removed.length > 0 && <span class="muted">, {formatCount(removed.length)} taken out</span>}
+            {fresh.length > 0 && !isNew && <span class="muted">, {formatCount(fresh.length)} new</span>}
+            {removed.length > 0 && <span class="muted">, {formatCount(removed.length)} removed</span>}
           </h3>
           {members.length === 0 ? (
             <p class="muted note">
-              None yet. Search for what agents are to do here, or mark tools in the <a href="/catalog">catalog</a> first.
+              None yet. Search for tools here, or mark tools in the <a href="/catalog">catalog</a> first.
             </p>
           ) : (
             <ul class="members">
@@ -160,10 +160,10 @@ export const ToolsetEditor = ({
                     <button
                       type="button"
                       class="button button-small"
-                      aria-label={isOut ? `Keep ${one}` : `Take out ${one}`}
+                      aria-label={isOut ? `Keep ${one}` : `Remove ${one}`}
                       onClick={() => (isOut ? setRemoved((was) => was.filter((other) => other !== one)) : take(one))}
                     >
-                      {isOut ? 'Keep' : 'Take out'}
+                      {isOut ? 'Keep' : 'Remove'}
                     </button>
                   </li>
                 )
@@ -224,7 +224,7 @@ const AddByWords = ({
         placeholder="Add tools by what they do: read files, open an issue"
         value={text}
       />
-      {data?.tools.length === 0 && <p class="muted note">Nothing is found. Words of the tool’s description help.</p>}
+      {data?.tools.length === 0 && <p class="muted note">No tool was found. Use words of the tool’s description.</p>}
       <ul class="members">
         {data?.tools.map(({ name, description }) => (
           <li key={name}>
@@ -236,10 +236,10 @@ const AddByWords = ({
               type="button"
               class="button button-small"
               disabled={isIn(name)}
-              aria-label={isIn(name) ? `In it: ${name}` : `Add ${name}`}
+              aria-label={isIn(name) ? `Added: ${name}` : `Add ${name}`}
               onClick={() => onAdd(name)}
             >
-              {isIn(name) ? 'In it' : 'Add'}
+              {isIn(name) ? 'Added' : 'Add'}
             </button>
           </li>
         ))}

@@ -57,8 +57,8 @@ export const Toolsets = (): JSX.Element => {
       {data?.toolsets.length === 0 && !isNew && (
         <Empty title="No toolset is configured">
           <p>
-            A toolset is a named part of the catalog with an address of its own, so that each agent is told of what it needs
-            alone:
+            A toolset is a named part of the catalog with its own address. An agent that uses it sees only the tools that it
+            needs:
           </p>
           <Block
             text={
@@ -165,7 +165,7 @@ const Search = ({
   const best = data?.tools[0]?.score ?? 1
   return (
     <Section
-      title="What a search finds"
+      title="Try the search"
       tools={
         <label class="inline-field">
           <span class="sr-only">Toolset</span>
@@ -182,8 +182,8 @@ const Search = ({
     >
       <SearchBox
         box={box}
-        label="What is to be done, in words"
-        placeholder="What is to be done, in words: find code, open an issue"
+        label="Describe the task"
+        placeholder="Describe the task: find code, open an issue"
         value={text}
         hasKey
       />
@@ -192,7 +192,7 @@ const Search = ({
           With <code>discovery: search</code>, agents find tools by such words, in this order.
         </p>
       ) : data?.tools.length === 0 ? (
-        <p class="muted note">Nothing is found. Words of the tool’s description help.</p>
+        <p class="muted note">No tool was found. Use words of the tool’s description.</p>
       ) : (
         <ol class="found">
           {data?.tools.map(({ name, description, score }) => (
@@ -220,14 +220,14 @@ const Connect = ({ toolset, url }: { readonly toolset: string; readonly url: str
   )
   return (
     <Section
-      title={toolset === '' ? 'Connect a host to everything' : `Connect a host to ${toolset}`}
+      title={toolset === '' ? 'Connect a host to all tools' : `Connect a host to ${toolset}`}
       tools={url !== undefined && <CopyButton text={url} what="the address" label="Copy the address" />}
     >
       {url === undefined ? (
-        <p class="muted">One host is served on a pipe; no address is open.</p>
+        <p class="muted">One host is served over stdio. There is no address.</p>
       ) : (
         <>
-          <p class="note">Trunkline enters itself, with a backup:</p>
+          <p class="note">This command adds Trunkline to the file of a host and keeps a backup:</p>
           <Command text={commandOf('connect', 'claude-code', ...(toolset === '' ? [] : ['--toolset', toolset]))} />
           {error !== undefined && <Failed error={error} />}
           <div class="guides">

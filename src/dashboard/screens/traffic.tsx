@@ -76,11 +76,11 @@ export const Traffic = (): JSX.Element => {
   useKeys([
     { key: '/', does: 'filter', run: () => box.current?.focus() },
     { key: 'j', does: 'next call', run: () => step(1) },
-    { key: 'k', does: 'call before', run: () => step(-1) },
+    { key: 'k', does: 'previous call', run: () => step(-1) },
     { key: 'Enter', does: 'open the call', run: () => selectedNow() !== '' && open(selectedNow()) },
     { key: 'p', does: 'pin the call', run: () => selectedNow() !== '' && togglePin(selectedNow()) },
-    { key: ' ', does: 'pause, go on', run: togglePause },
-    { key: 'Escape', does: 'take the filter away', run: () => setQuery({ q: '', sel: '' }) },
+    { key: ' ', does: 'pause, continue', run: togglePause },
+    { key: 'Escape', does: 'remove the filter', run: () => setQuery({ q: '', sel: '' }) },
   ])
 
   const waiting = isPaused ? calls.latest - until : 0
@@ -91,7 +91,7 @@ export const Traffic = (): JSX.Element => {
         <FeedState />
         <button type="button" class="button" aria-pressed={isPaused} onClick={togglePause}>
           <Icon name={isPaused ? 'play' : 'pause'} />{' '}
-          {isPaused ? (waiting > 0 ? `Go on (${formatCount(waiting)} new)` : 'Go on') : 'Pause'}
+          {isPaused ? (waiting > 0 ? `Continue (${formatCount(waiting)} new)` : 'Continue') : 'Pause'}
         </button>
       </Heading>
       <div class="filter-bar">
@@ -170,7 +170,7 @@ const HEADER = [
   column('Status', 'c-status'),
   column('Call', 'c-call'),
   column('Host', 'c-host'),
-  column('Where the time went', 'c-split'),
+  column('Time', 'c-split'),
   column('Total', 'c-ms num'),
   column('In', 'c-in num'),
   column('Out', 'c-out num'),
@@ -248,10 +248,10 @@ const FeedState = (): JSX.Element => (
 
 const NoCalls = ({ filter }: { readonly filter: string }): JSX.Element =>
   filter === '' ? (
-    <Empty title="No call has come yet">
+    <Empty title="No calls yet">
       <p>
-        Each request of a host is a row here: how it ended, and how its time divides between the host, Trunkline and the server.
-        Connect a host, or make a call at a terminal:
+        Each request of a host is a row: its outcome, and how its time is divided between the host, Trunkline and the server.
+        Connect a host, or make a call in a terminal:
       </p>
       <Command text={commandOf('connect', 'claude-code')} />
       <Command text={commandOf('tools')} />
@@ -267,7 +267,9 @@ const NoCalls = ({ filter }: { readonly filter: string }): JSX.Element =>
         <code>server:github</code> <code>tool:gh__*</code> <code>host:cursor</code> <code>err</code> <code>{'>1s'}</code>{' '}
         <code>downstream{'>'}1s</code> <code>out{'>'}1MiB</code> <code>since:10m</code> <code>-method:ping</code>
       </p>
-      <p class="muted">Terms with blanks between; all must hold. The same language is that of trunkline&nbsp;tail.</p>
+      <p class="muted">
+        Terms are separated by spaces. A call must match all of them. trunkline&nbsp;tail uses the same language.
+      </p>
       <button type="button" class="button" onClick={() => setQuery({ q: '' })}>
         Show all calls
       </button>

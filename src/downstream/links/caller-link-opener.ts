@@ -1,4 +1,4 @@
-/** Opens the links of callers to one server: paced where each is a process, and ready before any call uses it. */
+/** Opens the links of callers to one server. Starts of processes are paced. A link is returned when its session watches are set. */
 import type { LinkEventHandlers } from '../calls/link-events.ts'
 import type { SessionWatches } from '../calls/session-watches.ts'
 import type { MainLink } from '../health/main-link.ts'
@@ -9,7 +9,7 @@ import type { ServerOptions } from '../options.ts'
 import type { LinkStarts } from '../pacing/link-starts.ts'
 import type { Dialer } from './dialer.ts'
 
-/** A server whose main link is modern takes no `initialize`. */
+/** A server with a modern main link refused `initialize`. */
 export class ModernOnly extends Error {}
 
 export interface CallerLinkSource {
@@ -34,7 +34,7 @@ export const callerLinkOpener = ({ options, dialer, main, handlers, starts, watc
   return async (owner: LinkOwner): Promise<Link> => {
     const open = (): Promise<Link> => openNow(owner, handlers.onLinkOf(owner))
     const { url, timeouts } = options()
-    // Processes that end soon are not started again at once; what is only connected to may be.
+    // A process that ends soon is restarted with a delay. Connections to a URL need no delay.
     const link = await (url === undefined ? starts.open(owner.key, timeouts.connectTimeoutMs, open) : open())
     reports.send({ type: 'opened', owner })
     await watches.opened({ owner, link })

@@ -1,6 +1,6 @@
 /**
- * Opens links to one server, whatever it takes: a process, a socket, both; remembers the era it found; keeps one process
- * ready for the next link (the spare).
+ * Opens links to one server: starts its process, connects to its URL, or both. Remembers the detected era. Keeps one process ready for
+ * the next link (the spare).
  */
 import { dialHttp, dialPipe, probeEra } from '../../era/server/dial.ts'
 import type { Dialed, Dialing } from '../../era/server/dial.ts'
@@ -20,29 +20,30 @@ import { isProcessEnd } from '../pacing/restarts.ts'
 import { Spare } from '../spare.ts'
 import type { StartSlot } from '../pacing/starts.ts'
 
-/** What the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
+/** The capabilities that the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
 const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
 const COMPANION_POLL_MS = 100
-/** A start that a call waits for. */
+/** For `isWanted`: a call waits for the start. */
 const wanted = (): boolean => true
+/** For `isWanted`: no call waits for the start. */
 const unwanted = (): boolean => false
 
-/** The host that a link serves, as far as it is reported to its server. */
+/** The properties of a link's host that are sent to the server. */
 interface DialedFor {
   readonly declared: Declared
   readonly clientInfo?: unknown
   readonly revision?: LegacyRevision | undefined
 }
 
-/** A process that has been sent nothing, and the slot that it may still hold. */
+/** A started process that was not sent a message yet, and the slot that it may still hold. */
 interface Started {
   readonly connection: Connection
   readonly slot: StartSlot
 }
 
-/** One attempt; what of the options is set aside for it. */
+/** The choices for one attempt. `era` and `transport` override the options. */
 interface DialChoice {
-  /** A call waits for it. */
+  /** Whether a call waits for the link. */
   readonly isWanted: () => boolean
   readonly isMain?: boolean
   readonly era?: ServerOptions['era']
@@ -57,15 +58,15 @@ export class Dialer {
   /** When the process behind the main link was spawned. */
   #mainStartedMs = 0
   #companion: Companion | undefined
-  /** What was started last for the main link; kept after its end, for what it said before. */
+  /** The last process of the main link. It is kept after its end, for its stderr. */
   #mainProcess: Pick<PipeChannel, 'process'> | undefined
-  /** Everything that is open or opening. */
+  /** The channels that are open or being opened. */
   readonly #channels = new Set<Channel>()
   #isClosed = false
   readonly #states: ServerStates
   readonly #reports: LinkReports
 
-  /** `bearer`: sent with every request over HTTP. */
+  /** `bearer`: the token for every request over HTTP. */
   constructor(
     options: ServerOptions,
     environment: DownstreamEnvironment,
@@ -88,56 +89,57 @@ export class Dialer {
     })
   }
 
-  /** Other options, none of which asks for a restart. */
+  /** Uses changed options, none of which requires a restart. */
   adopt(options: ServerOptions): void {
     this.#options = options
   }
 
-  /** The last lines on stderr of the process behind the main link, which may have ended (F-08). */
+  /** The last `count` lines of stderr of the main link's process, which may have ended (F-08). */
   stderrTail(count: number): readonly string[] {
     return this.#mainProcess?.process?.stderrTail(count) ?? []
   }
 
-  /** A legacy session has come that uses this server. */
+  /** A legacy session uses this server: prepares a spare for its link. */
   sessionSeen(): void {
     this.#spare.want()
   }
 
-  /** The processes that run for it now. */
+  /** The running processes of the server. */
   get processes(): readonly Pick<ServerProcess, 'pid' | 'startedAt'>[] {
-    // Cast: the channels of processes have this member.
+    // Cast: only channels of processes have this member.
     const processes = [...[...this.#channels].map((channel) => (channel as Partial<PipeChannel>).process), this.#companion]
     return processes.filter((process) => process !== undefined)
   }
 
+  /** The capabilities for a link that may serve any host. */
   superset(): Declared {
     return SUPERSET
   }
 
-  /** A further link, for one caller. */
+  /** Opens a further link for one caller. */
   async dial(host: DialedFor, events: LinkEvents): Promise<Link> {
     const { link } = await this.#dial(host, events, { isWanted: wanted })
     this.#spare.prepare()
     return link
   }
 
-  /** A process of ours ended by itself; every other failure is one of connecting. */
+  /** Whether the failure is the end of a process that we started. Any other failure is a failure to connect. */
   isCrash(failure: Failure): boolean {
     const { launch, url } = this.#options
     return launch !== undefined && isProcessEnd(failure) && (url === undefined || this.#companion === undefined)
   }
 
-  /** Whether a modern server may speak the legacy era, too: it is not known to refuse. */
+  /** Whether a modern server may also speak the legacy era: no refusal is known. */
   get mayBeLegacy(): boolean {
     return this.#options.era === 'auto' && this.#states.now.takesInitialize !== false
   }
 
-  /** Whether a server whose main link is modern has taken `initialize`, too. */
+  /** Whether a server with a modern main link has also accepted `initialize`. */
   get takesInitialize(): boolean {
     return this.#states.now.takesInitialize === true
   }
 
-  /** The same in the legacy era, to a server whose main link is modern; `undefined`: it does not speak that (BRIDGING 3.0 rule 0). */
+  /** Opens a legacy link to a server with a modern main link; `undefined`: the server refuses the legacy era (BRIDGING 3.0 rule 0). */
   async dialLegacy(host: DialedFor, events: LinkEvents): Promise<Link | undefined> {
     if (!this.mayBeLegacy) return undefined
     const { transport } = this.#options
@@ -150,14 +152,14 @@ export class Dialer {
     } catch (error) {
       if (isOfOtherEra(error)) this.#keepTakesInitialize(false)
       else if (isKnown) throw error
-      // It may have been slow: not remembered.
-      else if (isUnwilling(error)) this.#states.send({ type: 'takes-initialize', takesInitialize: false })
+      // The server may only have been slow, so the result is not stored.
+      else if (mayBeOfOtherEra(error)) this.#states.send({ type: 'takes-initialize', takesInitialize: false })
       if (!this.mayBeLegacy) this.#reports.send({ type: 'legacy-refused' })
       return undefined
     }
   }
 
-  /** What a server that has taken `initialize` beside a modern link makes of it now; `undefined`: that cannot be told. */
+  /** Sends `initialize` again to a server with a modern main link that accepted it before. Returns the era; `undefined`: unknown. */
   async probeLegacy(events: LinkEvents): Promise<Era | undefined> {
     try {
       const link = await this.dialLegacy({ declared: this.superset() }, events)
@@ -168,7 +170,7 @@ export class Dialer {
     }
   }
 
-  /** Drops what is known of its era. */
+  /** Removes the stored era of the server. */
   dropVerdict(): void {
     this.#states.send({ type: 'takes-initialize', takesInitialize: undefined })
     this.#environment.memory.keepVerdict(this.#options, undefined)
@@ -182,8 +184,8 @@ export class Dialer {
   }
 
   /**
-   * The main link: starts the companion process first where there is one, and settles the era. `isWanted`: a call waits for it.
-   * `prefersLegacy`: it serves one host, which is legacy, so that a server of both eras is spoken to in that one (BRIDGING 3.0 rules 0, 4).
+   * Opens the main link and detects the era. A companion process is started first. `isWanted`: whether a call waits for the link.
+   * `prefersLegacy`: the only host is legacy, so that a dual-era server gets a legacy link (BRIDGING 3.0 rules 0, 4).
    */
   async dialMain(
     host: DialedFor,
@@ -203,17 +205,17 @@ export class Dialer {
     return link
   }
 
-  /** `undefined`: the server does not take `initialize` as its first message, or it is known already what it speaks. */
+  /** Returns `undefined` if the server refuses `initialize` as its first message, or if its era is known. */
   async #dialLegacyFirst(host: DialedFor, events: LinkEvents, isWanted: () => boolean): Promise<Link | undefined> {
     const era = this.#environment.memory.verdict(this.#options)?.era
     if (era === 'legacy' || !this.mayBeLegacy) return undefined
     try {
       const { link } = await this.#dial(host, events, { isWanted, isMain: true, era: 'legacy' })
-      // Of a server that was not asked for its era nothing is remembered: it may be modern, too.
+      // The era is not stored, because the server was not probed and may be modern, too.
       this.#keepTakesInitialize(true)
       return link
     } catch (error) {
-      if (!isOfOtherEra(error) && !isUnwilling(error)) throw error
+      if (!isOfOtherEra(error) && !mayBeOfOtherEra(error)) throw error
       this.#keepTakesInitialize(false)
       return undefined
     }
@@ -223,10 +225,10 @@ export class Dialer {
     const options = this.#options
     const { memory } = this.#environment
     const { link, verdict } = await this.#dial(host, events, { isWanted, isMain: true }).catch((error: unknown) => {
-      // A verdict that no longer holds is dropped: the era is asked for again, at once where the server refused (B213).
+      // A stored era that is out of date is removed. After a refusal the era is detected again at once (B213).
       const hadVerdict = memory.verdict(options) !== undefined
       const isRefusal = isOfOtherEra(error)
-      if (isRefusal || isSilence(error)) this.dropVerdict()
+      if (isRefusal || isTimeout(error)) this.dropVerdict()
       if (!hadVerdict || !isRefusal || options.era !== 'auto') throw error
       return this.#dial(host, events, { isWanted, isMain: true })
     })
@@ -235,7 +237,7 @@ export class Dialer {
     return link
   }
 
-  /** What the server speaks now, asked beside all links; `undefined` where that cannot be told. */
+  /** Detects the era of the server over a channel of its own; `undefined`: unknown. */
   async probe(): Promise<Era | undefined> {
     const options = this.#options
     if (options.url === undefined || options.era !== 'auto') return undefined
@@ -249,13 +251,14 @@ export class Dialer {
     }
   }
 
-  /** Ends everything it opened, and what is still being opened. */
+  /** Closes all channels and processes, also those that are being opened. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#environment.starts.review()
     await Promise.all([this.#spare.release(), ...[...this.#channels].map((channel) => channel.close()), this.#companion?.stop()])
   }
 
+  /** Tracks an opened channel until it is closed. */
   #opened<C extends Channel>(channel: C): C {
     if (this.#isClosed) throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
     this.#channels.add(channel)
@@ -287,7 +290,7 @@ export class Dialer {
       http: () => this.#opened(openers.http(options, this.#bearer)),
       sse: () => this.#opened(openers.sse(options, this.#bearer)),
     }
-    return this.#companion === undefined ? dialHttp(open, transport, dialing) : this.#dialWhenUp(open, transport, dialing)
+    return this.#companion === undefined ? dialHttp(open, transport, dialing) : this.#dialWhenReady(open, transport, dialing)
   }
 
   async #dialing({ declared, clientInfo, revision }: DialedFor): Promise<Omit<Dialing, 'events'>> {
@@ -309,8 +312,8 @@ export class Dialer {
     }
   }
 
-  /** A process that was just started answers when it is ready: refused connections are tried again until the start time-out. */
-  async #dialWhenUp(
+  /** Repeats refused connections until the start time-out, because a started process answers only when it is ready. */
+  async #dialWhenReady(
     open: Parameters<typeof dialHttp>[0],
     transport: ServerOptions['transport'],
     dialing: Dialing,
@@ -348,7 +351,7 @@ export class Dialer {
     })
   }
 
-  /** The spare, or a new process. */
+  /** Returns the spare, or starts a process. */
   async #takeProcess(isWanted: () => boolean, isMain: boolean): Promise<Started> {
     const spare = this.#spare.take()
     return spare === undefined ? this.#startProcess(isWanted, isMain) : spare.catch(() => this.#startProcess(isWanted, isMain))
@@ -371,21 +374,22 @@ export class Dialer {
     }
   }
 
-  /** A closed dialer does not wait for a slot. */
+  /** Waits for a start slot. A closed dialer does not wait. */
   #acquire(isWanted: () => boolean): Promise<StartSlot> {
     return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
   }
 }
 
-/** The server answered the dialing, in a way that says that it does not speak what was dialed (BRIDGING 5.2). */
+/** Failures by which a server shows that it does not speak the dialed era (BRIDGING 5.2). */
 const OTHER_ERA: ReadonlySet<FailureKind> = new Set(['not_found', 'bad_response', 'version'])
 const isOfOtherEra = (error: unknown): boolean =>
   error instanceof ServerError || (error instanceof Failure && OTHER_ERA.has(error.kind))
 
-/** It may be the way in which a server of one era meets a message of another. */
-const isUnwilling = (error: unknown): boolean => error instanceof Failure && (error.kind === 'timeout' || error.kind === 'exited')
+/** Whether the server may have ignored a message of the other era, or ended because of it. */
+const mayBeOfOtherEra = (error: unknown): boolean =>
+  error instanceof Failure && (error.kind === 'timeout' || error.kind === 'exited')
 
-const isSilence = (error: unknown): boolean => error instanceof Failure && error.kind === 'timeout'
+const isTimeout = (error: unknown): boolean => error instanceof Failure && error.kind === 'timeout'
 
 const isUnreachable = (error: unknown): boolean => {
   for (let cause = error; cause instanceof Error; cause = cause.cause)

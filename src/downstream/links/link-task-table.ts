@@ -1,7 +1,7 @@
 /**
- * Which link holds which task of a legacy server. All requests about the task go over that link. The link outlives its session
- * until its tasks have ended or expired (BRIDGING 3.17). Servers choose ids per process, so two links may hold tasks of one id:
- * a caller gets a task of its own principal only, first of all one on its own link.
+ * Maps tasks of a legacy server to their links. All requests about a task use its link. The link outlives its session until its tasks have
+ * ended or expired (BRIDGING 3.17). Servers choose ids per process, so two links may have tasks with the same id. A caller gets only tasks
+ * of its principal; a task on its own link comes first.
  */
 import { ServerError } from '../../rpc/call.ts'
 import type { Call, Outcome } from '../../rpc/call.ts'
@@ -10,10 +10,11 @@ import { Payload } from '../../wire/message/payload.ts'
 import { isTerminal } from '../../wire/protocol/extensions.ts'
 import type { LinkOwner } from '../link-owner.ts'
 
-/** Unlimited tasks hold a link this long. */
+/** How long a task without a time limit keeps its link open. */
 const MAX_HELD_MS = 24 * 3_600_000
 
 interface LinkTask {
+  /** When the task expires. */
   readonly untilMs: number
   hasEnded: boolean
 }
@@ -27,8 +28,8 @@ export class LinkTaskTable {
     this.#nowMs = nowMs
   }
 
-  /** Who holds the task that the call asks for. */
-  holderFor({ method, target, caller }: Call): LinkOwner | undefined {
+  /** The owner of the link with the task that the call is about. */
+  ownerFor({ method, target, caller }: Call): LinkOwner | undefined {
     if (METHODS[method]?.handling !== 'task') return undefined
     const holders = [...(this.#tasks.get(target ?? '')?.keys() ?? [])].filter(
       ({ isolation, principal }) => isolation === 'shared' || principal === caller.principal,
@@ -36,7 +37,7 @@ export class LinkTaskTable {
     return holders.find(({ sessions }) => caller.session !== undefined && sessions.has(caller.session)) ?? holders.at(-1)
   }
 
-  /** Tracks tasks by outcomes: created, ended. */
+  /** Adds a task that the outcome created; marks a task as ended if the outcome shows its end. */
   track({ method, target }: Call, { kind, result }: Outcome, owner: LinkOwner): void {
     if (kind === 'task') this.#add(result.text('taskId') ?? '', result.value('ttlMs'), owner)
     else if (method === 'tasks/result' || method === 'tasks/cancel') this.ended(target ?? '', owner)
@@ -44,35 +45,35 @@ export class LinkTaskTable {
       this.ended(target ?? '', owner)
   }
 
-  /** Tracks tasks by errors: an error may be the result of a task, and an unknown task has ended. */
+  /** Marks a task as ended if the error is its result, or if the server does not know the task. */
   trackError({ method, target }: Call, error: unknown, owner: LinkOwner): void {
     const isUnknown = error instanceof ServerError && error.code === -32602
     if ((method === 'tasks/get' && isUnknown) || (method === 'tasks/result' && error instanceof ServerError))
       this.ended(target ?? '', owner)
   }
 
-  /** `owner`: of the link that reported the end; `undefined`: a link of no caller. */
+  /** Marks a task as ended; `owner`: of the link that reported it; `undefined`: the main link. */
   ended(id: string, owner: LinkOwner | undefined): void {
     for (const [holder, task] of this.#tasks.get(id) ?? []) if (owner === undefined || owner === holder) task.hasEnded = true
   }
 
-  /** Whether a task on this link still runs. */
+  /** Whether a task on this link is still running. */
   needs(owner: LinkOwner): boolean {
     for (const holders of this.#tasks.values()) if (holders.get(owner)?.hasEnded === false) return true
     return false
   }
 
-  /** The link is closed. */
-  forget(owner: LinkOwner): void {
-    this.#forgetWhere((holder) => holder === owner)
+  /** Removes the tasks of a closed link. */
+  removeOf(owner: LinkOwner): void {
+    this.#removeWhere((holder) => holder === owner)
   }
 
-  forgetExpired(): void {
+  removeExpired(): void {
     const nowMs = this.#nowMs()
-    this.#forgetWhere((_, { untilMs }) => untilMs < nowMs)
+    this.#removeWhere((_, { untilMs }) => untilMs < nowMs)
   }
 
-  #forgetWhere(isOver: (owner: LinkOwner, task: LinkTask) => boolean): void {
+  #removeWhere(isOver: (owner: LinkOwner, task: LinkTask) => boolean): void {
     for (const [id, holders] of this.#tasks) {
       for (const [owner, task] of holders) if (isOver(owner, task)) holders.delete(owner)
       if (holders.size === 0) this.#tasks.delete(id)

@@ -1,7 +1,7 @@
 /**
- * The links to one server beside its main link: which caller gets which. A link is opened on first use (BRIDGING 3.0). A session's
- * own link is closed when the session ends; a link of several callers is closed when it has been idle too long, or when its place is
- * needed for another caller (`limits.links`).
+ * The pool of links to one server, without its main link. A link is opened on first use (BRIDGING 3.0). The link of a session is closed
+ * with the session. A link of several callers is closed after an idle time, or when another caller needs a link and `limits.links` is
+ * reached.
  */
 import type { Link } from '../../era/server/link.ts'
 import type { Call, Caller, Capabilities, HostSession, Outcome } from '../../rpc/call.ts'
@@ -18,57 +18,59 @@ interface PooledLink {
   readonly owner: LinkOwner
   readonly link: Promise<Link>
   opened: Link | undefined
-  /** Calls that are on it. */
+  /** Number of calls that use the link. */
   leases: number
+  /** When the last call ended. */
   idleSinceMs: number
-  /** A call on it was given up: the server may still ask for it, and the next host that can be asked would be asked instead. */
+  /** After a failed call, the server may still send requests for it. Until this time, no other host that accepts requests gets the link. */
   quarantinedUntilMs: number
 }
 
-/** How long a server may go on with a call that was given up. */
+/** How long a server may continue to work on a failed call. */
 const QUARANTINE_MS = 30_000
 
-interface LatestKey extends Pick<Caller, 'principal' | 'capabilities' | 'clientInfo'> {
+/** A one-entry cache of a link key. */
+interface CachedKey extends Pick<Caller, 'principal' | 'capabilities' | 'clientInfo'> {
   readonly sharing: Sharing
   readonly key: LinkKey
 }
 
 export interface LinksEnvironment {
   readonly open: (owner: LinkOwner) => Promise<Link>
-  /** A legacy session calls for the first time. */
+  /** A legacy session made its first call. */
   readonly sessionSeen: () => void
   /** A link of this owner was closed. */
   readonly closed: (owner: LinkOwner) => void
-  /** The server sends its messages for all calls over one channel, so that only one caller at a time may be asked (BRIDGING 3.0 b). */
+  /** Whether the server sends its requests for all calls over one channel. A link then serves one caller at a time (BRIDGING 3.0 b). */
   readonly isShared: () => boolean
   readonly nowMs: () => number
 }
 
-/** Runs `call` on its caller's link; `level`: what the server is to be asked for first, if anything. */
+/** Runs `call` on `link`; `level`: the log level to request first, if any. */
 export type Use = (call: Call, link: Link, level: LogLevel | undefined) => Promise<Outcome>
 
 /** The links of one session. */
 interface SessionLinks {
   readonly all: Set<PooledLink>
   /** Removes the callback at the end of the session. */
-  leave: () => void
-  /** What its calls find again without a search, as long as it says the same of itself. */
-  usual: { readonly pooled: PooledLink; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
+  unsubscribe: () => void
+  /** One-entry cache: the link of the last call. It is valid while the capabilities of the session are unchanged. */
+  cached: { readonly pooled: PooledLink; readonly capabilities: Capabilities; readonly sharing: Sharing } | undefined
 }
 
 export class Links implements Sweepable {
   #options: ServerOptions
   readonly #environment: LinksEnvironment
-  /** Everything that is open or opening. */
+  /** All links that are open or being opened. */
   readonly #all = new Map<LinkOwner, PooledLink>()
-  /** What calls find. A link that is not listed here is retired: it is closed once unused. */
-  readonly #found = new Map<string, PooledLink>()
+  /** Links for new calls, by key. A link that is not in this map is retired: it is closed when it is unused. */
+  readonly #active = new Map<string, PooledLink>()
   readonly #bySession = new Map<HostSession, SessionLinks>()
   readonly #tasks: LinkTaskTable
   #serial = 0
-  /** One-entry cache: the key for the last caller without a session. */
-  #latest: LatestKey | undefined
-  /** The server is stopped. Its main link may still be closing, so that calls that waited for a free slot still come here. */
+  /** The key for the last caller without a session. */
+  #cachedKey: CachedKey | undefined
+  /** The server is stopped. While its main link closes, calls that waited for a slot can still arrive. */
   #isClosed = false
 
   constructor(options: ServerOptions, environment: LinksEnvironment) {
@@ -77,7 +79,7 @@ export class Links implements Sweepable {
     this.#tasks = new LinkTaskTable(environment.nowMs)
   }
 
-  /** Other options, none of which asks for a restart: links that are open stay. */
+  /** Uses changed options, none of which requires a restart. Open links are kept. */
   adopt(options: ServerOptions): void {
     this.#options = options
   }
@@ -95,12 +97,13 @@ export class Links implements Sweepable {
     return this.withOwners(session).map(({ link }) => link)
   }
 
+  /** The same with the owners of the links. */
   withOwners(session: HostSession): { readonly owner: LinkOwner; readonly link: Link }[] {
     const used = [...(this.#bySession.get(session)?.all ?? [])]
     return used.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
   }
 
-  /** The open links that calls of this caller may go over, beside the main one. */
+  /** The open links that calls of this caller may use, without the main link. */
   ofCaller({ session, principal }: Pick<Caller, 'session' | 'principal'>): { readonly owner: LinkOwner; readonly link: Link }[] {
     if (this.#all.size === 0) return []
     if (session !== undefined) return this.withOwners(session)
@@ -110,7 +113,7 @@ export class Links implements Sweepable {
     return own.flatMap(({ owner, opened }) => (opened === undefined ? [] : [{ owner, link: opened }]))
   }
 
-  /** Runs `use` on the caller's link, or on the one that holds the requested task; the link is not closed meanwhile. */
+  /** Runs `use` on the caller's link, or on the link with the requested task. The link is not closed before `use` ends. */
   async lease(call: Call, use: Use): Promise<Outcome> {
     const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
     const { owner } = pooled
@@ -122,7 +125,7 @@ export class Links implements Sweepable {
       return outcome
     } catch (error) {
       this.#tasks.trackError(call, error, owner)
-      // The server has lost the session of this link: new calls get another link; open calls may still be answered.
+      // The server lost the session of this link. New calls get another link; pending calls may still be answered.
       if (isForgotten(error)) this.#retire(pooled)
       if (error instanceof Failure) pooled.quarantinedUntilMs = this.#environment.nowMs() + QUARANTINE_MS
       throw error
@@ -133,57 +136,57 @@ export class Links implements Sweepable {
     }
   }
 
-  /** The link that calls of this caller go over. Rejects if it cannot be opened. */
+  /** The link for calls of this caller. Rejects if it cannot be opened. */
   async opened(caller: Caller): Promise<Link> {
     return this.#pooledFor(caller).link
   }
 
-  /** A server says that a task has ended; `owner`: of the link that it said it on. */
+  /** A server reported the end of a task; `owner`: of the link of this report. */
   taskEnded(id: string, owner: LinkOwner | undefined): void {
     this.#tasks.ended(id, owner)
   }
 
-  /** Closes links that are retired, or idle too long; called by the owner's clock. */
+  /** Closes unused links that are retired, or idle too long. */
   sweep(): void {
     const nowMs = this.#environment.nowMs()
-    this.#tasks.forgetExpired()
+    this.#tasks.removeExpired()
     for (const pooled of this.#all.values()) {
       const isIdle = pooled.owner.isolation !== 'session' && nowMs - pooled.idleSinceMs >= this.#options.idleStopMs
       if (isIdle || this.#isRetired(pooled)) this.#closeIfUnused(pooled)
     }
   }
 
-  /** No call finds any of those that are open; each is closed once nothing uses it. */
+  /** Retires all open links. */
   retireAll(): void {
     for (const pooled of this.#all.values()) this.#retire(pooled)
   }
 
-  /** No link is opened any more, and no further session uses the server. */
+  /** Closes all links. No link is opened afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // A session may outlive this server: nothing of it may refer to these links any more.
-    for (const { leave } of this.#bySession.values()) leave()
+    // A session may outlive this server. It must not refer to these links any more.
+    for (const { unsubscribe } of this.#bySession.values()) unsubscribe()
     this.#bySession.clear()
     await Promise.all([...this.#all.values()].map((pooled) => this.#close(pooled)))
   }
 
   #pooledOfTask(call: Call): PooledLink | undefined {
-    const owner = this.#tasks.holderFor(call)
+    const owner = this.#tasks.ownerFor(call)
     return owner && this.#all.get(owner)
   }
 
-  /** The caller's link. Modern hosts that can be asked get one to themselves while they use it: the first free of their key. */
+  /** The link of the caller. A modern host that accepts server requests gets an unused link of its key if the server shares one channel. */
   #pooledFor(caller: Caller): PooledLink {
     const { session } = caller
     const { sharing } = this.#options
-    const own = session && this.#pooledAgain(session, caller, sharing)
+    const own = session && this.#pooledOfSession(session, caller, sharing)
     if (own !== undefined) return own
     const wanted = this.#wanted(caller, sharing)
     const isExclusive = session === undefined && Object.keys(wanted.declared).length > 0 && this.#environment.isShared()
     let quarantined: PooledLink | undefined
     for (let at = 0; ; at++) {
       const key = at === 0 ? wanted.key : `${wanted.key} ${at}`
-      const existing = this.#found.get(key)
+      const existing = this.#active.get(key)
       if (existing !== undefined && isExclusive && existing.leases > 0) continue
       if (existing !== undefined && isExclusive && existing.quarantinedUntilMs > this.#environment.nowMs()) {
         quarantined ??= existing
@@ -197,46 +200,46 @@ export class Links implements Sweepable {
     }
   }
 
-  /** Hosts without a session introduce themselves by the same objects again (`era/host/capability-cache`). */
+  /** The key for a call. Hosts without a session repeat the same capability objects (`era/host/capability-cache`), so the key is cached. */
   #wanted(caller: Caller, sharing: Sharing): LinkKey {
-    const latest = this.#latest
+    const cached = this.#cachedKey
     const { session, principal, capabilities, clientInfo } = caller
     if (
       session === undefined &&
-      latest?.capabilities === capabilities &&
-      latest.principal === principal &&
-      latest.clientInfo === clientInfo &&
-      latest.sharing === sharing
+      cached?.capabilities === capabilities &&
+      cached.principal === principal &&
+      cached.clientInfo === clientInfo &&
+      cached.sharing === sharing
     )
-      return latest.key
+      return cached.key
     const key = linkKeyOf(caller, sharing, () => ++this.#serial)
-    if (session === undefined && key.isolation !== 'call') this.#latest = { principal, capabilities, clientInfo, sharing, key }
+    if (session === undefined && key.isolation !== 'call') this.#cachedKey = { principal, capabilities, clientInfo, sharing, key }
     return key
   }
 
-  /** The link of the session's calls before this one. */
-  #pooledAgain(session: HostSession, { capabilities }: Caller, sharing: Sharing): PooledLink | undefined {
+  /** The link of the session's last call, if it is still valid. */
+  #pooledOfSession(session: HostSession, { capabilities }: Caller, sharing: Sharing): PooledLink | undefined {
     const used = this.#bySession.get(session)
-    const usual = used?.usual
-    const isSame = usual?.capabilities === capabilities && usual.sharing === sharing && !this.#isRetired(usual.pooled)
-    const pooled = isSame ? usual.pooled : sharing === 'session' ? used?.all.values().next().value : undefined
+    const cached = used?.cached
+    const isSame = cached?.capabilities === capabilities && cached.sharing === sharing && !this.#isRetired(cached.pooled)
+    const pooled = isSame ? cached.pooled : sharing === 'session' ? used?.all.values().next().value : undefined
     if (pooled !== undefined) pooled.owner.latest = session
     return pooled
   }
 
-  /** Links of sessions are bounded by the limit of sessions, not by this one. */
+  /** Whether `limits.links` is reached. Links of sessions do not count: the limit of sessions applies to them. */
   #isFull(wanted: LinkKey): boolean {
-    return wanted.isolation !== 'session' && this.#beside(wanted).length >= this.#options.limits.maxLinks
+    return wanted.isolation !== 'session' && this.#counted(wanted).length >= this.#options.limits.maxLinks
   }
 
-  /** The links that count towards the limit that this one is opened within. */
-  #beside({ principal }: LinkKey): PooledLink[] {
+  /** The links that count towards the same limit. */
+  #counted({ principal }: LinkKey): PooledLink[] {
     return [...this.#all.values()].filter(({ owner }) => owner.isolation !== 'session' && owner.principal === principal)
   }
 
-  /** Closes the link that has been idle longest, if one of them is idle: its caller gets another when it calls again. */
-  #makeRoom(wanted: LinkKey): void {
-    const idle = this.#beside(wanted).filter(({ leases, owner }) => leases === 0 && !this.#tasks.needs(owner))
+  /** Retires the link with the longest idle time, if there is one. Its caller gets a new link with its next call. */
+  #evictIdle(wanted: LinkKey): void {
+    const idle = this.#counted(wanted).filter(({ leases, owner }) => leases === 0 && !this.#tasks.needs(owner))
     const [longest] = idle.toSorted((a, b) => a.idleSinceMs - b.idleSinceMs)
     if (longest !== undefined) this.#retire(longest)
   }
@@ -244,7 +247,7 @@ export class Links implements Sweepable {
   #open(wanted: LinkKey): PooledLink {
     if (this.#isClosed) throw new Failure('shutting_down', 'the server is being stopped', { executed: 'no' })
     const { maxLinks } = this.#options.limits
-    if (this.#isFull(wanted)) this.#makeRoom(wanted)
+    if (this.#isFull(wanted)) this.#evictIdle(wanted)
     if (this.#isFull(wanted))
       throw new Failure('overloaded', `limits.links (${maxLinks}) reached`, {
         executed: 'no',
@@ -262,7 +265,7 @@ export class Links implements Sweepable {
       quarantinedUntilMs: 0,
     }
     this.#all.set(owner, pooled)
-    this.#found.set(owner.key, pooled)
+    this.#active.set(owner.key, pooled)
     const closed = (): void => this.#closed(pooled)
     link.then((opened) => {
       pooled.opened = opened
@@ -271,7 +274,7 @@ export class Links implements Sweepable {
     return pooled
   }
 
-  /** The session uses this link until it ends. */
+  /** Adds the session to the users of the link, until the session ends. */
   #join(pooled: PooledLink, session: HostSession, { capabilities }: Caller): void {
     const { owner } = pooled
     const { sharing } = this.#options
@@ -279,12 +282,12 @@ export class Links implements Sweepable {
     owner.latest = session
     let used = this.#bySession.get(session)
     if (used === undefined) {
-      this.#bySession.set(session, (used = { all: new Set(), leave: () => undefined, usual: undefined }))
-      used.leave = session.onEnd(() => this.#ended(session))
+      this.#bySession.set(session, (used = { all: new Set(), unsubscribe: () => undefined, cached: undefined }))
+      used.unsubscribe = session.onEnd(() => this.#ended(session))
       this.#environment.sessionSeen()
     }
     used.all.add(pooled)
-    used.usual = sharing === 'call' ? undefined : { pooled, capabilities, sharing }
+    used.cached = sharing === 'call' ? undefined : { pooled, capabilities, sharing }
   }
 
   #ended(session: HostSession): void {
@@ -299,10 +302,10 @@ export class Links implements Sweepable {
   }
 
   #isRetired(pooled: PooledLink): boolean {
-    return this.#found.get(pooled.owner.key) !== pooled
+    return this.#active.get(pooled.owner.key) !== pooled
   }
 
-  /** Retires the link: new calls do not find it, and it is closed once it is unused. */
+  /** Retires the link: new calls get another one, and it is closed when it is unused. */
   #retire(pooled: PooledLink): void {
     this.#remove(pooled)
     this.#closeIfUnused(pooled)
@@ -310,7 +313,7 @@ export class Links implements Sweepable {
 
   #remove(pooled: PooledLink): void {
     const { key, sessions } = pooled.owner
-    if (!this.#isRetired(pooled)) this.#found.delete(key)
+    if (!this.#isRetired(pooled)) this.#active.delete(key)
     for (const session of sessions) this.#bySession.get(session)?.all.delete(pooled)
   }
 
@@ -318,10 +321,10 @@ export class Links implements Sweepable {
     if (pooled.leases === 0 && this.#all.has(pooled.owner) && !this.#tasks.needs(pooled.owner)) void this.#close(pooled)
   }
 
-  /** It is closed, or about to be. */
+  /** Removes a link that is closed, or is being closed. */
   #closed(pooled: PooledLink): void {
     if (this.#all.delete(pooled.owner)) this.#environment.closed(pooled.owner)
-    this.#tasks.forget(pooled.owner)
+    this.#tasks.removeOf(pooled.owner)
     this.#remove(pooled)
   }
 
@@ -332,6 +335,7 @@ export class Links implements Sweepable {
   }
 }
 
+/** Waits for the link to open. */
 const awaited = async ({ owner, link }: PooledLink, call: Call): Promise<Link> => {
   owner.waiting.add(call)
   try {

@@ -1,4 +1,4 @@
-/** Channels to configured servers, by what carries them. The one place that knows every transport. */
+/** Opens channels to configured servers. The only place that knows every transport. */
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import { ChildProcessChannel, DEFAULT_CHILD_PROCESS } from '../../transport/process/child-process.ts'
 import type { HttpClients } from '../../transport/http1/client/http-clients.ts'
@@ -11,7 +11,7 @@ import type { Log, Openers } from '../environment.ts'
 import type { LaunchOptions, ServerOptions } from '../options.ts'
 import type { ServerLogs } from '../server-logs.ts'
 
-/** What all channels share. `userAgent`: which program this is, in every HTTP request to a server (BRIDGING 3.21). */
+/** State that all channels share. `userAgent`: the header of every HTTP request to a server (BRIDGING 3.21). */
 export interface OpenersEnvironment {
   readonly launcher: Launcher
   readonly clients: HttpClients
@@ -22,7 +22,7 @@ export interface OpenersEnvironment {
 }
 
 export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }: OpenersEnvironment): Openers => {
-  /** A configured `User-Agent` wins. */
+  /** A configured `User-Agent` takes precedence. */
   const headersOf = ({ headers }: ServerOptions): Readonly<Record<string, string>> => ({ 'user-agent': userAgent, ...headers })
   const onStderr =
     ({ key, limits }: ServerOptions) =>
@@ -48,11 +48,11 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
       }),
     http: (options, bearer) => {
       const url = urlOf(options)
-      return new StreamableChannel(clients.for(url, options), url, headersOf(options), boundOf(options), bearer)
+      return new StreamableChannel(clients.for(url, options), url, headersOf(options), limitOf(options), bearer)
     },
     sse: (options, bearer) => {
       const url = urlOf(options)
-      return new SseChannel(clients.for(url, options), url, headersOf(options), boundOf(options), bearer)
+      return new SseChannel(clients.for(url, options), url, headersOf(options), limitOf(options), bearer)
     },
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
@@ -62,7 +62,7 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
   }
 }
 
-const boundOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
+const limitOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
 
 const launchOf = ({ key, launch }: ServerOptions): LaunchOptions => {
   if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })

@@ -1,9 +1,9 @@
 /**
- * One change of one file that belongs to another program. Nothing is written without a backup, nothing where the file is not what the
- * change was made from, and never in part: a new file takes the place of the old one.
+ * Changes a file that belongs to another program. A change needs a backup, and is refused if the file differs from the text that the change is
+ * based on. The change is atomic: a new file replaces the old one.
  *
- * The surprise: the lock is only between processes of ours. The host itself may write at any time, so the file is compared once more
- * right before it is replaced.
+ * The surprise: the lock works only between our processes. The host may write at any time, so the file is compared again right before it is
+ * replaced.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -15,23 +15,23 @@ import { EditError } from './text-format.ts'
 
 /** An older lock is stale. */
 const STALE_LOCK_MS = 10_000
-/** As the configuration itself: a larger one is not a file of settings. */
+/** The limit of the configuration, too. A larger file is not a settings file. */
 const MAX_BYTES = 32 * 1024 * 1024
 
-/** What a change refuses, with the remedy; the file is as it was. */
+/** A change was refused and the file is unchanged. The message contains the remedy. */
 export class ChangeError extends Error {
   override readonly name = 'ChangeError'
 }
 
 /** A file as it was read. */
 export interface FileState {
-  /** Where it really lies: links are followed, and stay. */
+  /** The path after symbolic links, which are kept. */
   readonly path: string
   /** `undefined`: there is no such file. */
   readonly bytes: Buffer | undefined
 }
 
-/** Rejects with `ChangeError` for what is no file of a reasonable size, or is not UTF-8. */
+/** Reads a file. Rejects with `ChangeError` if it is too large, not a regular file, or not UTF-8. */
 export const readState = async (file: string): Promise<FileState> => {
   const path = await realpath(file).catch(() => file)
   try {
@@ -51,15 +51,15 @@ export const readState = async (file: string): Promise<FileState> => {
 
 export const textOfState = ({ bytes }: FileState): string => bytes?.toString('utf8') ?? ''
 
-/** SHA-256 in hex; of nothing: the empty text. */
+/** SHA-256 in hex; the empty text if there is no file. */
 export const digestOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? '' : createHash('sha256').update(bytes).digest('hex')
 
-/** A folder that is named after a file, for what is kept about it. */
+/** The state folder of a file, named by the hash of its path. */
 export const folderFor = (root: string, file: string): string =>
   join(root, 'host-files', createHash('sha256').update(file).digest('hex').slice(0, 16))
 
-/** Runs `change` while no other process of ours changes the file; `folder`: of what is kept about it. */
+/** Runs `change` under a lock against our other processes; `folder`: the state folder of the file. */
 export const exclusively = async <T>(folder: string, change: () => Promise<T>): Promise<T> => {
   const lock = join(folder, 'lock')
   if (!(await acquireFileLock(lock, STALE_LOCK_MS)))
@@ -72,8 +72,8 @@ export const exclusively = async <T>(folder: string, change: () => Promise<T>): 
 }
 
 /**
- * Puts `next` in the place of what was read; `undefined`: removes the file. Rejects with `ChangeError` where the file is not what was
- * read any more. A file that is new is for its owner alone, one that is replaced keeps its mode.
+ * Replaces a file by `next`; `undefined`: removes the file. Rejects with `ChangeError` if the file has changed since it was read. Only the
+ * owner can read a new file. A replaced file keeps its mode.
  */
 export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | undefined, mode?: number): Promise<void> => {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.trunkline`)
@@ -81,14 +81,14 @@ export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | und
     if (next !== undefined) {
       makeFolder(dirname(path), 0o777)
       const before = await stat(path).catch(() => undefined)
-      // A new file in its place would need the permission of the folder alone.
+      // A replacement only needs write permission for the folder, so the mode of the file is checked here.
       if (before !== undefined && (before.mode & 0o222) === 0)
-        throw new ChangeError(`${path} is read-only; make it writable, or change it where it is made`)
+        throw new ChangeError(`${path} is read-only; make it writable, or change the source that it is generated from`)
       await writeThrough(temporary, next, mode ?? (before === undefined ? 0o600 : before.mode & 0o777))
     }
     const now = await readState(path)
     const isSame = now.bytes === undefined ? bytes === undefined : bytes !== undefined && now.bytes.equals(bytes)
-    if (!isSame) throw new ChangeError(`${path} was changed by another program meanwhile; it is left as it is: try again`)
+    if (!isSame) throw new ChangeError(`${path} was changed by another program in the meantime and is left unchanged: try again`)
     await (next === undefined ? rm(path) : rename(temporary, path))
   } catch (error) {
     await rm(temporary, { force: true })
@@ -99,7 +99,7 @@ export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | und
   }
 }
 
-/** A new file with all of its bytes on the disk. */
+/** Writes a new file and waits until its bytes are on the disk. */
 export const writeThrough = async (file: string, bytes: Buffer, mode: number): Promise<void> => {
   const handle = await open(file, 'wx', mode)
   try {
@@ -112,12 +112,12 @@ export const writeThrough = async (file: string, bytes: Buffer, mode: number): P
   await chmod(file, mode)
 }
 
-/** Puts the file into the message of an `EditError`. */
+/** Turns an `EditError` into a `ChangeError` with the name of the file. */
 export const editing = <T>(file: string, edit: () => T): T => {
   try {
     return edit()
   } catch (error) {
     if (!(error instanceof EditError)) throw error
-    throw new ChangeError(`${file} ${error.message}; it is left as it is`, { cause: error })
+    throw new ChangeError(`${file} ${error.message}; it is left unchanged`, { cause: error })
   }
 }

@@ -1,6 +1,6 @@
 /**
- * JSON with comments and trailing commas, as most hosts write their files. jsonc-parser reads it and says where each node stands; the
- * text is changed here, since the edits of that package lay out the neighbours of a change, too.
+ * Edits JSON with comments and trailing commas, the format of most hosts. jsonc-parser reads the text and returns the position of each node.
+ * The text is changed here, because the edits of that package also reformat the text next to a change.
  */
 import { findNodeAtLocation, parse, parseTree, printParseErrorCode } from 'jsonc-parser'
 import type { Node, ParseError } from 'jsonc-parser'
@@ -19,7 +19,7 @@ const parseJson = (text: string): unknown => {
     throw new EditError(`does not parse as JSON (${printParseErrorCode(first.error)} at ${place})`)
   }
   if (value !== undefined && (typeof value !== 'object' || value === null || Array.isArray(value)))
-    throw new EditError('does not hold a JSON object')
+    throw new EditError('does not contain a JSON object')
   return value
 }
 
@@ -44,10 +44,11 @@ const insert = (text: string, steps: Steps, value: unknown): string => {
 }
 
 interface Layout {
-  /** The container has members and stands on one line, as they do. */
+  /** The container has members, and all of it is on one line. */
   readonly isInline: boolean
-  /** Before a member of the container, and one step of it. */
+  /** Indentation of the members. */
   readonly indent: string
+  /** One step of indentation. */
   readonly step: string
   readonly eol: string
 }
@@ -82,7 +83,7 @@ const insertLines = (text: string, container: Node, member: string, { indent, eo
   const last = container.children?.at(-1)
   const close = endOf(container) - 1
   if (last === undefined) {
-    // Comments in an empty container stay.
+    // Comments in an empty container are kept.
     const inside = text.slice(container.offset + 1, close).trimEnd()
     const own = indentAt(text, container.offset)
     return `${text.slice(0, container.offset + 1)}${inside}${eol}${indent}${member}${eol}${own}${text.slice(close)}`
@@ -90,7 +91,7 @@ const insertLines = (text: string, container: Node, member: string, { indent, eo
   const comma = commaAfter(text, last, close)
   const at = comma === undefined ? endOf(last) : comma + 1
   const before = comma === undefined ? `${text.slice(0, at)},` : text.slice(0, at)
-  // A comment behind the last member stays behind it.
+  // A comment after the last member stays there.
   const remark = /^[ \t]*(\/\/[^\r\n]*|(\/\*(?:(?!\*\/)[^\r\n])*\*\/[ \t]*)?)(?=\r?\n)/.exec(text.slice(at, close))?.[0]
   const behind = remark ?? ''
   return `${before}${behind}${eol}${indent}${member}${comma === undefined ? '' : ','}${text.slice(at + behind.length)}`
@@ -122,7 +123,7 @@ const remove = (text: string, steps: Steps): string => {
 
 const endOf = ({ offset, length }: Node): number => offset + length
 
-/** Where the comma behind a node stands, comments skipped. */
+/** The position of the comma after a node; comments are skipped. */
 const commaAfter = (text: string, node: Node, limit: number): number | undefined => {
   const skipped = /^(?:\s|\/\/[^\n]*\n?|\/\*[^]*?\*\/)*/.exec(text.slice(endOf(node), limit))?.[0] ?? ''
   const at = endOf(node) + skipped.length

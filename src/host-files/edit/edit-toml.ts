@@ -1,6 +1,7 @@
 /**
- * TOML, for Codex: a table is added behind the last line, and removed from its header to the next one. The parser writes no comments,
- * so the text is changed by lines; what that cannot express (a server inside an inline table) is found by the comparison in `editor`.
+ * Edits TOML, the format of Codex. A table is added after the last line, and removed from its header to the next header. The parser does not
+ * keep comments, so the text is changed by lines. Forms that this cannot change (a server in an inline table) are refused by the comparison in
+ * `editor`.
  */
 import { parse, stringify, TomlError } from 'smol-toml'
 import { EditError } from './text-format.ts'
@@ -44,7 +45,7 @@ export const tomlFormat: TextFormat = {
     let pending: string[] = []
     for (const line of lines) {
       if (ANY_HEADER.test(line)) {
-        // Comments and blank lines before a header belong to what follows.
+        // Comments and blank lines before a header belong to the next table.
         if (!isWithin(line)) kept.push(...pending)
         isRemoving = isWithin(line)
         pending = []

@@ -1,7 +1,7 @@
 /**
- * YAML, changed by lines: new members are written behind the last one of their block, in its indentation, and removed lines go alone.
- * In flow style (`{ a: 1 }`) members are written behind the last one and removed with their comma. What neither can do, the document API of
- * the yaml package does, which keeps comments and prints that file in its own layout.
+ * Edits YAML by lines. New members are added after the last one of their block, with its indentation. Removed lines change no other line. In
+ * flow style (`{ a: 1 }`) members are added after the last one and removed with their comma. Other forms are edited by the document API of the
+ * yaml package, which keeps comments but prints the whole file in its own layout.
  */
 import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from 'yaml'
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from 'yaml'
@@ -44,7 +44,7 @@ const valueOf = (member: Item | undefined): Node | undefined => {
   return isNode(value) ? value : undefined
 }
 
-/** Where the last character of a node stands, without comments and line ends behind it. */
+/** The end of a node, without comments and line ends after it. */
 const endOf = (node: Item): number => {
   if (isPair(node)) {
     const value = valueOf(node)
@@ -131,13 +131,13 @@ const insert = (text: string, steps: Steps, value: unknown): string => {
   return withEnd(text.slice(0, line)) + render(addition, indent, eol) + text.slice(line)
 }
 
-/** A document without content, or with comments alone, and perhaps its markers. */
+/** A document without content; it may have comments and markers. */
 const insertAtEnd = (text: string, addition: unknown, eol: string): string =>
   `${text === '' || text.endsWith('\n') ? text : text + eol}${render(addition, 0, eol)}`
 
-/** Behind the last member of `{ … }` or `[ … ]`, or of one deeper inside; `undefined`: it is written otherwise. */
+/** Inserts after the last member of `{ … }` or `[ … ]`, which may be nested; `undefined`: the text has another form. */
 const insertInFlow = (text: string, container: Block, [step, ...rest]: Steps, value: unknown): string | undefined => {
-  // The last step is a place where nothing is; in a list, behind the last item.
+  // The last step is an unused key, or the position after the last item of a list.
   const member = step === undefined || rest.length === 0 ? undefined : memberOf(container, step)
   if (member !== undefined) {
     const inner = valueOf(member)
@@ -181,7 +181,7 @@ const remove = (text: string, steps: Steps): string => {
     if (!isBlock(container)) return text
     container = valueOf(memberOf(container, step)) ?? null
   }
-  // Cast: nothing but members is removed.
+  // Cast: only members are removed.
   const last = steps.at(-1)!
   if (!isBlock(container)) return text
   const member = memberOf(container, last)
@@ -195,7 +195,7 @@ const remove = (text: string, steps: Steps): string => {
   return text.slice(0, lineStart(text, start)) + text.slice(nextLine(text, endOf(member)))
 }
 
-/** With the comma behind it, or that before it. */
+/** Removes a member with the comma after it, or before it. */
 const removeFromFlow = (text: string, { items }: Block, member: Item): string => {
   const all: readonly Item[] = items
   const index = all.indexOf(member)
@@ -205,7 +205,7 @@ const removeFromFlow = (text: string, { items }: Block, member: Item): string =>
   return text.slice(0, start) + text.slice(next === undefined ? endOf(member) : beginningOf(next))
 }
 
-/** Another text for a text of one line; anything else is `undefined`. */
+/** Replaces a text of one line; `undefined`: any other value. */
 const replace = (text: string, steps: Steps, value: unknown): string | undefined => {
   let node: Node | null | undefined = open(text).contents
   for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined
@@ -220,16 +220,16 @@ const replace = (text: string, steps: Steps, value: unknown): string | undefined
   )
 }
 
-/** Written without quotes it is the same text. */
+/** Whether the text needs no quotes. */
 const isPlain = (value: string): boolean => parseDocument(value, { logLevel: 'silent' }).toJS() === value
 
-/** The text with another value for a scalar of one line, at its place, the rest unchanged. Throws `EditError` where there is no such. */
+/** Returns the text with another value for a scalar of one line. Throws `EditError` if there is no such scalar. */
 export const replaceScalar = (text: string, steps: Steps, value: string): string => {
   let node: Node | null | undefined = open(text).contents
   for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined
   const [start = 0, end = 0] = (isScalar(node) && node.range) || []
   if (end <= start || text.slice(start, end).includes('\n')) throw new EditError(`holds no one-line value at ${steps.join('.')}`)
-  // In flow style a plain scalar ends at a comma or a bracket: quotes are right everywhere.
+  // In flow style an unquoted scalar ends at a comma or a bracket. Quotes are valid everywhere.
   const shown = /^[\w./-]+$/.test(value) ? value : JSON.stringify(value)
   return text.slice(0, start) + shown + text.slice(end)
 }

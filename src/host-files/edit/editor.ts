@@ -1,6 +1,6 @@
 /**
- * One change to the text of a configuration file, the rest unchanged byte for byte: comments, order, indentation, line ends. The result
- * is parsed again and compared with the intended data, so that a form this module does not know is refused and never damaged.
+ * Makes one change to the text of a configuration file. The rest is unchanged byte for byte: comments, order, indentation, line ends. The
+ * result is parsed again and compared with the intended data, so that an unsupported form is refused and never damaged.
  */
 import { extname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -18,13 +18,13 @@ const formatOf = (file: string): TextFormat => {
 
 const BOM = '\uFEFF'
 
-/** What the file says, as plain data; an empty file is an empty mapping. Throws `EditError`. */
+/** Returns the content of the file as plain data; an empty file is an empty mapping. Throws `EditError`. */
 export const readText = (file: string, text: string): unknown => {
   const value = formatOf(file).parse(text.replace(BOM, ''))
   return value ?? {}
 }
 
-/** The text with `value` at `steps`, in place of what may be there. Throws `EditError`, also where the result is not what was meant. */
+/** Returns the text with `value` at `steps`, in place of a current value. Throws `EditError`, also if the result differs from the intended data. */
 export const setIn = (file: string, text: string, steps: Steps, value: unknown): string =>
   changed(
     file,
@@ -36,7 +36,7 @@ export const setIn = (file: string, text: string, steps: Steps, value: unknown):
     (data) => put(data, steps, value),
   )
 
-/** The text without what is at `steps`; the same text where nothing is. Throws `EditError`. */
+/** Returns the text without the value at `steps`; the same text if there is none. Throws `EditError`. */
 export const removeIn = (file: string, text: string, steps: Steps): string =>
   lookIn(readText(file, text), steps) === undefined
     ? text
@@ -47,7 +47,7 @@ export const removeIn = (file: string, text: string, steps: Steps): string =>
         (data) => cut(data, steps),
       )
 
-/** The text with `values` behind the last item of the list at `steps`. Throws `EditError`. */
+/** Returns the text with `values` after the last item of the list at `steps`. Throws `EditError`. */
 export const appendIn = (file: string, text: string, steps: Steps, values: readonly unknown[]): string =>
   changed(
     file,
@@ -62,7 +62,7 @@ export const appendIn = (file: string, text: string, steps: Steps, values: reado
     },
   )
 
-/** The text without the items at these places, in ascending order, of the list at `steps`. Throws `EditError`. */
+/** Returns the text without some items of the list at `steps`; `places`: their positions, ascending. Throws `EditError`. */
 export const removeItemsIn = (file: string, text: string, steps: Steps, places: readonly number[]): string =>
   changed(
     file,
@@ -92,18 +92,18 @@ const changed = (
   return bom + after
 }
 
-/** A copy in which nothing is shared: what two places of a text refer to (anchors) would be changed at both. */
+/** A copy without shared values. A value that two places refer to (anchors) would otherwise be changed at both. */
 const copied = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   if (Array.isArray(value)) return value.map(copied)
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copied(member)]))
 }
 
-/** What is at `steps`. */
+/** The value at `steps`; `undefined`: there is none. */
 export const lookIn = (data: unknown, steps: Steps): unknown =>
   steps.reduce<unknown>((inner, step) => (isContainer(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined), data)
 
-/** A mapping by its keys, or a list by its numbers. */
+/** A mapping with its keys, or a list with its positions. */
 type Container = Record<string | number, unknown>
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
@@ -112,9 +112,9 @@ const put = (data: unknown, steps: Steps, value: unknown): unknown => {
   const [step, ...rest] = steps
   if (step === undefined) return value
   const isList = typeof step === 'number'
-  // Cast: TypeScript knows a list only by its numbers.
+  // Cast: TypeScript accepts only numbers as keys of a list.
   const container = isContainer(data) ? data : ((isList ? [] : {}) as Container)
-  // A replaced member moves to the end of a list, as the texts do it; in a mapping the order is not compared.
+  // A replaced item moves to the end of a list, as in the text. The order of a mapping is not compared.
   const inner = put(Object.hasOwn(container, step) ? container[step] : undefined, rest, value)
   if (Array.isArray(container) && rest.length === 0 && Object.hasOwn(container, step)) {
     container.splice(Number(step), 1)
@@ -125,14 +125,14 @@ const put = (data: unknown, steps: Steps, value: unknown): unknown => {
 
 const cut = (data: unknown, steps: Steps): unknown => {
   const container = lookIn(data, steps.slice(0, -1))
-  // Cast: nothing but members is removed.
+  // Cast: only members are removed.
   const last = steps.at(-1)!
   if (Array.isArray(container)) container.splice(Number(last), 1)
   else if (isContainer(container)) delete container[last]
   return data
 }
 
-/** Nothing, an empty mapping and an empty list are the same to every host, and a removed last member may leave either. */
+/** Makes data comparable. No value, an empty mapping and an empty list mean the same to every host; removing the last member may leave any of them. */
 const normal = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value ?? undefined
   if (value instanceof Date) return value.toISOString()

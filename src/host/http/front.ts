@@ -227,7 +227,7 @@ export class Front {
     this.addresses.endConnections()
     const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
     if (!isOver())
-      this.#context.log.info({}, 'stopping: not ready any more, and serving on until proxies notice (reload.lame_duck)')
+      this.#context.log.info({}, 'stopping: not ready any more; requests are served until proxies notice (reload.lame_duck)')
     while (!isOver()) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 
@@ -236,7 +236,7 @@ export class Front {
     return this.#mcp.releaseTakenOver()
   }
 
-  /** Refuses new requests; requests under way continue. */
+  /** Refuses new requests. Requests in progress continue. */
   drain(): void {
     this.#mcp.drain()
     this.#sse.drain()

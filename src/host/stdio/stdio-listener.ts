@@ -137,7 +137,7 @@ export class StdioListener {
   #request(message: Envelope): void {
     const id = message.id ?? 'null'
     if (this.#modern.has(idKey(id)) || this.#session?.isRunning(id) === true)
-      return this.#refuse(message, id, -32600, `a request with id ${id} is under way`)
+      return this.#refuse(message, id, -32600, `a request with id ${id} is in progress`)
     if (isModern(message)) return this.#serveModern(message, id)
     if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
     if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#context)
@@ -168,7 +168,14 @@ export class StdioListener {
     this.#introduce(jsonObject(meta?.value(META.capabilities)) ?? {}, undefined, hopsIn(meta), meta?.value(META.clientInfo))
     serveModern(
       message,
-      { principal, scope, facts: PIPE_FACTS, headers: undefined, pipe: this.#options.isRelay === true ? 'relay' : 'host' },
+      {
+        principal,
+        scope,
+        facts: PIPE_FACTS,
+        headers: undefined,
+        isAdmitted: false,
+        pipe: this.#options.isRelay === true ? 'relay' : 'host',
+      },
       exchange,
       abort,
       this.#context,

@@ -1,7 +1,4 @@
-/**
- * The URL of a Streamable HTTP server, and the headers of every request to it: the configured ones, the session of the server, and
- * the negotiated revision.
- */
+/** The URL of a Streamable HTTP server, and the state in the headers of its requests: the session and the negotiated revision. */
 import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { Bearer, Outgoing } from './channel.ts'
@@ -9,21 +6,15 @@ import type { HttpClient, HttpRequest } from '../http1/client/http-client.ts'
 import { Reply } from '../http1/client/http-reply.ts'
 import type { HeadWatcher, ReplyEvents } from '../http1/client/http-reply.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
-
-const ACCEPTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+import { RequestHeaders } from './request-headers.ts'
 
 export class McpEndpoint implements HeadWatcher {
   readonly #client: HttpClient
   readonly #url: URL
-  readonly #static: Readonly<Record<string, string>>
+  readonly #headers: RequestHeaders
   readonly #maxMessageBytes: number
-  readonly #bearer: Bearer | undefined
-  /** The credential in `#postHeaders`. */
-  #postCredential: string | undefined
-  #session: string | undefined
+  #hasSession = false
   #revision: Revision | undefined
-  /** Headers of every POST: built again when the session or the revision becomes known. */
-  #postHeaders: Readonly<Record<string, string>> | undefined
 
   /** `headers` are sent to the origin of `url` only; headers of the protocol replace them. */
   constructor(
@@ -35,13 +26,12 @@ export class McpEndpoint implements HeadWatcher {
   ) {
     this.#client = client
     this.#url = url
-    this.#bearer = bearer
-    this.#static = lowerCased(headers)
+    this.#headers = new RequestHeaders(headers, bearer)
     this.#maxMessageBytes = maxMessageBytes
   }
 
   get hasSession(): boolean {
-    return this.#session !== undefined
+    return this.#hasSession
   }
 
   get isModern(): boolean {
@@ -50,7 +40,7 @@ export class McpEndpoint implements HeadWatcher {
 
   setRevision(revision: Revision): void {
     this.#revision = revision
-    this.#postHeaders = undefined
+    this.#headers.set('mcp-protocol-version', revision)
   }
 
   /**
@@ -59,12 +49,8 @@ export class McpEndpoint implements HeadWatcher {
    */
   post(message: Outgoing, events: ReplyEvents): Reply {
     const own = message.headers
-    const mayOpenSession = this.#session === undefined && own?.['mcp-method'] === undefined
-    const credential = this.#bearer?.value
-    if (this.#postHeaders === undefined || credential !== this.#postCredential)
-      this.#postHeaders = { ...this.#headers(), ...ACCEPTED }
-    this.#postCredential = credential
-    const headers = this.#postHeaders
+    const mayOpenSession = !this.#hasSession && own?.['mcp-method'] === undefined
+    const headers = this.#headers.post
     const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: own, body: message.parts }
     return this.#open(request, events, mayOpenSession ? this : undefined)
   }
@@ -72,14 +58,14 @@ export class McpEndpoint implements HeadWatcher {
   /** The head of a response that may open the session. */
   onHead({ status, headers }: ReplyHead): void {
     const session = headers['mcp-session-id']
-    if (status >= 300 || typeof session !== 'string' || this.#session !== undefined) return
-    this.#session = session
-    this.#postHeaders = undefined
+    if (status >= 300 || typeof session !== 'string' || this.#hasSession) return
+    this.#hasSession = true
+    this.#headers.set('mcp-session-id', session)
   }
 
   /** Opens the standalone stream, or resumes the stream of the event `lastEventId`. */
   get(lastEventId: string | undefined, events: ReplyEvents): Reply {
-    const headers = { ...this.#headers(), accept: 'text/event-stream' }
+    const headers = { ...this.#headers.bodiless, accept: 'text/event-stream' }
     const resuming = lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId }
     return this.#open({ method: 'GET', url: this.#url, headers: resuming }, events)
   }
@@ -89,7 +75,7 @@ export class McpEndpoint implements HeadWatcher {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (!this.hasSession) return Promise.resolve()
     const reply = this.#open(
-      { method: 'DELETE', url: this.#url, headers: this.#headers() },
+      { method: 'DELETE', url: this.#url, headers: this.#headers.bodiless },
       { onEvent: () => undefined, onEnd: () => resolve(), onError: () => resolve() },
     )
     const timer = setTimeout(resolve, timeoutMs)
@@ -102,20 +88,4 @@ export class McpEndpoint implements HeadWatcher {
   #open(request: HttpRequest, events: ReplyEvents, watcher?: HeadWatcher): Reply {
     return new Reply(this.#client, request, this.#maxMessageBytes, events, watcher)
   }
-
-  #headers(): Record<string, string> {
-    const headers: Record<string, string> = { ...this.#static }
-    const credential = this.#bearer?.value
-    if (credential !== undefined) headers['authorization'] = credential
-    if (this.#session !== undefined) headers['mcp-session-id'] = this.#session
-    if (this.#revision !== undefined) headers['mcp-protocol-version'] = this.#revision
-    return headers
-  }
-}
-
-/** HTTP header names are case-insensitive; keys of a record are not. */
-export const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> => {
-  const lower: Record<string, string> = {}
-  for (const name in headers) lower[name.toLowerCase()] = headers[name] ?? ''
-  return lower
 }

@@ -13,7 +13,7 @@ import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { Reply, tooLarge } from '../http1/client/http-reply.ts'
 import { isSingle, readIncoming, sampleOf } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
-import { lowerCased } from './mcp-endpoint.ts'
+import { RequestHeaders } from './request-headers.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 import { DEFAULT_GATE_MS, SendGate } from './send-gate.ts'
 
@@ -34,8 +34,6 @@ export const DEFAULT_SSE: SseOptions = {
   unclaimedMs: 5_000,
 }
 
-const POSTED = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-
 interface Pending {
   isSent: boolean
   /** A host's call: its response is sent to that host only. */
@@ -48,7 +46,7 @@ export class SseChannel implements Channel, Recipient {
   readonly #url: URL
   readonly #options: SseOptions
   readonly #gate: SendGate
-  readonly #bearer: Bearer | undefined
+  readonly #headers: RequestHeaders
   readonly #closed = Promise.withResolvers<Failure | undefined>()
   readonly #opened = Promise.withResolvers<void>()
   /** Requests that have no response yet. */
@@ -57,11 +55,6 @@ export class SseChannel implements Channel, Recipient {
   #answersCall = false
   readonly #posts = new Set<Reply>()
   readonly #timers = new Set<NodeJS.Timeout>()
-  #headers: Readonly<Record<string, string>>
-  /** Headers of every POST: built again when the revision or the credential changes. */
-  #postHeaders: Readonly<Record<string, string>> | undefined
-  /** The credential in `#postHeaders`. */
-  #postCredential: string | undefined
   #events: ChannelEvents | undefined
   #stream: Reply | undefined
   #endpoint: URL | undefined
@@ -77,9 +70,8 @@ export class SseChannel implements Channel, Recipient {
     bearer?: Bearer,
   ) {
     this.#client = client
-    this.#bearer = bearer
     this.#url = url
-    this.#headers = lowerCased(headers)
+    this.#headers = new RequestHeaders(headers, bearer)
     this.#options = { ...DEFAULT_SSE, ...options }
     this.#gate = new SendGate(this.#options.gateMs)
   }
@@ -99,7 +91,7 @@ export class SseChannel implements Channel, Recipient {
     this.#timer = setTimeout(() => this.#end(timeout), endpointTimeoutMs)
     const stream = new Reply(
       this.#client,
-      { method: 'GET', url: this.#url, headers: { ...this.#authorizedHeaders(), accept: 'text/event-stream' } },
+      { method: 'GET', url: this.#url, headers: { ...this.#headers.bodiless, accept: 'text/event-stream' } },
       maxMessageBytes,
       {
         onEvent: (event) => this.#onEvent(event, stream.url),
@@ -115,8 +107,7 @@ export class SseChannel implements Channel, Recipient {
 
   /** The negotiated revision; servers of the first revision ignore it. */
   setRevision(revision: Revision): void {
-    this.#headers = { ...this.#headers, 'mcp-protocol-version': revision }
-    this.#postHeaders = undefined
+    this.#headers.set('mcp-protocol-version', revision)
   }
 
   send(message: Outgoing): boolean {
@@ -208,23 +199,13 @@ export class SseChannel implements Channel, Recipient {
     if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
   }
 
-  /** The headers of every request, with the current credential. */
-  #authorizedHeaders(): Readonly<Record<string, string>> {
-    const credential = this.#bearer?.value
-    return credential === undefined ? this.#headers : { ...this.#headers, authorization: credential }
-  }
-
   #post(message: Outgoing, endpoint: URL): void {
     const id = message.id === undefined ? undefined : String(message.id)
     // Abandoned while waiting for the gate.
     const pending = id === undefined ? undefined : this.#pending.get(id)
     if (id !== undefined && pending === undefined) return
     if (pending !== undefined) pending.isSent = true
-    const credential = this.#bearer?.value
-    if (this.#postHeaders === undefined || credential !== this.#postCredential)
-      this.#postHeaders = { ...this.#authorizedHeaders(), ...POSTED }
-    this.#postCredential = credential
-    const headers = this.#postHeaders
+    const headers = this.#headers.post
     const done = (): void => {
       this.#posts.delete(post)
       if (id === undefined) this.#gate.open()

@@ -73,7 +73,7 @@ describe('adapt', () => {
 
   test('what holds no servers, is no JSON or is not there is told', async () => {
     await using cli = await commandLine({ 'a.json': '{"x":1}', 'b.json': '{' })
-    expect((await cli.here('adapt', 'a.json')).stderr).toContain('holds no servers')
+    expect((await cli.here('adapt', 'a.json')).stderr).toContain('contains no servers')
     expect(await cli.here('adapt', 'b.json')).toMatchObject({ code: 2, stderr: expect.stringContaining('b.json') as string })
     expect((await cli.here('adapt', 'none.json')).stderr).toContain('cannot be read (ENOENT)')
   })

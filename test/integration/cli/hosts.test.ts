@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -50,6 +50,19 @@ describe('init and import', () => {
     expect(read(cli, 'trunkline.yaml')).toBe(
       '# mine\nversion: 1\nservers:\n  a: { command: x } # keep\n  b:\n    command: y\n# the end\n',
     )
+  })
+
+  test('init writes a file to this folder where a configuration exists elsewhere; import writes to that one', async () => {
+    const ours = 'version: 1\nservers:\n  a: { command: x }\n'
+    const user = 'home/.config/trunkline/trunkline.yaml'
+    await using cli = await laid({ [user]: ours, [CURSOR]: mcpServers({ b: { command: 'y' } }) })
+    expect((await cli.here('init')).code).toBe(0)
+    expect(read(cli, 'trunkline.yaml')).toContain('command: y')
+    expect(read(cli, user)).toBe(ours)
+    await rm(cli.path('trunkline.yaml'))
+    expect((await cli.here('import')).code).toBe(0)
+    expect(read(cli, user)).toContain('command: y')
+    expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
   })
 
   test('import writes to the file that -c names, and not to the one in the folder', async () => {
@@ -242,7 +255,7 @@ describe('the registry', () => {
     ],
     ['silent', () => undefined, ', timeout: 100ms', /the registry cannot be read.*registry\.timeout/],
     ['a redirect', (_, response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(), '', /redirect/],
-    ['not JSON', (_, response) => void response.end('<html>'), '', /is no JSON/],
+    ['not JSON', (_, response) => void response.end('<html>'), '', /is not JSON/],
     ['unknown', (_, response) => void response.writeHead(404).end(), '', /has no server/],
     [
       'another server',
@@ -259,7 +272,7 @@ describe('the registry', () => {
           }),
         ),
       '',
-      /is no name of a package/,
+      /is not a valid name of a package/,
     ],
   ])('an answer that is %s changes nothing and says why', async (_name, answer, options, reason) => {
     await using cli = await registry(answer, options)
@@ -317,7 +330,7 @@ describe('connect and disconnect', () => {
 
   test.each([
     ['does not parse', '{ "mcpServers": { ', /does not parse as JSON/],
-    ['holds a list', '[]', /does not hold a JSON object/],
+    ['holds a list', '[]', /does not contain a JSON object/],
   ])('a file that %s is never written', async (_name, text, reason) => {
     await using cli = await laid({ [CURSOR]: text, 'trunkline.yaml': 'version: 1\n' })
     const { code, stderr } = await cli.here('connect', 'cursor')
@@ -447,7 +460,7 @@ describe('the first request of a connected host', () => {
     const { code, stdout } = await cli.here('connect', 'cursor', '--wait', '1ms')
     expect({ code, stdout }).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('Cursor has not connected yet; notices') as string,
+      stdout: expect.stringContaining('Cursor has not connected yet; reads the change') as string,
     })
     expect((await cli.here('connect', 'cursor', '--wait', 'long')).stderr).toContain('--wait takes a duration such as 2m')
     await writeFile(cli.path('trunkline.yaml'), 'servers: { a: { commnd: x } }\n')

@@ -76,7 +76,7 @@ describe('up --from', () => {
       expect({ code: code === 0, stdout }).toEqual({ code: false, stdout: '' })
       return stderr
     }
-    expect(await refused('--from', 'cursr')).toBe('cursr is no file, and no host of this name is known; did you mean "cursor"?\n')
+    expect(await refused('--from', 'cursr')).toBe('cursr is neither a file nor a known host; did you mean "cursor"?\n')
     expect(await refused('--from', 'none.json')).toContain('none.json cannot be read (ENOENT)')
     expect(await refused('--from', 'cursor')).toContain('cursor: no server can be used: there is none')
     expect(await refused('--from', 'empty.json')).toContain('empty.json: no server can be used: there is none')

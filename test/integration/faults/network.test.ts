@@ -203,7 +203,7 @@ describe('a host', () => {
     const answers = Array.from({ length: 100 }, (_, nonce) => well.call('tools/call', { name: 'a__t', arguments: { nonce } }))
     const texts = (await Promise.all(answers)).map((result) => (result['content'] as { text: string }[])[0]!.text)
     expect(texts).toEqual(answers.map((_, nonce) => String(nonce)))
-    await gateway.log.until(({ facts }) => /took nothing of its answer for 500 ms/.test(String(facts['error'])))
+    await gateway.log.until(({ facts }) => /read nothing of its answer for 500 ms/.test(String(facts['error'])))
     proxy.set({ type: 'none' })
     const ends = await Promise.all(pending.map(({ response }) => response.catch(() => 'cut off')))
     expect(ends).toContain('cut off')

@@ -23,7 +23,7 @@ const onHangup = (callback: () => void): (() => void) => {
   process.on('SIGHUP', callback)
   return () => void process.off('SIGHUP', callback)
 }
-const reloading = new Reloading(running, context, read, Date.now(), { onHangup }, log)
+const reloading = new Reloading(running, { context, read, sinceMs: Date.now(), onHangup, log })
 process.on(
   'SIGTERM',
   () =>

@@ -34,16 +34,18 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
   const read: Read = []
   let handed: Buffer | undefined
   const shared = fastShared({
-    events: {
-      request: (request) =>
-        request.readBody(1_000_000, (body) => {
-          read.push(
-            `${request.method} ${request.path}${request.query === '' ? '' : `?${request.query}`} ${body.toString('latin1')}`,
-          )
-          request.reply(202, {})
-        }),
-      trouble: () => undefined,
-      reached: () => undefined,
+    listener: {
+      events: {
+        request: (request) =>
+          request.readBody(1_000_000, (body) => {
+            read.push(
+              `${request.method} ${request.path}${request.query === '' ? '' : `?${request.query}`} ${body.toString('latin1')}`,
+            )
+            request.reply(202, {})
+          }),
+        trouble: () => undefined,
+        reached: () => undefined,
+      },
     },
     handOver: (_connection, _socket, early) => void (handed = early),
   })
@@ -53,9 +55,9 @@ const readByUs = (pieces: readonly Buffer[]): Read => {
   for (const piece of pieces) {
     if (handed === undefined) socket.emit('data', piece)
     else handed = Buffer.concat([handed, piece])
-    shared.batch.flush()
+    shared.listener.batch.flush()
   }
-  same(shared.bodies.held.bytes >= 0, true)
+  same(shared.listener.bodies.held.bytes >= 0, true)
   return handed === undefined ? read : [...read, ...readByNode(handed)]
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { principalOfClaims } from '../../../src/auth/inbound/principal.ts'
 import type { ClaimSource } from '../../../src/auth/inbound/principal.ts'
-import { sentenceOf } from '../../../src/auth/refusal.ts'
+import { sentenceOf } from '../../../src/auth/token-refusal.ts'
 
 const ISSUER = 'https://idp.test'
 const nameOf = (

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import type { ClaimRule, IssuerOptions, ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
-import type { Refusal } from '../../../src/auth/refusal.ts'
+import type { TokenRefusal } from '../../../src/auth/token-refusal.ts'
 import { ResourceServer } from '../../../src/auth/inbound/resource-server.ts'
 import { TokenLog } from '../../../src/host/http/guard/token-log.ts'
 import type { Fetch } from '../../../src/auth/oauth/safe-fetch.ts'
@@ -36,7 +36,7 @@ const issuerOf = (issuer: string, facts: Partial<IssuerOptions> = {}): IssuerOpt
 type Answers = Readonly<Record<string, object | number>>
 
 const set = (facts: Partial<ResourceServerOptions> = {}, map: readonly ClaimRule[] = [], answers: Answers = {}) => {
-  const refusals: Refusal[] = []
+  const refusals: TokenRefusal[] = []
   const looked: string[] = []
   const fetch: Fetch = ({ url }) => {
     if (url.endsWith('/keys')) return Promise.resolve({ status: 200, text: jwks })
@@ -53,7 +53,7 @@ const set = (facts: Partial<ResourceServerOptions> = {}, map: readonly ClaimRule
 }
 
 describe('one refusal says', () => {
-  test.each<[string, () => Promise<string>, Partial<Record<keyof Refusal, unknown>>]>([
+  test.each<[string, () => Promise<string>, Partial<Record<keyof TokenRefusal, unknown>>]>([
     [
       'that Keycloak puts "account" into every token',
       () => sign({ aud: 'account' }),
@@ -182,7 +182,7 @@ describe('several issuers', () => {
 })
 
 describe('the log', () => {
-  const refusal = (cause: Refusal['cause']): Refusal => ({ cause, claim: 'aud', expected: 'x', got: 'y', remedy: 'z' })
+  const refusal = (cause: TokenRefusal['cause']): TokenRefusal => ({ cause, claim: 'aud', expected: 'x', got: 'y', remedy: 'z' })
 
   test('has one line per cause and minute, which counts those in between', () => {
     const lines: unknown[] = []

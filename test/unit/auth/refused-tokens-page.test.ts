@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { ENDED, endpointRefusal } from '../../../src/auth/inbound/claims.ts'
 import type { ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import { ResourceServer } from '../../../src/auth/inbound/resource-server.ts'
-import { sentenceOf } from '../../../src/auth/refusal.ts'
-import type { Cause, Refusal } from '../../../src/auth/refusal.ts'
+import { sentenceOf } from '../../../src/auth/token-refusal.ts'
+import type { Cause, TokenRefusal } from '../../../src/auth/token-refusal.ts'
 import { oauthOf } from '../../support/credentials.ts'
 
 const PAGE = readFileSync(new URL('../../../docs/identity/refused-tokens.md', import.meta.url), 'utf8')
@@ -25,7 +25,7 @@ const sign = (claims: object = {}, header: object = {}, key = privateKey): Promi
     .setProtectedHeader({ alg: 'ES256', kid: 'key-1', ...header })
     .sign(key)
 
-const refusalOf = async (token: Promise<string> | string, facts: Partial<ResourceServerOptions> = {}): Promise<Refusal> => {
+const refusalOf = async (token: Promise<string> | string, facts: Partial<ResourceServerOptions> = {}): Promise<TokenRefusal> => {
   const { oauth } = oauthOf({ issuer: ISSUER }, `${ORIGIN}/mcp`, {
     jwksUri: `${ISSUER}/keys`,
     maxTokenCharacters: 16_384,
@@ -43,7 +43,7 @@ const refusalOf = async (token: Promise<string> | string, facts: Partial<Resourc
 const looked = { introspection: { endpoint: `${ISSUER}/look`, clientId: 'us', clientSecret: 's' } }
 
 /** By cause: what happened, and the refusal. */
-const ROWS: Readonly<Record<Cause, readonly (readonly [what: string, refusal: () => Refusal | Promise<Refusal>])[]>> = {
+const ROWS: Readonly<Record<Cause, readonly (readonly [what: string, refusal: () => TokenRefusal | Promise<TokenRefusal>])[]>> = {
   audience: [
     ['a default token of Keycloak', () => refusalOf(sign({ aud: 'account' }))],
     ['a token for another application', () => refusalOf(sign({ aud: 'api://other' }))],

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfiguration } from '../../../src/config/load.ts'
 import { ConfigError } from '../../../src/config/syntax/problems.ts'
-import type { Context } from '../../../src/config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../../src/config/runtime-environment.ts'
 
 export interface Workspace extends AsyncDisposable {
   readonly folder: string
   path(name: string): string
   write(name: string, text: string, mode?: number): Promise<string>
-  load(names?: string | readonly string[], context?: Partial<Context>): ReturnType<typeof loadConfiguration>
+  load(names?: string | readonly string[], context?: Partial<RuntimeEnvironment>): ReturnType<typeof loadConfiguration>
   /** The lines of the `ConfigError` that loading ends with. */
-  errors(names?: string | readonly string[], context?: Partial<Context>): Promise<readonly string[]>
+  errors(names?: string | readonly string[], context?: Partial<RuntimeEnvironment>): Promise<readonly string[]>
 }
 
 /** Files by name; `trunkline.yaml` is what is loaded unless a name is given. The environment holds nothing but what a test gives. */

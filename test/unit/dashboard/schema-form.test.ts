@@ -79,12 +79,12 @@ describe('arguments', () => {
   })
 
   test.each([
-    [{}, 'text', 'is needed'],
+    [{}, 'text', 'is required'],
     [{ text: 'a' }, 'text', 'needs at least 2 characters'],
     [{ text: '👍👍👍👍👍' }, 'text', 'has at most 4 characters'],
     [{ text: 'ab', big: '1.5' }, 'big', 'is not a whole number'],
     [{ text: 'ab', big: '0x10' }, 'big', 'is not a whole number'],
-    [{ text: 'ab', share: '2' }, 'share', 'is at most 1'],
+    [{ text: 'ab', share: '2' }, 'share', 'must be at most 1'],
     [{ text: 'ab', any: '{' }, 'any', 'is not JSON'],
   ])('%j: %s %s', (texts, name, problem) => {
     expect(entered(all, texts as Record<string, string>).problems).toEqual({ [keyOfField({ path: [name] })]: problem })
@@ -93,7 +93,7 @@ describe('arguments', () => {
   test('a group that may be left out needs nothing while it is empty', () => {
     expect(entered(all, { text: 'ab' })).toEqual({ json: '{"text":"ab"}', problems: {} })
     const needed = fields({ range: object({ from: { type: 'string' } }, ['from']) }, ['range'])
-    expect(entered(needed, {}).problems).toEqual({ '["range","from"]': 'is needed' })
+    expect(entered(needed, {}).problems).toEqual({ '["range","from"]': 'is required' })
   })
 
   test('arguments that exist come back as they were, members that the schema does not name among them', () => {

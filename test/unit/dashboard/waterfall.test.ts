@@ -117,19 +117,21 @@ describe('bars', () => {
 
 describe('sentences', () => {
   test('name the part in which the time passed', () => {
-    expect(said({})).toEqual(['90 ms of 100 ms (90 %) passed at server gh, most of it before its first byte.'])
+    expect(said({})).toEqual(['90 ms of 100 ms (90 %) was spent at server gh, most of it before its first byte.'])
     expect(
       said({
         ms: { total: 2_000, host: 0, gateway: 1_990, downstream: 10 },
         times: { ...CALL.times, slotted: 1_900, sent: 1_950 },
       }),
-    ).toEqual(['1.99 s of 2.00 s (100 %) passed in Trunkline, 1.90 s of it in the queue (limits.concurrency, limits.rate).'])
+    ).toEqual(['1.99 s of 2.00 s (100 %) was spent in Trunkline, 1.90 s of it in the queue (limits.concurrency, limits.rate).'])
     expect(
       said({
         ms: { total: 2_000, host: 1_900, gateway: 1, downstream: 99 },
         asks: [{ method: 'elicitation/create', from: 50, to: 1_950 }],
       }),
-    ).toEqual(['1.90 s of 2.00 s (95 %) passed at the host cursor 2, which was asked something (elicitation/create).'])
+    ).toEqual([
+      '1.90 s of 2.00 s (95 %) was spent at the host cursor 2, which answered a request of the server (elicitation/create).',
+    ])
   })
 
   test('an expired sign-in comes first, with what can be done', () => {
@@ -153,6 +155,6 @@ describe('sentences', () => {
         diff: { request: [change], response: [] },
         deviations: [{ rule: 'B107', feature: 'content', verdict: 'projected', reason: 'a link became text' }],
       }).slice(1),
-    ).toEqual(['The configuration changed arguments: org = "acme" was filled in.', 'Translated (B107): a link became text'])
+    ).toEqual(['The configuration changed arguments: org = "acme" was added.', 'Translated (B107): a link became text'])
   })
 })

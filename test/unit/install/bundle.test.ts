@@ -38,7 +38,7 @@ test('what is said for one platform is for that one alone', async () => {
 })
 
 test('a bundle that says nothing of its start is refused', async () => {
-  await expect(draftOf({ type: 'binary' })).rejects.toThrow('the bundle clock does not say how it is started')
+  await expect(draftOf({ type: 'binary' })).rejects.toThrow('the bundle clock names no command and no entry point')
 })
 
 test('settings fill arguments and the environment; a list alone becomes as many arguments, nothing becomes none', async () => {

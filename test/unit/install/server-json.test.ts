@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { InstallError } from '../../../src/install/inputs.ts'
 import type { Answer } from '../../../src/install/inputs.ts'
-import { draftOf, readServerJson, waysOf } from '../../../src/install/server-json.ts'
+import { draftOf, readServerJson, sourcesOf } from '../../../src/install/server-json.ts'
 import type { ServerJson } from '../../../src/install/server-json.ts'
 
 type Package = NonNullable<ServerJson['packages']>[number]
@@ -68,15 +68,15 @@ describe('a package', () => {
 
   test('that serves a transport at no URL is refused, and the transport named', async () => {
     await expect(draftOf(of({ ...npm, transport: { type: 'sse' } }), none, undefined)).rejects.toThrow(
-      new InstallError('the package @example/server speaks sse at no URL'),
+      new InstallError('the package @example/server has the transport sse but no URL'),
     )
   })
 
   test.each([
-    [{ identifier: '--version' }, '"--version" is no name of a package of npm'],
-    [{ identifier: 'a b' }, '"a b" is no name of a package of npm'],
-    [{ version: '-x' }, '"@example/server" is no name of a package of npm'],
-    [{ version: '1 2' }, '"@example/server" is no name of a package of npm'],
+    [{ identifier: '--version' }, '"--version" is not a valid name of a package of npm'],
+    [{ identifier: 'a b' }, '"a b" is not a valid name of a package of npm'],
+    [{ version: '-x' }, '"@example/server" is not a valid name of a package of npm'],
+    [{ version: '1 2' }, '"@example/server" is not a valid name of a package of npm'],
   ])('whose name or version could be an option or two words is refused: %j', async (change, message) => {
     await expect(draftOf(of({ ...npm, ...change }), none, undefined)).rejects.toThrow(message)
   })
@@ -114,7 +114,7 @@ describe('a remote', () => {
 
   test.each(['ftp://example.com/mcp', 'mcp', ''])('at %j cannot be reached', async (url) => {
     const server: ServerJson = { name: 'io.example/server', remotes: [{ type: 'sse', url }] }
-    await expect(draftOf(server, none, undefined)).rejects.toThrow('is none that can be reached')
+    await expect(draftOf(server, none, undefined)).rejects.toThrow('is not a valid HTTP URL')
   })
 })
 
@@ -125,7 +125,7 @@ describe('what is chosen', () => {
   }
 
   test('the remote, where nothing was said; else what was', async () => {
-    expect(waysOf(both)).toEqual(['remote', 'npm'])
+    expect(sourcesOf(both)).toEqual(['remote', 'npm'])
     expect(await draftOf(both, none, undefined)).toMatchObject({ url: 'https://example.com' })
     expect(await draftOf(both, none, 'npm')).toMatchObject({ command: 'npx' })
     await expect(draftOf(both, none, 'oci')).rejects.toThrow('io.example/server has no oci; it has remote, npm')
@@ -134,7 +134,7 @@ describe('what is chosen', () => {
   test.each([
     [{}, 'io.example/server names no remote and no package that can be run here'],
     [{ packages: [{ registryType: 'cargo', identifier: 'x' }] }, 'that can be run here (cargo)'],
-    [{ packages: [{ registryType: 'mcpb', identifier: 'x' }] }, 'comes as a bundle; download its .mcpb file, and add that'],
+    [{ packages: [{ registryType: 'mcpb', identifier: 'x' }] }, 'is a bundle; download its .mcpb file and add that'],
     [{ remotes: [{ type: 'sse' }] }, 'names no remote'],
   ])('nothing of %j can be run: the reason is told', async (offer, message) => {
     await expect(draftOf({ name: 'io.example/server', ...offer }, none, undefined)).rejects.toThrow(message)
@@ -142,7 +142,7 @@ describe('what is chosen', () => {
 })
 
 test('what is no server.json is told with the place', () => {
-  expect(() => readServerJson('{', 'a.json')).toThrow('a.json is no JSON; name a server.json')
-  expect(() => readServerJson('[]', 'a.json')).toThrow('a.json is no server.json (top level: ')
-  expect(() => readServerJson('{"name":"x"}', 'a.json')).toThrow('a.json is no server.json (name: ')
+  expect(() => readServerJson('{', 'a.json')).toThrow('a.json is not JSON; name a server.json')
+  expect(() => readServerJson('[]', 'a.json')).toThrow('a.json is not a valid server.json (top level: ')
+  expect(() => readServerJson('{"name":"x"}', 'a.json')).toThrow('a.json is not a valid server.json (name: ')
 })

@@ -74,8 +74,8 @@ describe('refuses an archive', () => {
   test.each<[string, Member, string]>([
     ['with a path out of its folder', { path: '../a', text: '' }, 'outside of its folder'],
     ['with a symbolic link', { path: 'a', text: '/etc', mode: 0o120777 }, 'a symbolic link'],
-    ['with an encrypted member', { path: 'a', text: '', flags: 1 }, 'it is encrypted or compressed'],
-    ['compressed in another way', { path: 'a', text: '', method: 12 }, 'it is encrypted or compressed'],
+    ['with an encrypted member', { path: 'a', text: '', flags: 1 }, 'it is encrypted, or compressed'],
+    ['compressed in another way', { path: 'a', text: '', method: 12 }, 'it is encrypted, or compressed'],
   ])('%s', (_, member, reason) => {
     expect(() => readZip(zipOf([member]))).toThrow(reason)
   })
@@ -83,7 +83,7 @@ describe('refuses an archive', () => {
   test('with more members or bytes than allowed', () => {
     const total = 6 + 450
     expect(readZip(whole, { maxMembers: 2, maxBytes: total })).toHaveLength(2)
-    expect(() => readZip(whole, { maxMembers: 1, maxBytes: total })).toThrow('it holds more than 1 files')
+    expect(() => readZip(whole, { maxMembers: 1, maxBytes: total })).toThrow('it contains more than 1 files')
     expect(() => readZip(whole, { maxMembers: 2, maxBytes: total - 1 })).toThrow(`it unpacks to more than ${total - 1} bytes`)
   })
 

@@ -20,14 +20,15 @@ const open = (takes = true) => {
   const seen: string[] = []
   const requests: HttpRequest[] = []
   const shared = fastShared({
-    writeStallMs: 500,
-    keepAliveTimeoutMs: 5_000,
-    requestTimeoutMs: 3_000,
-    events: {
-      request: (request) => void requests.push(request),
-      trouble: () => undefined,
-      reached: (option) => void seen.push(option),
+    listener: {
+      writeStallMs: 500,
+      events: {
+        request: (request) => void requests.push(request),
+        trouble: () => undefined,
+        reached: (option) => void seen.push(option),
+      },
     },
+    limits: { keepAliveTimeoutMs: 5_000, requestTimeoutMs: 3_000 },
     handOver: (_connection, _socket, early) => void seen.push(`handed over ${early.toString()}`),
     refuseSlow: (_socket, isReading) => void seen.push(isReading ? 'its body is late' : 'it is late'),
   })
@@ -40,7 +41,7 @@ const open = (takes = true) => {
   const answer = (): void => {
     say(REQUEST)
     requests.at(-1)?.reply(202, {})
-    shared.batch.flush()
+    shared.listener.batch.flush()
   }
   return { connection, seen, say, answer, requests, shared, duplex }
 }
@@ -95,7 +96,7 @@ test('T-23 a request whose body does not come in time is refused once, whether i
     expect(at(slow, 2_999)).toEqual([])
     expect(at(slow, 3_000)).toEqual([told])
     expect(at(slow, 60_000)).toEqual([told])
-    expect(slow.shared.bodies.held.bytes).toBe(0)
+    expect(slow.shared.listener.bodies.held.bytes).toBe(0)
   }
 })
 
@@ -103,27 +104,27 @@ test('a request is served from its head on, and what has come of its body counts
   const host = open()
   host.say(`${BODY_TO_COME}abc`)
   const bodies: (Buffer | string)[] = []
-  expect(host.shared.bodies.held.bytes).toBe(0)
+  expect(host.shared.listener.bodies.held.bytes).toBe(0)
   host.requests[0]?.readBody(200_000, (body) => bodies.push(body))
-  expect(host.shared.bodies.held.bytes).toBe(3)
+  expect(host.shared.listener.bodies.held.bytes).toBe(3)
   host.say('x'.repeat(199_996))
-  expect(host.shared.bodies.held.bytes).toBe(199_999)
+  expect(host.shared.listener.bodies.held.bytes).toBe(199_999)
   expect(bodies).toEqual([])
   host.say('y')
   expect(bodies.map(String)).toEqual([`abc${'x'.repeat(199_996)}y`])
-  expect(host.shared.bodies.held.bytes).toBe(0)
+  expect(host.shared.listener.bodies.held.bytes).toBe(0)
 })
 
 test('F-30 a body is not read on once all bodies together are too much', () => {
   const host = open()
-  host.shared.bodies.held.max = 1_000
+  host.shared.listener.bodies.held.max = 1_000
   host.say(`${BODY_TO_COME}abc`)
   const bodies: (Buffer | string)[] = []
   host.requests[0]?.readBody(200_000, (body) => bodies.push(body))
   host.say('x'.repeat(2_000))
   host.say('x')
   expect(bodies).toEqual(['overloaded'])
-  expect(host.shared.bodies.held.bytes).toBe(0)
+  expect(host.shared.listener.bodies.held.bytes).toBe(0)
 })
 
 test('a body that is not asked for is not read beyond 64 KiB, and goes on once it is', () => {
@@ -150,7 +151,7 @@ test('a connection that ended is kept by nothing, whatever became of its request
     const host = open()
     if (text !== '') host.say(text)
     host.requests[0]?.reply(401, {})
-    host.shared.batch.flush()
+    host.shared.listener.batch.flush()
     host.duplex.destroy()
     return new WeakRef(host.connection)
   })
@@ -166,5 +167,5 @@ test('F-21 a host that does not take its answers is asked for no more requests u
   expect(duplex.isPaused()).toBe(true)
   duplex.emit('drain')
   expect(duplex.isPaused()).toBe(false)
-  shared.batch.flush()
+  shared.listener.batch.flush()
 })

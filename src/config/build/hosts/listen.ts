@@ -2,7 +2,7 @@
 import type { UnixAddress } from '../../../transport/http1/server/connection/listen-address.ts'
 import type { ServerCertificate } from '../../../transport/http1/server/connection/secure-sockets.ts'
 import type { Gathered } from '../../read/gather.ts'
-import type { Context } from '../../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import type { ReportProblem } from '../../syntax/problems.ts'
 import { absolutePath } from '../../syntax/variables.ts'
 import { readTls } from '../tls.ts'
@@ -13,10 +13,14 @@ const FIRST_FD = 3
 const MAX_SOCKET_PATH = 103
 const BINDING_SUFFIX = 12
 
-const folderOf = ({ folders }: Gathered, { cwd }: Context): string => folders.get('listen') ?? cwd
+const folderOf = ({ folders }: Gathered, { cwd }: RuntimeEnvironment): string => folders.get('listen') ?? cwd
 
 /** `listen.http.tls`; adds a problem for files that cannot be used. */
-export const buildListenTls = (gathered: Gathered, context: Context, report: ReportProblem): ServerCertificate | undefined => {
+export const buildListenTls = (
+  gathered: Gathered,
+  context: RuntimeEnvironment,
+  report: ReportProblem,
+): ServerCertificate | undefined => {
   const tls = gathered.settings.listen?.http?.tls
   if (tls === undefined) return undefined
   const reportHttp: ReportProblem = (path, ...texts) => report(['http', ...path], ...texts)
@@ -26,7 +30,7 @@ export const buildListenTls = (gathered: Gathered, context: Context, report: Rep
 }
 
 /** Absolute paths of the certificate and its key: a renewed certificate is a change of the configuration. */
-export const listenFilesOf = (gathered: Gathered, context: Context): readonly string[] => {
+export const listenFilesOf = (gathered: Gathered, context: RuntimeEnvironment): readonly string[] => {
   const { cert, key } = gathered.settings.listen?.http?.tls ?? {}
   return [cert, key].flatMap((path) =>
     path === undefined ? [] : [absolutePath(path, folderOf(gathered, context), context.home)],
@@ -34,7 +38,7 @@ export const listenFilesOf = (gathered: Gathered, context: Context): readonly st
 }
 
 /** `listen.unix`. */
-export const buildUnix = (gathered: Gathered, context: Context, report: ReportProblem): UnixAddress | undefined => {
+export const buildUnix = (gathered: Gathered, context: RuntimeEnvironment, report: ReportProblem): UnixAddress | undefined => {
   const { unix: given, unix_mode: mode } = gathered.settings.listen ?? {}
   if (given === undefined) return undefined
   const path = given.startsWith('\\\\') ? given : absolutePath(given, folderOf(gathered, context), context.home)
@@ -45,7 +49,7 @@ export const buildUnix = (gathered: Gathered, context: Context, report: ReportPr
 }
 
 /** `listen.systemd`: the descriptors that were passed to this process. */
-export const buildInherited = ({ settings }: Gathered, context: Context, report: ReportProblem): readonly number[] => {
+export const buildInherited = ({ settings }: Gathered, context: RuntimeEnvironment, report: ReportProblem): readonly number[] => {
   if (settings.listen?.systemd !== true) return []
   const { LISTEN_FDS: count, LISTEN_PID: owner } = context.env
   const remedy = 'start it by a .socket unit, with ExecStart= running node itself and not npx'

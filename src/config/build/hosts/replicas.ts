@@ -3,7 +3,7 @@ import type { Gathered } from '../../read/gather.ts'
 import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
 import type { StoreOptions } from '../../../store/store-options.ts'
-import type { Context } from '../../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { child, scalarTexts } from '../../syntax/tree.ts'
 import type { Tree } from '../../syntax/tree.ts'
 import { readTls } from '../tls.ts'
@@ -22,7 +22,7 @@ export const checkReplicas = ({ settings, sections }: Gathered, problems: Proble
 }
 
 /** `store`, with the content of its `tls` files; adds problems for files that cannot be used. */
-export const buildStore = (gathered: Gathered, context: Context, problems: Problem[]): StoreOptions | undefined => {
+export const buildStore = (gathered: Gathered, context: RuntimeEnvironment, problems: Problem[]): StoreOptions | undefined => {
   const { store } = gathered.settings
   const section = gathered.sections.get('store')
   if (store === undefined || section === undefined) return undefined

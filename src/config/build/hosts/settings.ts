@@ -9,7 +9,7 @@ import type { Section, Settings } from '../../schema/file-schema.ts'
 import { fill } from '../fill.ts'
 import { buildInherited, buildListenTls, buildUnix } from './listen.ts'
 import type { Gathered } from '../../read/gather.ts'
-import type { Context } from '../../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { parseAddress } from '../../schema/kinds.ts'
 import type { AuditSettings } from '../../options.ts'
 import { reporterAt } from '../../syntax/problems.ts'
@@ -82,7 +82,7 @@ export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): Gat
 /** Adds a problem for each option that has no effect without a file. */
 export const buildAudit = (
   { settings, sections, folders }: Gathered,
-  { home, cwd }: Context,
+  { home, cwd }: RuntimeEnvironment,
   problems: Problem[],
 ): AuditSettings | undefined => {
   const { audit, audit_bodies: bodies = false, audit_on_failure: onFailure = 'refuse' } = settings.telemetry?.log ?? {}
@@ -95,7 +95,7 @@ export const buildAudit = (
 }
 
 /** Adds problems for addresses that the network reaches without authentication, reserved paths, and revisions in the wrong order. */
-export const buildHost = (gathered: Gathered, context: Context, problems: Problem[]): HostOptions => {
+export const buildHost = (gathered: Gathered, context: RuntimeEnvironment, problems: Problem[]): HostOptions => {
   const { settings, sections, servers } = gathered
   const { http, revisions, stream_after: streamAfter, poll_after: pollAfterMs, orphan, limits } = settings.listen ?? {}
   const report = reporterAt(sections.get('listen'), problems)

@@ -1,14 +1,14 @@
 /** Rules of injected faults (`faults`). Refused unless the process was started with `--allow-faults`. */
 import type { FaultRule } from '../../../gateway/faults.ts'
 import type { Gathered } from '../../read/gather.ts'
-import type { Context } from '../../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
 
 /** Adds problems for rules without a server, rules without an effect, and any rule where none is allowed. */
 export const buildFaults = (
   { settings, sections, servers }: Gathered,
-  { overrides }: Context,
+  { overrides }: RuntimeEnvironment,
   problems: Problem[],
 ): readonly FaultRule[] => {
   const rules = settings.faults ?? []

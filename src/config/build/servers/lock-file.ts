@@ -11,7 +11,7 @@ import type { LockFile } from '../../options.ts'
 import type { Gathered } from '../../read/gather.ts'
 import type { Problem } from '../../syntax/problems.ts'
 import { isWritableByAll } from '../../read/source.ts'
-import type { Context } from '../../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { child } from '../../syntax/tree.ts'
 import { absolutePath, shortPath } from '../../syntax/variables.ts'
 import { asError } from '../../../values/as-error.ts'
@@ -21,7 +21,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** `undefined`: the configuration names no lock file. */
 export const readLockFile = async (
   { settings, sections, folders }: Gathered,
-  context: Context,
+  context: RuntimeEnvironment,
   problems: Problem[],
   warnings: string[],
 ): Promise<LockFile | undefined> => {

@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../../../transport/loopback.ts'
 import { buildCredential } from './credential.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from '../../read/gather.ts'
-import type { Context } from '../../runtime-environment.ts'
+import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { buildCuration } from './curation.ts'
 import { buildHeaders } from './headers.ts'
 import { fill } from '../fill.ts'
@@ -80,7 +80,7 @@ const vetting = ({ hidden_characters, lock }: Pick<Defaults, 'hidden_characters'
 export const buildServer = (
   gathered: GatheredServer,
   defaults: Defaults,
-  context: Context,
+  context: RuntimeEnvironment,
   problems: Problem[],
 ): ServerOptions | undefined => {
   // Values of the environment, arguments and headers are texts: a number keeps the digits that were typed.
@@ -151,7 +151,12 @@ const checkEntry = (entry: ServerEntry, report: ReportProblem): void => {
   }
 }
 
-const buildLaunch = (entry: ServerEntry, folder: string, defaults: Defaults, context: Context): LaunchOptions | undefined => {
+const buildLaunch = (
+  entry: ServerEntry,
+  folder: string,
+  defaults: Defaults,
+  context: RuntimeEnvironment,
+): LaunchOptions | undefined => {
   if (entry.command === undefined) return undefined
   const { inherit, ...own } = entry.env ?? {}
   return {

@@ -3,7 +3,7 @@
  * logged at level `debug`.
  */
 import { IssuerUnreachable } from '../../../auth/inbound/issuer.ts'
-import type { Refusal } from '../../../auth/refusal.ts'
+import type { TokenRefusal } from '../../../auth/token-refusal.ts'
 import { Throttle } from '../../../time/throttle.ts'
 import type { Log } from '../../listener-context.ts'
 
@@ -19,7 +19,7 @@ export class TokenLog {
     this.#throttle = new Throttle(PERIOD_MS, now)
   }
 
-  refused({ cause, claim, expected, got, remedy }: Refusal): void {
+  refused({ cause, claim, expected, got, remedy }: TokenRefusal): void {
     // Expiry is normal, and needs no change by the operator.
     this.#log(cause, cause === 'end' ? 'info' : 'warn', { claim, expected, got, remedy }, 'a token was rejected')
   }

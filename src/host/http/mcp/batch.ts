@@ -80,7 +80,7 @@ export const serveBatch = (
     else if (element.kind !== 'request') withinMessage(context, element, () => receiveLegacy(element, session, context))
     else if (isModern(element)) refuse(new EnvelopeError(-32600, MODERN_ELEMENT, element.id))
     else if (onePerId && session.isRunning(element.id ?? ''))
-      refuse(new EnvelopeError(-32600, `a request with id ${element.id} is under way`, element.id))
+      refuse(new EnvelopeError(-32600, `a request with id ${element.id} is in progress`, element.id))
     else serveLegacy(element, session, answers.exchange(), context)
   }
 }

@@ -163,6 +163,7 @@ export class HttpListener {
       onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
-    serveModern(message, { principal, scope, facts, headers: request.headers(), pipe: undefined }, exchange, abort, this.#context)
+    const origin = { principal, scope, facts, headers: request.headers(), isAdmitted: true, pipe: undefined }
+    serveModern(message, origin, exchange, abort, this.#context)
   }
 }

@@ -279,7 +279,7 @@ export class SessionRequests {
         routed,
         400,
         -32600,
-        `that event is not kept any more (${EVENT_LIMITS}): the stream cannot be resumed`,
+        `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`,
       )
     const post = entry.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {

@@ -268,7 +268,7 @@ export class SseListener {
     const isFirst = session === undefined || connected.isResumed
     if (isFirst && message.method === 'initialize') this.#initialize(message, connected)
     else if ((session ??= this.#resumeUnknown(connected, version)) === undefined) refuse('send initialize first')
-    else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is under way`)
+    else if (session.isRunning(message.id ?? '')) refuse(`a request with id ${message.id} is in progress`)
     else serveLegacy(message, session, exchangeOf(events), this.#context)
   }
 

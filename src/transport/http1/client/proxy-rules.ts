@@ -5,8 +5,8 @@
  *
  * Loopback addresses are always excepted: a proxy would connect to its own loopback address.
  */
-import { BlockList, isIP, isIPv6 } from 'node:net'
 import { isLoopbackHost } from '../../loopback.ts'
+import { inNetworks, readNetwork } from '../../networks.ts'
 
 export interface ProxyRules {
   /** Of `http:` URLs; absolute, with user name and password if the proxy requires them. */
@@ -36,19 +36,9 @@ const covers = (entry: string, host: string, port: string): boolean => {
   const name = (bracketed ?? plain ?? '').replace(/\.$/, '')
   if (name === '' || (only !== undefined && only !== port)) return false
   if (name === '*') return true
-  const [address = '', bits] = name.split('/', 2)
-  if (isIP(address) !== 0) return coversAddress(address, bits, host)
+  const network = readNetwork(name)
+  if (network !== undefined) return inNetworks([network])(host)
   if (name.startsWith('*.')) return host.endsWith(name.slice(1))
   const domain = name.replace(/^\./, '')
   return host === domain || host.endsWith(`.${domain}`)
-}
-
-const coversAddress = (address: string, bits: string | undefined, host: string): boolean => {
-  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-  const width = family === 'ipv6' ? 128 : 32
-  const length = bits === undefined ? width : Number(bits)
-  if (isIP(host) === 0 || !Number.isInteger(length) || length < 0 || length > width) return false
-  const list = new BlockList()
-  list.addSubnet(address, length, family)
-  return list.check(host, isIPv6(host) ? 'ipv6' : 'ipv4')
 }

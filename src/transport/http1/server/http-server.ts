@@ -1,5 +1,5 @@
 /**
- * HTTP listeners. Our parser reads plain requests, node:http all others (decision 0014). Both yield an `HttpRequest`.
+ * HTTP listeners. The fast path reads the common form of requests, node:http all others (decision 0014). Both yield an `HttpRequest`.
  *
  *   accepted ─▶ PROXY header, from trusted proxies ─▶ within the caps ─▶ TLS handshake ─▶ fast path ─▶ node:http
  *                     (where it is configured)                       (where it is configured)
@@ -13,7 +13,7 @@ import type { ConnectionCaps } from './connection/connection-caps.ts'
 import { clientBehind } from './connection/forwarded.ts'
 import type { ForwardedHeader } from './connection/forwarded.ts'
 import { readBeginning } from './connection/first-bytes.ts'
-import type { ListenerEvents, RequestLimits, Shared } from './request/http-request.ts'
+import type { ListenerEvents, RequestLimits, ListenerState } from './request/http-request.ts'
 import { NodeServer, refuseLate } from './node/node-server.ts'
 import { FastConnections } from './fast/fast-connections.ts'
 import { bind } from './connection/listen-address.ts'
@@ -24,54 +24,54 @@ import type { ServerCertificate } from './connection/secure-sockets.ts'
 import type { TrustedProxies } from './connection/trusted-proxies.ts'
 import { WriteBatch } from '../write-batch.ts'
 
-/** Who reads plain requests. */
+/** The parser of requests: `own`: the fast path, then node:http; `node`: node:http alone. */
 export type HttpServerChoice = 'own' | 'node'
 
 export interface HttpServerOptions extends RequestLimits {
   readonly httpServer: HttpServerChoice
-  /** A host that reads nothing of an answer for this time loses its connection. */
+  /** The connection of a host that reads nothing of an answer for this time is closed. */
   readonly writeStallMs: number
   /** TLS with this certificate; `undefined`: none. */
   readonly tls?: ServerCertificate | undefined
-  /** Peers that may say who their client is, and that no limit per address is for; `undefined`: none. */
+  /** Proxies that may state the address of their client. No limit per address applies to them. `undefined`: none. */
   readonly trusted?: TrustedProxies | undefined
-  /** The header of theirs that names the client of a request. */
+  /** The header in which they name the client of a request. */
   readonly forwarded?: () => ForwardedHeader
-  /** Connections of trusted proxies begin with a header of the PROXY protocol. */
+  /** Whether connections of trusted proxies begin with a header of the PROXY protocol. */
   readonly takesProxyHeader?: boolean
 }
 
 export interface Listening {
-  /** Where it is bound; `undefined`: it is a unix socket. */
+  /** The bound TCP address; `undefined`: a unix socket. */
   readonly tcp: TcpAddress | undefined
-  /** The path of the unix socket; `undefined`: it is a TCP address. */
+  /** The path of the unix socket; `undefined`: a TCP address. */
   readonly path: string | undefined
-  /** Whether it speaks TLS. */
+  /** Whether connections use TLS. */
   readonly isSecure: boolean
-  /** New connections get this certificate. Throws for one that cannot be used. */
+  /** New connections get this certificate. Throws for an unusable certificate. */
   renew(certificate: ServerCertificate): void
-  /** Every answer is the last on its connection from now on; new connections are taken. */
+  /** Makes every answer the last one on its connection. New connections are still accepted. */
   endConnections(): void
   /**
-   * No new connections once those are accepted that hosts have made, and idle ones closed `LINGER_MS` later; streams and open
-   * requests go on. Resolves when new connections are refused.
+   * Accepts the queued connections, then no more. Idle connections are closed `LINGER_MS` later. Streams and open requests continue.
+   * Resolves when new connections are refused.
    */
   stopAccepting(): Promise<void>
-  /** Ends everything. */
+  /** Closes the listener and all connections. Written answers are sent before, within a second. */
   close(): Promise<void>
 }
 
-/** As node:http has its own. TCP keep-alive detects a host whose machine is down (F-13). */
+/** The same options as in node:http. TCP keep-alive detects a host whose machine is down (F-13). */
 const SOCKETS = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 }
 
-/** How long an idle connection stays open after accepting stops: a request may be in transit. */
+/** How long an idle connection stays open after accepting stops, because a request may be in transit. */
 export const LINGER_MS = 100
 
-/** How long a host has at the end to read the written bytes. */
+/** How long the close waits for hosts to read the written bytes. */
 const FLUSH_MS = 1_000
-const LOOK_MS = 10
+const FLUSH_POLL_MS = 10
 
-/** Binds one address. Rejects with the system's error (`EADDRINUSE` …). */
+/** Binds one address. Rejects with the error of the system (`EADDRINUSE` …). */
 export const listenHttp = async (
   address: ListenAddress,
   options: HttpServerOptions,
@@ -83,7 +83,7 @@ export const listenHttp = async (
   const ending = { isEnding: false }
   const peers = takesProxyHeader ? new WeakMap<Socket, string>() : undefined
   const below = (socket: Socket): Socket => secure?.below(socket) ?? socket
-  const shared: Shared = {
+  const shared: ListenerState = {
     caps: tls === undefined ? caps : { proven: (socket) => caps.proven(below(socket)) },
     batch: new WriteBatch(),
     bodies,
@@ -100,7 +100,7 @@ export const listenHttp = async (
   const native = new NodeServer(options, shared)
   const accept = (socket: Socket): void => native.accept(socket)
   const refuseSlow = (socket: Socket, isReading: boolean): void => refuseLate(socket, isReading, options, events)
-  const plain =
+  const fast =
     options.httpServer === 'own' ? new FastConnections(options, shared, accept, refuseSlow, tls !== undefined) : undefined
   let accepted = 0
   const sockets = new Set<Socket>()
@@ -109,9 +109,9 @@ export const listenHttp = async (
     socket.once('close', () => sockets.delete(socket))
   }
   const serve = (socket: Socket): void => {
-    if (plain === undefined) accept(socket)
-    else plain.add(socket)
-    // It was paused while its beginning was read.
+    if (fast === undefined) accept(socket)
+    else fast.add(socket)
+    // The socket was paused while its first bytes were read.
     if (socket.isPaused()) socket.resume()
   }
   const tooLate = (socket: Socket): void => refuseLate(socket, false, options, events)
@@ -121,7 +121,7 @@ export const listenHttp = async (
       track(socket)
       serve(socket)
     })
-  /** `client`: its address, as a trusted proxy says it; `null`: it is the proxy itself. */
+  /** `client`: its address as a trusted proxy states it; `null`: the proxy itself. */
   const admit = (socket: Socket, client?: string | null): void => {
     if (!caps.admit(socket, client)) return
     if (secure === undefined || socket.remoteAddress === undefined) return serve(socket)
@@ -131,7 +131,7 @@ export const listenHttp = async (
       return { drop: 0 }
     }
     const done = (): void => {
-      if (isPlain) refuse(socket, 400, 'this address speaks HTTPS (listen.http.tls)')
+      if (isPlain) refuse(socket, 400, 'this address requires HTTPS (listen.http.tls)')
       else secure.add(socket)
     }
     readBeginning(socket, headersTimeoutMs, decide, done, () => void socket.destroy())
@@ -148,7 +148,7 @@ export const listenHttp = async (
       return { drop: header.length }
     }
     const done = (): void => {
-      if (isMissing) return refuse(socket, 400, 'a PROXY header was expected of this proxy (listen.http.proxy_protocol)')
+      if (isMissing) return refuse(socket, 400, 'a PROXY header was expected from this proxy (listen.http.proxy_protocol)')
       if (client !== null) peers?.set(socket, client)
       admit(socket, client)
     }
@@ -181,7 +181,7 @@ export const listenHttp = async (
             void bound.release()
             setTimeout(() => {
               native.closeIdle()
-              plain?.closeIdle()
+              fast?.closeIdle()
             }, LINGER_MS).unref()
             resolve()
           },
@@ -189,26 +189,26 @@ export const listenHttp = async (
       })
     },
     close: async () => {
-      // Answers that are made go out before their connections are closed.
+      // Complete answers are sent before their connections are closed.
       shared.batch.flush()
       await flushed(sockets)
       await bound.release()
       await new Promise<void>((resolve) => {
         server.close(() => resolve())
         native.close()
-        plain?.close()
-        // Refused connections belong to neither server.
+        fast?.close()
+        // Refused connections belong to neither parser.
         for (const socket of sockets) socket.destroy()
       })
     },
   }
 }
 
-/** Resolves when the kernel has what was written to all of them, after `FLUSH_MS` at the latest. */
+/** Resolves when the kernel has all written bytes of these sockets, at the latest after `FLUSH_MS`. */
 const flushed = async (sockets: ReadonlySet<Socket>): Promise<void> => {
   const endMs = performance.now() + FLUSH_MS
   const isWaiting = (): boolean => [...sockets].some(({ writableLength }) => writableLength > 0)
-  while (isWaiting() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  while (isWaiting() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, FLUSH_POLL_MS))
 }
 
 const remoteAddressOf = ({ remoteAddress }: Socket): string | undefined => remoteAddress

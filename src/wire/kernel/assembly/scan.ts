@@ -1,17 +1,16 @@
 /**
  * The scan kernel: JSON in blocks of 64 bytes with 128-bit SIMD. AssemblyScript, compiled by `npm run kernel` to `../binary.ts`.
  *
- * It skips: given bytes that begin in a string or with a bracket, it finds where that string, object or array ends, however many windows
- * it takes, and counts depth, values and keys. Which bytes are escaped, and which stand in a string, is computed for a whole block without
- * a branch, as simdjson does (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). What is not inside a string is checked
- * for a whole block, too: by what stands before each token, numbers and words by their digits, points and letters, and brackets by pairs,
- * where they open and close in turns. Other blocks have their brackets taken one by one.
+ * It finds the end of a string, an object or an array, over any number of windows, and counts depth, values and keys. The bytes that are
+ * escaped or inside a string are computed for a whole block without a branch, as in simdjson (Langdale and Lemire, "Parsing Gigabytes of
+ * JSON per Second", 2019). Bytes outside strings are also checked per block: each token by the token before it, numbers and words by their
+ * digits, points and letters. Brackets that open and close in turns are checked in pairs, others one by one.
  *
- * A number or word that reaches the end of a block is checked with the next one, which begins at its first byte. Only where a window ends
- * it is read byte by byte, by an automaton that continues in the next window.
+ * A number or word that reaches the end of a block is checked with the next block, which begins at its first byte. At the end of a window
+ * it is read byte by byte by an automaton, which continues in the next window.
  *
- * The surprise: it never says what is wrong. Where the bytes are no JSON, or exceed a limit, it answers `DOUBT`, and the plain scanner
- * reads the value again and words the error. So the kernel may doubt what is right, and must never take what is wrong.
+ * The surprise: it reports no errors. For invalid JSON or an exceeded limit it returns `DOUBT`. The plain scanner then reads the value again
+ * and makes the error. So the kernel may return `DOUBT` for valid bytes, but must never accept invalid ones.
  *
  * Gain: 10 KB of dense results cost 1.07 × raw in place of 1.67, 1 MB 0.65 in place of 2.69 (bench/notes.md).
  */
@@ -20,13 +19,13 @@
 const MORE: i32 = -1
 const DOUBT: i32 = -2
 
-/** What of the inside of strings is checked, in `CHECKS`: nothing, what stands near the beginning, all. */
+/** Values of `CHECKS`: how much of each string is checked. 0: nothing. */
 const CHECK_BEGINNING: i32 = 1
 const CHECK_ALL: i32 = 2
-/** So many bytes of a string are its beginning at least; the plain scanner checks fewer on lenient input. */
+/** At least this many bytes are the beginning of a string. The plain scanner checks fewer on lenient input. */
 const BEGINNING_BYTES: i32 = 64
 
-// Memory: tables, the state, which outlives a window, the open brackets, the window.
+// Memory: tables, the state, which outlives a window, the open brackets, the window. The compiler places the tables; `prepare` checks their end.
 const STATE: usize = 3072
 const IN_STRING: usize = STATE
 const ESCAPED: usize = STATE + 4
@@ -41,23 +40,23 @@ const MAX_DEPTH: usize = STATE + 36
 const MAX_VALUES: usize = STATE + 40
 const MAX_KEYS: usize = STATE + 44
 const CHECKS: usize = STATE + 48
-/** A word per level: the highest bit says object, the others count its keys. The innermost one is there between windows only. */
+/** One word per level: the highest bit marks an object, the other bits count its keys. The innermost word is stored only between windows. */
 const STACK: usize = 4096
 const MAX_LEVELS: i32 = 4096
 const OBJECT: u32 = 0x80000000
-/** Behind 64 KiB of window stand 64 bytes of white space, and some that are read and not used. */
+/** After the window (64 KiB) come 64 bytes of white space, and bytes that are read but not used. */
 const WINDOW: usize = 4096 + 4 * 4096
 
-// Bits of `PLACE`: what stands before the next token. At the end of a value there is none.
+// Bits of `PLACE`: the token before the next one. At the end of a value no bit is set.
 const AFTER_COMMA: i32 = 1
-/** The first value comes as if behind a colon. */
+/** Also set before the first value. */
 const AFTER_COLON: i32 = 2
 const AFTER_OPEN: i32 = 4
 const AFTER_KEY: i32 = 8
 /** The open string is a key. */
 const IN_KEY: i32 = 16
 
-/** What a byte is to a number or a word: 0 nothing. */
+/** The class of a byte in a number or a word; 0: none. */
 const LETTERS = memory.data(256)
 /**
  * Words by bits 3 and 4 of their first byte (f 0, n 1, t 2), four numbers each: the word, a mask of its bytes, a mask of the bits that tell its
@@ -96,8 +95,10 @@ const SPACES = memory.data<u8>([0x20, 0, 0, 0, 0, 0, 0, 0, 0, 9, 10, 0, 0, 13, 0
 const COMMON_ESCAPES = memory.data<u8>([1, 0, 0x72, 0, 0x74, 0, 0x66, 0, 0, 0, 0, 0, 0, 0, 0x6e, 0x2f])
 /** All of it by both halves of the byte: " / in 2, \ in 5, b f n in 6, r t u in 7. */
 const ESCAPES = memory.data<u8>([0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1, 0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0])
+/** 21 states of 16 letters. */
+const SCALARS_BYTES: i32 = 21 * 16
 /** The automaton of numbers, `true`, `false` and `null`: 16 letters to a state, 0 is an error. */
-const SCALARS = memory.data(21 * 16)
+const SCALARS = memory.data(SCALARS_BYTES)
 const SCALAR_BEGIN: i32 = 1
 /** The states in which a number or a word may end: 3, 4, 6, 9, 13. */
 const SCALAR_ENDS: i32 = (1 << 3) | (1 << 4) | (1 << 6) | (1 << 9) | (1 << 13)
@@ -121,6 +122,8 @@ function bytes(index: usize, byte: i32): void {
 
 /** Fills the tables. Called once. */
 export function prepare(): void {
+  // Checked by the compiler: the last table ends before the state.
+  if (SCALARS + SCALARS_BYTES > STATE) ERROR('the tables overlap the state')
   bytes(QUOTE, 0x22)
   bytes(BACKSLASH, 0x5c)
   bytes(COMMA, 0x2c)

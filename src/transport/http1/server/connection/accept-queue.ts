@@ -1,17 +1,17 @@
 /**
  * Closes a listener without resetting connections. The kernel establishes connections and queues them until the process accepts them. A
- * close resets queued connections, whose hosts may have sent requests that no proxy repeats. The queue can be neither read nor
- * closed alone, so the close waits for a turn of the event loop that finds it empty, and follows at once.
+ * close resets the queued connections, and a proxy does not repeat requests that were already sent on them. Node cannot read the queue.
+ * So the close waits for a turn of the event loop without a new connection and follows at once.
  */
 
-/** During this time only a turn without any event is accepted, so that nothing happens between the poll and the close. */
+/** During this time only a turn without any event is accepted. Then no connection is queued between the poll and the close. */
 const STRICT_MS = 100
 /** The longest delay of the close, also under a flood of new connections. */
 const MAX_MS = 500
 
 /**
- * Calls `close` behind the first turn of the event loop that found no connection waiting, or after `MAX_MS`. `accepted` counts the
- * connections so far: each turn accepts one, where one waits.
+ * Calls `close` after the first turn of the event loop without a queued connection, at the latest after `MAX_MS`. `accepted`: the number
+ * of connections so far. Each turn accepts one queued connection.
  */
 export const onceAllAreAccepted = (accepted: () => number, close: () => void): void => {
   const startMs = performance.now()

@@ -1,5 +1,5 @@
 /**
- * Limits connections of hosts, in all and per address (T-23, F-29). At the limit a new connection replaces the oldest one without an
+ * Limits the connections of hosts, in total and per address (T-23, F-29). At the limit a new connection replaces the oldest one without an
  * admitted request. If there is none, the new connection gets 503 and is closed.
  */
 import { isLoopbackHost } from '../../../loopback.ts'
@@ -10,21 +10,21 @@ import type { LingerLimits } from './lingering.ts'
 export interface ConnectionLimits extends LingerLimits {
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
-  /** The same from this machine, whose programs share one address. */
+  /** In place of the limit per address for programs on this machine, which share one address. */
   readonly maxConnectionsPerLoopback: number
 }
 
-/** The options that are named where a limit is reached. */
+/** Option paths for reports of a reached limit. */
 const OPTIONS = { all: 'listen.limits.connections', perAddress: 'listen.limits.connections_per_address' }
 
-/** In place of an address, for what comes over unix sockets. */
+/** In place of an address, for unix sockets. */
 const UNIX = 'unix'
 
-/** Refused connections that may stay open until their hosts have read the answer; beyond, the oldest is closed. */
+/** Refused connections that may stay open until their hosts have read the answer. Above this the oldest is closed. */
 const MAX_REFUSING = 16
 
 export class ConnectionCaps {
-  /** Called for each connection: a reload may have changed them. */
+  /** Called for each connection, because a reload may change the limits. */
   readonly #limits: () => ConnectionLimits
   readonly #reached: (option: string) => void
   readonly #options: typeof OPTIONS
@@ -41,14 +41,14 @@ export class ConnectionCaps {
     this.#reached = reached
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get open(): number {
     return this.#count
   }
 
   /**
-   * False: the limit is reached; the connection was answered and closed. `client`: the address behind a trusted proxy; `null`: many
-   * clients are behind it, and no limit per address holds.
+   * Returns false if a limit is reached; the connection was then answered and closed. `client`: the address behind a trusted proxy; `null`:
+   * a proxy with many clients, for which no limit per address applies.
    */
   admit(socket: Socket, client?: string | null): boolean {
     const address = client === undefined ? (socket.remoteAddress ?? UNIX) : (client ?? '')
@@ -61,14 +61,14 @@ export class ConnectionCaps {
     this.#count++
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     let isCounted = true
-    const leave = (): void => {
+    const stopCounting = (): void => {
       if (!isCounted) return
       isCounted = false
       this.#unproven.delete(socket)
-      this.#leave(address)
+      this.#stopCounting(address)
     }
-    this.#unproven.set(socket, leave)
-    socket.once('close', leave)
+    this.#unproven.set(socket, stopCounting)
+    socket.once('close', stopCounting)
     return true
   }
 
@@ -80,11 +80,11 @@ export class ConnectionCaps {
   /** Closes the oldest connection without an admitted request; its descriptor is free at once. */
   #evict(maxConnections: number): boolean {
     const [oldest] = this.#unproven
-    // After a reload that lowered the limit one more would still be too many.
+    // After a reload with a lower limit, one evicted connection would not be enough.
     if (oldest === undefined || this.#count > maxConnections) return false
-    const [socket, leave] = oldest
+    const [socket, stopCounting] = oldest
     this.#reached(this.#options.all)
-    leave()
+    stopCounting()
     socket.destroy()
     return true
   }
@@ -102,7 +102,7 @@ export class ConnectionCaps {
     return false
   }
 
-  #leave(address: string): void {
+  #stopCounting(address: string): void {
     this.#count--
     const left = (this.#byAddress.get(address) ?? 1) - 1
     if (left > 0) this.#byAddress.set(address, left)
@@ -118,8 +118,8 @@ const STATUSES: Readonly<Record<number, string>> = {
 }
 
 /**
- * Answers a connection without a valid request by an HTTP status, and closes it: with `close` where the host may still be
- * sending.
+ * Answers a connection without a valid request by an HTTP status and closes it. `close`: how it is closed if the host may still be
+ * sending. `text`: body of the answer.
  */
 export const refuse = (socket: Socket, status: number, text: string, close = () => socket.destroySoon()): void => {
   if (!socket.writable) return void socket.destroy()

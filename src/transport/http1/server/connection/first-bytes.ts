@@ -1,12 +1,12 @@
 /** Reads the first bytes of a connection, to decide which protocol it speaks. */
 import type { Socket } from 'node:net'
 
-/** `'more'`: more bytes are needed. Else the number of bytes to drop; the rest is put back for the next reader. */
+/** `'more'`: more bytes are needed. `drop`: number of bytes to drop; the rest is put back for the next reader. */
 export type Beginning = 'more' | { readonly drop: number }
 
 /**
- * Calls `decide` with all bytes so far until it has decided. Then pauses the socket, with the remaining bytes put back, and calls `done`. A
- * connection that ends before is closed. After `withinMs`, `late` is called, which must close the connection.
+ * Calls `decide` with all bytes so far until it decides. Then puts the remaining bytes back, pauses the socket and calls `done`. Closes a
+ * connection that ends earlier. Calls `late` after `withinMs`; `late` must close the connection.
  */
 export const readBeginning = (
   socket: Socket,

@@ -1,6 +1,6 @@
 /**
- * The client of a request that came through trusted proxies, from the one header that they write (RFC 7239, or `X-Forwarded-For`). Read
- * from its end: each proxy has added the address it saw, and entries before the first untrusted address are not reliable.
+ * Finds the client of a request that passed trusted proxies, from `Forwarded` (RFC 7239) or `X-Forwarded-For`. The header is read from its
+ * end, because each proxy appends the address of its peer. Entries before the last untrusted address are not reliable.
  */
 import { isIP } from 'node:net'
 import type { TrustedProxies } from './trusted-proxies.ts'
@@ -8,10 +8,10 @@ import type { TrustedProxies } from './trusted-proxies.ts'
 /** Which header names the client. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 
-/** More of a header is not read. */
+/** Only this many bytes at the end of a header are read. */
 const MAX_BYTES = 4 * 1024
 
-/** `peer`: of the connection; `value`: of the header. Returns the address of the client, or `peer` where no proxy says it. */
+/** `peer`: address of the connection; `value`: of the header. Returns the address of the client, or `peer` if no proxy states it. */
 export const clientBehind = (
   peer: string | undefined,
   value: string | undefined,
@@ -23,7 +23,7 @@ export const clientBehind = (
   let client = peer
   for (const hop of hops.toReversed()) {
     const address = addressIn(header === 'forwarded' ? forOf(hop) : hop)
-    // An unknown hop (`for=_hidden`) ends what is known.
+    // Entries before an unknown hop (`for=_hidden`) are not used.
     if (address === undefined) return client
     client = address
     if (!trusted(address)) return client
@@ -31,7 +31,7 @@ export const clientBehind = (
   return client
 }
 
-/** `for="[2001:db8::1]:4711";proto=https` */
+/** The `for` parameter of one hop, as in `for="[2001:db8::1]:4711";proto=https`; `''`: none. */
 const forOf = (hop: string): string => {
   for (const pair of hop.split(';')) {
     const equals = pair.indexOf('=')
@@ -40,7 +40,7 @@ const forOf = (hop: string): string => {
   return ''
 }
 
-/** An address with or without quotes, brackets and a port. */
+/** Reads an address with or without quotes, brackets and a port; `undefined`: not an IP address. */
 const addressIn = (text: string): string | undefined => {
   const bare = text.trim().replaceAll('"', '')
   const end = bare.startsWith('[') ? bare.indexOf(']') : -1

@@ -1,15 +1,15 @@
 /**
- * Closes a connection whose host may still be sending: what was written goes out, then our end of the connection, and what still comes is
- * read and dropped until the host ends its own (RFC 9112, 9.6). Closed at once, the system answers the next byte of the host with a reset:
- * a host that writes all of its request before it reads then sees a broken pipe in place of the answer.
+ * Closes a connection whose host may still be sending (RFC 9112, 9.6): sends the written bytes and our end, then reads and drops bytes until
+ * the host ends its side. After an immediate close the kernel would answer the next byte of the host with a reset. A host that writes its
+ * whole request before it reads would then see a broken pipe in place of the answer.
  */
 import type { Socket } from 'node:net'
 
-/** How long, and for how much, a connection is kept for a host that goes on sending. */
+/** Limits of a closing connection whose host continues to send. */
 export interface LingerLimits {
-  /** `listen.limits.unread_body`. */
+  /** `listen.limits.unread_body`: bytes that are read and dropped. */
   readonly maxUnreadBytes: number
-  /** `listen.limits.request_timeout`: no longer than a whole request may take. */
+  /** `listen.limits.request_timeout`: the limit of a whole request, which also applies here. */
   readonly requestTimeoutMs: number
 }
 
@@ -17,9 +17,9 @@ interface Reports {
   reached(option: string): void
 }
 
-/** `events` receives the option whose limit closed the connection before its host did. */
+/** `events.reached` receives the option of a limit that closed the connection before its host did. */
 export const closeGently = (socket: Socket, limits: LingerLimits, events: Reports): void => {
-  // The parser no longer receives what the host sends. The new listener comes first: with it node:http gives the socket's bytes back.
+  // The parser receives no more bytes. The new listener is added first, because node:http then returns the bytes of the socket.
   // Cast: an emitter does not know the types of its listeners.
   const readers = socket.listeners('data') as (() => void)[]
   dropAll(socket, limits, events)
@@ -32,18 +32,18 @@ export const closeGently = (socket: Socket, limits: LingerLimits, events: Report
   socket.once('close', () => clearTimeout(timer))
   socket.on('error', () => undefined)
   socket.resume()
-  // Once both ends are there the socket destroys itself.
+  // The socket destroys itself when both sides have ended.
   socket.end()
 }
 
-/** What is dropped: all that comes on a connection, or the body of a request on it. */
+/** The source of dropped bytes: a connection, or the body of a request. */
 interface Source {
   readonly destroyed: boolean
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
   destroy(): unknown
 }
 
-/** Reads `source` to its end; destroys it, and a body's connection with it, once more than `maxUnreadBytes` came. */
+/** Reads `source` to its end. Destroys it after more than `maxUnreadBytes`; a body destroys its connection, too. */
 export const dropAll = (source: Source, { maxUnreadBytes }: LingerLimits, events: Reports): void => {
   let left = maxUnreadBytes
   source.on('data', (chunk: Buffer) => {

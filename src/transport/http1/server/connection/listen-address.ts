@@ -1,4 +1,4 @@
-/** Where a listener is bound: a TCP address, a unix socket, or a socket that was inherited. Binding is the same to all that follows. */
+/** Binds a listener to a TCP address, to a unix socket, or to an inherited socket. */
 import { lstat, chmod, rename, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
@@ -6,25 +6,25 @@ import type { AddressInfo, Server } from 'node:net'
 export interface TcpAddress {
   readonly host: string
   readonly port: number
-  /** Of this process alone, where processes share what they bind (`listen.workers`). */
+  /** Not shared with other workers (`listen.workers`). */
   readonly exclusive?: true
 }
 
 export interface UnixAddress {
   /** Absolute; on Windows a named pipe, `\\.\pipe\…`. */
   readonly path: string
-  /** Permissions of the socket's file. */
+  /** Permissions of the socket file. */
   readonly mode: number
 }
 
-/** A socket that listens already, opened by the service manager. */
+/** A listening socket that the service manager opened. */
 export interface InheritedSocket {
   readonly fd: number
 }
 
 export type ListenAddress = TcpAddress | UnixAddress | InheritedSocket
 
-/** A bound server: where, and what is left to do once it is closed. */
+/** Where a server is bound; `release` removes the socket file after the close. */
 export interface Bound {
   /** `undefined`: it is a unix socket. */
   readonly tcp: TcpAddress | undefined
@@ -33,7 +33,7 @@ export interface Bound {
   readonly release: () => Promise<void>
 }
 
-const nothing = async (): Promise<void> => undefined
+const noRelease = async (): Promise<void> => undefined
 
 /** Rejects with the system's error (`EADDRINUSE` …). */
 export const bind = async (server: Server, address: ListenAddress): Promise<Bound> => {
@@ -41,27 +41,27 @@ export const bind = async (server: Server, address: ListenAddress): Promise<Boun
   const what = 'fd' in address ? { fd: address.fd } : 'path' in address ? { path: address.path } : address
   await listening(server, what)
   const bound = server.address()
-  if (typeof bound === 'string' || bound === null) return { tcp: undefined, path: bound ?? '', release: nothing }
-  // The name that was configured stays: `localhost`.
+  if (typeof bound === 'string' || bound === null) return { tcp: undefined, path: bound ?? '', release: noRelease }
+  // The configured name is kept, as `localhost`.
   const tcp = { host: 'host' in address ? address.host : bound.address, port: (bound satisfies AddressInfo).port }
-  return { tcp, path: undefined, release: nothing }
+  return { tcp, path: undefined, release: noRelease }
 }
 
 const isNamedPipe = (path: string): boolean => path.startsWith('\\\\')
 
 /**
- * The socket gets its permissions before it has its name, so that no other user connects between the two. A socket that no process
- * listens on was left behind and is replaced; any other file stays.
+ * The socket gets its permissions before its final name, so that no other user can connect in between. A socket file that no process
+ * listens on is stale and is replaced. Any other file is kept.
  */
 const bindUnix = async (server: Server, { path, mode }: UnixAddress): Promise<Bound> => {
   const found = await lstat(path).catch(() => undefined)
   if (found !== undefined && (!found.isSocket() || (await isAnswered(path)))) throw inUse(path)
-  const first = `${path}.${process.pid}`
-  await unlink(first).catch(() => undefined)
-  await listening(server, { path: first })
+  const temporary = `${path}.${process.pid}`
+  await unlink(temporary).catch(() => undefined)
+  await listening(server, { path: temporary })
   try {
-    await chmod(first, mode)
-    await rename(first, path)
+    await chmod(temporary, mode)
+    await rename(temporary, path)
   } catch (error) {
     server.close()
     throw error
@@ -77,7 +77,7 @@ const bindUnix = async (server: Server, { path, mode }: UnixAddress): Promise<Bo
 const inUse = (path: string): Error =>
   Object.assign(new Error(`listen EADDRINUSE: ${path}`), { code: 'EADDRINUSE', address: path })
 
-/** Whether a process listens at the unix socket. */
+/** Whether a process listens on the unix socket. */
 export const isAnswered = (path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(path)

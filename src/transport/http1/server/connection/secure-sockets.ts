@@ -1,38 +1,38 @@
 /**
- * TLS of one listener: takes accepted connections and yields those whose handshake succeeded. What reads requests, the fast path and
- * node:http, sees no difference: a `TLSSocket` is a socket.
+ * TLS of one listener: receives accepted connections and returns those whose handshake succeeded. The fast path and node:http need no
+ * change for TLS, because a `TLSSocket` is a socket.
  */
 import type { Socket } from 'node:net'
 import type Tls from 'node:tls'
 
-/** A certificate with its chain, and its key; PEM. */
+/** A certificate with its chain, and its key; both PEM. */
 export interface ServerCertificate {
   readonly cert: string
   readonly key: string
 }
 
-/** node:tls, loaded where something needs it: it takes 5 ms of CPU. */
+/** node:tls, loaded on first use, because loading takes 5 ms of CPU. */
 export const nodeTls = (): typeof Tls => process.getBuiltinModule('node:tls')
 
 /** A TLS handshake begins with a record of this type. */
 const HANDSHAKE = 0x16
 
-/** Whether a connection begins as TLS does. */
+/** Whether the first bytes of a connection are those of a TLS handshake. */
 export const isHandshake = (bytes: Buffer): boolean => bytes[0] === HANDSHAKE
 
 export class SecureSockets {
   readonly #server: Tls.Server
   /** Connections whose handshake is in progress, by the address and port of their peer. */
   readonly #pending = new Map<string, Socket>()
-  /** The accepted connection below each. */
+  /** The accepted connection below each TLS connection. */
   readonly #below = new WeakMap<Socket, Socket>()
 
-  /** `accepted` is given each connection once its handshake is done. */
+  /** `accepted` is called with each TLS connection after its handshake. */
   constructor(certificate: ServerCertificate, handshakeTimeoutMs: number, accepted: (socket: Socket) => void) {
     this.#server = nodeTls().createServer({ ...certificate, ...SETTINGS, handshakeTimeout: handshakeTimeoutMs })
     this.#server.on('secureConnection', (secure) => {
       const below = this.#pending.get(peerOf(secure))
-      // The peer has left in the meantime.
+      // The peer disconnected in the meantime.
       if (below === undefined) return void secure.destroy()
       this.#below.set(secure, below)
       accepted(secure)
@@ -41,12 +41,12 @@ export class SecureSockets {
     this.#server.on('tlsClientError', (_error, socket) => void socket.destroy())
   }
 
-  /** Connections from now on get this certificate; open ones stay as they are. Throws for one that cannot be used. */
+  /** New connections get this certificate; open ones keep theirs. Throws for an unusable certificate. */
   renew(certificate: ServerCertificate): void {
     this.#server.setSecureContext({ ...certificate, ...SETTINGS })
   }
 
-  /** Takes a connection whose first bytes are those of a handshake. */
+  /** Adds a connection whose first bytes are those of a handshake. */
   add(socket: Socket): void {
     const peer = peerOf(socket)
     this.#pending.set(peer, socket)
@@ -56,7 +56,7 @@ export class SecureSockets {
     this.#server.emit('connection', socket)
   }
 
-  /** The accepted connection that carries this one. */
+  /** The accepted connection below a TLS connection; any other socket itself. */
   below(socket: Socket): Socket {
     return this.#below.get(socket) ?? socket
   }
@@ -64,5 +64,5 @@ export class SecureSockets {
 
 const SETTINGS = { ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2' } as const
 
-/** No two open connections of one listener have the same. */
+/** Address and port of the peer: unique among the open connections of a listener. */
 const peerOf = ({ remoteAddress = '', remotePort = 0 }: Socket): string => `${remoteAddress} ${remotePort}`

@@ -1,20 +1,20 @@
 /**
- * A small body in chunks (RFC 9112, 7.1), as .NET and Go write it: sizes in hexadecimal digits without leading zeros, no extensions and
- * no trailer. It is read once all of it is there; any other form, and a larger one, is node:http's.
+ * Parses a small body in chunks (RFC 9112, 7.1) as .NET and Go write it: sizes in hexadecimal digits without leading zeros, no extensions,
+ * no trailer. The body is parsed when it is complete. node:http reads larger bodies and other forms.
  *
  * Gain: the connection stays on the fast path; with node:http each small call on it costs about a third more (decision 0041).
  */
 import { join } from '../../../../wire/message/payload.ts'
 
-/** Limit of the whole body, framing included: it is buffered before its sender is authenticated. */
+/** Limit of the whole body with its framing. It is buffered before its sender is authenticated. */
 export const MAX_CHUNKED_BYTES = 128 * 1024
 const MAX_DIGITS = 5
 const CR = 13
 const LF = 10
 
 /**
- * The body whose chunks begin at `start` and end where `bytes` end. `'more'`: it may still become one; `'beyond'`: it will not, because
- * it has another form, is too large, or something follows it.
+ * Returns the body whose chunks begin at `start` and end at the end of `bytes`. `'more'`: the body is incomplete. `'beyond'`: it has another
+ * form, is too large, or is followed by more bytes.
  */
 export const readChunks = (bytes: Buffer, start: number): Buffer | 'more' | 'beyond' => {
   const pieces: Buffer[] = []
@@ -28,7 +28,7 @@ export const readChunks = (bytes: Buffer, start: number): Buffer | 'more' | 'bey
     const digits = at - digitsAt
     if (digits > MAX_DIGITS || (digits > 1 && bytes[digitsAt] === ZERO)) return 'beyond'
     const isLast = digits === 1 && size === 0
-    // A line end, the data and a line end; behind the last size two line ends.
+    // A line end, the data and a line end. After the last size: two line ends.
     const dataAt = at + 2
     const end = dataAt + size
     if (!isLineEnd(bytes, at) || (at < length && digits === 0) || !isLineEnd(bytes, end)) return 'beyond'
@@ -42,7 +42,7 @@ export const readChunks = (bytes: Buffer, start: number): Buffer | 'more' | 'bey
 
 const ZERO = 48
 
-/** Whether CR LF stand at `at`, as far as something stands there. */
+/** Whether the bytes at `at` are CR LF. Missing bytes count as equal. */
 const isLineEnd = (bytes: Buffer, at: number): boolean =>
   (at >= bytes.length || bytes[at] === CR) && (at + 1 >= bytes.length || bytes[at + 1] === LF)
 

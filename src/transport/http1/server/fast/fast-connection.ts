@@ -1,52 +1,52 @@
 /**
- * A connection of a host while it carries only fast-path requests, one at a time. With any other request it is handed to node:http,
- * together with the bytes already read. A host can see no difference.
+ * A connection of a host with only fast-path requests, one at a time. At any other request it is handed to node:http, together with the
+ * bytes already read. The host sees no difference.
  *
  *   idle ─▶ part of a head ─▶ request in progress, its body arriving ─▶ answered ─▶ the rest of its body, unread ─▶ idle …
- *     └──────────┴── not plain, more than one at a time, too slow ──────┴─▶ node:http, for good
+ *     └──────────┴── other form, pipelined requests, too slow ──────────┴─▶ node:http, permanently
  *
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import type { Socket } from 'node:net'
 import { readInPlace } from '../../../read-in-place.ts'
 import { refuse } from '../connection/connection-caps.ts'
-import { tellStalled } from '../request/http-request.ts'
-import type { Shared } from '../request/http-request.ts'
+import { reportStalled } from '../request/http-request.ts'
+import type { RequestLimits, ListenerState } from '../request/http-request.ts'
 import { closeGently } from '../connection/lingering.ts'
-import type { LingerLimits } from '../connection/lingering.ts'
 import { FastHead } from './fast-head.ts'
 import type { BodyPart } from './fast-head.ts'
 import { FastRequest } from './fast-request.ts'
 import { RequestBody } from './request-body.ts'
 import type { WriteBuffer } from './write-buffer.ts'
 
-/** A connection without a complete request head after this time, ms, is handed to node:http, which has time-outs for slow peers. Times are up to a sweep old. */
+/** A connection without a complete head after this time is handed to node:http, which has time-outs for slow peers. Checked once per sweep. */
 const SLOW_MS = 2_000
-/** Margin over the keep-alive time sent to the host, so that no request crosses the close, as in node:http. */
+/** Added to the keep-alive time that is sent to the host, so that no request crosses the close. node:http does the same. */
 const IDLE_MARGIN_MS = 2_000
 
-/** Reads for a head, or for a body in chunks: more than any usual client needs. */
+/** Limit of reads for a head, or for a body in chunks. Usual clients need fewer. */
 const MAX_PIECES = 8
 
-/** Bytes of later requests that are buffered; then the socket is paused. */
+/** Limit of buffered bytes of later requests. Above it the socket is paused. */
 const MAX_EARLY_BYTES = 64 * 1024
 
-/** What the plain connections of one listener use. */
-export interface FastShared extends Shared, LingerLimits {
-  /** Memory that every read goes through, as reads are handled at once; `undefined`: each has its own. */
+/** State that the fast-path connections of one listener share. */
+export interface FastShared {
+  /** The state that all requests of the listener share, also those of node:http. */
+  readonly listener: ListenerState
+  readonly limits: Omit<RequestLimits, 'headersTimeoutMs'>
+  /** Memory for all reads, each of which is handled at once; `undefined`: each read has its own memory. */
   readonly readBuffer: Buffer | undefined
   readonly writeBuffer: WriteBuffer
-  readonly keepAliveTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxHeaderLines: number
-  /** Time of the last sweep, monotonic. */
+  /** Time of the last sweep (monotonic). */
   readonly nowMs: number
-  /** `Date: …`, for this second. */
+  /** Value of the `Date` header, updated by each sweep. */
   readonly date: string
-  /** The connection is handed to node:http; `early`: bytes already read. */
+  /** Hands the connection to node:http; `early`: bytes already read. */
   handOver(connection: FastConnection, socket: Socket, early: Buffer): void
+  /** Removes a closed connection. */
   closed(connection: FastConnection): void
-  /** The request was not complete in time: answers 408 and closes it. `isReading`: its body was being read. */
+  /** Answers 408 to a request that was not complete in time, and closes the connection. `isReading`: its body was being read. */
   refuseSlow(socket: Socket, isReading: boolean): void
 }
 
@@ -55,9 +55,9 @@ export class FastConnection {
   readonly #shared: FastShared
   /** One-entry cache: the head of the last request. */
   #head: FastHead | undefined
-  /** Part of a head, or of a body in chunks. */
+  /** The received part of a head, or of a body in chunks. */
   #begun: Buffer | undefined
-  /** Number of its reads. */
+  /** Number of reads of `#begun`. */
   #pieces = 0
   #request: FastRequest | undefined
   /** The incomplete body of a request in progress or already answered. */
@@ -66,10 +66,11 @@ export class FastConnection {
   #early: Buffer | undefined
   #isAnswered = false
   #isProven = false
-  /** The last answer was written; waits for the host to close. */
+  /** The last answer was written. The connection waits for the host to close. */
   #isClosing = false
+  /** Begin of the current state (monotonic). */
   #sinceMs: number
-  /** Ends reading into the memory of all connections; `undefined`: what is read is this connection's. */
+  /** Ends reads into the shared memory; `undefined`: each read has its own memory. */
   readonly #leaveMemory: (() => void) | undefined
 
   constructor(socket: Socket, shared: FastShared) {
@@ -84,12 +85,12 @@ export class FastConnection {
     socket.on('close', this.#onClose)
   }
 
-  /** The last answer has been given and no request has begun. */
+  /** Whether no request has begun since the last answer. */
   get isIdle(): boolean {
     return !this.#isClosing && this.#request === undefined && this.#begun === undefined && this.#body === undefined
   }
 
-  /** Closes it if it is idle. */
+  /** Closes an idle connection. */
   closeIdle(): void {
     if (this.isIdle) this.#end()
   }
@@ -98,32 +99,33 @@ export class FastConnection {
     this.#socket.destroy()
   }
 
+  /** Checks the time limits; called once per second. */
   sweep(nowMs: number): void {
-    const { keepAliveTimeoutMs, requestTimeoutMs, writeStallMs } = this.#shared
+    const { listener, limits } = this.#shared
     const forMs = nowMs - this.#sinceMs
     if (this.#isClosing) return
     if (this.#body !== undefined) {
-      if (forMs >= requestTimeoutMs) this.#refuseSlow(this.#body)
+      if (forMs >= limits.requestTimeoutMs) this.#refuseSlow(this.#body)
       return
     }
     if (this.#request !== undefined) return
     if (this.#socket.writableLength > 0) {
-      if (forMs < writeStallMs) return
-      tellStalled(this.#shared)
+      if (forMs < listener.writeStallMs) return
+      reportStalled(listener)
       this.#socket.destroy()
     } else if (!this.#isAnswered || this.#begun !== undefined) {
-      if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? NOTHING)
-    } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
+      if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? EMPTY)
+    } else if (forMs >= limits.keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
   }
 
-  /** A request on it was admitted. */
+  /** A request of the connection was admitted. */
   proven(): void {
     if (this.#isProven) return
     this.#isProven = true
-    this.#shared.caps.proven(this.#socket)
+    this.#shared.listener.caps.proven(this.#socket)
   }
 
-  /** The answer to its request is out; `isKept`: another may follow. */
+  /** The answer was written; `isKept`: the connection stays open. */
   answered(isKept: boolean): void {
     this.#request = undefined
     this.#isAnswered = true
@@ -132,29 +134,29 @@ export class FastConnection {
     else body.discard()
     if (!isKept || !this.#socket.writable) this.#end()
     else if (this.#early !== undefined) this.#handOver(this.#early)
-    else if (this.#shared.ending.isEnding) this.#end()
+    else if (this.#shared.listener.ending.isEnding) this.#end()
     // Backpressure: no further request is read while answers wait to be written.
-    else if (this.#socket.writableNeedDrain) this.#rest()
+    else if (this.#socket.writableNeedDrain) this.#pauseUntilDrained()
   }
 
   readonly #onData = (chunk: Buffer): void => {
     const rest = this.#body === undefined ? chunk : this.#pushBody(this.#body, chunk)
     if (rest === undefined) return
     if (this.#request !== undefined) {
-      this.#early = this.#early === undefined ? this.#own(rest) : Buffer.concat([this.#early, rest])
+      this.#early = this.#early === undefined ? this.#copied(rest) : Buffer.concat([this.#early, rest])
       if (this.#early.length > MAX_EARLY_BYTES) this.#socket.pause()
       return
     }
     const begun = this.#begun
     const bytes = begun === undefined ? rest : Buffer.concat([begun, rest])
     const body = this.#bodyIn(bytes)
-    if (body === 'more' && this.#pieces < MAX_PIECES) this.#wait(this.#own(bytes))
-    else if (body === 'more' || body === undefined) this.#handOver(this.#own(bytes))
+    if (body === 'more' && this.#pieces < MAX_PIECES) this.#wait(this.#copied(bytes))
+    else if (body === 'more' || body === undefined) this.#handOver(this.#copied(bytes))
     else this.#serve(body)
   }
 
-  /** What was read, in memory that stays as it is. */
-  #own(bytes: Buffer): Buffer {
+  /** A copy of bytes in the shared memory, which the next read overwrites. Other bytes are returned unchanged. */
+  #copied(bytes: Buffer): Buffer {
     return bytes.buffer === this.#shared.readBuffer?.buffer ? Buffer.from(bytes) : bytes
   }
 
@@ -177,7 +179,8 @@ export class FastConnection {
     if (body === undefined) {
       const head = FastHead.read(bytes)
       if (head === 'more' || head === undefined) return head
-      if (head.lines > this.#shared.maxHeaderLines || head.size > this.#shared.maxHeaderBytes) return undefined
+      const { maxHeaderLines, maxHeaderBytes } = this.#shared.limits
+      if (head.lines > maxHeaderLines || head.size > maxHeaderBytes) return undefined
       this.#head = head
       body = head.bodyIn(bytes)
     }
@@ -193,33 +196,34 @@ export class FastConnection {
     this.#begun = undefined
     this.#pieces = 0
     if (this.#head === undefined) return
-    const body = Buffer.isBuffer(received) ? this.#own(received) : this.#expect(received)
+    const body = Buffer.isBuffer(received) ? this.#copied(received) : this.#expect(received)
     this.#request = new FastRequest(this.#head, body, this, this.#socket, this.#shared)
-    this.#shared.events.request(this.#request)
+    this.#shared.listener.events.request(this.#request)
   }
 
-  /** The request is dispatched at its head, as by node:http: a refusal does not wait for the body. */
+  /** The request is dispatched before its body is complete, as by node:http, so that a refusal does not wait for the body. */
   #expect({ part, length }: BodyPart): RequestBody {
     this.#sinceMs = this.#shared.nowMs
-    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.bodies))
+    return (this.#body = new RequestBody(part, length, this.#socket, this.#shared.listener.bodies))
   }
 
-  #rest(): void {
+  #pauseUntilDrained(): void {
     this.#socket.pause()
     this.#socket.once('drain', () => this.#socket.resume())
   }
 
-  /** Whether the rest of an unneeded body may be read, so that the connection can be kept. */
+  /** Whether the rest of an unneeded body is small enough to be read, so that the connection can be kept. */
   get mayKeep(): boolean {
-    return this.#body === undefined || this.#body.missing <= this.#shared.maxUnreadBytes
+    return this.#body === undefined || this.#body.missing <= this.#shared.limits.maxUnreadBytes
   }
 
-  /** Closes it after the written bytes; later requests are dropped. */
+  /** Closes the connection after the written bytes. Later requests are dropped. */
   #end(): void {
     const isSending = this.#body !== undefined || this.#early !== undefined
     this.#isClosing = true
     this.#stopReading()
-    if (isSending) return closeGently(this.#socket, this.#shared, this.#shared.events)
+    const { listener, limits } = this.#shared
+    if (isSending) return closeGently(this.#socket, limits, listener.events)
     this.#socket.resume()
     this.#socket.destroySoon()
   }
@@ -227,15 +231,15 @@ export class FastConnection {
   #refuseSlow(body: RequestBody): void {
     const { isAwaited } = body
     if (this.#request === undefined) {
-      this.#shared.events.reached('listen.limits.request_timeout')
+      this.#shared.listener.events.reached('listen.limits.request_timeout')
       return void this.#socket.destroy()
     }
-    this.#breakOff(body)
+    this.#abandonBody(body)
     this.#shared.refuseSlow(this.#socket, isAwaited)
   }
 
-  /** The rest of the body is not read. */
-  #breakOff(body: RequestBody): void {
+  /** Stops reading. The rest of the body is not read. */
+  #abandonBody(body: RequestBody): void {
     this.#body = undefined
     body.release()
     this.#stopReading()
@@ -250,10 +254,10 @@ export class FastConnection {
     this.#shared.handOver(this, socket, early)
   }
 
-  /** As node:http: a connection that the host has ended gets no further answer, and an incomplete request is dropped. */
+  /** The host ended its side. As in node:http, an idle connection is ended and an incomplete request gets 400. */
   readonly #onEnd = (): void => {
     if (this.#isClosing) return
-    if (this.#body !== undefined) this.#breakOff(this.#body)
+    if (this.#body !== undefined) this.#abandonBody(this.#body)
     else if (this.#begun === undefined) return void this.#socket.end()
     this.#begun = undefined
     refuse(this.#socket, 400, '')
@@ -266,5 +270,5 @@ export class FastConnection {
   }
 }
 
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 const ignore = (): void => undefined

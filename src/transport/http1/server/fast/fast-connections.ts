@@ -4,30 +4,19 @@
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import type { Socket } from 'node:net'
-import type { RequestLimits, Shared } from '../request/http-request.ts'
+import type { RequestLimits, ListenerState } from '../request/http-request.ts'
 import { FastConnection } from './fast-connection.ts'
 import type { FastShared } from './fast-connection.ts'
 import { WriteBuffer } from './write-buffer.ts'
 
 const SWEEP_MS = 1_000
-/** More than a whole answer (`http-request.ts`) with its head. */
+/** Longer than an answer in one write (`JOIN_BELOW_BYTES`) with its head. */
 const WRITE_BUFFER_BYTES = 72 * 1024
 
 export class FastConnections implements FastShared {
-  readonly caps: Shared['caps']
-  readonly batch: Shared['batch']
-  readonly bodies: Shared['bodies']
-  readonly writeStallMs: number
-  readonly events: Shared['events']
-  readonly ending: Shared['ending']
-  readonly keepAliveTimeoutMs: number
-  readonly maxHeaderBytes: number
-  readonly maxHeaderLines: number
-  readonly maxUnreadBytes: number
-  readonly requestTimeoutMs: number
+  readonly listener: ListenerState
+  readonly limits: RequestLimits
   readonly refuseSlow: FastShared['refuseSlow']
-  readonly addressOf: Shared['addressOf']
-  readonly clientOf: Shared['clientOf']
   readonly writeBuffer: WriteBuffer
   readonly readBuffer: Buffer | undefined
   readonly #connections = new Set<FastConnection>()
@@ -37,33 +26,22 @@ export class FastConnections implements FastShared {
   #nowMs = performance.now()
   #date = new Date().toUTCString()
 
-  /** `isSecure`: what is written is encrypted later, so that no memory is free for the next answer at once. */
+  /** `isSecure`: written bytes are encrypted later, so that the memory of an answer cannot be reused at once. */
   constructor(
-    options: RequestLimits,
-    shared: Shared,
+    limits: RequestLimits,
+    listener: ListenerState,
     accept: (socket: Socket) => void,
     refuseSlow: FastShared['refuseSlow'],
     isSecure: boolean,
   ) {
     this.writeBuffer = new WriteBuffer(isSecure ? 0 : WRITE_BUFFER_BYTES)
-    // What is decrypted comes by the stream of its socket.
-    this.readBuffer = isSecure ? undefined : shared.bodies.reads
-    this.caps = shared.caps
-    this.batch = shared.batch
-    this.bodies = shared.bodies
-    this.writeStallMs = shared.writeStallMs
-    this.events = shared.events
-    this.ending = shared.ending
-    this.addressOf = shared.addressOf
-    this.clientOf = shared.clientOf
-    this.keepAliveTimeoutMs = options.keepAliveTimeoutMs
-    this.maxHeaderBytes = options.maxHeaderBytes
-    this.maxHeaderLines = options.maxHeaderLines
-    this.maxUnreadBytes = options.maxUnreadBytes
-    this.requestTimeoutMs = options.requestTimeoutMs
+    // Decrypted bytes are emitted by the stream of the socket.
+    this.readBuffer = isSecure ? undefined : listener.bodies.reads
+    this.listener = listener
+    this.limits = limits
     this.refuseSlow = refuseSlow
     this.#accept = accept
-    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, options.headersTimeoutMs)).unref()
+    this.#timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, limits.headersTimeoutMs)).unref()
   }
 
   get nowMs(): number {

@@ -1,16 +1,16 @@
 /**
- * The head of a plain request: a POST, GET, OPTIONS or DELETE of HTTP/1.1 as every MCP client writes it, each header once, in printable
- * ASCII. A POST has a body of a stated length, or in chunks that are all there; the others have none. This is no parser of HTTP but
- * knows one form of it: whatever differs by a byte is not plain, and node:http reads it.
+ * The head of a fast-path request: a POST, GET, OPTIONS or DELETE of HTTP/1.1 in the form of usual MCP clients, each header once, in
+ * printable ASCII. A POST has a body with a stated length, or in chunks. The other methods have no body. This is not a complete parser of
+ * HTTP: node:http reads every head of another form.
  *
- * The next request on a connection mostly has the same head, except for the body length: comparing bytes detects this.
+ * The next request on a connection mostly has the same head, except for the body length. A comparison of bytes detects this.
  *
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
 import { readChunks } from './chunked-body.ts'
 import type { HeadNotes } from '../request/http-request.ts'
 
-/** A larger head is not plain. */
+/** Limit of a head on the fast path. */
 const MAX_HEAD_BYTES = 8 * 1024
 const END = Buffer.from('\r\n\r\n')
 const REQUEST_LINE = /^(POST|GET|OPTIONS|DELETE) (\/[\w/.~%?&=+,:@!$'()*;-]*) HTTP\/1\.1\r\n/
@@ -19,17 +19,17 @@ const VALUE = /^[!-~][ -~]*$/
 const LENGTH = /^(?:0|[1-9]\d{0,7})$/
 const MAX_DIGITS = 8
 const ZERO = 48
-/** What would change how the rest is read, or the connection. */
-const NOT_PLAIN = new Set(['expect', 'upgrade', 'te', 'trailer', 'proxy-connection', 'set-cookie'])
+/** Headers that change how the body or the connection is handled. node:http reads requests with them. */
+const UNSUPPORTED = new Set(['expect', 'upgrade', 'te', 'trailer', 'proxy-connection', 'set-cookie'])
 
-/** A body of `length` bytes of which the beginning has come. */
+/** The received beginning of a body of `length` bytes. */
 export interface BodyPart {
   readonly part: Buffer
   readonly length: number
 }
 /**
- * What of a request with a known head has come: its body, the beginning of a body of a stated length, chunks that are not complete yet
- * (`'more'`), or something else than one plain body (`'beyond'`): bytes behind it, or chunks of another form.
+ * The received part of the body of a request with a known head: the whole body, the beginning of a body with a stated length, incomplete
+ * chunks (`'more'`), or bytes that the fast path does not read (`'beyond'`): a further request, or chunks of another form.
  */
 export type FastBody = Buffer | BodyPart | 'more' | 'beyond'
 
@@ -40,14 +40,15 @@ export class FastHead {
   readonly method: string
   /** Path and query. */
   readonly target: string
-  /** By names in lower case; without `content-length`, which may be another in the next request. */
+  /** By lower-case name; without `content-length`, which may change with the next request. */
   readonly headers: Readonly<Record<string, string>>
+  /** Number of headers. */
   readonly lines: number
   readonly notes: HeadNotes = { credential: undefined }
   /** Bytes of the head without the digits of the length. */
   readonly size: number
   readonly #framing: Framing
-  /** The bytes before and behind the digits of the length; without a length all of them, and none. */
+  /** The bytes before and after the digits of the length. Without a length: all bytes, and none. */
   readonly #before: Buffer
   readonly #after: Buffer
 
@@ -69,7 +70,7 @@ export class FastHead {
     this.#after = after
   }
 
-  /** The head that `bytes` begin with; `'more'`: it may still become one, `undefined`: never. */
+  /** Reads the head at the beginning of `bytes`. `'more'`: the head is incomplete; `undefined`: not a head of the fast path. */
   static read(bytes: Buffer): FastHead | 'more' | undefined {
     const end = bytes.indexOf(END) + END.length
     if (end < END.length) return bytes.length < MAX_HEAD_BYTES ? 'more' : undefined
@@ -87,7 +88,7 @@ export class FastHead {
       const name = text.slice(at, Math.min(colon, next)).toLowerCase()
       const value = text.slice(colon + 2, next)
       if (!NAME.test(name) || text[colon + 1] !== ' ' || !VALUE.test(value) || value.endsWith(' ')) return undefined
-      if (Object.hasOwn(headers, name) || NOT_PLAIN.has(name)) return undefined
+      if (Object.hasOwn(headers, name) || UNSUPPORTED.has(name)) return undefined
       lines++
       if (name !== 'content-length') headers[name] = value
       else if (lengthAt === -1 && LENGTH.test(value)) {
@@ -97,13 +98,13 @@ export class FastHead {
     }
     const framing = framingOf(first[1] ?? '', lengthAt !== -1, headers['transfer-encoding'])
     if (framing === undefined || headers.host === undefined || !isKeptAlive(headers.connection)) return undefined
-    // A copy: the bytes of a whole request are not kept for the sake of its head.
+    // A copy, so that the head does not keep the memory of the whole request.
     const copy = Buffer.from(bytes.subarray(0, end))
     const cut = framing === 'length' ? lengthAt : end
     return new FastHead(first, headers, lines, framing, copy.subarray(0, cut), copy.subarray(cut + length.length))
   }
 
-  /** What has come of the request that `bytes` begin with; `undefined`: it has another head. */
+  /** Reads the body of the request at the beginning of `bytes`; `undefined`: the request has another head. */
   bodyIn(bytes: Buffer): FastBody | undefined {
     const before = this.#before
     const after = this.#after
@@ -126,7 +127,7 @@ export class FastHead {
 const EMPTY = Buffer.alloc(0)
 const isKeptAlive = (connection = 'keep-alive'): boolean => connection.toLowerCase() === 'keep-alive'
 
-/** `undefined`: not plain. A body is framed in one way, or there is none. */
+/** How the body is framed; `undefined`: not in a form of the fast path. */
 const framingOf = (method: string, hasLength: boolean, encoding: string | undefined): Framing | undefined => {
   if (method !== 'POST') return hasLength || encoding !== undefined ? undefined : 'none'
   if (hasLength) return encoding === undefined ? 'length' : undefined

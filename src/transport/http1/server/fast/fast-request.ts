@@ -1,5 +1,5 @@
 /**
- * A plain request, whose body may still be coming, and its answer on the connection that it came by.
+ * A fast-path request, whose body may be incomplete, and its answer.
  *
  * Gain: 100 B × 32 costs 0.6 to 0.7 of raw in place of 1.0 (bench/notes.md).
  */
@@ -13,29 +13,29 @@ import { FastResponse } from './fast-response.ts'
 import type { RequestBody } from './request-body.ts'
 import { STATUS_TEXTS } from '../request/status-texts.ts'
 
-/** What may be in a value, as node:http has it. */
-const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+/** Matches characters that are not allowed in a header value (as in node:http). */
+const INVALID_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 
 export class FastRequest extends HttpRequest {
   readonly #head: FastHead
   readonly #body: Buffer | RequestBody
   readonly #connection: FastConnection
   readonly #socket: Socket
-  readonly #plain: FastShared
+  readonly #fast: FastShared
   #isAnswered = false
   #response: FastResponse | undefined
   #onDisconnect: (() => void) | undefined
   #isDisconnected = false
-  /** The body, where it was put together. */
+  /** The body, if it was joined in pooled memory. */
   #joined: Buffer | undefined
 
   constructor(head: FastHead, body: Buffer | RequestBody, connection: FastConnection, socket: Socket, shared: FastShared) {
-    super(head.target, shared)
+    super(head.target, shared.listener)
     this.#head = head
     this.#body = body
     this.#connection = connection
     this.#socket = socket
-    this.#plain = shared
+    this.#fast = shared
   }
 
   get method(): string {
@@ -74,6 +74,7 @@ export class FastRequest extends HttpRequest {
           }
   }
 
+  /** The host disconnected. */
   disconnected(): void {
     this.#isDisconnected = true
     this.#response?.destroy()
@@ -110,9 +111,9 @@ export class FastRequest extends HttpRequest {
     const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
     this.shared.batch.add(() => {
-      // The host has ended its side: the connection is about to close.
+      // Our side has ended: the connection is about to close.
       if (!this.#socket.writable) return
-      this.#plain.writeBuffer.write(this.#socket, head, body, length)
+      this.#fast.writeBuffer.write(this.#socket, head, body, length)
       this.#releaseBody()
       this.#connection.answered(isKept)
     })
@@ -143,21 +144,22 @@ export class FastRequest extends HttpRequest {
   }
 
   #isKept(headers: Headers): boolean {
-    return headers.Connection === undefined && !this.#plain.ending.isEnding && this.#connection.mayKeep
+    return headers.Connection === undefined && !this.shared.ending.isEnding && this.#connection.mayKeep
   }
 
-  /** Everything up to the body, in the order of node:http; without `length`, the body comes in chunks. */
+  /** Status line and headers, in the order of node:http. Without `length`, the body is sent in chunks. */
   #headOf(status: number, headers: Headers, isKept: boolean, length: number | undefined): string {
     let head = `HTTP/1.1 ${status} ${STATUS_TEXTS[status]}\r\n`
     for (const name in headers) {
       const value = headers[name] ?? ''
-      if (NO_VALUE.test(value)) throw new TypeError(`a header of an answer cannot say what ${name} would have said`)
+      if (INVALID_IN_VALUE.test(value))
+        throw new TypeError(`the value of the header ${name} contains a character that is not allowed`)
       head += `${name}: ${value}\r\n`
     }
     if (length !== undefined) head += `Content-Length: ${length}\r\n`
-    const { date, keepAliveTimeoutMs } = this.#plain
+    const { date, limits } = this.#fast
     head += `Date: ${date}\r\n`
-    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}\r\n`
+    if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(limits.keepAliveTimeoutMs / 1_000)}\r\n`
     else if (headers.Connection === undefined) head += 'Connection: close\r\n'
     return length === undefined ? `${head}Transfer-Encoding: chunked\r\n\r\n` : `${head}\r\n`
   }

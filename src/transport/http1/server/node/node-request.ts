@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { join, latin1Of } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { HttpRequest } from '../request/http-request.ts'
-import type { Headers, AnswerBody, Shared, Unread } from '../request/http-request.ts'
+import type { Headers, AnswerBody, ListenerState, Unread } from '../request/http-request.ts'
 import { closeGently, dropAll } from '../connection/lingering.ts'
 import type { LingerLimits } from '../connection/lingering.ts'
 
@@ -12,18 +12,18 @@ const statedLength = ({ headers }: IncomingMessage): number => Number(headers['c
 
 const LAST: Headers = { Connection: 'close' }
 
-/** What node:http makes of each request's answer here. */
+/** A response of node:http that can end without completing its body. */
 export interface NodeResponse extends ServerResponse {
-  /** What was written is in the socket, unless an earlier answer of the connection is not complete: then no byte is. */
+  /** Closes the connection after the written bytes. Without a socket, because an earlier answer is not complete, destroys the response. */
   breakOff(): void
 }
 
-/** What the requests of one server use. */
+/** State that the requests of one node:http server share. */
 export interface NodeShared {
   readonly limits: LingerLimits
-  /** Connections on which a body is coming slowly. */
+  /** Connections whose body is being read. */
   readonly reading: Set<Socket>
-  /** A body is about to be read. */
+  /** Called before a body is read. */
   readonly onRead: () => void
 }
 
@@ -34,7 +34,7 @@ export class NodeRequest extends HttpRequest {
   readonly #response: NodeResponse
   readonly #node: NodeShared
 
-  constructor(request: IncomingMessage, response: NodeResponse, shared: Shared, node: NodeShared) {
+  constructor(request: IncomingMessage, response: NodeResponse, shared: ListenerState, node: NodeShared) {
     super(request.url ?? '/', shared)
     this.#request = request
     this.#response = response
@@ -63,8 +63,7 @@ export class NodeRequest extends HttpRequest {
 
   headers(): Headers {
     const { headers } = this.#request
-    // Only cookies to be set come as a list, and they belong into responses.
-    // Cast: Node makes a list of `set-cookie` alone.
+    // Cast: the value of `set-cookie` alone is a list, and requests rarely have that header.
     if (headers['set-cookie'] === undefined) return headers as Headers
     const found: Record<string, string> = {}
     for (const name of Object.keys(headers)) found[name] = this.header(name) ?? ''
@@ -84,8 +83,7 @@ export class NodeRequest extends HttpRequest {
     const request = this.#request
     if (statedLength(request) > maxBytes) return this.#refuseBody('too_large', done)
     this.#node.onRead()
-    // Most bodies came together with their heads, and are there when this turn's parsing is over: read at once, they take no
-    // listeners and no flowing.
+    // Most bodies are received with their heads. They are complete in the next tick and are then read without listeners.
     process.nextTick(() => {
       // Cast: no encoding is set.
       const body = request.read() as Buffer | null
@@ -110,17 +108,17 @@ export class NodeRequest extends HttpRequest {
 
   protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const response = this.#response
-    this.#leaveBody()
+    this.#dropBody()
     response.writeHead(status, { ...headers, ...this.#lastHeaders(), 'Content-Length': length })
     if (length === 0) return void response.end()
-    // node:http puts a head and latin1 text into one write; of a head and bytes it makes two pieces.
+    // node:http joins a head and latin1 text into one write, but not a head and bytes.
     const text = latin1Of(body)
     this.shared.batch.add(() => response.end(text, 'latin1'))
   }
 
   protected begin(status: number, headers: Headers, length?: number): AnswerBody {
     const response = this.#response
-    this.#leaveBody()
+    this.#dropBody()
     const all = { ...headers, ...this.#lastHeaders() }
     response.writeHead(status, length === undefined ? all : { ...all, 'Content-Length': length })
     return response
@@ -131,8 +129,8 @@ export class NodeRequest extends HttpRequest {
     return this.shared.ending.isEnding || isTooLong ? LAST : undefined
   }
 
-  /** The answer does not wait for the rest of the body, which is dropped; behind a last answer node:http would close at once. */
-  #leaveBody(): void {
+  /** Drops the rest of the body, so that the answer need not wait. After a last answer node:http alone would close at once. */
+  #dropBody(): void {
     const request = this.#request
     if (request.complete || (statedLength(request) === 0 && request.headers['transfer-encoding'] === undefined)) return
     const { socket } = request

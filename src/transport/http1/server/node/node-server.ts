@@ -1,17 +1,17 @@
 /**
- * node:http, which reads every connection that is not plain. It is created when the first such connection is there: many processes never
- * see one. It never listens itself but is given sockets, for which its `connection` event is documented.
+ * The node:http server for connections that the fast path does not read. It is created for the first such connection, because many
+ * processes have none. It does not listen: sockets are passed to it by its documented `connection` event.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { refuse } from '../connection/connection-caps.ts'
-import type { ListenerEvents, RequestLimits, Shared } from '../request/http-request.ts'
+import type { ListenerEvents, RequestLimits, ListenerState } from '../request/http-request.ts'
 import { closeGently } from '../connection/lingering.ts'
 import { nodeHttp } from './node-http.ts'
 import { NodeRequest } from './node-request.ts'
 import type { NodeResponse } from './node-request.ts'
 
-/** What is used of `http.Server`. */
+/** The used part of `http.Server`. */
 interface Native {
   emit(event: 'connection', socket: Socket): boolean
   closeIdleConnections(): void
@@ -21,12 +21,12 @@ interface Native {
 
 export class NodeServer {
   readonly #options: RequestLimits
-  readonly #shared: Shared
-  /** Connections on which a body is coming slowly. */
+  readonly #shared: ListenerState
+  /** Connections whose body is being read. */
   readonly #reading = new Set<Socket>()
   #server: Native | undefined
 
-  constructor(options: RequestLimits, shared: Shared) {
+  constructor(options: RequestLimits, shared: ListenerState) {
     this.#options = options
     this.#shared = shared
   }
@@ -40,7 +40,7 @@ export class NodeServer {
     this.#server?.closeIdleConnections()
   }
 
-  /** Closes its connections, and stops the check for slow ones. */
+  /** Closes its connections and stops the check for slow ones. */
   close(): void {
     this.#server?.close(() => undefined)
     this.#server?.closeAllConnections()
@@ -61,14 +61,14 @@ export class NodeServer {
       },
       (request, response) => this.#serve(request, response, () => undefined),
     )
-    // A host that waits to be asked for its body is asked once it is read: one that is refused before does not send it.
+    // A host with `Expect: 100-continue` gets 100 only when its body is read. The host of a refused request does not send its body.
     server.on('checkContinue', (request: IncomingMessage, response: NodeResponse) =>
       this.#serve(request, response, () => response.writeContinue()),
     )
     server.maxHeadersCount = 0
     // Cast: Node passes the socket.
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket as Socket))
-    // From here on it looks for slow connections, as it does once it listens.
+    // The event starts the check for slow connections.
     server.emit('listening')
     return server
   }
@@ -76,7 +76,7 @@ export class NodeServer {
   #serve(request: IncomingMessage, response: NodeResponse, onRead: () => void): void {
     const { maxHeaderLines } = this.#options
     const { events } = this.#shared
-    // Counted here: node:http would drop the excess headers and continue.
+    // Counted here, because node:http would drop the excess headers and continue.
     if (request.rawHeaders.length <= 2 * maxHeaderLines)
       return events.request(
         new NodeRequest(request, response, this.#shared, { limits: this.#options, reading: this.#reading, onRead }),
@@ -85,11 +85,11 @@ export class NodeServer {
     this.#refuseGently(request.socket, 431, `more headers than listen.limits.header_lines (${maxHeaderLines})`)
   }
 
-  /** Refuses bytes that are not a request: too many, too slow, or not HTTP. */
+  /** Refuses bytes that are not a request: too long, too slow, or not HTTP. */
   #refuse({ code }: NodeJS.ErrnoException, socket: Socket): void {
     const { events } = this.#shared
     const { maxHeaderBytes } = this.#options
-    // The last answer was written: the connection is being closed.
+    // The last answer was written and the connection is being closed.
     if (socket.writableEnded) return
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseLate(socket, this.#reading.has(socket), this.#options, events)
     if (code !== 'HPE_HEADER_OVERFLOW') return this.#refuseGently(socket, 400, '')
@@ -97,13 +97,13 @@ export class NodeServer {
     this.#refuseGently(socket, 431, `listen.limits.max_header (${maxHeaderBytes} bytes) reached`)
   }
 
-  /** For hosts that may still be sending. */
+  /** Refuses a host that may still be sending. */
   #refuseGently(socket: Socket, status: number, text: string): void {
     refuse(socket, status, text, () => closeGently(socket, this.#options, this.#shared.events))
   }
 }
 
-/** Answers a request that took too long: its body, if `isReading`, else its head. */
+/** Answers 408 to a request that took too long. `isReading`: its body was being read; else its head. */
 export const refuseLate = (socket: Socket, isReading: boolean, options: RequestLimits, events: ListenerEvents): void => {
   const { requestTimeoutMs, headersTimeoutMs } = options
   const [option, ms] = isReading
@@ -113,7 +113,7 @@ export const refuseLate = (socket: Socket, isReading: boolean, options: RequestL
   refuse(socket, 408, `${option} (${ms} ms) reached`)
 }
 
-/** `base`: that of node:http, which is loaded late. */
+/** `base`: the class of node:http, which is loaded on first use. */
 const nodeResponse = (base: typeof ServerResponse) =>
   class extends base implements NodeResponse {
     breakOff(): void {

@@ -1,30 +1,33 @@
 /**
- * Writes the body of an answer piece by piece. Small pieces are joined for up to a millisecond, in pooled memory. Backpressure of the host
- * is reported. The connection of a host that reads nothing for too long is closed.
+ * Writes the body of an answer in pieces. Small pieces are joined in pooled memory for up to a millisecond. Backpressure of the host is
+ * reported. The connection of a host that reads nothing for `stallMs` is closed.
  */
 import type { BodyPool } from '../../../body-pool.ts'
 import type { AnswerBody } from './http-request.ts'
 
 export interface BodyFlow {
-  /** Backpressure of the host. */
+  /** Backpressure of the host began. */
   readonly onFull: () => void
+  /** Backpressure of the host ended. */
   readonly onDrained: () => void
-  /** The host read nothing for `stallMs`; its connection is closed. */
+  /** The host read nothing for `stallMs`. Its connection is then closed. */
   readonly onStalled: () => void
   readonly stallMs: number
 }
 
-const ROOM_BYTES = 1024 * 1024
-const GATHER_MS = 1
+/** Size of one block of pooled memory. */
+const BLOCK_BYTES = 1024 * 1024
+/** Longest delay of a small piece. */
+const FLUSH_DELAY_MS = 1
 
 export class BodyWriter {
   readonly #response: AnswerBody
   readonly #bodies: BodyPool
   readonly #flow: BodyFlow
-  #room: Buffer | undefined
+  #block: Buffer | undefined
   #size = 0
   #timer: NodeJS.Timeout | undefined
-  #isFull = false
+  #isWaiting = false
 
   constructor(response: AnswerBody, bodies: BodyPool, flow: BodyFlow) {
     this.#response = response
@@ -38,7 +41,7 @@ export class BodyWriter {
     })
   }
 
-  /** Sends status and headers before there is a body, as of a stream that is silent at first. */
+  /** Sends status and headers before the first byte of the body, for a stream that is silent at first. */
   begin(): void {
     this.#response.flushHeaders()
   }
@@ -46,23 +49,23 @@ export class BodyWriter {
   /** Writes a copy of the bytes. */
   write(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) {
-      const room = (this.#room ??= this.#bodies.lease(ROOM_BYTES))
-      const piece = bytes.subarray(at, at + room.length - this.#size)
-      room.set(piece, this.#size)
+      const block = (this.#block ??= this.#bodies.lease(BLOCK_BYTES))
+      const piece = bytes.subarray(at, at + block.length - this.#size)
+      block.set(piece, this.#size)
       this.#size += piece.length
       at += piece.length
-      if (this.#size === room.length) this.#flush()
+      if (this.#size === block.length) this.#flush()
     }
-    if (this.#size > 0) this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS)
+    if (this.#size > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH_DELAY_MS)
   }
 
-  /** The answer is complete. */
+  /** Ends a complete answer. */
   end(): void {
     this.#flush()
     this.#response.end()
   }
 
-  /** The answer cannot be completed: the connection is broken, so that the host does not see a regular end. */
+  /** Ends an incomplete answer: destroys the connection, so that the host sees no regular end. */
   break(): void {
     clearTimeout(this.#timer)
     this.#response.destroy()
@@ -71,22 +74,22 @@ export class BodyWriter {
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const room = this.#room
-    if (room === undefined || this.#size === 0 || this.#response.destroyed) return
-    const bytes = room.subarray(0, this.#size)
-    this.#room = undefined
+    const block = this.#block
+    if (block === undefined || this.#size === 0 || this.#response.destroyed) return
+    const bytes = block.subarray(0, this.#size)
+    this.#block = undefined
     this.#size = 0
-    this.#bodies.relayed(room)
-    if (!this.#response.write(bytes, (error) => error ?? this.#bodies.release([room])) && !this.#isFull) this.#wait()
+    this.#bodies.relayed(block)
+    if (!this.#response.write(bytes, (error) => error ?? this.#bodies.release([block])) && !this.#isWaiting) this.#waitForDrain()
   }
 
-  #wait(): void {
+  #waitForDrain(): void {
     const response = this.#response
-    this.#isFull = true
+    this.#isWaiting = true
     this.#flow.onFull()
     response.setTimeout(this.#flow.stallMs)
     response.once('drain', () => {
-      this.#isFull = false
+      this.#isWaiting = false
       response.setTimeout(0)
       this.#flow.onDrained()
     })

@@ -1,6 +1,6 @@
 /**
- * One HTTP request of a host, from the fast path or from node:http. It can be read within a limit, answered in one write, or
- * become a stream of events. It knows HTTP only; the `host/` module interprets the bytes.
+ * One HTTP request of a host, read by the fast path or by node:http. The body is read up to a limit. The answer is one write, a body in
+ * pieces, or a stream of events. This file knows HTTP only; the `host/` module interprets the bytes.
  */
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../../wire/message/payload.ts'
@@ -12,7 +12,7 @@ import { EventStream } from './event-stream.ts'
 import type { LingerLimits } from '../connection/lingering.ts'
 import type { WriteBatch } from '../../write-batch.ts'
 
-/** Below this a reply is joined and written at once; above, its slices go out as they are. */
+/** A shorter reply is joined and written at once. The parts of a longer one are written without a copy. */
 export const JOIN_BELOW_BYTES = 64 * 1024
 
 const EVENT_HEADERS = {
@@ -21,20 +21,20 @@ const EVENT_HEADERS = {
   'X-Accel-Buffering': 'no',
 }
 
-const NOTHING: Parts = []
+const NO_PARTS: Parts = []
 
 export type Headers = Readonly<Record<string, string>>
 
 /** Events of a listener. */
 export interface ListenerEvents {
   request(request: HttpRequest): void
-  /** A connection could not be accepted, as when no descriptor is left (F-29), or was closed; the others continue. */
+  /** A connection could not be accepted (no descriptor is left, F-29) or was closed. Other connections continue. */
   trouble(error: Error): void
-  /** A limit was reached, by the path of its option. */
+  /** A limit was reached; `option`: its path in the configuration. */
   reached(option: string): void
 }
 
-/** How large the head of a request may be, and how slowly it may come. */
+/** Limits of the head of a request: size and time. */
 export interface RequestLimits extends LingerLimits {
   readonly headersTimeoutMs: number
   readonly keepAliveTimeoutMs: number
@@ -42,38 +42,38 @@ export interface RequestLimits extends LingerLimits {
   readonly maxHeaderLines: number
 }
 
-/** What all requests of one listener use. */
-export interface Shared {
-  /** Learns on which connections a request was admitted. */
+/** State that the requests of one listener share. */
+export interface ListenerState {
+  /** Is notified of connections with an admitted request. */
   readonly caps: Pick<ConnectionCaps, 'proven'>
-  /** Takes small replies. */
+  /** Joins the writes of small replies. */
   readonly batch: WriteBatch
-  /** Where big replies of servers lie until they are written. */
+  /** Memory of large replies until they are written. */
   readonly bodies: BodyPool
-  /** A host that reads nothing of an answer for this time loses its connection. */
+  /** The connection of a host that reads nothing of an answer for this time is closed. */
   readonly writeStallMs: number
   readonly events: ListenerEvents
-  /** Whether answers are the last ones on their connections. */
+  /** `isEnding`: each answer is the last one on its connection. */
   readonly ending: { isEnding: boolean }
-  /** The address of a connection's client, behind proxies that say it at the beginning; `undefined`: a unix socket. */
+  /** The address of a connection's client, from the PROXY header where there is one; `undefined`: a unix socket. */
   readonly addressOf: (socket: Socket) => string | undefined
-  /** The client of a request whose peer is this: it itself, or what trusted proxies say of it. */
+  /** The client of a request: the peer, or the address that trusted proxies state in a header. */
   readonly clientOf: (request: Pick<HttpRequest, 'header'>, peer: string | undefined) => string | undefined
 }
 
-/** Why a body was not read: it exceeds its own limit, or what all of them may hold together. */
+/** Why a body was not read: it exceeds its own limit (`too_large`) or the memory limit of all bodies (`overloaded`). */
 export type Unread = 'too_large' | 'overloaded'
 
-/** What is found out about a head, kept for the requests that follow with the same one on the same connection. */
+/** Results computed from a head. They are kept for later requests of the connection with the same head. */
 export interface HeadNotes {
-  /** A bearer token, and its SHA-256. */
+  /** A bearer token and its SHA-256. */
   credential: { readonly token: string; readonly digest: Buffer } | undefined
 }
 
-/** The system has taken what was written, or `error` says why it has not. */
+/** The bytes are in the kernel; `error`: why they are not. */
 export type OnTaken = (error?: Error | null) => void
 
-/** Response channel for a body written in pieces: the used part of the stream interface. */
+/** The part of a writable stream that is used for a body in pieces. */
 export interface AnswerBody {
   /** `close` was emitted. */
   readonly closed: boolean
@@ -83,7 +83,7 @@ export interface AnswerBody {
   write(bytes: Uint8Array, onTaken?: OnTaken): boolean
   end(onTaken?: OnTaken): unknown
   destroy(): unknown
-  /** Closes the connection once what was written is out, without the mark of an end. */
+  /** Closes the connection after the written bytes, without the end of the body. */
   breakOff(): void
   cork(): void
   uncork(): void
@@ -96,19 +96,19 @@ export interface AnswerBody {
 
 export abstract class HttpRequest {
   abstract readonly method: string
-  /** `undefined`: there is no place to keep any. */
+  /** `undefined`: nothing is kept for later requests. */
   abstract readonly notes: HeadNotes | undefined
   #path: string
   readonly query: string
-  protected readonly shared: Shared
-  /** Called when the system has taken the whole of a large answer, or its connection broke; small ones are taken at once. */
+  protected readonly shared: ListenerState
+  /** Called when the kernel has all bytes of a large answer, or when its connection broke. Not called for small answers. */
   onTaken: (() => void) | undefined
-  /** Whether the bytes of the request are not needed once the answer is written. */
+  /** Whether the memory of the body may be reused after the answer is written. */
   isBodyFree = false
   #extraHeaders: Headers | undefined
 
   /** `target`: path and query. */
-  constructor(target: string, shared: Shared) {
+  constructor(target: string, shared: ListenerState) {
     this.shared = shared
     const mark = target.indexOf('?')
     this.#path = mark === -1 ? target : target.slice(0, mark)
@@ -120,56 +120,56 @@ export abstract class HttpRequest {
     return this.#path
   }
 
-  /** The address of the client, also behind trusted proxies; `undefined`: a unix socket. */
+  /** The address of the client, which may be behind trusted proxies; `undefined`: a unix socket. */
   get client(): string | undefined {
     return this.shared.clientOf(this, this.peerAddress)
   }
 
-  /** Removes a path prefix that the proxy in front did not strip. */
+  /** Removes a path prefix that a reverse proxy did not remove. */
   cutPrefix(prefix: string): void {
     if (this.#path.startsWith(prefix) && this.#path[prefix.length] === '/') this.#path = this.#path.slice(prefix.length)
   }
 
-  /** The address of the peer, or of its client where the PROXY protocol says it; `undefined`: a unix socket. */
+  /** The address of the peer, or of its client according to the PROXY protocol; `undefined`: a unix socket. */
   abstract get peerAddress(): string | undefined
-  /** A header's value; names in lower case. Repeated ones are joined as node:http does. */
+  /** The value of a header; `name`: in lower case. Repeated headers are joined as by node:http. */
   abstract header(name: string): string | undefined
-  /** How often a header came; more than one `Host` is a smuggling attempt. */
+  /** How often a header was sent. More than one `Host` is a smuggling attempt. */
   abstract count(name: string): number
-  /** All headers, by their names in lower case. */
+  /** All headers by lower-case name. */
   abstract headers(): Headers
-  /** Runs when the host disconnects before the answer is complete; soon, where it has: the store may have been asked meanwhile. */
+  /** Runs `callback` when the host disconnects before the answer is complete; in the next tick if it already disconnected. */
   abstract onDisconnect(callback: () => void): void
-  /** Reads the body; calls back with the reason once it must not be read to its end (the connection is then not kept). */
+  /** Reads the body. Calls back with the body, or with the reason why it was refused; the connection is then closed. */
   abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
-  /** The caller may come in: its connection is not closed in favour of another one. */
+  /** The request was admitted: its connection is not closed in favour of a newer one. */
   abstract admitted(): void
-  /** Ends a request that cannot be answered: with 500 if no byte was sent, else by breaking the connection. */
+  /** Ends a request that cannot be answered: with 500 if no byte was sent, else by destroying the connection. */
   abstract fail(): void
 
   protected abstract get canAnswer(): boolean
-  /** Status, headers and a body of `length` bytes together. */
+  /** Sends status, headers and a body of `length` bytes in one write. */
   protected abstract sendWhole(status: number, headers: Headers, body: Parts, length: number): void
-  /** Sends status and headers and returns the body to write to; without `length` the length is not known yet. */
+  /** Sends status and headers, and returns the body stream; `length`: bytes of the body, if known. */
   protected abstract begin(status: number, headers: Headers, length?: number): AnswerBody
 
-  /** Headers for whatever is answered (CORS). */
+  /** Adds headers to any answer of this request (CORS). */
   addHeaders(headers: Headers): void {
     this.#extraHeaders = { ...this.#extraHeaders, ...headers }
   }
 
-  /** The whole answer in one write. */
-  reply(status: number, headers: Headers, body: Parts = NOTHING): void {
+  /** Sends the whole answer. */
+  reply(status: number, headers: Headers, body: Parts = NO_PARTS): void {
     if (!this.canAnswer) return
     const length = byteLength(body)
     if (length < JOIN_BELOW_BYTES) this.sendWhole(status, this.#all(headers), body, length)
     else this.#sendBig(this.begin(status, this.#all(headers), length), body, length)
   }
 
-  /** Answers with a body that is written as it is made; `onFull` and `onDrained` say whether the host takes it. */
+  /** Answers with a body that is written in pieces. `onFull` and `onDrained` report backpressure of the host. */
   replyInPieces(status: number, headers: Headers, onFull: () => void, onDrained: () => void): BodyWriter {
     const { bodies, writeStallMs: stallMs } = this.shared
-    const onStalled = (): void => tellStalled(this.shared)
+    const onStalled = (): void => reportStalled(this.shared)
     return new BodyWriter(this.begin(status, this.#all(headers)), bodies, { onFull, onDrained, stallMs, onStalled })
   }
 
@@ -188,7 +188,7 @@ export abstract class HttpRequest {
     const { writeStallMs, bodies } = this.shared
     response.setTimeout(writeStallMs)
     response.on('timeout', () => {
-      tellStalled(this.shared)
+      reportStalled(this.shared)
       response.destroy()
     })
     bodies.held.add(length)
@@ -202,8 +202,8 @@ export abstract class HttpRequest {
   }
 }
 
-/** A host took nothing of an answer for too long. */
-export const tellStalled = ({ events, writeStallMs }: Shared): void => {
+/** Reports that a host read nothing of its answer for `writeStallMs`. */
+export const reportStalled = ({ events, writeStallMs }: ListenerState): void => {
   events.reached('listen.limits.write_stall')
-  events.trouble(new Error(`a host took nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
+  events.trouble(new Error(`a host read nothing of its answer for ${writeStallMs} ms (listen.limits.write_stall)`))
 }

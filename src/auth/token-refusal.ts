@@ -22,7 +22,8 @@ export type Cause =
   | 'caller'
   | 'toolsets'
 
-export interface Refusal {
+/** Why a token is refused. */
+export interface TokenRefusal {
   readonly cause: Cause
   /** A claim or a header parameter; `token`: the whole token. */
   readonly claim: string
@@ -38,11 +39,11 @@ export interface Check {
   /** The accepted value; empty if the check failed. */
   readonly found: string
   /** `undefined`: the check succeeded. */
-  readonly refusal: Refusal | undefined
+  readonly refusal: TokenRefusal | undefined
 }
 
 /** Returns a text such as `aud is "account", expected https://…; …`. */
-export const sentenceOf = ({ claim, expected, got, remedy }: Refusal): string =>
+export const sentenceOf = ({ claim, expected, got, remedy }: TokenRefusal): string =>
   `${claim} is ${got}, expected ${expected}; ${remedy}`
 
 const LONGEST = 200
