@@ -15,7 +15,7 @@ interface Handle {
 }
 
 /** Bytes of the current write to `stream` that the system has not taken; `undefined`: unknown. */
-const untakenBytes = (stream: Writable): number | undefined => {
+export const untakenBytes = (stream: Writable): number | undefined => {
   const handle: Handle | null | undefined = Reflect.get(stream, '_handle')
   return (handle?._parent ?? handle)?.writeQueueSize
 }

@@ -9,6 +9,7 @@
  */
 import type { Socket } from 'node:net'
 import { readInPlace } from '../../../read-in-place.ts'
+import { untakenBytes } from '../../../stall-timer.ts'
 import { refuse } from '../connection/connection-caps.ts'
 import { tellStalled } from '../request/http-request.ts'
 import type { Shared } from '../request/http-request.ts'
@@ -69,6 +70,8 @@ export class FastConnection {
   /** The last answer was written; waits for the host to close. */
   #isClosing = false
   #sinceMs: number
+  /** At the last sweep. */
+  #untaken: number | undefined
   /** Ends reading into the memory of all connections; `undefined`: what is read is this connection's. */
   readonly #leaveMemory: (() => void) | undefined
 
@@ -108,9 +111,14 @@ export class FastConnection {
     }
     if (this.#request !== undefined) return
     if (this.#socket.writableLength > 0) {
-      if (forMs < writeStallMs) return
-      tellStalled(this.#shared)
-      this.#socket.destroy()
+      const untaken = untakenBytes(this.#socket)
+      if (untaken !== this.#untaken) {
+        this.#untaken = untaken
+        this.#sinceMs = nowMs
+      } else if (forMs >= writeStallMs) {
+        tellStalled(this.#shared)
+        this.#socket.destroy()
+      }
     } else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? NOTHING)
     } else if (forMs >= keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
