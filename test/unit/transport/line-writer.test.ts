@@ -18,7 +18,11 @@ const open = (isSocket = true) => {
   }
   const stream = new Writable({
     write: (piece: Buffer, _encoding, done) => start(piece.length, done),
-    writev: (pieces, done) => start(pieces.reduce((sum, { chunk }) => sum + (chunk as Buffer).length, 0), done),
+    writev: (pieces, done) =>
+      start(
+        pieces.reduce((sum, { chunk }) => sum + (chunk as Buffer).length, 0),
+        done,
+      ),
   })
   if (isSocket) Object.assign(stream, { _handle: handle })
   let stalls = 0
