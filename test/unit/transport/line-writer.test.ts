@@ -84,7 +84,7 @@ test('F-21 a peer that stops in the middle of a message has stalled', () => {
   expect(stalls()).toBe(1)
 })
 
-test('F-21 a peer that takes whole messages has not stalled, and the time begins anew with each', () => {
+test('F-21 a peer that takes whole messages has not stalled, and the time begins again with each', () => {
   const { write, take, pass, stalls } = open()
   for (let at = 0; at < 3; at++) write()
   take(BIG)
