@@ -338,7 +338,10 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   #giveUp(id: number, reason: string, notice?: Payload): void {
-    this.#take(id)?.request.cancel(id, reason, notice)
+    const pending = this.#take(id)
+    // A request that the server has not received needs no cancellation.
+    if (this.channel.withdraw?.(id) === true) return
+    pending?.request.cancel(id, reason, notice)
     this.channel.abandon(id)
   }
 

@@ -48,6 +48,20 @@ test('F-12 a call that is cancelled while it waits never reaches its server; tho
   expect(at.received()).toEqual([0, 1, 3])
 })
 
+test('F-12 of a call that is cancelled while it waits its server sees neither the call nor the cancellation', async () => {
+  await using at = await scene(1_000_000)
+  process.kill(at.pid, 'SIGSTOP')
+  const [first, second] = [1, 2].map((n) => at.host.begin('tools/call', call(n, LONG)))
+  await expect.poll(() => at.gateway.running.fleet.get('a')?.inFlight).toBe(2)
+  second?.cancel()
+  await expect.poll(() => at.gateway.running.fleet.get('a')?.inFlight).toBe(1)
+  process.kill(at.pid, 'SIGCONT')
+  await first?.response
+  await at.host.call('tools/call', call(3, ''))
+  expect(at.received()).toEqual([0, 1, 3])
+  expect(at.gateway.fake('a').all('notifications/cancelled')).toEqual([])
+})
+
 test('F-12 calls that wait when their process is killed are executed by the next one, once each', async () => {
   await using at = await scene(100_000)
   process.kill(at.pid, 'SIGSTOP')

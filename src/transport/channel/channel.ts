@@ -60,6 +60,8 @@ export interface Channel {
    * there is no such stream.
    */
   pause?(id: number | undefined): (() => void) | undefined
+  /** Drops request `id` if the server cannot have received any of it. False: it can; absent: nothing waits in this channel. */
+  withdraw?(id: number): boolean
   /** Abandons request `id`: closes its stream, if it has one, and drops its later messages. */
   abandon(id: number): void
   /** Resolves once the channel has ended: with `undefined` after `close()`, otherwise with the reason. */

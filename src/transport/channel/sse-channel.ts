@@ -128,6 +128,11 @@ export class SseChannel implements Channel, Recipient {
     return id === undefined ? this.#stream?.pause() : undefined
   }
 
+  /** The request waits for the gate. */
+  withdraw(id: number): boolean {
+    return this.#pending.get(String(id))?.isSent === false && this.#pending.delete(String(id))
+  }
+
   abandon(id: number): void {
     this.#pending.delete(String(id))
   }

@@ -120,6 +120,16 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return id === undefined ? this.#stream?.pause() : this.#pending.get(id)?.pause()
   }
 
+  /** The request waits for the gate. */
+  withdraw(id: number): boolean {
+    const exchange = this.#pending.get(id)
+    if (exchange?.isSent !== false) return false
+    this.#pending.delete(id)
+    exchange.abort()
+    this.#endIfExpired()
+    return true
+  }
+
   /**
    * Abandons a request. In the legacy era a message has cancelled it, and the streams of a few such requests are still read: some servers
    * (supergateway) send every message that belongs to no other request on the stream of the oldest unanswered request, indefinitely.

@@ -8,13 +8,14 @@ import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { OnTaken } from '../http1/server/request/http-request.ts'
+import { StallTimer } from '../stall-timer.ts'
 
 export interface LineWriterOptions {
   /** A message is refused when what waits would grow over this; alone in the queue it may have any size. */
   readonly maxQueuedBytes: number
   /** From here on the peer counts as slow. */
   readonly slowBytes: number
-  /** How long nothing may be taken off the queue. */
+  /** How long nothing may be taken off the queue; a part of a message counts where the stream is a socket. */
   readonly stallMs: number
   readonly onStall: () => void
   /** The peer has taken something off the queue. */
@@ -31,11 +32,12 @@ export class LineWriter {
   readonly #options: LineWriterOptions
   #pieces: Uint8Array[] = []
   #bytes = 0
-  #stall: NodeJS.Timeout | undefined
+  readonly #stall: StallTimer
 
   constructor(stream: Writable, options: LineWriterOptions) {
     this.#stream = stream
     this.#options = options
+    this.#stall = new StallTimer(stream, options.onStall)
   }
 
   /** Bytes that the peer has not taken. */
@@ -72,15 +74,14 @@ export class LineWriter {
       for (const [at, piece] of pieces.entries()) this.#stream.write(piece, at < last ? undefined : this.#takenAll(pieces))
       this.#stream.uncork()
     }
-    if (this.#stream.writableLength > 0) this.#stall ??= setTimeout(this.#options.onStall, this.#options.stallMs).unref()
+    if (this.#stream.writableLength > 0) this.#stall.start(this.#options.stallMs)
   }
 
   /** Nothing will be written any more. */
   dispose(): void {
     this.#pieces = []
     this.#bytes = 0
-    clearTimeout(this.#stall)
-    this.#stall = undefined
+    this.#stall.stop()
   }
 
   readonly #takenAll =
@@ -92,11 +93,7 @@ export class LineWriter {
 
   readonly #taken: OnTaken = (error) => {
     if (!error) this.#options.onTaken?.()
-    if (this.#stream.writableLength > 0) {
-      this.#stall?.refresh()
-    } else {
-      clearTimeout(this.#stall)
-      this.#stall = undefined
-    }
+    if (this.#stream.writableLength > 0) this.#stall.refresh()
+    else this.#stall.stop()
   }
 }

@@ -105,6 +105,10 @@ export class ChildProcessChannel implements Channel {
     return false
   }
 
+  withdraw(id: number): boolean {
+    return this.#remove(id)
+  }
+
   abandon(id: number): void {
     if (!this.#remove(id)) this.#reader?.forget(id)
   }

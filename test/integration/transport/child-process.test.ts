@@ -366,6 +366,15 @@ describe('floods and stalls', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
+  test('F-12 a child that reads one big message slowly is not given up', async () => {
+    const { channel, seen } = await start({ args: [child('slow-reader')], stallMs: 1_000 })
+    channel.send({ parts: request(1, 'm', { text: 'x'.repeat(8 * MIB) }), id: 1 })
+    channel.send({ parts: request(2, 'm'), id: 2 })
+    const failure = await Promise.race([channel.closed, seen.until(() => seen.settled.length === 2)])
+    expect(failure).toBeUndefined()
+    expect(seen.settled).toEqual([1, 2])
+  })
+
   test('F-12 requests beyond the write queue wait in order, and none is lost', async () => {
     const { channel, seen } = await start()
     const text = 'x'.repeat(600_000)

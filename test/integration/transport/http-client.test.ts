@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
@@ -238,6 +238,45 @@ describe.each([
     await client.close()
     expect(await told.end).toMatchObject({ kind: 'lost' })
   })
+})
+
+test('on bare sockets a server that answers first, and then reads slowly, is not cut off', async () => {
+  const server = createServer((socket) => {
+    socket.once('data', () => {
+      socket.pause()
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    })
+    socket.on('error', () => undefined)
+    reading.resolve(socket)
+  }).listen(0, '127.0.0.1')
+  const reading = Promise.withResolvers<Socket>()
+  await once(server, 'listening')
+  const client = new NetClient(new UndiciClient())
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const { port } = server.address() as AddressInfo
+    const url = new URL(`http://127.0.0.1:${port}`)
+    await ask(client, { method: 'POST', url, body: [Buffer.alloc(64_000_000), Buffer.from('x')] }).end
+    const socket = await reading.promise
+    const closed = once(socket, 'close')
+    for (let at = 0; at < 3; at++) {
+      vi.advanceTimersByTime(40_000)
+      const target = socket.bytesRead + 15_000_000
+      socket.on('data', () => socket.bytesRead > target && socket.pause())
+      socket.resume()
+      await vi.waitUntil(() => socket.bytesRead > target, { timeout: 20_000 })
+      socket.removeAllListeners('data')
+    }
+    expect(socket.destroyed).toBe(false)
+    vi.advanceTimersByTime(200_000)
+    socket.resume()
+    await closed
+    expect(socket.bytesRead).toBeLessThan(64_000_000)
+  } finally {
+    vi.useRealTimers()
+    await client.close()
+    server.close()
+  }
 })
 
 test('on bare sockets a request reaches the server even if its connection is closed in the same turn', async () => {

@@ -10,6 +10,7 @@ import { Agent, Client, fetch, request } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { makeCertificates } from '../../support/certificates.ts'
 import { commandLine } from '../../support/cli.ts'
+import { slowRelay } from '../../support/faults/slow-relay.ts'
 import { openDoor } from '../../support/http-door.ts'
 import { PROGRAM } from '../../support/program.ts'
 import { describeWith } from '../../support/programs.ts'
@@ -63,6 +64,18 @@ describe.each(['own', 'node'] as const)('a listener with TLS whose plain request
     expect(await post('/upload', large)).toBe('/upload 3000000')
     expect(await post('/large', '')).toBe(large)
     expect(door.sockets.entries).toHaveLength(1)
+  })
+
+  test('F-21 a host that reads a big answer slowly gets all of it: it has not stalled', { timeout: 60_000 }, async () => {
+    const { ca, ...tls } = certificate()
+    const large = 'x'.repeat(20_000_000)
+    await using door = await openDoor(choice, (asked) => asked.reply(200, {}, [Buffer.from(large)]), { tls, writeStallMs: 1_500 })
+    await using relay = await slowRelay(new URL(`http://127.0.0.1:${door.listening.tcp?.port}`), 15)
+    const client = new Client(`https://localhost:${relay.url.port}`, { connect: { ca } })
+    onTestFinished(() => client.close())
+    const answer = await client.request({ method: 'POST', path: '/', body: '' })
+    expect((await answer.body.text()).length).toBe(large.length)
+    expect(door.reached.entries).toEqual([])
   })
 
   test('a renewed certificate is for new connections; open ones go on', async () => {

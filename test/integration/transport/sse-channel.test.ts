@@ -137,6 +137,25 @@ describe('messages', () => {
     expect(await link.events.end(1)).toMatchObject({ result: {} })
   })
 
+  test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
+    const { promise: asked, resolve: release } = Promise.withResolvers<void>()
+    await using server = await oldServer((seen, response, stream) => {
+      if (seen.message.method === 'notifications/initialized') void asked.then(() => accept(response))
+      else stream.write(`data: ${result(seen.message.id)}\n\n`, () => accept(response))
+    })
+    await using link = channelTo(server.url)
+    await link.opened
+    link.channel.send(notification('notifications/initialized'))
+    for (const id of [1, 2]) link.channel.send(request(id))
+    expect(link.channel.withdraw(1)).toBe(true)
+    release()
+    await link.events.end(2)
+    link.channel.send(request(3))
+    expect([1, 2, 3].map((id) => link.channel.withdraw(id))).toEqual([false, false, false])
+    await link.events.end(3)
+    expect(server.seen.flatMap(({ message }) => message.id ?? [])).toEqual([2, 3])
+  })
+
   test('a batch is split, and other event types are passed over', async () => {
     await using server = await oldServer((_seen, response, stream) => {
       stream.write(`event: ping\ndata: {}\n\ndata: [${result(2)},\ndata: ${result(1)}]\n\n`, () => accept(response))

@@ -65,6 +65,28 @@ test('F-21 a host that reads nothing is given up', async () => {
   expect(await ended).toMatchObject({ kind: 'lost', message: /read nothing for 0.05 s/ })
 })
 
+const script = (name: string): string => fileURLToPath(new URL(`../../support/children/${name}.ts`, import.meta.url))
+
+test('F-21 a host on a pipe that reads one big answer slowly is not given up', async () => {
+  const reader = spawn(process.execPath, [script('slow-reader')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const { host, ended } = pipe({ stallMs: 1_000 }, reader.stdin)
+  host.write([Buffer.from(`{"id":1,"text":"${'x'.repeat(8 * 1024 * 1024)}"}`)])
+  const first = await Promise.race([once(reader.stdout, 'data'), ended])
+  expect(String(first)).toBe('{"jsonrpc":"2.0","id":1,"result":{}}\n')
+  await host.close()
+  await once(reader, 'exit')
+})
+
+test('F-21 a host on a pipe that stops reading in the middle of an answer is given up', async () => {
+  const reader = spawn(process.execPath, [script('slow-reader'), '1'], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const { host, ended } = pipe({ stallMs: 1_000, closeMs: 20 }, reader.stdin)
+  host.write([Buffer.from(`{"id":1,"text":"${'x'.repeat(8 * 1024 * 1024)}"}`)])
+  expect(await ended).toMatchObject({ kind: 'lost', message: /read nothing for 1 s/ })
+  await host.close()
+  reader.kill()
+  await once(reader, 'exit')
+})
+
 test('F-21 what waits for a host is bounded, but a single message may have any size', async () => {
   const { host, output, ended } = pipe({ maxQueuedBytes: 1024 * 1024 }, stuck())
   host.write([Buffer.alloc(2 * 1024 * 1024, 'x')])
@@ -101,8 +123,7 @@ test('close waits for a host that reads nothing only so long', async () => {
 })
 
 test('over the stdin and stdout of a process, all answers written before the end arrive, and the process can end', async () => {
-  const script = fileURLToPath(new URL('../../support/children/piped-gateway.ts', import.meta.url))
-  const gateway = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const gateway = spawn(process.execPath, [script('piped-gateway')], { stdio: ['pipe', 'pipe', 'inherit'] })
   const exited = once(gateway, 'exit')
   const line = `{"text":"${'x'.repeat(100_000)}"}\n`
   gateway.stdin.end(line.repeat(40))

@@ -131,6 +131,24 @@ describe('requests', () => {
     expect(server.seen.map(({ message }) => message.id)).toEqual([undefined, 1])
   })
 
+  test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
+    const { promise: asked, resolve: release } = Promise.withResolvers<void>()
+    await using server = await scripted((seen, response) => {
+      if (seen.message.method === 'notifications/initialized') void asked.then(() => response.writeHead(202).end())
+      else json(response, 200, result(seen.message.id))
+    })
+    await using link = await connect(server.url)
+    link.channel.send(notification('notifications/initialized'))
+    for (const id of [1, 2]) link.channel.send(request(id))
+    expect(link.channel.withdraw(1)).toBe(true)
+    release()
+    await link.events.end(2)
+    link.channel.send(request(3))
+    expect([1, 2, 3].map((id) => link.channel.withdraw(id))).toEqual([false, false, false])
+    await link.events.end(3)
+    expect(server.seen.map(({ message }) => message.id)).toEqual([undefined, 2, 3])
+  })
+
   test('an answer to a question of the server is sent again when its connection breaks, and once only; a notification is not', async () => {
     let posts = 0
     await using server = await scripted((seen, response) => {

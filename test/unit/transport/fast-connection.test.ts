@@ -83,6 +83,18 @@ test('F-21 an answer that is not taken in time costs the connection', () => {
   expect(at(stalled, 500)).toEqual(['listen.limits.write_stall', 'destroyed'])
 })
 
+test('F-21 an answer that is taken slowly keeps the connection', () => {
+  const slow = open(false)
+  const handle = { bytesWritten: 100, writeQueueSize: 100 }
+  Object.assign(slow.duplex, { _handle: handle })
+  slow.answer()
+  expect(at(slow, 400)).toEqual([])
+  handle.writeQueueSize = 50
+  expect(at(slow, 800)).toEqual([])
+  expect(at(slow, 1_299)).toEqual([])
+  expect(at(slow, 1_300)).toEqual(['listen.limits.write_stall', 'destroyed'])
+})
+
 const BODY_TO_COME = REQUEST.replace('Length: 0', 'Length: 200000')
 
 test('T-23 a request whose body does not come in time is refused once, whether it was asked for or not', () => {

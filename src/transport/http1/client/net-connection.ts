@@ -12,6 +12,7 @@ import type { Socket } from 'node:net'
 import { asError } from '../../../values/as-error.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
 import type { BodyPool } from '../../body-pool.ts'
+import { StallTimer } from '../../stall-timer.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { ResponseEvents } from './response-reader.ts'
@@ -44,7 +45,7 @@ const IDLE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 60_000
 /** Idle time before the kernel sends keep-alive probes; the same as on connections of hosts. */
 const KEEP_ALIVE_MS = 30_000
-/** How long a server that has answered may leave the rest of the request unread. */
+/** How long a server that has answered may read nothing of the rest of the request. */
 const UNREAD_MS = 60_000
 
 export class NetConnection implements ResponseEvents {
@@ -190,9 +191,10 @@ export class NetConnection implements ResponseEvents {
 
   /** The server answered before it had read the whole request. Another request would wait until the server reads the rest. */
   #freeOnceWritten(): void {
-    const timer = setTimeout(() => this.#socket.destroy(), UNREAD_MS).unref()
+    const stall = new StallTimer(this.#socket, () => void this.#socket.destroy())
+    stall.start(UNREAD_MS)
     this.#socket.write('', (error) => {
-      clearTimeout(timer)
+      stall.stop()
       if (!error) this.#options.onFree(this, true)
     })
   }

@@ -9,6 +9,7 @@
  */
 import type { Socket } from 'node:net'
 import { readInPlace } from '../../../read-in-place.ts'
+import { takenBytes } from '../../../stall-timer.ts'
 import { refuse } from '../connection/connection-caps.ts'
 import { reportStalled } from '../request/http-request.ts'
 import type { RequestLimits, ListenerState } from '../request/http-request.ts'
@@ -70,6 +71,8 @@ export class FastConnection {
   #isClosing = false
   /** Begin of the current state (monotonic). */
   #sinceMs: number
+  /** Bytes that the host had taken at the last sweep. */
+  #taken: number | undefined
   /** Ends reads into the shared memory; `undefined`: each read has its own memory. */
   readonly #leaveMemory: (() => void) | undefined
 
@@ -110,9 +113,14 @@ export class FastConnection {
     }
     if (this.#request !== undefined) return
     if (this.#socket.writableLength > 0) {
-      if (forMs < listener.writeStallMs) return
-      reportStalled(listener)
-      this.#socket.destroy()
+      const taken = takenBytes(this.#socket)
+      if (taken !== this.#taken) {
+        this.#taken = taken
+        this.#sinceMs = nowMs
+      } else if (forMs >= listener.writeStallMs) {
+        reportStalled(listener)
+        this.#socket.destroy()
+      }
     } else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? EMPTY)
     } else if (forMs >= limits.keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
+import { StallTimer } from '../../../stall-timer.ts'
 import type { AnswerBody } from '../request/http-request.ts'
 
 const LINE_END = Buffer.from('\r\n')
@@ -20,16 +21,16 @@ export class FastResponse extends Writable implements AnswerBody {
   /** Goes out with the first piece. */
   #head: Buffer | undefined
   #isBrokenOff = false
-  readonly #onTimeout = (): void => void this.emit('timeout')
+  readonly #stall: StallTimer
 
   constructor(socket: Socket, head: string, isChunked: boolean) {
     super({ highWaterMark: FULL_BYTES })
     this.#socket = socket
     this.#head = Buffer.from(head, 'latin1')
     this.#isChunked = isChunked
-    socket.on('timeout', this.#onTimeout)
-    this.once('finish', this.#leave)
-    this.once('close', this.#leave)
+    this.#stall = new StallTimer(socket, () => void this.emit('timeout'))
+    this.once('finish', () => this.#stall.stop())
+    this.once('close', () => this.#stall.stop())
     // The host disconnected before the response began: the socket emits no further event.
     if (socket.destroyed) this.destroy()
   }
@@ -45,7 +46,8 @@ export class FastResponse extends Writable implements AnswerBody {
   }
 
   setTimeout(ms: number): void {
-    this.#socket.setTimeout(ms)
+    this.#stall.stop()
+    if (ms > 0) this.#stall.start(ms)
   }
 
   override _write(piece: Buffer, _encoding: string, taken: Taken): void {
@@ -70,13 +72,6 @@ export class FastResponse extends Writable implements AnswerBody {
   override _destroy(_error: Error | null, done: Taken): void {
     if (!this.writableFinished) this.#socket.destroy()
     done()
-  }
-
-  /** The socket is the next answer's, or node:http's, from here on. */
-  readonly #leave = (): void => {
-    if (!this.#socket.listeners('timeout').includes(this.#onTimeout)) return
-    this.#socket.off('timeout', this.#onTimeout)
-    this.#socket.setTimeout(0)
   }
 
   #send(pieces: readonly Buffer[], taken: Taken): void {

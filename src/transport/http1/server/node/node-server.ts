@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { refuse } from '../connection/connection-caps.ts'
 import type { ListenerEvents, RequestLimits, ListenerState } from '../request/http-request.ts'
+import { StallTimer } from '../../../stall-timer.ts'
 import { closeGently } from '../connection/lingering.ts'
 import { nodeHttp } from './node-http.ts'
 import { NodeRequest } from './node-request.ts'
@@ -116,8 +117,24 @@ export const refuseLate = (socket: Socket, isReading: boolean, options: RequestL
 /** `base`: the class of node:http, which is loaded on first use. */
 const nodeResponse = (base: typeof ServerResponse) =>
   class extends base implements NodeResponse {
+    #stall: StallTimer | undefined
+
     breakOff(): void {
       if (this.socket === null) this.destroy()
       else this.socket.destroySoon()
+    }
+
+    /** That of node:http counts what the host sends, and nothing of a write below TLS. */
+    override setTimeout(ms: number): this {
+      this.#stall?.stop()
+      if (this.socket === null) this.once('socket', () => this.setTimeout(ms))
+      else if (ms > 0) (this.#stall ??= this.#createStall(this.socket)).start(ms)
+      return this
+    }
+
+    #createStall(socket: Socket): StallTimer {
+      const stall = new StallTimer(socket, () => void this.emit('timeout'))
+      this.once('close', () => stall.stop())
+      return stall
     }
   }

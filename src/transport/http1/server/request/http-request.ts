@@ -88,7 +88,7 @@ export interface AnswerBody {
   cork(): void
   uncork(): void
   flushHeaders(): void
-  /** `timeout` is emitted after this time without traffic; 0: never. */
+  /** `timeout` is emitted when bytes wait and the host takes none of them for this time; 0: never. */
   setTimeout(ms: number): unknown
   on(event: 'close' | 'drain' | 'error' | 'timeout', listener: () => void): unknown
   once(event: 'close' | 'drain', listener: () => void): unknown

@@ -1,0 +1,26 @@
+import { PassThrough } from 'node:stream'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { StallTimer, takenBytes } from '../../../src/transport/stall-timer.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
+afterEach(() => void vi.useRealTimers())
+
+test('F-21 the bytes of earlier writes count: the same rest of a later write is progress', () => {
+  const stalls: string[] = []
+  const handle = { bytesWritten: 100, writeQueueSize: 40 }
+  const stream = Object.assign(new PassThrough(), { _handle: handle })
+  const timer = new StallTimer(stream, () => stalls.push('stalled'))
+  timer.start(1_000)
+  handle.bytesWritten = 200
+  vi.advanceTimersByTime(1_000)
+  expect(stalls).toEqual([])
+  vi.advanceTimersByTime(1_000)
+  expect(stalls).toEqual(['stalled'])
+})
+
+test('F-21 below TLS the handle of the connection counts', () => {
+  const inner = { bytesWritten: 500, writeQueueSize: 20 }
+  const stream = Object.assign(new PassThrough(), { _handle: { bytesWritten: 400, writeQueueSize: 400, _parent: inner } })
+  expect(takenBytes(stream)).toBe(480)
+  expect(takenBytes(new PassThrough())).toBeUndefined()
+})
