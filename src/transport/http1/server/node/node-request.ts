@@ -13,7 +13,7 @@ const statedLength = ({ headers }: IncomingMessage): number => Number(headers['c
 const LAST: Headers = { Connection: 'close' }
 
 /** What node:http makes of each request's answer here. */
-export interface NodeResponse extends ServerResponse {
+export interface NodeResponse extends ServerResponse, Pick<AnswerBody, 'send' | 'finish' | 'breakOff'> {
   /** What was written is in the socket, unless an earlier answer of the connection is not complete: then no byte is. */
   breakOff(): void
 }

@@ -2,6 +2,7 @@
  * Writes the body of an answer piece by piece. Small pieces are joined for up to a millisecond, in pooled memory. Backpressure of the host
  * is reported. The connection of a host that reads nothing for too long is closed.
  */
+import type { Parts } from '../../../../wire/message/payload.ts'
 import type { BodyPool } from '../../../body-pool.ts'
 import type { AnswerBody } from './http-request.ts'
 
@@ -58,8 +59,11 @@ export class BodyWriter {
 
   /** The answer is complete. */
   end(): void {
-    this.#flush()
-    this.#response.end()
+    const room = this.#take()
+    const response = this.#response
+    if (response.destroyed) return
+    response.finish(room, (error) => error ?? this.#bodies.release(room))
+    if (response.writableLength > 0) response.setTimeout(this.#flow.stallMs)
   }
 
   /** The answer cannot be completed: the connection is broken, so that the host does not see a regular end. */
@@ -69,15 +73,22 @@ export class BodyWriter {
   }
 
   #flush(): void {
+    const room = this.#take()
+    if (room.length === 0 || this.#response.destroyed) return
+    if (!this.#response.send(room, (error) => error ?? this.#bodies.release(room)) && !this.#isFull) this.#wait()
+  }
+
+  /** The bytes since the last write. */
+  #take(): Parts {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const room = this.#room
-    if (room === undefined || this.#size === 0 || this.#response.destroyed) return
+    if (room === undefined) return []
     const bytes = room.subarray(0, this.#size)
     this.#room = undefined
     this.#size = 0
     this.#bodies.relayed(room)
-    if (!this.#response.write(bytes, (error) => error ?? this.#bodies.release([room])) && !this.#isFull) this.#wait()
+    return [bytes]
   }
 
   #wait(): void {
