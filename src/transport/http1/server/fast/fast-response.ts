@@ -109,17 +109,18 @@ export class FastResponse extends EventEmitter implements AnswerBody {
 
   /** `pieceEnd`: what follows the piece in chunked framing. */
   #write(parts: Parts, pieceEnd: Buffer, onTaken: OnTaken | undefined): boolean {
-    const size = byteLength(parts)
+    let bytes = byteLength(parts)
+    const isSmall = bytes < JOIN_BELOW_BYTES
     let head = this.#head
     let all = parts
     if (this.#isChunked) {
-      if (size > 0) head += `${size.toString(16)}\r\n`
-      all = size > 0 ? [...parts, pieceEnd] : pieceEnd === LAST_PIECE_END ? [LAST_CHUNK] : parts
+      const end = bytes > 0 ? pieceEnd : LAST_CHUNK
+      if (bytes > 0) head += `${bytes.toString(16)}\r\n`
+      all = [...parts, end]
+      bytes += end.length
     }
-    const bytes = byteLength(all)
     this.#head = ''
-    if (size < JOIN_BELOW_BYTES) return this.#writeBuffer.write(this.#socket, head, all, bytes, onTaken)
-    return this.#writeBig(head, all, onTaken)
+    return isSmall ? this.#writeBuffer.write(this.#socket, head, all, bytes, onTaken) : this.#writeBig(head, all, onTaken)
   }
 
   #writeBig(head: string, parts: Parts, onTaken: OnTaken | undefined): boolean {

@@ -64,7 +64,7 @@ export class EventStream {
   message(parts: Parts, id?: string): void {
     const event = encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })
     const bytes = byteLength(event)
-    if (bytes < BIG_BYTES) return this.#gather(event)
+    if (bytes < BIG_BYTES) return this.#gather(event, bytes)
     this.#flush()
     this.#largest = Math.max(this.#largest, bytes)
     this.#write(event, bytes, (error) => {
@@ -131,9 +131,8 @@ export class EventStream {
     this.#waiting = 0
   }
 
-  #gather(event: Parts): void {
+  #gather(event: Parts, bytes = byteLength(event)): void {
     if (!this.isOpen) return
-    const bytes = byteLength(event)
     if (this.#gatheredBytes + bytes > BIG_BYTES) this.#flush()
     if (this.#gatheredBytes === 0) this.#batch.add(this.#writeGathered)
     this.#gathered.push(...event)

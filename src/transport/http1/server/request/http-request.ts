@@ -80,7 +80,7 @@ export interface AnswerBody {
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableLength: number
-  /** Writes one piece; a small one is copied. False: wait for `drain`. */
+  /** Writes one piece, which is not empty; a small one is copied. False: wait for `drain`. */
   send(parts: Parts, onTaken?: OnTaken): boolean
   /** The last piece, and the end. */
   finish(parts?: Parts, onTaken?: OnTaken): void
