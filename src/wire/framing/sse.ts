@@ -18,6 +18,7 @@ const SPACE = 0x20
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 const NEWLINE = Buffer.from('\n')
 const END_OF_EVENT = Buffer.from('\n\n')
+const START_OF_MESSAGE = Buffer.from('event: message\ndata: ')
 const EMPTY = Buffer.alloc(0)
 const DATA = Buffer.from('data:')
 
@@ -188,10 +189,17 @@ export class SseDecoder {
 }
 
 /** One event with one data line. `data`: JSON, whose line ends become spaces. `id` and `event` must have no line ends. */
-export const encodeEvent = (event: { data: Parts; id?: string; event?: string; retry?: number }): Parts => {
+export const encodeEvent = (event: { data: Parts; id?: string; event?: string; retry?: number }): Parts => [
+  startOf(event),
+  ...event.data.map(onOneLine),
+  END_OF_EVENT,
+]
+
+const startOf = (event: { id?: string; event?: string; retry?: number }): Buffer => {
+  if (event.event === 'message' && event.id === undefined && event.retry === undefined) return START_OF_MESSAGE
   const head =
     (event.event === undefined ? '' : `event: ${event.event}\n`) +
     (event.id === undefined ? '' : `id: ${event.id}\n`) +
     (event.retry === undefined ? '' : `retry: ${event.retry}\n`)
-  return [Buffer.from(`${head}data: `), ...event.data.map(onOneLine), END_OF_EVENT]
+  return Buffer.from(`${head}data: `)
 }

@@ -123,8 +123,7 @@ export class FastRequest extends HttpRequest {
     const isKept = this.#isKept(headers)
     const head = this.#headOf(status, headers, isKept, length)
     this.#isAnswered = true
-    const response = new FastResponse(this.#socket, head, length === undefined)
-    response.on('error', () => undefined)
+    const response = new FastResponse(this.#socket, this.#fast.writeBuffer, head, length === undefined)
     response.once('finish', () => {
       this.#releaseBody()
       this.#connection.answered(isKept)

@@ -6,6 +6,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../../wire/message/payload.ts'
+import type { OnTaken } from '../request/http-request.ts'
 
 export class WriteBuffer {
   readonly #size: number
@@ -17,8 +18,8 @@ export class WriteBuffer {
     this.#buffer = Buffer.allocUnsafeSlow(size)
   }
 
-  /** Writes `head` (latin1) and `body` (`bytes` bytes) at once. */
-  write(socket: Socket, head: string, body: Parts, bytes: number): void {
+  /** Writes `head` (latin1) and `body` (`bytes` bytes) at once. Returns what the socket's `write` returns. */
+  write(socket: Socket, head: string, body: Parts, bytes: number, onTaken?: OnTaken): boolean {
     const length = head.length + bytes
     // An answer to a slow host gets memory of its own length, so that it does not occupy a whole buffer while it waits.
     const isQuick = length <= this.#size && socket.writableLength === 0
@@ -28,8 +29,9 @@ export class WriteBuffer {
       buffer.set(part, at)
       at += part.length
     }
-    socket.write(buffer.subarray(0, at))
+    const isTaken = socket.write(buffer.subarray(0, at), onTaken)
     // The kernel still needs these bytes.
     if (isQuick && socket.writableLength > 0) this.#buffer = Buffer.allocUnsafeSlow(this.#size)
+    return isTaken
   }
 }

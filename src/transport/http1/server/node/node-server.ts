@@ -4,8 +4,11 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { byteLength, join } from '../../../../wire/message/payload.ts'
+import type { Parts } from '../../../../wire/message/payload.ts'
 import { refuse } from '../connection/connection-caps.ts'
-import type { ListenerEvents, RequestLimits, ListenerState } from '../request/http-request.ts'
+import { JOIN_BELOW_BYTES } from '../request/http-request.ts'
+import type { ListenerEvents, ListenerState, OnTaken, RequestLimits } from '../request/http-request.ts'
 import { StallTimer } from '../../../stall-timer.ts'
 import { closeGently } from '../connection/lingering.ts'
 import { nodeHttp } from './node-http.ts'
@@ -118,6 +121,25 @@ export const refuseLate = (socket: Socket, isReading: boolean, options: RequestL
 const nodeResponse = (base: typeof ServerResponse) =>
   class extends base implements NodeResponse {
     #stall: StallTimer | undefined
+
+    send(parts: Parts, onTaken?: OnTaken): boolean {
+      if (parts.length === 1 || byteLength(parts) < JOIN_BELOW_BYTES) return this.write(join(parts), onTaken)
+      const last = parts.length - 1
+      this.cork()
+      for (const [at, part] of parts.entries()) this.write(part, at === last ? onTaken : undefined)
+      this.uncork()
+      // `uncork` emits `drain` if the system has taken all, before the caller can wait for it.
+      return !this.writableNeedDrain
+    }
+
+    finish(parts: Parts = [], onTaken?: OnTaken): void {
+      const { socket } = this
+      // The socket is corked: `end` of a corked response in chunks would write the last chunk first.
+      socket?.cork()
+      if (parts.length > 0) this.send(parts)
+      this.end(onTaken)
+      socket?.uncork()
+    }
 
     breakOff(): void {
       if (this.socket === null) this.destroy()

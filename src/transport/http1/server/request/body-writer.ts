@@ -2,6 +2,7 @@
  * Writes the body of an answer in pieces. Small pieces are joined in pooled memory for up to a millisecond. Backpressure of the host is
  * reported. The connection of a host that reads nothing for `stallMs` is closed.
  */
+import type { Parts } from '../../../../wire/message/payload.ts'
 import type { BodyPool } from '../../../body-pool.ts'
 import type { AnswerBody } from './http-request.ts'
 
@@ -61,8 +62,11 @@ export class BodyWriter {
 
   /** Ends a complete answer. */
   end(): void {
-    this.#flush()
-    this.#response.end()
+    const parts = this.#take()
+    const response = this.#response
+    if (response.destroyed) return
+    response.finish(parts, (error) => error ?? this.#bodies.release(parts))
+    if (response.writableLength > 0) response.setTimeout(this.#flow.stallMs)
   }
 
   /** Ends an incomplete answer: destroys the connection, so that the host sees no regular end. */
@@ -72,15 +76,22 @@ export class BodyWriter {
   }
 
   #flush(): void {
+    const parts = this.#take()
+    if (parts.length === 0 || this.#response.destroyed) return
+    if (!this.#response.send(parts, (error) => error ?? this.#bodies.release(parts)) && !this.#isWaiting) this.#waitForDrain()
+  }
+
+  /** The bytes since the last write. */
+  #take(): Parts {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const block = this.#block
-    if (block === undefined || this.#size === 0 || this.#response.destroyed) return
+    if (block === undefined) return []
     const bytes = block.subarray(0, this.#size)
     this.#block = undefined
     this.#size = 0
     this.#bodies.relayed(block)
-    if (!this.#response.write(bytes, (error) => error ?? this.#bodies.release([block])) && !this.#isWaiting) this.#waitForDrain()
+    return [bytes]
   }
 
   #waitForDrain(): void {

@@ -1,11 +1,11 @@
 /** A stream of server-sent events to one host, as the body of an answer. */
-import { byteLength, join, toParts } from '../../../../wire/message/payload.ts'
+import { byteLength, toParts } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { COMMENT, encodeEvent } from '../../../../wire/framing/sse.ts'
 import { BIG_BYTES } from '../../../body-pool.ts'
 import type { BodyPool } from '../../../body-pool.ts'
 import type { HeldBytes } from '../../../held-bytes.ts'
-import type { AnswerBody, OnTaken } from './http-request.ts'
+import type { AnswerBody, OnTaken, ListenerState } from './http-request.ts'
 
 /** Bytes that may wait for a host before a server that sends to this host alone is paused (backpressure). */
 const STALLED_BYTES = 256 * 1024
@@ -15,17 +15,25 @@ export class EventStream {
   readonly #response: AnswerBody
   readonly #bodies: BodyPool
   readonly #held: HeldBytes
+  readonly #batch: ListenerState['batch']
+  /** Small events of this turn of the event loop: they are written together at its end. */
+  #gathered: Uint8Array[] = []
+  #gatheredBytes = 0
+  readonly #writeGathered = (): void => this.#flush()
   /** Bytes wait for the host: the socket says whether it takes none of them for too long. */
   #isFull = false
   #isTimed = false
   #hasStalled = false
   /** Bytes queued when it stalled. */
   #waiting = 0
+  /** Bytes of the largest queued message: one big answer alone does not exceed the limit. */
+  #largest = 0
   #lastWriteMs = performance.now()
   #isBrokenOff = false
 
-  constructor(response: AnswerBody, bodies: BodyPool) {
+  constructor(response: AnswerBody, { bodies, batch }: Pick<ListenerState, 'batch' | 'bodies'>) {
     this.#response = response
+    this.#batch = batch
     this.#bodies = bodies
     this.#held = bodies.held
     response.on('drain', () => this.#drained())
@@ -56,30 +64,35 @@ export class EventStream {
   message(parts: Parts, id?: string): void {
     const event = encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })
     const bytes = byteLength(event)
-    if (bytes < BIG_BYTES) return this.#write(join(event))
-    this.#writeParts(event, bytes, (error) => {
+    if (bytes < BIG_BYTES) return this.#gather(event, bytes)
+    this.#flush()
+    this.#largest = Math.max(this.#largest, bytes)
+    this.#write(event, bytes, (error) => {
       if (!error && id === undefined) this.#bodies.release(event)
     })
   }
 
   /** The first event of HTTP+SSE: where messages are posted to. */
   endpoint(uri: string): void {
-    this.#write(join(encodeEvent({ event: 'endpoint', data: toParts(uri) })))
+    this.#gather(encodeEvent({ event: 'endpoint', data: toParts(uri) }))
   }
 
   /** An id to resume from, before anything is sent ([2025-11-25 basic/transports]). */
   prime(id: string): void {
-    this.#write(join(encodeEvent({ id, data: [] })))
+    this.#gather(encodeEvent({ id, data: [] }))
   }
 
   /** The stream is complete. */
   end(): void {
-    if (this.isOpen) this.#response.end()
+    if (!this.isOpen) return
+    const bytes = this.#gatheredBytes
+    this.#response.finish(this.#take())
+    if (this.#response.writableLength > 0) this.#wait(bytes)
   }
 
   /** Ends the stream so that the client resumes it after `retryMs`. `retry` is sent only here: some parsers fail on it (B281). */
   endForPolling(retryMs: number): void {
-    this.#write(join(encodeEvent({ retry: retryMs, data: [] })))
+    this.#gather(encodeEvent({ retry: retryMs, data: [] }))
     this.end()
   }
 
@@ -89,6 +102,7 @@ export class EventStream {
    */
   breakOff(): void {
     if (!this.isOpen) return
+    this.#flush()
     this.#isBrokenOff = true
     this.#response.breakOff()
   }
@@ -106,7 +120,7 @@ export class EventStream {
       this.#response.destroy()
       return this.#hasStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
     }
-    if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#write(COMMENT)
+    if (this.isOpen && nowMs - this.#lastWriteMs >= limits.keepAliveMs) this.#gather([COMMENT])
     return undefined
   }
 
@@ -117,33 +131,35 @@ export class EventStream {
     this.#waiting = 0
   }
 
-  /** Bytes of the largest queued message: one big answer alone does not exceed the limit. */
-  #largest = 0
-
-  #write(bytes: Uint8Array): void {
+  #gather(event: Parts, bytes = byteLength(event)): void {
     if (!this.isOpen) return
-    this.#lastWriteMs = performance.now()
-    this.#account(this.#response.write(bytes), bytes.length)
-  }
-
-  /** A big event in one write of its parts: they are not copied. */
-  #writeParts(parts: Parts, bytes: number, taken: OnTaken): void {
-    if (!this.isOpen) return
-    this.#lastWriteMs = performance.now()
-    const last = parts.length - 1
-    let isTaken = true
-    this.#response.cork()
-    for (const [at, part] of parts.entries()) isTaken = this.#response.write(part, at === last ? taken : undefined)
-    this.#response.uncork()
-    this.#account(isTaken, bytes)
-  }
-
-  #account(isTaken: boolean, bytes: number): void {
-    if (isTaken) {
-      this.#largest = 0
-      return
-    }
+    if (this.#gatheredBytes + bytes > BIG_BYTES) this.#flush()
+    if (this.#gatheredBytes === 0) this.#batch.add(this.#writeGathered)
+    this.#gathered.push(...event)
+    this.#gatheredBytes += bytes
     this.#largest = Math.max(this.#largest, bytes)
+  }
+
+  #flush(): void {
+    const bytes = this.#gatheredBytes
+    if (bytes > 0) this.#write(this.#take(), bytes)
+  }
+
+  #take(): Parts {
+    const parts = this.#gathered
+    this.#gathered = []
+    this.#gatheredBytes = 0
+    return parts
+  }
+
+  #write(parts: Parts, bytes: number, onTaken?: OnTaken): void {
+    if (!this.isOpen) return
+    this.#lastWriteMs = performance.now()
+    if (this.#response.send(parts, onTaken)) this.#largest = 0
+    else this.#wait(bytes)
+  }
+
+  #wait(bytes: number): void {
     this.#waiting += bytes
     this.#held.add(bytes)
     this.#isFull = true

@@ -80,13 +80,13 @@ export interface AnswerBody {
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableLength: number
-  write(bytes: Uint8Array, onTaken?: OnTaken): boolean
-  end(onTaken?: OnTaken): unknown
+  /** Writes one piece, which is not empty; a small one is copied. False: wait for `drain`. */
+  send(parts: Parts, onTaken?: OnTaken): boolean
+  /** The last piece, and the end. */
+  finish(parts?: Parts, onTaken?: OnTaken): void
   destroy(): unknown
   /** Closes the connection after the written bytes, without the end of the body. */
   breakOff(): void
-  cork(): void
-  uncork(): void
   flushHeaders(): void
   /** `timeout` is emitted when bytes wait and the host takes none of them for this time; 0: never. */
   setTimeout(ms: number): unknown
@@ -177,7 +177,7 @@ export abstract class HttpRequest {
   openEvents(headers: Headers): EventStream {
     const response = this.begin(200, this.#all({ ...EVENT_HEADERS, ...headers }))
     response.flushHeaders()
-    return new EventStream(response, this.shared.bodies)
+    return new EventStream(response, this.shared)
   }
 
   #all(headers: Headers): Headers {
@@ -193,9 +193,7 @@ export abstract class HttpRequest {
     })
     bodies.held.add(length)
     response.once('close', () => bodies.held.release(length))
-    response.cork()
-    for (const part of body) response.write(part)
-    response.end((error) => {
+    response.finish(body, (error) => {
       this.onTaken?.()
       if (!error) bodies.release(body)
     })

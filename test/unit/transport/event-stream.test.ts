@@ -1,0 +1,100 @@
+/** How the events of a stream are written to the connection of their host. */
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { expect, test } from 'vitest'
+import type { EventStream } from '../../../src/transport/http1/server/request/event-stream.ts'
+import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
+import { fastShared } from '../../support/fast-shared.ts'
+
+/** A stream whose host takes what is written only if `takes`; `seen`: each write behind the head. */
+const open = (takes = true) => {
+  const seen: string[] = []
+  const streams: EventStream[] = []
+  const shared = fastShared({
+    listener: {
+      events: {
+        request: (request) => void streams.push(request.openEvents({})),
+        trouble: () => undefined,
+        reached: () => undefined,
+      },
+    },
+  })
+  const duplex = new Duplex({
+    read: () => undefined,
+    write: (piece: Buffer, _encoding, done) => {
+      seen.push(piece.toString())
+      if (takes) done()
+    },
+    writev: (pieces, done) => {
+      seen.push(Buffer.concat(pieces.map(({ chunk }) => chunk as Buffer)).toString())
+      if (takes) done()
+    },
+  })
+  Object.assign(duplex, { setTimeout: () => duplex, destroySoon: () => void seen.push('closed') })
+  const connection = new FastConnection(duplex as Socket, shared)
+  duplex.emit('data', Buffer.from('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'))
+  seen.length = 0
+  const [stream] = streams
+  if (stream === undefined || connection.isIdle) throw new Error('no stream')
+  return { stream, seen, flush: () => shared.listener.batch.flush() }
+}
+
+const json = (text: string): Buffer[] => [Buffer.from(text)]
+const event = (text: string): string => `event: message\ndata: ${text}\n\n`
+const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
+const BIG = `"${'x'.repeat(70_000)}"`
+
+test('the events of one turn are one chunk, in one write at its end', () => {
+  const { stream, seen, flush } = open()
+  for (const text of ['1', '2', '3']) stream.message(json(text))
+  expect(seen).toEqual([])
+  flush()
+  flush()
+  expect(seen).toEqual([chunk(event('1') + event('2') + event('3'))])
+})
+
+test('a big event keeps its place among small ones', () => {
+  const { stream, seen, flush } = open()
+  for (const text of ['1', BIG, '2']) stream.message(json(text))
+  flush()
+  expect(seen).toEqual([chunk(event('1')), chunk(event(BIG)), chunk(event('2'))])
+})
+
+test('T-23 small events of one turn wait up to 64 KiB', () => {
+  const { stream, seen, flush } = open()
+  const text = `"${'x'.repeat(30_000)}"`
+  for (let count = 0; count < 3; count++) stream.message(json(text))
+  expect(seen).toEqual([chunk(event(text).repeat(2))])
+  flush()
+  expect(seen).toEqual([chunk(event(text).repeat(2)), chunk(event(text))])
+})
+
+test('the last events and the end are one write', () => {
+  const { stream, seen, flush } = open()
+  stream.message(json('1'))
+  stream.end()
+  flush()
+  stream.message(json('2'))
+  flush()
+  expect(seen).toEqual([`${chunk(event('1'))}0\r\n\r\n`])
+})
+
+test('a stream that is broken off says first what it was given', () => {
+  const { stream, seen } = open()
+  stream.message(json('1'))
+  stream.breakOff()
+  expect(seen).toEqual([chunk(event('1')), 'closed'])
+})
+
+test('F-21 events that a host does not take are not written over', () => {
+  const { stream, seen, flush } = open(false)
+  for (let count = 0; count < 6; count++) {
+    stream.message(json(BIG))
+    stream.message(json(String(count)))
+    flush()
+  }
+  expect(stream.isStalled).toBe(true)
+  expect(stream.sweep({ keepAliveMs: 60_000, stallMs: 60_000, maxQueuedBytes: 1_000_000 })).toBeUndefined()
+  expect(stream.sweep({ keepAliveMs: 60_000, stallMs: 60_000, maxQueuedBytes: 200_000 })).toBe('listen.limits.max_queued')
+  expect(seen).toEqual([])
+})
