@@ -1,7 +1,8 @@
 /**
- * `npm run mutate [-- --count 60 --seed 1 --from 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
- * reach the broken file, the nearest first and at most some dozens. A mutation that no test detects is printed with its place: either a test is missing, or the
- * code is not needed. Works in a copy of the checkout. Exits with 1 if less than 95 % are detected.
+ * `npm run mutate [-- --count 60 --seed 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
+ * come to this place, in their own process or in one that they start, the nearest first and at most some dozens. A mutation that no test
+ * detects is printed with its place: either a test is missing, or the code is not needed. Works in a copy of the checkout. Exits with 1
+ * if less than 95 % are detected.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -24,15 +25,19 @@ const AT_ONCE = [2, 4, 12] as const
 /** Code whose tests are the end-to-end ones, that is data (types, tables of words), or that is in another language (AssemblyScript). */
 const LEFT_OUT = /^src\/wire\/kernel\/assembly\/|\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
 
+/** Takes half a minute or more, and sees what shorter tests see. */
+const TOO_LONG = /^test\/e2e\/(?:bridge|client-conformance|conformance|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)\b/
+
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     /** Only files of `src` whose paths begin with one of these, with commas between them. */
     folder: { type: 'string', default: '' },
-    /** Not more test files than these are tried for one mutation, the nearest of each kind. */
+    /** Not more test files than these are tried for one mutation, the nearest of each kind that come to it. */
     unit: { type: 'string', default: '40' },
-    integration: { type: 'string', default: '24' },
+    integration: { type: 'string', default: '32' },
+    e2e: { type: 'string', default: '6' },
     /** A run in which so many minutes long no test file ends is cut off; a mutation that hangs its test is caught. */
     minutes: { type: 'string', default: '4' },
   },
@@ -80,17 +85,16 @@ interface Tried extends Mutation {
   isCaught: boolean
 }
 
-const testsOf = nearestTests(ROOT)
+const nearest = nearestTests(ROOT)
+const testsOf = (file: string): readonly string[] => nearest(file).filter((test) => !TOO_LONG.test(test))
 
-/** The nearest of each kind. */
-const mostOf = (tests: readonly string[]): readonly string[] =>
-  (['unit', 'integration'] as const).flatMap((kind) =>
+/** The tests to try for a mutation, of those that are green without: the nearest of each kind. */
+const testsFor = ({ file, isStatic }: Mutation, reached: ReadonlySet<string> | undefined, green: ReadonlySet<string>) => {
+  const tests = testsOf(file).filter((test, at) => green.has(test) && (isStatic || at < NEAREST || reached?.has(test) === true))
+  return (['unit', 'integration', 'e2e'] as const).flatMap((kind) =>
     tests.filter((test) => test.startsWith(join('test', kind, '/'))).slice(0, Number(values[kind])),
   )
-
-/** The tests to try for a mutation, of those that are green without. */
-const testsFor = ({ file, isStatic }: Mutation, reached: ReadonlySet<string> | undefined, green: ReadonlySet<string>) =>
-  mostOf(testsOf(file)).filter((test, at) => green.has(test) && (isStatic || at < NEAREST || reached?.has(test) === true))
+}
 
 const say = (verdict: string, { file, line, before, after, files }: Tried): void =>
   console.log(`${verdict} ${file}:${line}  ${before}  →  ${after}  (${files} test files)`)
@@ -109,7 +113,7 @@ const judge = (round: readonly (readonly [string, Tried])[], ended: readonly End
 const mutations = choose(Number(values.count), random(Number(values.seed)))
 using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
 console.log(`${mutations.length} mutations, seed ${values.seed}`)
-const all = [...new Set(mutations.flatMap(({ file }) => mostOf(testsOf(file))))]
+const all = [...new Set(mutations.flatMap(({ file }) => testsOf(file)))]
 const { ended, reached } = await copy.probe(all)
 const green = new Set(all.filter((_, at) => ended[at] === 'green'))
 const red = all.filter((_, at) => ended[at] === 'red')

@@ -79,8 +79,7 @@ export class MutatedCopy implements Disposable {
     writeFileSync(join(this.#folder, 'on'), JSON.stringify(on))
     writeFileSync(join(this.#folder, 'ended'), '')
     for (const name of readdirSync(join(this.#folder, 'running'))) rmSync(join(this.#folder, 'running', name))
-    const words = ['node_modules/vitest/vitest.mjs', 'run', '--config', CONFIG, '--project', 'unit', '--project', 'integration']
-    const child = spawn(process.execPath, [...words, ...tests], { cwd: this.#copy, stdio: 'ignore', detached: true })
+    const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', '--config', CONFIG, ...tests], { cwd: this.#copy, stdio: 'ignore', detached: true })
     const exited = new Promise<void>((resolve) => {
       child.once('exit', () => resolve())
     })

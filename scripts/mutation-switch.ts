@@ -25,7 +25,8 @@ const reached: (string | undefined)[] = []
 let [now, active, times] = ['', -1, 0]
 
 const testOfParent = (): string => {
-  let pid = process.ppid
+  // First our own: a worker thread is in the process of its test.
+  let pid = process.pid
   while (pid > 1) {
     if (existsSync(`${FOLDER}/running/${pid}`)) return readFileSync(`${FOLDER}/running/${pid}`, 'utf8')
     const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
