@@ -18,15 +18,22 @@ import { nearestTests } from './nearest-tests.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** What must be caught, as a part of all. */
 const GOAL = 0.95
-/** So many of the nearest tests are tried even where they were not seen at the place: what is computed once is seen in one test alone. */
-const NEAREST = 6
 /** Test files for one mutation in each round. */
 const AT_ONCE = [2, 4, 12] as const
 /** Code whose tests are the end-to-end ones, that is data (types, tables of words), or that is in another language (AssemblyScript). */
 const LEFT_OUT = /^src\/wire\/kernel\/assembly\/|\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
-
-/** Takes half a minute or more, and sees what shorter tests see. */
-const TOO_LONG = /^test\/e2e\/(?:bridge|client-conformance|conformance|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)\b/
+/**
+ * The kinds of tests, each tried where those before it detect nothing. `nearest`: so many are tried even where they were not seen at the
+ * place, because what is computed once is seen in one test of a process alone.
+ */
+const KINDS = [
+  { kind: 'unit', nearest: 6 },
+  { kind: 'integration', nearest: 3 },
+  { kind: 'e2e', nearest: 0 },
+] as const
+/** Take a minute on a busy machine, and see what shorter tests see. */
+const TOO_LONG =
+  /\/(?:differential|failure-free-calls|fidelity-matrix|floods|one-hop|pooled-memory|simulation)\.|^test\/e2e\/(?:bridge|client-conf|conf|executable|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)/
 
 const { values } = parseArgs({
   options: {
@@ -85,16 +92,7 @@ interface Tried extends Mutation {
   isCaught: boolean
 }
 
-const nearest = nearestTests(ROOT)
-const testsOf = (file: string): readonly string[] => nearest(file).filter((test) => !TOO_LONG.test(test))
-
-/** The tests to try for a mutation, of those that are green without: the nearest of each kind. */
-const testsFor = ({ file, isStatic }: Mutation, reached: ReadonlySet<string> | undefined, green: ReadonlySet<string>) => {
-  const tests = testsOf(file).filter((test, at) => green.has(test) && (isStatic || at < NEAREST || reached?.has(test) === true))
-  return (['unit', 'integration', 'e2e'] as const).flatMap((kind) =>
-    tests.filter((test) => test.startsWith(join('test', kind, '/'))).slice(0, Number(values[kind])),
-  )
-}
+const testsOf = nearestTests(ROOT)
 
 const say = (verdict: string, { file, line, before, after, files }: Tried): void =>
   console.log(`${verdict} ${file}:${line}  ${before}  →  ${after}  (${files} test files)`)
@@ -106,28 +104,17 @@ const judge = (round: readonly (readonly [string, Tried])[], ended: readonly End
     one.files++
     if (ended[at] === 'red' && one.suspects.has(test)) one.isCaught = true
     else if (ended[at] === 'red') one.suspects.add(test)
-    else one.left = one.left.filter((other) => other !== test)
+    else {
+      one.suspects.delete(test)
+      one.left = one.left.filter((other) => other !== test)
+    }
   }
 }
 
-const mutations = choose(Number(values.count), random(Number(values.seed)))
-using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
-console.log(`${mutations.length} mutations, seed ${values.seed}`)
-const all = [...new Set(mutations.flatMap(({ file }) => testsOf(file)))]
-const { ended, reached } = await copy.probe(all)
-const green = new Set(all.filter((_, at) => ended[at] === 'green'))
-const red = all.filter((_, at) => ended[at] === 'red')
-if (red.length > 0) console.log(`red before anything was broken, left out: ${red.join(' ')}`)
-if (green.size === 0) throw new Error('no test is green before anything was broken: mend that first')
-const tried = mutations.map((mutation, key): Tried => {
-  return { ...mutation, key, left: testsFor(mutation, reached.get(key), green), suspects: new Set(), files: 0, isCaught: false }
-})
-
-/** Tells of those that are decided, and returns the others. */
+/** Tells of those that are caught, and returns those that have tests left. */
 const open = (some: readonly Tried[]): readonly Tried[] =>
   some.filter((one) => {
     if (one.isCaught) say('caught  ', one)
-    else if (one.left.length === 0) say('SURVIVED', one)
     return !one.isCaught && one.left.length > 0
   })
 
@@ -135,24 +122,46 @@ const open = (some: readonly Tried[]): readonly Tried[] =>
 const nextOf = (one: Tried, count: number): readonly (readonly [string, Tried])[] =>
   (one.suspects.size > 0 ? [...one.suspects].slice(0, 2) : one.left.slice(0, count)).map((test) => [test, one] as const)
 
-// What runs while its module is loaded is on in a whole run or not at all: modules are loaded once for several test files.
-for (const one of tried.filter(({ isStatic }) => isStatic))
-  while (open([one]).length > 0) {
-    const round = nextOf(one, 12)
-    judge(
-      round,
-      await copy.run(
-        round.map(([test]) => ({ test })),
-        one.key,
-      ),
-    )
+const mutations = choose(Number(values.count), random(Number(values.seed)))
+using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
+console.log(`${mutations.length} mutations, seed ${values.seed}`)
+const tried = mutations.map((mutation, key): Tried => {
+  return { ...mutation, key, left: [], suspects: new Set(), files: 0, isCaught: false }
+})
+
+for (const { kind, nearest } of KINDS) {
+  const some = tried.filter(({ isCaught }) => !isCaught)
+  const candidatesOf = ({ file }: Mutation): readonly string[] =>
+    testsOf(file).filter((test) => test.startsWith(join('test', kind, '/')) && !TOO_LONG.test(test))
+  const all = [...new Set(some.flatMap(candidatesOf))]
+  const { green, reached } = await copy.probe(all)
+  const red = all.filter((test) => !green.has(test))
+  if (red.length > 0) console.log(`red before anything was broken, left out: ${red.join(' ')}`)
+  for (const one of some) {
+    const mayDetect = (test: string, at: number): boolean =>
+      green.has(test) && (one.isStatic || at < nearest || reached.get(one.key)?.has(test) === true)
+    one.left = candidatesOf(one).filter(mayDetect).slice(0, Number(values[kind]))
   }
-let rest = open(tried.filter(({ isStatic }) => !isStatic))
-for (let count = 0; rest.length > 0; count++) {
-  const round = rest.flatMap((one) => nextOf(one, AT_ONCE[Math.min(count, AT_ONCE.length - 1)] ?? 1))
-  judge(round, await copy.run(round.map(([test, { key }]) => ({ test, key }))))
-  rest = open(rest)
+  // What runs while its module is loaded is on in a whole run or not at all: modules are loaded once for several test files.
+  for (const one of some.filter(({ isStatic }) => isStatic))
+    while (open([one]).length > 0) {
+      const round = nextOf(one, 12)
+      judge(
+        round,
+        await copy.run(
+          round.map(([test]) => ({ test })),
+          one.key,
+        ),
+      )
+    }
+  let rest = open(some.filter(({ isStatic }) => !isStatic))
+  for (let count = 0; rest.length > 0; count++) {
+    const round = rest.flatMap((one) => nextOf(one, AT_ONCE[Math.min(count, AT_ONCE.length - 1)] ?? 1))
+    judge(round, await copy.run(round.map(([test, { key }]) => ({ test, key }))))
+    rest = open(rest)
+  }
 }
+for (const one of tried) if (!one.isCaught) say('SURVIVED', one)
 const caught = tried.filter(({ isCaught }) => isCaught).length
 console.log(`${caught} of ${tried.length} caught`)
 if (caught < GOAL * tried.length) process.exitCode = 1
