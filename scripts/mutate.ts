@@ -33,7 +33,7 @@ const KINDS = [
 ] as const
 /** Take a minute on a busy machine, and see what shorter tests see. */
 const TOO_LONG =
-  /\/(?:differential|failure-free-calls|fidelity-matrix|floods|one-hop|pooled-memory|simulation)\.|^test\/e2e\/(?:bridge|client-conf|conf|executable|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)/
+  /\/(?:differential|failure-free-calls|fidelity-matrix|floods|pooled-memory|simulation)\.|^test\/e2e\/(?:bridge|client-conf|conf|executable|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)/
 
 const { values } = parseArgs({
   options: {
