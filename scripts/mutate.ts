@@ -1,7 +1,8 @@
 /**
- * `npm run mutate [-- --count 60 --seed 1 --from 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
- * reach the broken file, the nearest first and at most some dozens. A mutation that no test detects is printed with its place: either a test is missing, or the
- * code is not needed. Works in a copy of the checkout. Exits with 1 if less than 95 % are detected.
+ * `npm run mutate [-- --count 60 --seed 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
+ * come to this place, in their own process or in one that they start, the nearest first and at most some dozens. A mutation that no test
+ * detects is printed with its place: either a test is missing, or the code is not needed. Works in a copy of the checkout. Exits with 1
+ * if less than 95 % are detected.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -17,12 +18,22 @@ import { nearestTests } from './nearest-tests.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** What must be caught, as a part of all. */
 const GOAL = 0.95
-/** So many of the nearest tests are tried even where they were not seen at the place: what is computed once is seen in one test alone. */
-const NEAREST = 6
 /** Test files for one mutation in each round. */
 const AT_ONCE = [2, 4, 12] as const
 /** Code whose tests are the end-to-end ones, that is data (types, tables of words), or that is in another language (AssemblyScript). */
 const LEFT_OUT = /^src\/wire\/kernel\/assembly\/|\.d\.ts$|-schema\.ts$|^src\/(main|program|version)\.ts$/
+/**
+ * The kinds of tests, each tried where those before it detect nothing. `nearest`: so many are tried even where they were not seen at the
+ * place, because what is computed once is seen in one test of a process alone.
+ */
+const KINDS = [
+  { kind: 'unit', nearest: 6 },
+  { kind: 'integration', nearest: 3 },
+  { kind: 'e2e', nearest: 0 },
+] as const
+/** Take a minute on a busy machine, and see what shorter tests see. */
+const TOO_LONG =
+  /\/(?:differential|failure-free-calls|fidelity-matrix|floods|pooled-memory|simulation)\.|^test\/e2e\/(?:bridge|client-conf|conf|executable|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)/
 
 const { values } = parseArgs({
   options: {
@@ -30,9 +41,10 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     /** Only files of `src` whose paths begin with one of these, with commas between them. */
     folder: { type: 'string', default: '' },
-    /** Not more test files than these are tried for one mutation, the nearest of each kind. */
+    /** Not more test files than these are tried for one mutation, the nearest of each kind that come to it. */
     unit: { type: 'string', default: '40' },
-    integration: { type: 'string', default: '24' },
+    integration: { type: 'string', default: '32' },
+    e2e: { type: 'string', default: '6' },
     /** A run in which so many minutes long no test file ends is cut off; a mutation that hangs its test is caught. */
     minutes: { type: 'string', default: '4' },
   },
@@ -82,16 +94,6 @@ interface Tried extends Mutation {
 
 const testsOf = nearestTests(ROOT)
 
-/** The nearest of each kind. */
-const mostOf = (tests: readonly string[]): readonly string[] =>
-  (['unit', 'integration'] as const).flatMap((kind) =>
-    tests.filter((test) => test.startsWith(join('test', kind, '/'))).slice(0, Number(values[kind])),
-  )
-
-/** The tests to try for a mutation, of those that are green without. */
-const testsFor = ({ file, isStatic }: Mutation, reached: ReadonlySet<string> | undefined, green: ReadonlySet<string>) =>
-  mostOf(testsOf(file)).filter((test, at) => green.has(test) && (isStatic || at < NEAREST || reached?.has(test) === true))
-
 const say = (verdict: string, { file, line, before, after, files }: Tried): void =>
   console.log(`${verdict} ${file}:${line}  ${before}  →  ${after}  (${files} test files)`)
 
@@ -102,28 +104,17 @@ const judge = (round: readonly (readonly [string, Tried])[], ended: readonly End
     one.files++
     if (ended[at] === 'red' && one.suspects.has(test)) one.isCaught = true
     else if (ended[at] === 'red') one.suspects.add(test)
-    else one.left = one.left.filter((other) => other !== test)
+    else {
+      one.suspects.delete(test)
+      one.left = one.left.filter((other) => other !== test)
+    }
   }
 }
 
-const mutations = choose(Number(values.count), random(Number(values.seed)))
-using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
-console.log(`${mutations.length} mutations, seed ${values.seed}`)
-const all = [...new Set(mutations.flatMap(({ file }) => mostOf(testsOf(file))))]
-const { ended, reached } = await copy.probe(all)
-const green = new Set(all.filter((_, at) => ended[at] === 'green'))
-const red = all.filter((_, at) => ended[at] === 'red')
-if (red.length > 0) console.log(`red before anything was broken, left out: ${red.join(' ')}`)
-if (green.size === 0) throw new Error('no test is green before anything was broken: mend that first')
-const tried = mutations.map((mutation, key): Tried => {
-  return { ...mutation, key, left: testsFor(mutation, reached.get(key), green), suspects: new Set(), files: 0, isCaught: false }
-})
-
-/** Tells of those that are decided, and returns the others. */
+/** Tells of those that are caught, and returns those that have tests left. */
 const open = (some: readonly Tried[]): readonly Tried[] =>
   some.filter((one) => {
     if (one.isCaught) say('caught  ', one)
-    else if (one.left.length === 0) say('SURVIVED', one)
     return !one.isCaught && one.left.length > 0
   })
 
@@ -131,24 +122,46 @@ const open = (some: readonly Tried[]): readonly Tried[] =>
 const nextOf = (one: Tried, count: number): readonly (readonly [string, Tried])[] =>
   (one.suspects.size > 0 ? [...one.suspects].slice(0, 2) : one.left.slice(0, count)).map((test) => [test, one] as const)
 
-// What runs while its module is loaded is on in a whole run or not at all: modules are loaded once for several test files.
-for (const one of tried.filter(({ isStatic }) => isStatic))
-  while (open([one]).length > 0) {
-    const round = nextOf(one, 12)
-    judge(
-      round,
-      await copy.run(
-        round.map(([test]) => ({ test })),
-        one.key,
-      ),
-    )
+const mutations = choose(Number(values.count), random(Number(values.seed)))
+using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
+console.log(`${mutations.length} mutations, seed ${values.seed}`)
+const tried = mutations.map((mutation, key): Tried => {
+  return { ...mutation, key, left: [], suspects: new Set(), files: 0, isCaught: false }
+})
+
+for (const { kind, nearest } of KINDS) {
+  const some = tried.filter(({ isCaught }) => !isCaught)
+  const candidatesOf = ({ file }: Mutation): readonly string[] =>
+    testsOf(file).filter((test) => test.startsWith(join('test', kind, '/')) && !TOO_LONG.test(test))
+  const all = [...new Set(some.flatMap(candidatesOf))]
+  const { green, reached } = await copy.probe(all)
+  const red = all.filter((test) => !green.has(test))
+  if (red.length > 0) console.log(`red before anything was broken, left out: ${red.join(' ')}`)
+  for (const one of some) {
+    const mayDetect = (test: string, at: number): boolean =>
+      green.has(test) && (one.isStatic || at < nearest || reached.get(one.key)?.has(test) === true)
+    one.left = candidatesOf(one).filter(mayDetect).slice(0, Number(values[kind]))
   }
-let rest = open(tried.filter(({ isStatic }) => !isStatic))
-for (let count = 0; rest.length > 0; count++) {
-  const round = rest.flatMap((one) => nextOf(one, AT_ONCE[Math.min(count, AT_ONCE.length - 1)] ?? 1))
-  judge(round, await copy.run(round.map(([test, { key }]) => ({ test, key }))))
-  rest = open(rest)
+  // What runs while its module is loaded is on in a whole run or not at all: modules are loaded once for several test files.
+  for (const one of some.filter(({ isStatic }) => isStatic))
+    while (open([one]).length > 0) {
+      const round = nextOf(one, 12)
+      judge(
+        round,
+        await copy.run(
+          round.map(([test]) => ({ test })),
+          one.key,
+        ),
+      )
+    }
+  let rest = open(some.filter(({ isStatic }) => !isStatic))
+  for (let count = 0; rest.length > 0; count++) {
+    const round = rest.flatMap((one) => nextOf(one, AT_ONCE[Math.min(count, AT_ONCE.length - 1)] ?? 1))
+    judge(round, await copy.run(round.map(([test, { key }]) => ({ test, key }))))
+    rest = open(rest)
+  }
 }
+for (const one of tried) if (!one.isCaught) say('SURVIVED', one)
 const caught = tried.filter(({ isCaught }) => isCaught).length
 console.log(`${caught} of ${tried.length} caught`)
 if (caught < GOAL * tried.length) process.exitCode = 1

@@ -13,8 +13,11 @@ declare global {
   var runningTest: string | undefined
 }
 
-/** So often a test comes to a mutation only in a loop that the mutation made endless. */
-const ENDLESS = 20_000_000
+/** One turn of the event loop takes so long only in a loop that the mutation made endless. */
+const ENDLESS_NS = 60_000_000_000n
+// Tests replace these later.
+const { setImmediate, process } = globalThis
+const hrtime = process?.hrtime
 /** No mutation is on. */
 const PROBE = -2
 
@@ -22,10 +25,13 @@ let on: Readonly<Record<string, number>> | undefined
 let ofParent: string | undefined
 /** By key, the test that came there last. */
 const reached: (string | undefined)[] = []
-let [now, active, times] = ['', -1, 0]
+let [now, active] = ['', -1]
+/** The begin of this turn of the event loop, as far as it is known. */
+let turnNs: bigint | undefined
 
 const testOfParent = (): string => {
-  let pid = process.ppid
+  // First our own: a worker thread is in the process of its test.
+  let pid = process.pid
   while (pid > 1) {
     if (existsSync(`${FOLDER}/running/${pid}`)) return readFileSync(`${FOLDER}/running/${pid}`, 'utf8')
     const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
@@ -38,12 +44,11 @@ const begin = (test: string): void => {
   on ??= JSON.parse(readFileSync(`${FOLDER}/on`, 'utf8')) as Readonly<Record<string, number>>
   now = test
   active = on['none'] === 1 ? PROBE : (on[test] ?? on['*'] ?? -1)
-  times = 0
 }
 
 /** Whether the mutation of this key is on. In a browser none is. */
 export const isMutant = (key: number): boolean => {
-  if (typeof process === 'undefined') return false
+  if (process === undefined) return false
   const test = globalThis.runningTest ?? (ofParent ??= testOfParent())
   if (on === undefined || test !== now) begin(test)
   if (active === PROBE && reached[key] !== test) {
@@ -51,6 +56,9 @@ export const isMutant = (key: number): boolean => {
     appendFileSync(`${FOLDER}/reached/${process.pid}`, `${key} ${test}\n`)
   }
   if (active !== key) return false
-  if (++times > ENDLESS) throw new Error('a mutation made a loop endless')
+  if (turnNs === undefined) {
+    turnNs = hrtime.bigint()
+    setImmediate(() => (turnNs = undefined)).unref()
+  } else if (hrtime.bigint() - turnNs > ENDLESS_NS) throw new Error('a mutation made a loop endless')
   return true
 }

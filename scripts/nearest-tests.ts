@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-const IMPORT = /(?:^(?:import|export)(?!\s+type\b)[^'"]*?from\s*|^import\s*|\bimport\(\s*)'(\.[^']+)'/gm
+/** A file that another one names by its URL is a program that it starts. */
+const IMPORT = /(?:^(?:import|export)(?!\s+type\b)[^'"]*?from\s*|^import\s*|\bimport\([^()']*|\bnew URL\(\s*)'(\.[^']+)'/gm
 const TEST = /\.test\.ts$/
 
-/** Who imports each file, by paths from `root`; imports of types alone are left out, because nothing runs through them. */
+/** Which files import or start each file, by paths from `root`. Imports of types alone are left out, because nothing runs through them. */
 const importersOf = (root: string): ReadonlyMap<string, readonly string[]> => {
   const files = execFileSync('git', ['ls-files', '*.ts'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
   const pairs = files

@@ -54,13 +54,9 @@ export class RedisStore implements Store {
     this.#subscriber.on('message', (channel: string, message: string) => this.#subscribers.deliver(channel, message))
   }
 
-  /** Resolves when the first connection is ready. */
+  /** Resolves when the first connection becomes ready; to be read before it does. */
   get connected(): Promise<void> {
-    const connection = this.#connection
-    return new Promise((resolve) => {
-      if (connection.status === 'ready') resolve()
-      else connection.once('ready', resolve)
-    })
+    return new Promise((resolve) => void this.#connection.once('ready', resolve))
   }
 
   async get(key: string): Promise<string | undefined> {

@@ -6,7 +6,7 @@ const MAX_CELLS = 4_000_000
 /** Returns the lines of both texts. Lines only in `old` begin with `- `, lines only in `now` with `+ `, common ones with two blanks. */
 export const compareLines = (old: readonly string[], now: readonly string[]): readonly string[] => {
   let start = 0
-  while (start < old.length && start < now.length && old[start] === now[start]) start++
+  while (start < old.length && old[start] === now[start]) start++
   let end = 0
   while (end < Math.min(old.length, now.length) - start && old.at(-1 - end) === now.at(-1 - end)) end++
   const same = (line: string): string => `  ${line}`

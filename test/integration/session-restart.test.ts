@@ -188,6 +188,18 @@ describe('what is written down of sessions', () => {
     expect(readSettingsIn(stateDir)).toEqual([])
   })
 
+  test('B276 what was set last is written at the end, also where the disk is slow and is given a pause', async () => {
+    await using gateway = await start()
+    const id = await open(gateway)
+    let ms = performance.now()
+    using clock = vi.spyOn(performance, 'now').mockImplementation(() => (ms += 60))
+    await (await post(gateway, SET_LEVEL, id)).text()
+    clock.mockRestore()
+    await (await post(gateway, request('logging/setLevel', { level: 'alert' }), id)).text()
+    await gateway[Symbol.asyncDispose]()
+    expect(readSettingsIn(stateDir)).toEqual([{ level: 'alert' }])
+  })
+
   test('B276 where it cannot be written, the session goes on at its level', async () => {
     await using gateway = await start()
     // Stands where the file would be written.

@@ -14,6 +14,8 @@ const FILES = {
   'test/unit/other.test.ts': "import {\n  write,\n} from '../../src/store/file.ts'\n",
   'test/support/start.ts': "import { run } from '../../src/program.ts'\n",
   'test/integration/start.test.ts': "import '../support/start.ts'\n",
+  'test/e2e/process.test.ts': "const program = new URL('../../scripts/start.ts', import.meta.url)\n",
+  'scripts/start.ts': "await import(program === undefined ? '../src/program.ts' : program)\n",
 } as const
 
 test('tests that reach a file, fewest imports away first, then those whose paths have most words in common', () => {
@@ -29,8 +31,9 @@ test('tests that reach a file, fewest imports away first, then those whose paths
   expect(testsOf('src/store/file.ts')).toEqual([
     'test/unit/store/file.test.ts',
     'test/unit/other.test.ts',
+    'test/e2e/process.test.ts',
     'test/integration/start.test.ts',
   ])
-  // Through what is imported while it runs, but not for its types alone.
-  expect(testsOf('src/log.ts')).toEqual(['test/integration/start.test.ts'])
+  // Through what is imported while it runs, or started as a process, but not for its types alone.
+  expect(testsOf('src/log.ts')).toEqual(['test/e2e/process.test.ts', 'test/integration/start.test.ts'])
 })

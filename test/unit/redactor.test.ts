@@ -38,6 +38,11 @@ describe('the redactor', () => {
     expect(JSON.parse(redactor.hideJson(line))).toEqual({ time: 9123456789, pin: '***', message: 'a ***', n: [1.5, 'x***'] })
   })
 
+  test('values that hold no text stay as they are beside one that does', () => {
+    const value = { none: null, yes: true, list: [1, null], text: 'a secret' }
+    expect(new Redactor(['secret']).hideIn(value)).toEqual({ ...value, text: 'a ***' })
+  })
+
   test.each([
     ['message', 'message'],
     ['user_name', 'user_name'],

@@ -51,3 +51,15 @@ test('logs shows stderr and log messages of servers in one order, follows them, 
   expect(following.lines.at(-1)).toBe('the process has ended')
   expect(await cli.here('logs')).toMatchObject({ code: 4, stderr: expect.stringContaining('no process runs') as string })
 }, 60_000)
+
+test('a server that a reload removes takes its lines with it', async () => {
+  await using cli = await commandLine()
+  const quiet = `  quiet: ${cli.fake()}\n`
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('chatty')}\n${quiet}`)
+  await using up = await cli.up()
+  await up.said(/MCP/)
+  expect((await cli.here('logs')).stdout).toContain('starting')
+  await cli.write('trunkline.yaml', `servers:\n${quiet}`)
+  expect((await cli.here('reload')).code).toBe(0)
+  expect((await cli.here('logs')).stdout).toBe('')
+})

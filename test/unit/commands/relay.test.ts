@@ -209,6 +209,19 @@ test('an endpoint that is not there any more ends it with the reason', async () 
   await expect(ended).rejects.toThrow('no server "a"')
 })
 
+test('a line that fills the pipe holds up the next one until the other side has read it, in both directions', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway } = relayed
+  const text = 'x'.repeat(300_000)
+  for (const id of [1, 2]) {
+    write(message(id, 'tools/call', { text }))
+    await gateway.heard.until((line) => line['id'] === id)
+    gateway.say({ id, result: { text } })
+    await host.until((line) => line['id'] === id)
+  }
+})
+
 test('the end of the host is passed on, and waits for what it asked', async () => {
   const { input, write, gateway, ended, host } = setUp()
   write(message(1, 'ping'))

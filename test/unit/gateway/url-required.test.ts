@@ -1,7 +1,9 @@
 /** How error -32042 reaches a legacy host that accepts URLs (BRIDGING 3.13). */
 import { expect, test, vi } from 'vitest'
 import { elicitationIdFor } from '../../../src/era/questions.ts'
+import { rewriteError } from '../../../src/gateway/rewrite/rewrite-error.ts'
 import { URL_REQUIRED, urlRequired } from '../../../src/gateway/rounds/url-required.ts'
+import type { RoutedCall } from '../../../src/gateway/routed-call.ts'
 import { ServerError } from '../../../src/rpc/call.ts'
 import type { HostSession } from '../../../src/rpc/call.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
@@ -27,4 +29,21 @@ test('B089 each elicitation gets the id of the session; only the ids of the serv
   )
   expect(sentAway.mock.calls).toEqual([['e-1']])
   expect(note).not.toHaveBeenCalled()
+})
+
+test('B089 B277 at a bridge the error stays as it is, and the ids of its elicitations are reported as sent; other errors have none', () => {
+  const session = { id: 's' } as unknown as HostSession
+  const sentAway = vi.fn()
+  // Cast: what a bridge reads.
+  const routed = {
+    call: callOf({ caller: { session, scope: { server: 'a' }, revision: '2025-11-25' } }),
+    downstream: { eras: { eraFor: () => 'legacy' }, sessions: { sentAway } },
+  } as unknown as RoutedCall
+  for (const code of [URL_REQUIRED, -32000]) {
+    const text = `{"code":${code},"message":"visit","data":{"elicitations":[{"url":"u:1","elicitationId":"e-1"}]}}`
+    const error = new ServerError(code, 'visit', Payload.at(Buffer.from(text)))
+    expect(() => rewriteError(error, routed)).toThrow(error)
+    expect(join(error.error.parts()).toString()).toBe(text)
+    expect(sentAway.mock.calls).toEqual([['e-1', session]])
+  }
 })

@@ -68,6 +68,13 @@ describe('time', () => {
   })
 })
 
+test.each(['a', undefined])('a call is shown with the server whose endpoint it came to: %s', async (server) => {
+  const { observer } = observing()
+  const handle = observer.layer(async () => complete(Payload.of({})))
+  await handle(callOf({ caller: { principal: 'p', scope: { server } } }))
+  expect(observer.find(1, OPERATOR)?.endpoint).toBe(server ?? null)
+})
+
 test('the time in which a host takes its answer is the host’s', () => {
   const { observer, clock } = observing()
   const { caller } = callOf()

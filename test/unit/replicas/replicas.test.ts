@@ -112,12 +112,13 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
     times: { believedMs: 10, leaseMs: 100, renewMs: 50, lookMs: 10 },
   })
   open.push(replicas)
-  const request = { method: 'POST', path: '/mcp', query: '', client: '', headers: () => ({}), onDisconnect: () => undefined }
+  const request = { method: 'POST', path: '/mcp', query: 'a=1', client: '', headers: () => ({}), onDisconnect: () => undefined }
   const to = { instance: 'peer', url: `http://127.0.0.1:${(peer.address() as AddressInfo).port}` }
-  const arrived = once(peer, 'request') as Promise<[unknown, { end(): void }]>
+  const arrived = once(peer, 'request') as Promise<[{ url: string }, { end(): void }]>
   // Cast: what passing on needs of a request.
   const passed = replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), to)
-  const [, response] = await arrived
+  const [{ url }, response] = await arrived
+  expect(url).toBe('/mcp?a=1')
   expect(vi.getTimerCount()).toBe(1)
   response.end()
   expect(await passed).toBe('refused')

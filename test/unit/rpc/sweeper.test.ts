@@ -31,3 +31,20 @@ test('F-29 F-31 a task that throws is reported once a minute, and the others are
     vi.useRealTimers()
   }
 })
+
+test('F-27 a gap of five seconds counts in full; a longer one, a suspended machine, counts as one period', () => {
+  vi.useFakeTimers()
+  try {
+    const clock = { ms: 0 }
+    using sweeper = new Sweeper({ clock: () => clock.ms })
+    const swept: number[] = []
+    sweeper.watch({ sweep: (nowMs) => swept.push(nowMs) })
+    for (const gap of [100, 5_000, 5_001, 100]) {
+      clock.ms += gap
+      vi.advanceTimersByTime(100)
+    }
+    expect(swept).toEqual([100, 5_100, 5_300])
+  } finally {
+    vi.useRealTimers()
+  }
+})

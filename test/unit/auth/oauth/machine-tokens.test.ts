@@ -17,12 +17,13 @@ const OPTIONS = {
   isPrivate: false,
 } as const
 
-/** An issuer whose tokens are `token-1`, `token-2`, …; the clock stands until it is set. */
+/** An issuer whose tokens are `token-1`, `token-2`, … until it is away; the clock stands until it is set. */
 const scene = () => {
-  const clock = { nowMs: 0 }
+  const clock = { nowMs: 0, isAway: false }
   let granted = 0
   const environment: OAuthEnvironment = {
     fetch: async ({ url }) => {
+      if (clock.isAway) throw new Error('away')
       const answer = url.endsWith('/token')
         ? { access_token: `token-${++granted}`, token_type: 'Bearer', expires_in: TTL_S }
         : METADATA
@@ -58,6 +59,15 @@ test.each([
     'Bearer token-1',
     'Bearer token-2',
   ])
+})
+
+test('a token that cannot be exchanged again is not sent any more, nor by what goes out without a new one', async () => {
+  const { clock, environment } = scene()
+  const credential = new ExchangeCredential(SERVER, { ...OPTIONS, mode: 'exchange', audience: undefined }, 'ann', environment)
+  await credential.ready()
+  Object.assign(clock, { nowMs: TTL_S * 1_000, isAway: true })
+  await expect(credential.ready()).rejects.toThrow()
+  expect(credential.bearer.value).toBeUndefined()
 })
 
 test('B247 a server may ask for more scopes as often again once it has refused a token as such', async () => {
