@@ -13,6 +13,7 @@ import { Payload } from '../wire/message/payload.ts'
 import { cleanMessage } from '../wire/protocol/label.ts'
 import type { Decision, ServiceOptions } from './options.ts'
 import type { Judged, Verdict } from './policy.ts'
+import { setBounded } from '../values/bounded-map.ts'
 
 /** Sends one request; rejects without an answer. */
 export interface Poster {
@@ -72,7 +73,7 @@ export class DecisionService {
     if (cached !== undefined && cached.untilMs > performance.now()) return cached.answer
     try {
       const { answer, ttlMs } = this.#read(await this.#poster.post(question(about, judged.caller)))
-      if (ttlMs > 0) keep(this.#cached, key, { answer, untilMs: performance.now() + ttlMs })
+      if (ttlMs > 0) setBounded(this.#cached, key, { answer, untilMs: performance.now() + ttlMs }, MAX_CACHED)
       return answer
     } catch (error) {
       return { verdict: this.#failed(error) }
@@ -94,7 +95,7 @@ export class DecisionService {
       if (given !== undefined && !Array.isArray(given)) throw new InvalidAnswer('"visible" is not a list of names')
       const names = given && new Set(given.filter((name) => typeof name === 'string'))
       const ttlMs = typeof result === 'object' ? ttlOf(result) : 0
-      if (ttlMs > 0) keep(this.#visible, key, { names, untilMs: performance.now() + ttlMs })
+      if (ttlMs > 0) setBounded(this.#visible, key, { names, untilMs: performance.now() + ttlMs }, MAX_CACHED)
       return names
     } catch (error) {
       return this.#failed(error).decision === 'allow' ? undefined : new Set()
@@ -193,10 +194,3 @@ const digestOf = (about: string, caller: Caller): string =>
     .update(about)
     .update(JSON.stringify(requestOf(caller)))
     .digest('base64url')
-
-const keep = <T>(kept: Map<string, T>, key: string, value: T): void => {
-  kept.delete(key)
-  kept.set(key, value)
-  const [oldest] = kept.keys()
-  if (kept.size > MAX_CACHED && oldest !== undefined) kept.delete(oldest)
-}
