@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { asError } from '../values/as-error.ts'
 import type { Caller } from '../rpc/call.ts'
-import { isJsonObject } from '../values/json-object.ts'
+import { isJsonObject, parseJson } from '../values/json-object.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { cleanMessage } from '../wire/protocol/label.ts'
 import type { Decision, ServiceOptions } from './options.ts'
@@ -138,12 +138,8 @@ export class DecisionService {
 }
 
 const resultOf = (text: string): Readonly<Record<string, unknown>> | boolean | undefined => {
-  let answer: unknown
-  try {
-    answer = JSON.parse(text)
-  } catch {
-    throw new InvalidAnswer('the policy service answered with something else than JSON')
-  }
+  const answer = parseJson(text)
+  if (answer === undefined) throw new InvalidAnswer('the policy service answered with something else than JSON')
   const result = isJsonObject(answer) ? answer['result'] : null
   if (result === undefined || typeof result === 'boolean') return result
   if (isJsonObject(result)) return result

@@ -16,6 +16,7 @@ import { parseOwnJson } from '../../values/own-json.ts'
 import type { Log, Memory, OtherHosts } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 import type { SharedLists } from './shared-lists.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /** Lifetime of a legacy verdict, which would otherwise never be checked again (BRIDGING 5.2). */
 const LEGACY_VERDICT_MS = 24 * 3_600_000
@@ -189,12 +190,8 @@ const writeAtomically = (file: string, text: string): void => {
 }
 
 const readRecord = (file: string, log: Log): Stored | undefined => {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
+  const text = attempt(() => readFileSync(file, 'utf8'))
+  if (text === undefined) return undefined
   try {
     const record = parseOwnJson<Stored>(text)
     if (typeof record.launch === 'string' && hasWholeLists(record)) return record
