@@ -16,7 +16,7 @@ import type { ConnectGuide } from '../host/listener-context.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
-import type { Context, EditedFile } from '../config/runtime-environment.ts'
+import type { Context } from '../config/runtime-environment.ts'
 import { basisOf } from './change/basis.ts'
 import type { Basis } from './change/basis.ts'
 import { callDetail, followCalls, pageOfCalls } from './calls/calls.ts'
@@ -38,7 +38,7 @@ import type { UnapprovedChange, OfferedServer } from './catalog/offered.ts'
 import { metricsText } from './state/metrics.ts'
 import { replay } from './calls/replay.ts'
 import type { ReplayEnd, ReplayRequest } from './calls/replay.ts'
-import type { PastReload, PlanEnd, ReloadEnd } from './change/reload-ends.ts'
+import type { PastReload, PlanEnd, Reloader, ReloadEnd } from './change/reload-ends.ts'
 import { readSettings } from './state/settings.ts'
 import type { Settings } from './state/settings.ts'
 import { statsOf, timedCalls } from './calls/stats.ts'
@@ -139,17 +139,6 @@ export type OpenEnd =
 export interface Login {
   readonly url: string
   readonly code?: string
-}
-
-/** Reloads the configuration, and keeps the results. */
-export interface Reloader {
-  /** Of the last reload. */
-  readonly problems: readonly Problem[]
-  /** Oldest first, limited. */
-  readonly past: readonly PastReload[]
-  reload(): Promise<ReloadEnd>
-  /** `edited`: texts that replace those of files. */
-  plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
 }
 
 export const localControl = (
