@@ -124,6 +124,10 @@ export const writeJson = (node: JsonNode): string => {
   return `{${node.members.map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`).join(',')}}`
 }
 
+/** The member of an object; `undefined` for any other value. */
+export const memberIn = (node: JsonNode | undefined, key: string): JsonNode | undefined =>
+  node?.kind === 'object' ? node.members.find(([name]) => name === key)?.[1] : undefined
+
 /** Longer texts are shown unchanged: a tree of them is too expensive. */
 export const MOST_IN_TREE = 1_000_000
 

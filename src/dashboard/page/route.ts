@@ -29,6 +29,12 @@ export const go = (path: string, { replace = false } = {}): void => {
 /** The currently selected row: two key presses may precede the next rendering. */
 export const selectedNow = (): string => route.peek().query.get('sel') ?? ''
 
+/** Selects the row that is `by` rows away, within the list. */
+export const selectBy = (names: readonly string[], by: number): void => {
+  const next = names[Math.min(Math.max(names.indexOf(selectedNow()) + by, 0), names.length - 1)]
+  if (next !== undefined) setQuery({ sel: next })
+}
+
 /** Sets members of the query; an empty value removes one. */
 export const setQuery = (changes: Readonly<Record<string, string>>, { replace = true } = {}): void => {
   const query = new URLSearchParams(location.search)
