@@ -1,4 +1,5 @@
 /** All requests of operators to a gateway, in this process or behind the admin socket. */
+import { once } from 'node:events'
 import type { Running } from '../app/running.ts'
 import { LOCAL } from '../auth/identity.ts'
 import { authMode, takesTokenByHand } from '../auth/inbound/inbound-options.ts'
@@ -160,8 +161,7 @@ export const localControl = (
       const stopKeeping = options.isWhole ? running.observer.keepWhole() : undefined
       try {
         const stop = followCalls(running.observer, options, sink)
-        if (!signal.aborted)
-          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+        if (!signal.aborted) await once(signal, 'abort')
         stop()
       } finally {
         stopKeeping?.()
