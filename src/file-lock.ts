@@ -2,6 +2,7 @@
 import { closeSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { asError } from './values/as-error.ts'
+import { attempt } from './values/attempt.ts'
 import { makeFolder } from './make-folder.ts'
 
 const LOCK_POLL_MS = 25
@@ -20,17 +21,10 @@ export const acquireFileLock = async (lock: string, staleMs: number): Promise<bo
     } catch (error) {
       if (asError(error).code !== 'EEXIST') return false
     }
-    if (ageOf(lock) > staleMs) rmSync(lock, { force: true })
+    const ageMs = attempt(() => Date.now() - statSync(lock).mtimeMs) ?? 0
+    if (ageMs > staleMs) rmSync(lock, { force: true })
     else await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
   }
 }
 
 export const releaseFileLock = (lock: string): void => rmSync(lock, { force: true })
-
-const ageOf = (file: string): number => {
-  try {
-    return Date.now() - statSync(file).mtimeMs
-  } catch {
-    return 0
-  }
-}

@@ -5,6 +5,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { asError } from './values/as-error.ts'
+import { attempt } from './values/attempt.ts'
 
 /** New folders are private unless `mode` differs. Throws the system's error, with a message that names the path. */
 export const makeFolder = (folder: string, mode = 0o700): void => {
@@ -19,13 +20,7 @@ export const makeFolder = (folder: string, mode = 0o700): void => {
     }
 }
 
-const isFolder = (path: string): boolean => {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
-  }
-}
+const isFolder = (path: string): boolean => attempt(() => statSync(path).isDirectory()) ?? false
 
 const explain = (error: NodeJS.ErrnoException, folder: string, path: string): Error => {
   const reason =

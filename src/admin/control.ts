@@ -1,4 +1,5 @@
 /** All requests of operators to a gateway, in this process or behind the admin socket. */
+import { once } from 'node:events'
 import type { Running } from '../app/running.ts'
 import { LOCAL } from '../auth/identity.ts'
 import { authMode, takesTokenByHand } from '../auth/inbound/inbound-options.ts'
@@ -16,7 +17,7 @@ import type { ConnectGuide } from '../host/listener-context.ts'
 import type { Redactor } from '../redactor.ts'
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
 import { VERSION } from '../version.ts'
-import type { RuntimeEnvironment, EditedFile } from '../config/runtime-environment.ts'
+import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import { basisOf } from './change/basis.ts'
 import type { Basis } from './change/basis.ts'
 import { callDetail, followCalls, pageOfCalls } from './calls/calls.ts'
@@ -38,7 +39,7 @@ import type { UnapprovedChange, OfferedServer } from './catalog/offered.ts'
 import { metricsText } from './state/metrics.ts'
 import { replay } from './calls/replay.ts'
 import type { ReplayEnd, ReplayRequest } from './calls/replay.ts'
-import type { PastReload, PlanEnd, ReloadEnd } from './change/reload-ends.ts'
+import type { PastReload, PlanEnd, Reloader, ReloadEnd } from './change/reload-ends.ts'
 import { readSettings } from './state/settings.ts'
 import type { Settings } from './state/settings.ts'
 import { statsOf, timedCalls } from './calls/stats.ts'
@@ -141,17 +142,6 @@ export interface Login {
   readonly code?: string
 }
 
-/** Reloads the configuration, and keeps the results. */
-export interface Reloader {
-  /** Of the last reload. */
-  readonly problems: readonly Problem[]
-  /** Oldest first, limited. */
-  readonly past: readonly PastReload[]
-  reload(): Promise<ReloadEnd>
-  /** `edited`: texts that replace those of files. */
-  plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
-}
-
 export interface LocalControlOptions {
   readonly reloader: Reloader
   readonly context: Pick<RuntimeEnvironment, 'env' | 'overrides'>
@@ -184,8 +174,7 @@ export const localControl = (
       const stopKeeping = options.isWhole ? running.observer.keepWhole() : undefined
       try {
         const stop = followCalls(running.observer, options, sink)
-        if (!signal.aborted)
-          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+        if (!signal.aborted) await once(signal, 'abort')
         stop()
       } finally {
         stopKeeping?.()

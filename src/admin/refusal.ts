@@ -4,12 +4,15 @@ export class AdminRefusal extends Error {
   readonly code: string
   /** Position in a filter. */
   readonly at: number | undefined
-  constructor(status: number, code: string, message: string, at?: number) {
+  /** Further headers of the answer of the listener. */
+  readonly headers: Readonly<Record<string, string>>
+  constructor(status: number, code: string, message: string, at?: number, headers: AdminRefusal['headers'] = {}) {
     super(message)
     this.name = 'AdminRefusal'
     this.status = status
     this.code = code
     this.at = at
+    this.headers = headers
   }
 
   get body(): object {

@@ -1,11 +1,10 @@
 /** Time for open calls while a gateway ends (`reload.drain`). */
+import { until } from '../time/within.ts'
 
 /** The end of the drain time, which is left for stopping the servers' processes. */
 export const CHILDREN_STOP_MS = 6_000
 const POLL_MS = 20
 
 /** Resolves once nothing is in flight, at the latest when `CHILDREN_STOP_MS` of the drain time are left. */
-export const untilAnswered = async (inFlight: () => number, drainMs: number): Promise<void> => {
-  const deadlineMs = performance.now() + Math.max(0, drainMs - CHILDREN_STOP_MS)
-  while (inFlight() > 0 && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-}
+export const untilAnswered = (inFlight: () => number, drainMs: number): Promise<void> =>
+  until(() => inFlight() === 0, drainMs - CHILDREN_STOP_MS, POLL_MS)

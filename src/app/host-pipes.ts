@@ -9,6 +9,7 @@ import { readEnds } from '../wire/message/message-ends.ts'
 import { untilAnswered } from './drain.ts'
 import type { HostStreams } from './environment.ts'
 import { NoEndpoint } from './running.ts'
+import { within } from '../time/within.ts'
 
 /** How long relays may take to confirm that they send no more requests. */
 const RELAY_MS = 1_000
@@ -66,8 +67,7 @@ export class HostPipes {
 
   /** Resolves when all relays have confirmed that they send no more requests, at the latest after `RELAY_MS`. */
   async drain(): Promise<void> {
-    const late = new Promise<void>((resolve) => setTimeout(resolve, RELAY_MS).unref())
-    await Promise.race([Promise.all([...this.#served].map(({ listener }) => listener.drain())), late])
+    await within(RELAY_MS, Promise.all([...this.#served].map(({ listener }) => listener.drain())))
   }
 
   async #release(served: ServedPipe): Promise<void> {

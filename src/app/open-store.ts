@@ -3,6 +3,7 @@ import type { Log } from '../downstream/environment.ts'
 import { GuardedStore } from '../store/guarded-store.ts'
 import type { StoreOptions } from '../store/store-options.ts'
 import type { Store } from '../store/store.ts'
+import { within } from '../time/within.ts'
 
 /** How long a start waits for the store; after that it continues without. */
 const STORE_START_MS = 1_000
@@ -24,8 +25,8 @@ export const openStore = async (
   if (options === undefined) return undefined
   const { RedisStore } = await import('../store/redis-store.ts')
   const store = new RedisStore(options, log)
-  const late = new Promise<false>((resolve) => setTimeout(resolve, STORE_START_MS, false).unref())
-  if ((await Promise.race([store.connected, late])) === false)
+  const connected = store.connected.then(() => true)
+  if ((await within(STORE_START_MS, connected)) === undefined)
     log.warn({}, 'the shared store does not answer: starting without (store)')
   return guarded(store)
 }

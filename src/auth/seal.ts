@@ -8,6 +8,7 @@
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { parseOwnJson } from '../values/own-json.ts'
+import { attempt } from '../values/attempt.ts'
 
 export interface SealOptions {
   /** 32 random bytes each. The first seals, all open, so that keys can be rotated. */
@@ -88,13 +89,11 @@ export class Seal {
     const decipher = createDecipheriv('aes-256-gcm', entry.key, bytes.subarray(HEADER, HEADER + NONCE), { authTagLength: TAG })
     decipher.setAAD(this.#associated(header, purpose))
     decipher.setAuthTag(bytes.subarray(-TAG))
-    try {
+    return attempt(() => {
       const plain = Buffer.concat([decipher.update(bytes.subarray(HEADER + NONCE, -TAG)), decipher.final()])
       const { value, expires } = parseOwnJson<{ value: T; expires?: number }>(plain.toString())
       return expires !== undefined && expires <= this.#now() ? undefined : value
-    } catch {
-      return undefined
-    }
+    })
   }
 
   /** Returns the mark of a text: 22 characters that only a holder of the key can compute. */

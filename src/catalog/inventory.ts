@@ -100,6 +100,21 @@ export interface Inventory {
   readonly digest: string
 }
 
+/** An inventory as plain data for JSON: entries are texts. */
+export interface EncodedInventory extends Omit<Inventory, 'lists'> {
+  readonly lists: Readonly<Record<ListKind, readonly (Omit<Entry, 'raw'> & { readonly raw: string })[]>>
+}
+
+export const encodeInventory = (inventory: Inventory): EncodedInventory => ({
+  ...inventory,
+  lists: perKind((kind) => inventory.lists[kind].map((entry) => ({ ...entry, raw: entry.raw.toString() }))),
+})
+
+export const decodeInventory = (encoded: EncodedInventory): Inventory => ({
+  ...encoded,
+  lists: perKind((kind) => encoded.lists[kind].map((entry) => ({ ...entry, raw: Buffer.from(entry.raw) }))),
+})
+
 /** The inventory with a lifetime of 0 for these lists; the same object if they already have it. */
 export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]): Inventory => {
   const { freshness } = inventory

@@ -19,6 +19,7 @@ import { again, isForgotten, isMismatch } from './pacing/retries.ts'
 import { ConcurrencyLimiter } from './pacing/concurrency-limiter.ts'
 import type { ServerEras } from './server-eras.ts'
 import type { ServerErrors } from './server-errors.ts'
+import { within } from '../time/within.ts'
 
 /** Methods whose answer does not depend on the caller: they go over the main link. */
 const ON_MAIN_LINK = new Set(['completion/complete'])
@@ -93,13 +94,7 @@ export class ServerCalls {
 
   /** Resolves when no call is pending, or after `drainMs`. */
   untilDrained(drainMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, drainMs)
-      this.#drained = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+    return within(drainMs, new Promise((resolve) => (this.#drained = resolve)))
   }
 
   /** Ends the wait of `untilDrained`. */

@@ -2,7 +2,6 @@
  * Server requests for a host (elicitation, sampling, roots): whether the host accepts them, and their form in its revision (BRIDGING
  * 3.13–3.15). The same code serves requests of legacy servers and entries of `input_required`.
  */
-import { createHash } from 'node:crypto'
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
@@ -15,6 +14,7 @@ import { isAtLeast } from '../wire/protocol/revisions.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import { encodeSampling } from './sampling.ts'
 import { OPEN_BRACKET } from '../wire/json/tokens.ts'
+import { digestOf } from '../values/digest.ts'
 
 /** Methods of server requests ([2026-07-28 basic/patterns/mrtr]). */
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
@@ -126,7 +126,7 @@ const encodeUrl = (params: Payload, asker: Asker, { revision, session }: Pick<Ca
 
 /** Id of a server's elicitation in one session: a digest, so no table is needed and nothing is disclosed. */
 export const elicitationIdFor = (sessionId: string, server: string, original: string): string =>
-  createHash('sha256').update(`${sessionId}\0${server}\0${original}`).digest('base64url').slice(0, 22)
+  digestOf(`${sessionId}\0${server}\0${original}`)
 
 /** 2025-06-18 has no mode, no titled options and no multiple choice (B094). */
 const encodeForm = (

@@ -7,6 +7,7 @@ import type { Call, Handler, Layer, Outcome, Scope } from '../rpc/call.ts'
 import type { CallRecord, Denial, DenialReason } from '../rpc/record.ts'
 import { sessionLabel } from '../rpc/session-label.ts'
 import { endOfError, endOfOutcome, endOfStream } from '../observe/call-end.ts'
+import { parseJson } from '../values/json-object.ts'
 import { Failure } from '../wire/message/failure.ts'
 import type { FailureKind } from '../wire/message/failure.ts'
 import { byteLength, join, Payload } from '../wire/message/payload.ts'
@@ -160,12 +161,7 @@ const withBodies = (line: string, params: Buffer, { result, bytes }: End): strin
 /** Replaces line ends, which in JSON occur only between tokens. Invalid JSON of a server becomes a JSON string. */
 const oneLine = (bytes: Buffer): string => {
   const json = bytes.toString()
-  try {
-    JSON.parse(json)
-    return json.replaceAll(/[\r\n]+/g, ' ')
-  } catch {
-    return JSON.stringify(json)
-  }
+  return parseJson(json) === undefined ? JSON.stringify(json) : json.replaceAll(/[\r\n]+/g, ' ')
 }
 
 const refusedBecause = (trouble: string): Failure => {

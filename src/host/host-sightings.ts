@@ -116,13 +116,10 @@ export const readSightings = async (stateDir: string, sinceMs: number): Promise<
     .toSorted((a, b) => b.atMs - a.atMs)
 }
 
-const readSighting = async (file: string): Promise<HostSighting | undefined> => {
-  try {
-    return parseOwnJson<HostSighting>(await readFile(file, 'utf8'))
-  } catch {
-    return undefined
-  }
-}
+const readSighting = (file: string): Promise<HostSighting | undefined> =>
+  readFile(file, 'utf8')
+    .then((text) => parseOwnJson<HostSighting>(text))
+    .catch(() => undefined)
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_NAME_LENGTH) : '')
 

@@ -8,11 +8,12 @@
 import { createHash } from 'node:crypto'
 import { asError } from '../values/as-error.ts'
 import type { Caller } from '../rpc/call.ts'
-import { isJsonObject } from '../values/json-object.ts'
+import { isJsonObject, parseJson } from '../values/json-object.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { cleanMessage } from '../wire/protocol/label.ts'
 import type { Decision, ServiceOptions } from './options.ts'
 import type { Judged, Verdict } from './policy.ts'
+import { setBounded } from '../values/bounded-map.ts'
 
 /** Sends one request; rejects without an answer. */
 export interface Poster {
@@ -72,7 +73,7 @@ export class DecisionService {
     if (cached !== undefined && cached.untilMs > performance.now()) return cached.answer
     try {
       const { answer, ttlMs } = this.#read(await this.#poster.post(question(about, judged.caller)))
-      if (ttlMs > 0) keep(this.#cached, key, { answer, untilMs: performance.now() + ttlMs })
+      if (ttlMs > 0) setBounded(this.#cached, key, { answer, untilMs: performance.now() + ttlMs }, MAX_CACHED)
       return answer
     } catch (error) {
       return { verdict: this.#failed(error) }
@@ -94,7 +95,7 @@ export class DecisionService {
       if (given !== undefined && !Array.isArray(given)) throw new InvalidAnswer('"visible" is not a list of names')
       const names = given && new Set(given.filter((name) => typeof name === 'string'))
       const ttlMs = typeof result === 'object' ? ttlOf(result) : 0
-      if (ttlMs > 0) keep(this.#visible, key, { names, untilMs: performance.now() + ttlMs })
+      if (ttlMs > 0) setBounded(this.#visible, key, { names, untilMs: performance.now() + ttlMs }, MAX_CACHED)
       return names
     } catch (error) {
       return this.#failed(error).decision === 'allow' ? undefined : new Set()
@@ -137,12 +138,8 @@ export class DecisionService {
 }
 
 const resultOf = (text: string): Readonly<Record<string, unknown>> | boolean | undefined => {
-  let answer: unknown
-  try {
-    answer = JSON.parse(text)
-  } catch {
-    throw new InvalidAnswer('the policy service answered with something else than JSON')
-  }
+  const answer = parseJson(text)
+  if (answer === undefined) throw new InvalidAnswer('the policy service answered with something else than JSON')
   const result = isJsonObject(answer) ? answer['result'] : null
   if (result === undefined || typeof result === 'boolean') return result
   if (isJsonObject(result)) return result
@@ -193,10 +190,3 @@ const digestOf = (about: string, caller: Caller): string =>
     .update(about)
     .update(JSON.stringify(requestOf(caller)))
     .digest('base64url')
-
-const keep = <T>(kept: Map<string, T>, key: string, value: T): void => {
-  kept.delete(key)
-  kept.set(key, value)
-  const [oldest] = kept.keys()
-  if (kept.size > MAX_CACHED && oldest !== undefined) kept.delete(oldest)
-}

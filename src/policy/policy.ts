@@ -15,6 +15,7 @@ import type { Expression, Fault } from './expression.ts'
 import type { Decision, PolicyOptions, PolicyRule } from './options.ts'
 import { PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from './subject.ts'
 import type { Claims, Maybe, PolicyAnnotations, Subject } from './subject.ts'
+import { attempt } from '../values/attempt.ts'
 
 /** The subject of a decision: one call, or one entry of a list. */
 export interface Judged {
@@ -173,11 +174,7 @@ export class Policy {
 
   /** `undefined`: the arguments are not valid for rules; a rule that reads them fails. */
   #tryDecode(args: ArgumentsJson | undefined, left: Remaining): Decoded | undefined {
-    try {
-      return this.#decode(args, left)
-    } catch {
-      return undefined
-    }
+    return attempt(() => this.#decode(args, left))
   }
 
   #decode(args: ArgumentsJson | undefined, left?: Remaining): Decoded {

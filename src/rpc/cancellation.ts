@@ -3,6 +3,8 @@
  * `Cancellation` implements it without an `EventTarget`, which with its listener took 5 % of the CPU of a small call.
  */
 import type { Payload } from '../wire/message/payload.ts'
+import { pause } from '../time/pause.ts'
+import { Failure } from '../wire/message/failure.ts'
 
 /** Called once, on cancellation. An object in place of a function saves a closure per call. */
 export type CancelListener = (() => void) | { handleEvent(): void }
@@ -59,4 +61,9 @@ export class Cancellation implements Cancel, CancelSignal {
       else listener?.handleEvent()
     }
   }
+}
+
+/** Resolves after `ms` milliseconds. Rejects with `Failure('cancelled')` if the host cancels meanwhile. */
+export const pauseFor = async (ms: number, signal: CancelSignal): Promise<void> => {
+  if (!(await pause(ms, signal))) throw new Failure('cancelled', 'cancelled by the host')
 }

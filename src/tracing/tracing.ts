@@ -40,6 +40,7 @@ import { loadExporters } from './exporters.ts'
 import { makeHistograms, metricAttributes } from './histograms.ts'
 import type { Histograms } from './histograms.ts'
 import type { TracingOptions } from './options.ts'
+import { within } from '../time/within.ts'
 
 export interface TracingSource {
   readonly log: { warn(facts: object, message: string): void }
@@ -103,8 +104,7 @@ export const startTracing = async (options: TracingOptions, source: TracingSourc
   const tracer = traces.getTracer('trunkline', source.version)
   const histograms = metrics && makeHistograms(metrics.getMeter('trunkline', source.version))
   return new Tracing(options, source, tracer, histograms, async () => {
-    const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS).unref())
-    await Promise.race([Promise.allSettled([traces.shutdown(), metrics?.shutdown()]), late])
+    await within(SHUTDOWN_MS, Promise.allSettled([traces.shutdown(), metrics?.shutdown()]))
   })
 }
 

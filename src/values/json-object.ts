@@ -1,4 +1,5 @@
 /** Access to parsed JSON of unknown shape, such as what servers and hosts send. Nothing here throws. */
+import { attempt } from './attempt.ts'
 
 /** A JSON object whose members are not known. */
 export type UnknownObject = Readonly<Record<string, unknown>>
@@ -16,14 +17,11 @@ export const memberOf = (value: unknown, key: string): unknown => jsonObject(val
 /** A JSON array whose items are unknown. `Array.isArray` alone makes them `any`. */
 export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
 
+/** The value of a JSON text; `undefined` for any other text. */
+export const parseJson = (text: string): unknown => attempt((): unknown => JSON.parse(text))
+
 /** The JSON object in a text, or `undefined` for any other text. */
-export const parseJsonObject = (text: string): UnknownObject | undefined => {
-  try {
-    return jsonObject(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
+export const parseJsonObject = (text: string): UnknownObject | undefined => jsonObject(parseJson(text))
 
 /** Whether the value is a number without a fraction. `Number.isInteger` does not narrow the type. */
 export const isInteger = (value: unknown): value is number => Number.isInteger(value)

@@ -70,13 +70,9 @@ export const timedCalls = ({ observer }: Pick<Running, 'observer'>, windowMs: nu
 
 /** `calls`: those of all processes. */
 export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, calls: readonly TimedCall[]): Stats => {
-  const byServer = new Map<string, TimedCall[]>()
-  const byTool = new Map<string, TimedCall[]>()
-  for (const call of calls) {
-    const { server, tool } = call
-    add(byServer, server, call)
-    if (tool !== undefined) add(byTool, `${server}\n${tool}`, call)
-  }
+  const byServer = Map.groupBy(calls, ({ server }) => server)
+  const ofTools = calls.filter(({ tool }) => tool !== undefined)
+  const byTool = Map.groupBy(ofTools, ({ server, tool }) => `${server}\n${tool}`)
   const memory = groupMemory()
   return {
     windowMs,
@@ -104,18 +100,11 @@ export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, cal
   }
 }
 
-const errorsOf = (calls: readonly TimedCall[]): readonly ErrorCount[] =>
-  [...Map.groupBy(calls, ({ server, error }) => (error === undefined ? '' : `${server}\n${error}`)).values()]
-    .flatMap((alike): ErrorCount[] => {
-      const [{ server, error } = { server: '', error: undefined }] = alike
-      return error === undefined ? [] : [{ server, kind: error, count: alike.length }]
-    })
+const errorsOf = (calls: readonly TimedCall[]): readonly ErrorCount[] => {
+  const failed = calls.flatMap(({ server, error }) => (error === undefined ? [] : [{ server, kind: error }]))
+  return [...Map.groupBy(failed, ({ server, kind }) => `${server}\n${kind}`).values()]
+    .flatMap((alike) => alike.slice(0, 1).map((one) => ({ ...one, count: alike.length })))
     .toSorted((a, b) => b.count - a.count)
-
-const add = (map: Map<string, TimedCall[]>, key: string, call: TimedCall): void => {
-  const list = map.get(key)
-  if (list === undefined) map.set(key, [call])
-  else list.push(call)
 }
 
 const figures = (calls: readonly TimedCall[]): Figures => {

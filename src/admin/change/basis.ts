@@ -5,8 +5,8 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Running } from '../../app/running.ts'
-import { perKind } from '../../catalog/inventory.ts'
-import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
+import { decodeInventory, encodeInventory, perKind } from '../../catalog/inventory.ts'
+import type { EncodedInventory, Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
 import { Views } from '../../catalog/view/view.ts'
@@ -156,31 +156,16 @@ export const encodeBasis = (basis: Basis): object => ({
   ...basis,
   servers: basis.servers.map(({ offered, ...server }) => ({
     ...server,
-    ...(offered !== undefined && {
-      offered: {
-        ...offered,
-        lists: perKind((kind) => offered.lists[kind].map((entry) => ({ ...entry, raw: entry.raw.toString() }))),
-      },
-    }),
+    ...(offered !== undefined && { offered: encodeInventory(offered) }),
   })),
 })
 
 interface EncodedBasis extends Omit<Basis, 'servers'> {
-  readonly servers: readonly (Omit<ServerBasis, 'offered'> & {
-    readonly offered?: Omit<Inventory, 'lists'> & {
-      readonly lists: Readonly<Record<ListKind, readonly (Omit<Entry, 'raw'> & { readonly raw: string })[]>>
-    }
-  })[]
+  readonly servers: readonly (Omit<ServerBasis, 'offered'> & { readonly offered?: EncodedInventory })[]
 }
 
 /** `json`: the result of `encodeBasis`, of this version; see `BASIS_FORMAT`. */
 export const decodeBasis = (json: EncodedBasis): Basis => ({
   ...json,
-  servers: json.servers.map(({ offered, ...server }) => ({
-    ...server,
-    offered: offered && {
-      ...offered,
-      lists: perKind((kind) => offered.lists[kind].map((entry) => ({ ...entry, raw: Buffer.from(entry.raw) }))),
-    },
-  })),
+  servers: json.servers.map(({ offered, ...server }) => ({ ...server, offered: offered && decodeInventory(offered) })),
 })

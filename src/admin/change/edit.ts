@@ -7,9 +7,7 @@
  */
 import type { Configuration } from '../../config/options.ts'
 import { recogniseHostFile } from '../../config/read/host-file.ts'
-import type { EditedFile } from '../../config/runtime-environment.ts'
 import { hasYamlOrJsonName, parseText } from '../../config/syntax/document.ts'
-import type { Problem } from '../../config/syntax/problems.ts'
 import { ChangeError, digestOf, readState, replaceFile, textOfState } from '../../host-files/edit/change.ts'
 import type { FileState } from '../../host-files/edit/change.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
@@ -20,7 +18,7 @@ import type { ConfigurationChange } from './edit-changes.ts'
 import type { EditRequest } from './edit-request.ts'
 import type { Plan } from './plan.ts'
 import { AdminRefusal } from '../refusal.ts'
-import type { PlanEnd, ReloadEnd } from './reload-ends.ts'
+import type { Reloader, ReloadEnd } from './reload-ends.ts'
 
 export type EditEnd =
   | {
@@ -30,20 +28,13 @@ export type EditEnd =
       readonly revision: string
       readonly plan: Plan
     }
-  /** The edited configuration would be refused; nothing was written. */
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+  /** `refused`: the edited configuration would be refused, and nothing was written. */
   | ReloadEnd
-
-/** The part of `Reloader` that an edit uses. */
-interface Reloads {
-  plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
-  reload(): Promise<ReloadEnd>
-}
 
 /** Rejects with `AdminRefusal` for changes that cannot be made by an edit, and if a file has changed since the plan. */
 export const editConfiguration = async (
   { files }: Pick<Configuration, 'files'>,
-  reloads: Reloads,
+  reloads: Pick<Reloader, 'plan' | 'reload'>,
   { changes, revision }: EditRequest,
 ): Promise<EditEnd> => {
   const own = await readOwnFiles(files)

@@ -1,4 +1,5 @@
-/** The results of a reload and of its plan; past reloads. */
+/** Reloads of the configuration and their plans: their results, and past ones. */
+import type { EditedFile } from '../../config/runtime-environment.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import type { Plan } from './plan.ts'
 
@@ -33,4 +34,15 @@ export interface PastReload {
   /** Number of entries in the lists of hosts that were added, removed or changed. */
   readonly entries: number
   readonly problems: readonly Problem[]
+}
+
+/** Reloads the configuration, and keeps the results. */
+export interface Reloader {
+  /** Of the last reload. */
+  readonly problems: readonly Problem[]
+  /** Oldest first, limited. */
+  readonly past: readonly PastReload[]
+  reload(): Promise<ReloadEnd>
+  /** `edited`: texts that replace those of files. */
+  plan(edited?: readonly EditedFile[]): Promise<PlanEnd>
 }

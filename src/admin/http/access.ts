@@ -9,31 +9,25 @@ import type { Viewer } from '../../observe/viewer.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
 import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import type { AdminCredentials } from './credentials.ts'
+import { AdminRefusal } from '../refusal.ts'
 
-/** The error of a refused request. */
-export interface Refused {
-  readonly status: number
-  readonly code: string
-  readonly message: string
-}
-
-/** Why the origin of the request is refused; `undefined`: it is accepted. */
-export const refuseOrigin = (request: HttpRequest, { allowedHosts, addresses }: AdminOptions): Refused | undefined => {
+/** Throws `AdminRefusal` for a request of another origin. */
+export const checkOrigin = (request: HttpRequest, { allowedHosts, addresses }: AdminOptions): void => {
   const host = request.header('host')
   const names = [...allowedHosts, ...addresses.map((address) => bracketed(address.host))]
   if (request.count('host') !== 1 || !isAllowedHost(host, { allowedHosts: new Set(names), allowedOrigins: new Set() }))
-    return {
-      status: 403,
-      code: 'host',
-      message: 'this Host is not accepted: use the address in admin.bind, or list the name in admin.allowed_hosts',
-    }
+    throw new AdminRefusal(
+      403,
+      'host',
+      'this Host is not accepted: use the address in admin.bind, or list the name in admin.allowed_hosts',
+    )
   const origin = request.header('origin')
   const isOwn = origin === undefined || origin === `http://${host}` || origin === `https://${host}`
   // A cross-site request of a page has no `Origin` but `Sec-Fetch-Site`; following a link to the dashboard is allowed.
   const site = request.header('sec-fetch-site')
   const isFollowed = request.header('sec-fetch-mode') === 'navigate'
-  if (isOwn && (site === undefined || site === 'same-origin' || site === 'none' || isFollowed)) return undefined
-  return { status: 403, code: 'origin', message: 'requests of other origins are not accepted' }
+  if (!isOwn || !(site === undefined || site === 'same-origin' || site === 'none' || isFollowed))
+    throw new AdminRefusal(403, 'origin', 'requests of other origins are not accepted')
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host).toLowerCase()

@@ -1,6 +1,7 @@
 /** The files of the dashboard, which the admin listener serves without a credential: they contain nothing of the configuration. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
+import { attempt } from '../../values/attempt.ts'
 
 export interface Asset {
   readonly type: string
@@ -47,13 +48,7 @@ export const folderAssets = (folder: string): Assets => {
 
 const readFolder = (folder: string): ReadonlyMap<string, Asset> => {
   const files = new Map<string, Asset>()
-  let names: readonly string[]
-  try {
-    names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  } catch {
-    return files
-  }
-  for (const name of names) {
+  for (const name of attempt(() => readdirSync(folder, { recursive: true, encoding: 'utf8' })) ?? []) {
     const type = TYPES[extname(name)]
     if (type === undefined) continue
     const isImmutable = /-[\w-]{8}\.\w+$/.test(name)

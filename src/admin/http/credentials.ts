@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, lstat, readFile, rename, writeFile } from 'node:fs/promises'
 import { digestOf, makeToken } from '../../auth/inbound/static-tokens.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 
 /** How long a link is valid. */
 const KEY_MS = 10 * 60_000
@@ -31,7 +32,7 @@ export class AdminCredentials {
   /** A key for one link. */
   mintKey(): string {
     const key = randomBytes(32).toString('base64url')
-    keep(this.#keys, nameOf(key), this.#nowMs() + KEY_MS)
+    setBounded(this.#keys, nameOf(key), this.#nowMs() + KEY_MS, MOST)
     return key
   }
 
@@ -42,7 +43,7 @@ export class AdminCredentials {
     this.#keys.delete(name)
     if (untilMs === undefined || untilMs <= this.#nowMs()) return undefined
     const token = makeToken()
-    keep(this.#tokens, nameOf(token), this.#nowMs() + TOKEN_IDLE_MS)
+    setBounded(this.#tokens, nameOf(token), this.#nowMs() + TOKEN_IDLE_MS, MOST)
     return token
   }
 
@@ -54,7 +55,7 @@ export class AdminCredentials {
     if (untilMs === undefined) return false
     this.#tokens.delete(name)
     if (untilMs <= this.#nowMs()) return false
-    keep(this.#tokens, name, this.#nowMs() + TOKEN_IDLE_MS)
+    setBounded(this.#tokens, name, this.#nowMs() + TOKEN_IDLE_MS, MOST)
     return true
   }
 
@@ -80,12 +81,6 @@ export const readTokenFile = async (file: string): Promise<string> => {
   await writeFile(made, `${token}\n`, { mode: 0o600, flag: 'wx' })
   await rename(made, file)
   return token
-}
-
-const keep = (map: Map<string, number>, name: string, untilMs: number): void => {
-  const [oldest] = map.keys()
-  if (map.size >= MOST && oldest !== undefined) map.delete(oldest)
-  map.set(name, untilMs)
 }
 
 const nameOf = (secret: string): string => digestOf(secret).toString('base64url')

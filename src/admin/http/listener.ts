@@ -12,7 +12,7 @@ import type { BindAddress, ObserveOptions } from '../../observe/options.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { ConnectionCaps } from '../../transport/http1/server/connection/connection-caps.ts'
 import type { EventStream } from '../../transport/http1/server/request/event-stream.ts'
-import type { Headers, HttpRequest } from '../../transport/http1/server/request/http-request.ts'
+import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import { listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { Listening } from '../../transport/http1/server/http-server.ts'
 import { asError } from '../../values/as-error.ts'
@@ -25,8 +25,7 @@ import { AdminRefusal } from '../refusal.ts'
 import { findRoute } from '../routes.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
 import type { Access } from '../routes.ts'
-import { refuseOrigin, tokenOf, viewerOf } from './access.ts'
-import type { Refused } from './access.ts'
+import { checkOrigin, tokenOf, viewerOf } from './access.ts'
 import type { Assets } from './assets.ts'
 import type { AdminCredentials } from './credentials.ts'
 import { PAGE_HEADERS } from './page-headers.ts'
@@ -54,19 +53,6 @@ const MAX_BODY_BYTES = 1024 * 1024
 const SWEEP_MS = 500
 const JSON_TYPE = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="trunkline admin"' }
-
-const UNAUTHORIZED: Refused = {
-  status: 401,
-  code: 'unauthorized',
-  message: 'this needs a token: exchange the key of the link for one at POST /api/session',
-}
-const BUSY: Refused = { status: 503, code: 'busy', message: 'the token cannot be verified now' }
-const OPERATORS_ONLY: Refused = {
-  status: 403,
-  code: 'operator_only',
-  message: 'this is for operators: a token with "operator: true", or with the scope admin.operator_scope',
-}
-const READ_ONLY: Refused = { status: 403, code: 'read_only', message: 'changes are not allowed (ui.write is off)' }
 
 export class AdminListener implements AsyncDisposable {
   readonly #options: AdminListenerOptions
@@ -170,21 +156,20 @@ export class AdminListener implements AsyncDisposable {
   async #handle(request: HttpRequest): Promise<void> {
     try {
       request.addHeaders(PAGE_HEADERS)
-      const refused = refuseOrigin(request, this.#observe.admin)
-      if (refused !== undefined) refuse(request, refused)
-      else if (request.path.startsWith('/api/')) await this.#handleApi(request)
+      checkOrigin(request, this.#observe.admin)
+      if (request.path.startsWith('/api/')) await this.#handleApi(request)
       else if (request.path === this.#observe.metrics.path && this.#observe.metrics.isOn) await this.#replyMetrics(request)
       else this.#replyFile(request)
     } catch (error) {
-      if (error instanceof AdminRefusal) return refuseWith(request, error)
+      if (error instanceof AdminRefusal) return refuse(request, error)
       this.#options.log.error({ error: String(error), path: request.path }, 'the admin listener could not answer')
-      refuse(request, { status: 500, code: 'internal', message: 'internal error; see the log' })
+      refuse(request, new AdminRefusal(500, 'internal', 'internal error; see the log'))
     }
   }
 
   #replyFile(request: HttpRequest): void {
     const asset = this.#observe.admin.hasUi ? this.#options.assets(request.path) : undefined
-    if (asset === undefined) return refuse(request, { status: 404, code: 'path', message: 'there is nothing at this path' })
+    if (asset === undefined) throw new AdminRefusal(404, 'path', 'there is nothing at this path')
     if (request.method !== 'GET' && request.method !== 'HEAD') return request.reply(405, { Allow: 'GET' })
     const kept = asset.isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache'
     request.reply(200, { 'Content-Type': asset.type, 'Cache-Control': kept }, request.method === 'HEAD' ? [] : [asset.body])
@@ -195,15 +180,13 @@ export class AdminListener implements AsyncDisposable {
     const path = request.path.slice('/api'.length)
     if (path === '/session' && request.method === 'POST') return this.#exchangeKey(request)
     const viewer = await this.#authenticate(request)
-    if (viewer === undefined) return
     if (path === '/session') return this.#handleSession(request, viewer)
     if (path === '/feed' && request.method === 'GET') return this.#streamFeed(request, viewer)
     const found = findRoute(request.method, path)
     if (found === undefined || found.route.access === 'socket')
-      return refuse(request, { status: 404, code: 'path', message: `there is no ${request.method} ${request.path}` })
+      throw new AdminRefusal(404, 'path', `there is no ${request.method} ${request.path}`)
     const { route, id } = found
-    const refused = this.#refuseAccess(route.access, viewer)
-    if (refused !== undefined) return refuse(request, refused)
+    this.#checkAccess(route.access, viewer)
     const body = await this.#readBody(request)
     if (body === undefined) return
     const gone = new AbortController()
@@ -213,24 +196,21 @@ export class AdminListener implements AsyncDisposable {
     request.reply(200, JSON_TYPE, [Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer))])
   }
 
-  /** The viewer of the request; `undefined`: it was refused, and answered. */
-  async #authenticate(request: HttpRequest): Promise<Viewer | undefined> {
+  /** The viewer of the request. Rejects with `AdminRefusal` for a request without a valid token. */
+  async #authenticate(request: HttpRequest): Promise<Viewer> {
     const token = tokenOf(request)
     const viewer = token === undefined ? undefined : await this.#viewer(token)
-    if (viewer === undefined) refuse(request, UNAUTHORIZED, CHALLENGE)
-    else if (viewer === 'busy') refuse(request, BUSY, { 'Retry-After': '2' })
-    else {
-      request.admitted()
-      return viewer
+    if (viewer === undefined) {
+      const message = 'this needs a token: exchange the key of the link for one at POST /api/session'
+      throw new AdminRefusal(401, 'unauthorized', message, undefined, CHALLENGE)
     }
-    return undefined
+    request.admitted()
+    return viewer
   }
 
   /** Replies all metrics in the requested format. */
   async #replyMetrics(request: HttpRequest): Promise<void> {
-    const viewer = await this.#authenticate(request)
-    if (viewer === undefined) return
-    if (!viewer.isOperator) return refuse(request, OPERATORS_ONLY)
+    this.#checkAccess('read', await this.#authenticate(request))
     if (request.method !== 'GET') return request.reply(405, { Allow: 'GET' })
     const isOpenMetrics = (request.header('accept') ?? '').includes('application/openmetrics-text')
     const text = await this.#options.control.metrics(isOpenMetrics)
@@ -240,7 +220,7 @@ export class AdminListener implements AsyncDisposable {
 
   /** Sends rows as events, until the reader disconnects, or has read nothing for too long. */
   async #streamFeed(request: HttpRequest, viewer: Viewer): Promise<void> {
-    if (!this.#observe.admin.hasUi) return refuse(request, { status: 404, code: 'path', message: 'ui.enabled is off' })
+    if (!this.#observe.admin.hasUi) throw new AdminRefusal(404, 'path', 'ui.enabled is off')
     const { control, context } = this.#options
     const query = new URLSearchParams(request.query)
     const over = new AbortController()
@@ -283,20 +263,24 @@ export class AdminListener implements AsyncDisposable {
     this.#sweeping = undefined
   }
 
-  /** `busy`: the authorization server cannot be reached now. */
-  async #viewer(token: string): Promise<Viewer | 'busy' | undefined> {
+  async #viewer(token: string): Promise<Viewer | undefined> {
     const { credentials, identityOf, log } = this.#options
     try {
       return await viewerOf(token, credentials, identityOf, this.#observe.admin.operatorScope)
     } catch (error) {
       log.warn({ error: asError(error).message }, 'a token could not be verified')
-      return 'busy'
+      throw new AdminRefusal(503, 'busy', 'the token cannot be verified now', undefined, { 'Retry-After': '2' })
     }
   }
 
-  #refuseAccess(access: Access, viewer: Viewer): Refused | undefined {
-    if (access !== 'everyone' && !viewer.isOperator) return OPERATORS_ONLY
-    return access === 'write' && !this.#observe.admin.mayWrite ? READ_ONLY : undefined
+  /** Throws `AdminRefusal` for a viewer without this access. */
+  #checkAccess(access: Access, viewer: Viewer): void {
+    if (access !== 'everyone' && !viewer.isOperator) {
+      const message = 'this is for operators: a token with "operator: true", or with the scope admin.operator_scope'
+      throw new AdminRefusal(403, 'operator_only', message)
+    }
+    if (access === 'write' && !this.#observe.admin.mayWrite)
+      throw new AdminRefusal(403, 'read_only', 'changes are not allowed (ui.write is off)')
   }
 
   /** Exchanges the key of a link, `{"key": …}`, for a token. */
@@ -304,8 +288,7 @@ export class AdminListener implements AsyncDisposable {
     const body = await this.#readBody(request)
     if (body === undefined) return
     const token = this.#options.credentials.trade(keyIn(body))
-    if (token === undefined)
-      return refuse(request, { status: 401, code: 'key', message: 'the link was already used or has expired: ask for another' })
+    if (token === undefined) throw new AdminRefusal(401, 'key', 'the link was already used or has expired: ask for another')
     request.admitted()
     reply(request, { token, ...this.#describeSession(OPERATOR) })
   }
@@ -325,21 +308,19 @@ export class AdminListener implements AsyncDisposable {
     return { principal, role: isOperator ? 'operator' : 'user', write, bodies: capture.bodies, version: VERSION, named, faults }
   }
 
-  /** The text of the body; `undefined`: it was refused, and answered. */
+  /** The text of the body; `undefined`: the caller disconnected. Rejects with `AdminRefusal`. */
   async #readBody(request: HttpRequest): Promise<string | undefined> {
     if (request.method !== 'POST') return ''
-    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>()
     request.onDisconnect(() => resolve(undefined))
     request.readBody(MAX_BODY_BYTES, (body) => {
-      if (Buffer.isBuffer(body)) return resolve(body.toString())
-      refuse(request, { status: 413, code: 'too_large', message: `a request has at most ${MAX_BODY_BYTES} bytes` })
-      resolve(undefined)
+      if (Buffer.isBuffer(body)) resolve(body.toString())
+      else reject(new AdminRefusal(413, 'too_large', `a request has at most ${MAX_BODY_BYTES} bytes`))
     })
     const body = await promise
     const isJson = (request.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
     if (body === undefined || body === '' || isJson) return body
-    refuse(request, { status: 415, code: 'type', message: 'a body must be JSON, with Content-Type: application/json' })
-    return undefined
+    throw new AdminRefusal(415, 'type', 'a body must be JSON, with Content-Type: application/json')
   }
 }
 
@@ -350,11 +331,8 @@ const keyIn = (body: string): string => {
 
 const reply = (request: HttpRequest, value: object): void => request.reply(200, JSON_TYPE, [Buffer.from(JSON.stringify(value))])
 
-const refuse = (request: HttpRequest, { status, code, message }: Refused, headers: Headers = {}): void =>
-  request.reply(status, { ...JSON_TYPE, ...headers }, [Buffer.from(JSON.stringify({ error: { code, message } }))])
-
-const refuseWith = (request: HttpRequest, { status, body }: AdminRefusal): void =>
-  request.reply(status, JSON_TYPE, [Buffer.from(JSON.stringify(body))])
+const refuse = (request: HttpRequest, { status, body, headers }: AdminRefusal): void =>
+  request.reply(status, { ...JSON_TYPE, ...headers }, [Buffer.from(JSON.stringify(body))])
 
 /** The listener always has a TCP address. */
 const originOf = ({ tcp: { host, port } = { host: '', port: 0 } }: Listening): string =>

@@ -7,6 +7,7 @@ import type { Check, TokenRefusal } from '../token-refusal.ts'
 import type { Claims } from './claim-value.ts'
 import { failed, passed } from './claims.ts'
 import { IssuerUnreachable } from './issuer.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /** Signature algorithms with public keys. None with a shared secret: an attacker could sign with the public key as the secret. */
 export const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -25,7 +26,7 @@ export const hasJwtForm = (token: string): boolean => JWT_FORM.test(token)
 
 /** Verifies a token. `findKey`: finds the keys of `issuer`. Rejects with `IssuerUnreachable` if the keys cannot be read now. */
 export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer: string): Promise<VerifiedJwt> => {
-  const header = headerOf(token)
+  const header = attempt(() => decodeProtectedHeader(token))
   if (header === undefined) return { checks: [failed(UNREADABLE)], claims: undefined }
   const checks = [passed('issuer', issuer), algorithmCheck(header.alg), typeCheck(header.typ)]
   if (checks.some(({ refusal }) => refusal !== undefined)) return { checks, claims: undefined }
@@ -89,14 +90,6 @@ const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameter
     expected: `one by key ${shownValue(kid)} of ${issuer}`,
     got: error instanceof errors.JWSSignatureVerificationFailed ? 'another' : `unusable (${error.message.slice(0, 100)})`,
     remedy: 'the token was altered or forged; if not, the issuer publishes another key under this name',
-  }
-}
-
-const headerOf = (token: string): ProtectedHeaderParameters | undefined => {
-  try {
-    return decodeProtectedHeader(token)
-  } catch {
-    return undefined
   }
 }
 

@@ -14,6 +14,7 @@ import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
 import { makeFolder } from '../../make-folder.ts'
 import type { Store } from '../../store/store.ts'
 import type { Purpose, Seal } from '../seal.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /** Never present at run time: it ties a key to the type of its record. */
 declare const HOLDS: unique symbol
@@ -55,13 +56,10 @@ export class TokenStore {
   /** Returns the latest record of any process; `undefined`: none, or it cannot be opened. */
   read<T extends object>(key: StoreKey<T>): T | undefined {
     const name = nameOf(key)
+    const folder = this.#memory.has(name) ? undefined : this.#folder
     // Cast: `write` put it there under the same key.
-    if (this.#folder === undefined || this.#memory.has(name)) return this.#memory.get(name) as T | undefined
-    try {
-      return this.#seal.open(purposeOf(key), readFileSync(join(this.#folder, name), 'utf8'))
-    } catch {
-      return undefined
-    }
+    if (folder === undefined) return this.#memory.get(name) as T | undefined
+    return attempt(() => this.#seal.open(purposeOf(key), readFileSync(join(folder, name), 'utf8')))
   }
 
   /** Calls back when another replica has changed the record. Starts reading the store's record. */

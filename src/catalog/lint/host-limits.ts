@@ -25,19 +25,26 @@ export interface HostLimits {
   /** What the host puts before a tool's name. `server`: the name of this gateway in the host's configuration. */
   readonly namePrefix: (server: string) => string
   /** Characters of a name, with that prefix. */
-  readonly name: Limit | undefined
+  readonly name: Limit
   /** Tools of all servers of the host together. */
-  readonly tools: Limit | undefined
+  readonly tools?: Limit
   /** Bytes of one tool's description. */
-  readonly description: Limit | undefined
+  readonly description?: Limit
   /** Bytes of the gateway's instructions. */
-  readonly instructions: Limit | undefined
+  readonly instructions?: Limit
   /** Consequence of a name with other characters than letters, digits, `_` and `-`. */
   readonly characters: Omit<Limit, 'most'>
 }
 
 const none = () => ''
 const doubled = (server: string) => `mcp__${server}__`
+
+const REFUSED_BY_MODELS: HostLimits['characters'] = {
+  consequence: 'degrades',
+  effect: 'the model may refuse the request',
+  evidence: 'reported',
+  from: 'a rule of model APIs: github/copilot-cli#2581 (2026-04-08)',
+}
 
 /** By the argument of `check --host`. */
 export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
@@ -51,9 +58,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'reported',
       from: 'evoila/meho#2745 (2026-08-02), loomle/loomle#168 (1.9659.2)',
     },
-    tools: undefined,
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'breaks',
       effect: 'one such name and no tool of the server is shown',
@@ -71,7 +75,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'documented',
       from: 'Claude Code documentation, MCP (2026-10); 64 until 2026-01, anthropics/claude-code#22276',
     },
-    tools: undefined,
     description: {
       most: 2_048,
       consequence: 'degrades',
@@ -110,8 +113,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'reported',
       from: 'mcptrove.com, the Cursor tool limit (2026-06-17)',
     },
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'degrades',
       effect: 'the tool may not reach the model',
@@ -136,8 +137,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'reported',
       from: 'microsoft/vscode#337428 (1.138.0, 2026-09-23)',
     },
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'degrades',
       effect: 'they become _, with a warning',
@@ -162,14 +161,7 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'documented',
       from: 'Windsurf documentation, Cascade MCP (cited 2026-06-16)',
     },
-    description: undefined,
-    instructions: undefined,
-    characters: {
-      consequence: 'degrades',
-      effect: 'the model may refuse the request',
-      evidence: 'reported',
-      from: 'a rule of model APIs: github/copilot-cli#2581 (2026-04-08)',
-    },
+    characters: REFUSED_BY_MODELS,
   },
   codex: {
     label: 'Codex',
@@ -181,9 +173,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'source',
       from: 'openai/codex mcp_connection_manager.rs, MAX_TOOL_NAME_LENGTH',
     },
-    tools: undefined,
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'breaks',
       effect: 'the session fails',
@@ -201,9 +190,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'source',
       from: 'google-gemini/gemini-cli mcp-tool.ts, generateValidName; zuplo.com compatibility (2026-07-31)',
     },
-    tools: undefined,
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'degrades',
       effect: 'they become _',
@@ -221,9 +207,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'reported',
       from: 'microsoft/mcp#842 (2025-10-16)',
     },
-    tools: undefined,
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'breaks',
       effect: 'every request fails',
@@ -241,15 +224,7 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'source',
       from: 'zed-industries/zed, agent, MAX_TOOL_NAME_LENGTH',
     },
-    tools: undefined,
-    description: undefined,
-    instructions: undefined,
-    characters: {
-      consequence: 'degrades',
-      effect: 'the model may refuse the request',
-      evidence: 'reported',
-      from: 'a rule of model APIs: github/copilot-cli#2581 (2026-04-08)',
-    },
+    characters: REFUSED_BY_MODELS,
   },
   goose: {
     label: 'Goose',
@@ -268,8 +243,6 @@ export const HOST_LIMITS: Readonly<Record<string, HostLimits>> = {
       evidence: 'reported',
       from: 'aaif-goose/goose#10841 (2026-07-31), aaif-goose/goose#9910',
     },
-    description: undefined,
-    instructions: undefined,
     characters: {
       consequence: 'breaks',
       effect: 'some models refuse every request',

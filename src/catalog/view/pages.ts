@@ -6,7 +6,7 @@
  * into the same list, and replicas need no common key.
  */
 import type { Purpose, Seal } from '../../auth/seal.ts'
-import { isJsonObject } from '../../values/json-object.ts'
+import { isJsonObject, parseJson } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { Parts } from '../../wire/message/payload.ts'
@@ -87,12 +87,8 @@ const encodePlain = (cursor: Cursor): string => Buffer.from(JSON.stringify(curso
 const decodePlain = (token: string): Cursor | undefined => {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.toString('base64url') !== token) return undefined
-  try {
-    const cursor: unknown = JSON.parse(bytes.toString())
-    return isCursor(cursor) ? cursor : undefined
-  } catch {
-    return undefined
-  }
+  const cursor = parseJson(bytes.toString())
+  return isCursor(cursor) ? cursor : undefined
 }
 
 const isCursor = (value: unknown): value is Cursor =>

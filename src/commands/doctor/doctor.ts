@@ -11,7 +11,7 @@ import { updateOurFile } from '../../host-files/our-file.ts'
 import { refuseChangeErrors } from '../setup/import.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import { CHECKS } from './checks.ts'
 import type { Examined, Finding } from './finding.ts'
 import { askDesktopPath, askShellPath } from './programs.ts'
@@ -22,7 +22,7 @@ export interface DoctorOptions {
 
 /** Exit code 6: something does not work. */
 export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Promise<number> => {
-  const { io, json, context } = invocation
+  const { context } = invocation
   const { configuration } = await load(invocation)
   const [shellPath, desktopPath, control] = await Promise.all([
     askShellPath(context),
@@ -41,21 +41,18 @@ export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Pr
   const findings = [...(await Promise.all(CHECKS.map((check) => check(examined)))).flat(), ...signIns]
   const fixed = fix === true ? await repair(examined, findings) : []
   const left = findings.filter((finding) => !fixed.includes(finding))
-  const paint = painter(io.stdout, context.env)
-  if (json)
-    await printJson(io, {
-      findings: left.map(({ level, text, remedy, fix: own }) => ({ level, text, remedy, isFixable: own !== undefined })),
-      fixed: fixed.map(({ text }) => text),
-    })
-  else
-    await printLines(io, [
-      ...fixed.map(({ text }) => `  fixed  ${text}`),
-      ...left.flatMap(({ level, text, remedy }) => [
-        ['  ', level === 'trouble' ? paint('✗', 'red') : paint('▲', 'yellow'), ` ${text}`],
-        `    → ${remedy}`,
-      ]),
-      ...(findings.length === 0 ? ['  no problems found'] : []),
-    ])
+  const result = {
+    findings: left.map(({ level, text, remedy, fix: own }) => ({ level, text, remedy, isFixable: own !== undefined })),
+    fixed: fixed.map(({ text }) => text),
+  }
+  await printResult(invocation, result, (paint) => [
+    ...fixed.map(({ text }) => `  fixed  ${text}`),
+    ...left.flatMap(({ level, text, remedy }) => [
+      ['  ', level === 'trouble' ? paint('✗', 'red') : paint('▲', 'yellow'), ` ${text}`],
+      `    → ${remedy}`,
+    ]),
+    ...(findings.length === 0 ? ['  no problems found'] : []),
+  ])
   const count = left.filter(({ level }) => level === 'trouble').length
   if (count === 0) return EXIT.ok
   throw new CommandError(EXIT.mismatch, `${count === 1 ? '1 thing does' : `${count} things do`} not work; each remedy is above`)

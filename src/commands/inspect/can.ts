@@ -5,7 +5,7 @@ import { readArguments } from '../terminal/arguments.ts'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import { unknownName, unknownToolset } from '../terminal/unknown-name.ts'
 
 export interface CanOptions {
@@ -30,7 +30,7 @@ export const can = async (
   pairs: readonly string[],
   options: CanOptions,
 ): Promise<number> => {
-  const { io, json, context, command } = invocation
+  const { command } = invocation
   const { toolset } = options
   const claims: unknown = readObject(options.claims)
   const end = await withGateway(invocation, async (control): Promise<CanEnd> => {
@@ -48,16 +48,12 @@ export const can = async (
     throw new CommandError(EXIT.mismatch, `no: ${end.hiddenBy} hides ${name} from ${principal}`)
   }
   const { decision, rule, reason, detail, isListed } = end
-  if (json) await printJson(io, end)
-  else {
-    const paint = painter(io.stdout, context.env)
-    await printLines(io, [
-      [paint(WORDS[decision], COLOURS[decision]), `: ${rule ?? 'no policy is configured'}`],
-      ...(reason === undefined ? [] : [`  ${reason}`]),
-      ...(detail === undefined ? [] : [`  ${detail}`]),
-      ...(isListed ? [] : ['  it is not in the lists of this caller']),
-    ])
-  }
+  await printResult(invocation, end, (paint) => [
+    [paint(WORDS[decision], COLOURS[decision]), `: ${rule ?? 'no policy is configured'}`],
+    ...(reason === undefined ? [] : [`  ${reason}`]),
+    ...(detail === undefined ? [] : [`  ${detail}`]),
+    ...(isListed ? [] : ['  it is not in the lists of this caller']),
+  ])
   return decision === 'deny' ? EXIT.mismatch : EXIT.ok
 }
 

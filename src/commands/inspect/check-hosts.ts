@@ -8,12 +8,12 @@ import { storedLint } from '../setup/stored-lint.ts'
 import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
-import { columns } from '../terminal/table.ts'
+import { printResult } from '../terminal/print.ts'
+import { counted, paintedRows } from '../terminal/table.ts'
+import type { PaintedRow } from '../terminal/table.ts'
 
 /** `list`: hosts separated by commas, or `all`. Uses the lists of the running process, else the stored ones; `live` starts servers. */
 export const checkHosts = async (loaded: Loaded, list: string, live: boolean): Promise<number> => {
-  const { io, json, context } = loaded
   const hosts = hostsOf(list)
   const remote = live ? undefined : await connectAdmin(loaded.socket)
   const lint = live
@@ -22,30 +22,14 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
       ? storedLint(loaded, hosts)
       : await remote.lint(hosts)
   const broken = lint.findings.filter(({ consequence }) => consequence === 'breaks')
-  if (json) await printJson(io, { ok: broken.length === 0, hosts, ...lint })
-  else {
-    const paint = painter(io.stdout, context.env)
-    const rows = lint.findings.map(({ host, toolset, tool, message, remedy }) => [
-      host,
-      toolset && `/${toolset}`,
-      tool,
-      message,
-      `→ ${remedy}`,
-    ])
-    const lines = columns(rows).map((line, at) =>
-      paint(`  ${line}`, lint.findings[at]?.consequence === 'breaks' ? 'red' : 'yellow'),
-    )
-    await printLines(io, [
-      ...lines,
-      ...lint.unknown.map((key) => `  ${key}: its lists are not known yet; use --live`),
-      summary(hosts, lint),
-    ])
-  }
+  await printResult(loaded, { ok: broken.length === 0, hosts, ...lint }, (paint) => [
+    ...paintedRows(lint.findings.map(rowOf), paint),
+    ...lint.unknown.map((key) => `  ${key}: its lists are not known yet; use --live`),
+    summary(hosts, lint),
+  ])
   if (broken.length === 0) return EXIT.ok
-  throw new CommandError(
-    EXIT.mismatch,
-    `${formatCount(broken)} would not work in ${[...new Set(broken.map(({ host }) => labelOf(host)))].join(', ')}`,
-  )
+  const labels = [...new Set(broken.map(({ host }) => labelOf(host)))].join(', ')
+  throw new CommandError(EXIT.mismatch, `${counted(broken.length, 'thing')} would not work in ${labels}`)
 }
 
 const summary = (hosts: readonly string[], { findings, tools }: Lint): string => {
@@ -55,8 +39,10 @@ const summary = (hosts: readonly string[], { findings, tools }: Lint): string =>
 
 const labelOf = (host: string): string => HOST_LIMITS[host]?.label ?? host
 
-const formatCount = (findings: readonly HostFinding[]): string =>
-  findings.length === 1 ? '1 thing' : `${findings.length} things`
+const rowOf = ({ host, toolset, tool, message, remedy, consequence }: HostFinding): PaintedRow => ({
+  cells: [host, toolset && `/${toolset}`, tool, message, `→ ${remedy}`],
+  colour: consequence === 'breaks' ? 'red' : 'yellow',
+})
 
 const hostsOf = (list: string): string[] => {
   const named = list

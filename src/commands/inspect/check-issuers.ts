@@ -4,6 +4,7 @@ import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import type { Configuration } from '../../config/options.ts'
 import { USER_AGENT } from '../../user-agent.ts'
 import type { Line, Paint } from '../terminal/print.ts'
+import { counted } from '../terminal/table.ts'
 
 export const checkIssuers = async ({ host, proxies }: Configuration): Promise<readonly IssuerReport[]> => {
   const oauth = host.auth?.oauth
@@ -20,8 +21,6 @@ export const checkIssuers = async ({ host, proxies }: Configuration): Promise<re
 export const issuerLines = (reports: readonly IssuerReport[], paint: Paint): readonly Line[] =>
   reports.map(({ issuer, path, keys, error }) =>
     error === undefined
-      ? [paint('●', 'green'), ` issuer ${issuer}  ${keys === undefined ? 'tokens are introspected' : countOf(keys)}`]
+      ? [paint('●', 'green'), ` issuer ${issuer}  ${keys === undefined ? 'tokens are introspected' : counted(keys, 'key')}`]
       : [paint('✖', 'red'), ` issuer ${issuer} (${path})  ${error}`],
   )
-
-const countOf = (keys: number): string => (keys === 1 ? '1 key' : `${keys} keys`)

@@ -7,9 +7,9 @@ import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { checkLocked } from './lock.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
+import { counted, faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
 
 export interface CheckOptions {
   readonly live?: boolean
@@ -24,13 +24,14 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   const loaded = await load(invocation)
   if (locked === true) return checkLocked(loaded)
   if (host !== undefined) return checkHosts(loaded, host, live === true)
-  const { configuration, io, json, context } = loaded
+  const { configuration } = loaded
   const { files, servers, warnings } = configuration
   if (live !== true) {
     const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
-    if (json) await printJson(io, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings })
-    else
-      await printLines(io, [`${files[0]}: ok, ${servers.length} servers`, ...warnings.map((warning) => `  warning: ${warning}`)])
+    await printResult(loaded, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings }, () => [
+      `${files[0]}: ok, ${servers.length} servers`,
+      ...warnings.map((warning) => `  warning: ${warning}`),
+    ])
     return strictly(strict === true, warnings)
   }
   const [issuers, status] = await Promise.all([checkIssuers(configuration), inline(loaded, (control) => control.status())])
@@ -41,19 +42,19 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   const [firstUnsigned] = unsigned
   const { toolsets, collisions } = status
   const failedIssuers = issuers.flatMap(({ issuer, error }) => (error === undefined ? [] : [issuer]))
-  const paint = painter(io.stdout, context.env)
-  if (json)
-    await printJson(io, {
-      ok: unwell.length + collisions.length + failedIssuers.length === 0,
-      files,
-      servers: status.servers,
-      toolsets,
-      collisions,
-      warnings: status.warnings,
-      ...(issuers.length > 0 && { issuers }),
-    })
-  else
-    await printLines(io, [...issuerLines(issuers, paint), ...reportLines(status, paint, invocation.command, io.stdout.columns)])
+  const result = {
+    ok: unwell.length + collisions.length + failedIssuers.length === 0,
+    files,
+    servers: status.servers,
+    toolsets,
+    collisions,
+    warnings: status.warnings,
+    ...(issuers.length > 0 && { issuers }),
+  }
+  await printResult(loaded, result, (paint) => [
+    ...issuerLines(issuers, paint),
+    ...reportLines(status, paint, invocation.command, loaded.io.stdout.columns),
+  ])
   if (failedIssuers.length > 0)
     throw new CommandError(
       EXIT.unreachable,
@@ -79,10 +80,7 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
 /** With `--strict`, warnings are an error. */
 const strictly = (isStrict: boolean, warnings: readonly string[]): number => {
   if (!isStrict || warnings.length === 0) return EXIT.ok
-  throw new CommandError(
-    EXIT.mismatch,
-    `${warnings.length === 1 ? '1 warning' : `${warnings.length} warnings`}, and --strict allows none`,
-  )
+  throw new CommandError(EXIT.mismatch, `${counted(warnings.length, 'warning')}, and --strict allows none`)
 }
 
 /** The report of a process and its servers, in lines. */

@@ -14,7 +14,7 @@ import type { CommandPrinter } from '../../operator-command.ts'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import type { Line, Paint, Painted } from '../terminal/print.ts'
 import { unknownName } from '../terminal/unknown-name.ts'
 
@@ -28,7 +28,6 @@ export interface LockChoice {
 
 /** Writes the lock file if it differs, and reloads the running process. `again`: reads the configuration with its lock. */
 export const lock = async (invocation: Invocation, choice: LockChoice, again: Invocation['read']): Promise<number> => {
-  const { io, json, context } = invocation
   const file = lockFileOf(await load(invocation))
   const known = await knownLock(file, choice, again)
   const offered = await withGateway(invocation, (control) => offeredOf(control, choice, known, invocation.command))
@@ -37,24 +36,19 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const isWritten = await writeChanged(file.file, printLock(servers))
   const remote = isWritten ? await connectAdmin(invocation.socket) : undefined
   const end = await remote?.reload()
-  if (json) await printJson(io, { file: file.file, written: isWritten, changes: changes.map(outline) })
-  else {
-    const paint = painter(io.stdout, context.env)
-    const count = servers.reduce((sum, { entries, apps }) => sum + entries.length + apps.length, 0)
-    const word = isWritten ? 'wrote' : 'nothing changed in'
-    await printLines(io, [
-      ...changes.map((change) => changeLine(change, paint)),
-      ...offered.filter(({ lock }) => lock === undefined).map(notLocked),
-      `${word} ${file.name}: ${servers.length} servers, ${count} definitions`,
-    ])
-  }
+  const count = servers.reduce((sum, { entries, apps }) => sum + entries.length + apps.length, 0)
+  await printResult(invocation, { file: file.file, written: isWritten, changes: changes.map(outline) }, (paint) => [
+    ...changes.map((change) => changeLine(change, paint)),
+    ...offered.filter(({ lock }) => lock === undefined).map(notLocked),
+    `${isWritten ? 'wrote' : 'nothing changed in'} ${file.name}: ${servers.length} servers, ${count} definitions`,
+  ])
   if (end?.kind === 'refused') throw new ConfigError(end.problems)
   return EXIT.ok
 }
 
 /** Whether servers offer what the lock file contains. Exit code 6: they do not; 4: some could not be read. */
 export const checkLocked = async (loaded: Loaded): Promise<number> => {
-  const { io, json, context, command } = loaded
+  const { command } = loaded
   const file = lockFileOf(loaded)
   if (file.servers === undefined)
     throw new CommandError(EXIT.mismatch, `${file.name} does not exist; write it and add it to git: ${command('lock')}`)
@@ -69,23 +63,18 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
   const leftOut = offered.filter((server) => isLeftOut(server, file.servers))
   const known = file.servers.filter(({ key }) => !lost.some((server) => server.key === key))
   const changes = compareServers(covered(known, file.covers), servers)
-  if (json)
-    await printJson(io, {
-      ok: changes.length + lost.length === 0,
-      file: file.file,
-      changes: changes.map(outline),
-      lost: lost.map(({ key, reason }) => ({ key, reason })),
-    })
-  else {
-    const paint = painter(io.stdout, context.env)
-    const fine = changes.length + lost.length === 0 ? [`${file.name}: ok, ${servers.length} servers match`] : []
-    await printLines(io, [
-      ...changes.flatMap((change) => changeLines(change, paint)),
-      ...lost.map((server) => `${server.key}: ${server.reason}`),
-      ...leftOut.map(notLocked),
-      ...fine,
-    ])
+  const result = {
+    ok: changes.length + lost.length === 0,
+    file: file.file,
+    changes: changes.map(outline),
+    lost: lost.map(({ key, reason }) => ({ key, reason })),
   }
+  await printResult(loaded, result, (paint) => [
+    ...changes.flatMap((change) => changeLines(change, paint)),
+    ...lost.map((server) => `${server.key}: ${server.reason}`),
+    ...leftOut.map(notLocked),
+    ...(result.ok ? [`${file.name}: ok, ${servers.length} servers match`] : []),
+  ])
   if (changes.length > 0)
     throw new CommandError(
       EXIT.mismatch,
@@ -97,20 +86,16 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
 
 /** How a definition differs from the approved one; without a name, all that differ. */
 export const diff = async (invocation: Invocation, name: string | undefined): Promise<number> => {
-  const { io, json, context, command } = invocation
+  const { command } = invocation
   const [all, isKnown] = await withGateway(invocation, async (control) => {
     const changes = await control.changes()
     return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
   })
   if (!isKnown) throw unknownName(name ?? '', [], command)
   const found = all.filter((change) => name === undefined || isNamed(change, name))
-  if (json) await printJson(io, found.map(outline))
-  else if (found.length === 0) await printLines(io, [name === undefined ? 'everything is as approved' : `${name} is as approved`])
-  else
-    await printLines(
-      io,
-      found.flatMap((change) => changeLines(change, painter(io.stdout, context.env))),
-    )
+  await printResult(invocation, found.map(outline), (paint) =>
+    found.length === 0 ? [`${name ?? 'everything'} is as approved`] : found.flatMap((change) => changeLines(change, paint)),
+  )
   return EXIT.ok
 }
 

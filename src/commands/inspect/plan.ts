@@ -10,25 +10,25 @@ import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { changedWords, SINGULAR } from './lock.ts'
-import { painter, printJson, printLines, remark, remarkLines } from '../terminal/print.ts'
-import type { Colour, Line, Paint, Painted } from '../terminal/print.ts'
+import { painter, printResult, remark, remarkLines } from '../terminal/print.ts'
+import type { Line, Paint, Painted } from '../terminal/print.ts'
 import { planElsewhere } from './plan-elsewhere.ts'
-import { columns, thousands } from '../terminal/table.ts'
+import { counted, paintedRows, thousands } from '../terminal/table.ts'
+import type { PaintedRow } from '../terminal/table.ts'
+import type { CommandPrinter } from '../../operator-command.ts'
 
 /**
  * Shows the changes of a reload, or those of another file for the running process. `other`: the file of that process, where several run.
  * Exit code 2: it would be refused; 6: definitions differ from the lock file.
  */
 export const plan = async (invocation: Invocation, other?: string): Promise<number> => {
-  const { json, io, command } = invocation
+  const { command } = invocation
   const own = other === undefined ? await connectAdmin(invocation.socket) : undefined
   const { made, against } = own === undefined ? await planElsewhere(invocation, other) : { made: planOf(await own.plan()) }
-  if (json) await printJson(io, { ...made, ...(against !== undefined && { against }) })
-  else
-    await printLines(io, [
-      ...(against === undefined ? [] : [`compared with the process of ${against.file} (pid ${against.pid})`]),
-      ...(isEmpty(made) && made.lock.length === 0 ? ['nothing changes'] : lines(invocation, made)),
-    ])
+  await printResult(invocation, { ...made, ...(against !== undefined && { against }) }, (paint) => [
+    ...(against === undefined ? [] : [`compared with the process of ${against.file} (pid ${against.pid})`]),
+    ...(isEmpty(made) && made.lock.length === 0 ? ['nothing changes'] : lines(made, command, paint)),
+  ])
   if (made.lock.length === 0) return EXIT.ok
   const verb = made.lock.length === 1 ? 'definition is' : 'definitions are'
   throw new CommandError(
@@ -44,7 +44,7 @@ export interface ReloadOptions {
 
 /** Makes the running process read its files again, and shows the changes; on a terminal it shows them before, and asks. */
 export const reload = async (invocation: Invocation, { yes }: ReloadOptions = {}): Promise<number> => {
-  const { io, json } = invocation
+  const { io, json, command } = invocation
   const control = await running(invocation)
   if (yes !== true && !json && canAsk(io) && !(await isConfirmed(invocation, planOf(await control.plan())))) {
     remark(io, 'nothing was applied')
@@ -52,19 +52,17 @@ export const reload = async (invocation: Invocation, { yes }: ReloadOptions = {}
   }
   const end = await control.reload()
   if (end.kind === 'refused') throw new ConfigError(end.problems)
-  if (json) await printJson(io, end)
-  else {
-    await printLines(io, isEmpty(end.plan) ? ['reloaded; nothing changed'] : lines(invocation, end.plan))
-    for (const option of end.needsRestart) remark(io, `${option} takes effect when trunkline is started again`)
-  }
+  await printResult(invocation, end, (paint) =>
+    isEmpty(end.plan) ? ['reloaded; nothing changed'] : lines(end.plan, command, paint),
+  )
+  if (!json) for (const option of end.needsRestart) remark(io, `${option} takes effect when trunkline is started again`)
   return EXIT.ok
 }
 
 /** Asks only if something changes. */
-const isConfirmed = async (invocation: Invocation, made: Plan): Promise<boolean> => {
-  const { io } = invocation
+const isConfirmed = async ({ io, command, context }: Invocation, made: Plan): Promise<boolean> => {
   if (isEmpty(made)) return true
-  remarkLines(io, lines(invocation, made))
+  remarkLines(io, lines(made, command, painter(io.stdout, context.env)))
   return confirm(io, 'Apply?', true)
 }
 
@@ -76,17 +74,11 @@ const planOf = (end: PlanEnd): Plan => {
 const SIGNS = { added: ['+', 'green'], removed: ['-', 'red'], changed: ['~', 'yellow'] } as const
 const WORDS = { added: 'new', removed: 'gone', changed: 'changed' } as const
 
-interface Row {
-  readonly cells: readonly string[]
-  readonly colour: Colour
-}
-
-const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
-  const paint = painter(io.stdout, context.env)
-  const rows: Row[] = [
+const lines = (made: Plan, command: CommandPrinter, paint: Paint): Line[] => {
+  const rows: PaintedRow[] = [
     ...made.servers.map(serverRow),
     ...made.entries.map(entryRow),
-    ...made.lock.map((change): Row => {
+    ...made.lock.map((change): PaintedRow => {
       const words = `lock mismatch, see ${command('diff', change.exposed)}`
       return {
         cells: [
@@ -100,14 +92,14 @@ const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
       }
     }),
     ...(made.listeners ? [{ cells: ['~', 'listen', '', '', 'opens again'], colour: 'yellow' } as const] : []),
-    ...made.needsRestart.map((path): Row => ({
+    ...made.needsRestart.map((path): PaintedRow => ({
       cells: ['!', 'option', path, 'changed', 'takes effect after a restart of trunkline'],
       colour: 'yellow',
     })),
   ]
   const collisions = made.collisions.map((words) => paint(`  ! ${words}`, 'red'))
   return [
-    ...painted(rows, paint),
+    ...paintedRows(rows, paint),
     ...collisions,
     ...made.toolsets.map((toolset) => toolsetLine(toolset, paint)),
     `  ${totals(made)}`,
@@ -115,14 +107,9 @@ const lines = ({ io, context, command }: Invocation, made: Plan): Line[] => {
   ]
 }
 
-const painted = (rows: readonly Row[], paint: Paint): Line[] => {
-  const lines = columns(rows.map(({ cells }) => cells))
-  return rows.map(({ colour }, at) => ['  ', paint(lines[at] ?? '', colour)])
-}
-
-const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row => {
+const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): PaintedRow => {
   const [sign, colour] = SIGNS[change]
-  const calls = `${inFlight} ${inFlight === 1 ? 'call' : 'calls'} in flight`
+  const calls = `${counted(inFlight, 'call')} in flight`
   const words = {
     start: 'starts; its lists are known then',
     end: `ends, ${calls}`,
@@ -133,7 +120,7 @@ const serverRow = ({ key, change, options, effect, inFlight }: ServerPlan): Row 
   return { cells: [sign, 'server', key, options.length === 0 ? WORDS[change] : `${options.join(', ')} changed`, words], colour }
 }
 
-const entryRow = ({ kind, name, change, tokens }: EntryPlan): Row => {
+const entryRow = ({ kind, name, change, tokens }: EntryPlan): PaintedRow => {
   const [sign, colour] = SIGNS[change]
   return { cells: [sign, SINGULAR[kind], name, WORDS[change], kind === 'tools' ? signed(tokens) : ''], colour }
 }

@@ -18,7 +18,7 @@ import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import { USER_AGENT } from '../../user-agent.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
@@ -26,7 +26,8 @@ import { columns } from '../terminal/table.ts'
 const MAX_INPUT_CHARACTERS = 128 * 1_024
 
 export const explainToken = async (invocation: Invocation): Promise<number> => {
-  const { configuration, io, json, context } = await load(invocation)
+  const loaded = await load(invocation)
+  const { configuration, io } = loaded
   const { auth } = configuration.host
   if (auth === undefined)
     throw new CommandError(EXIT.usage, 'no token is needed here: the configuration has no auth, so every caller is the same')
@@ -42,19 +43,15 @@ export const explainToken = async (invocation: Invocation): Promise<number> => {
   const scopes = missingScopes(admitted, auth)
   const isGood = admitted !== undefined && admitted.unmapped === undefined && scopes.length === 0
   const facts = factsOf(admitted, auth, scopes)
-  if (json) await printJson(io, { ok: isGood, checks: checks.map(plainCheck), ...facts })
-  else {
-    const paint = painter(io.stdout, context.env)
-    const marks = columns(checks.map(({ cause, refusal }) => [refusal === undefined ? 'ok' : 'refused', cause]))
-    await printLines(io, [
-      ...checks.map(({ found, refusal }, at): Line => [
-        paint(marks[at] ?? '', refusal === undefined ? 'green' : 'red'),
-        `  ${refusal === undefined ? found : sentenceOf(refusal)}`,
-      ]),
-      '',
-      ...columns(Object.entries(facts).map(([name, value]) => [name.replaceAll('_', ' '), textOf(value)])),
-    ])
-  }
+  const marks = columns(checks.map(({ cause, refusal }) => [refusal === undefined ? 'ok' : 'refused', cause]))
+  await printResult(loaded, { ok: isGood, checks: checks.map(plainCheck), ...facts }, (paint) => [
+    ...checks.map(({ found, refusal }, at): Line => [
+      paint(marks[at] ?? '', refusal === undefined ? 'green' : 'red'),
+      `  ${refusal === undefined ? found : sentenceOf(refusal)}`,
+    ]),
+    '',
+    ...columns(Object.entries(facts).map(([name, value]) => [name.replaceAll('_', ' '), textOf(value)])),
+  ])
   return isGood ? EXIT.ok : EXIT.authorization
 }
 

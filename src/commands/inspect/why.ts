@@ -5,10 +5,10 @@ import type { AsHost } from './as-host.ts'
 import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import type { Colour, Line, Paint } from '../terminal/print.ts'
-import { columns } from '../terminal/table.ts'
 import { didYouMean, unknownName } from '../terminal/unknown-name.ts'
+import { paintedRows } from '../terminal/table.ts'
 
 export interface WhyOptions {
   /** Only this toolset. */
@@ -18,7 +18,7 @@ export interface WhyOptions {
 }
 
 export const why = async (invocation: Invocation, name: string, { toolset, as }: WhyOptions = {}): Promise<number> => {
-  const { io, json, context, command } = invocation
+  const { command } = invocation
   const word = as === undefined ? undefined : knownLimits(as)
   const { end, host } = await withGateway(invocation, async (control) => ({
     end: await control.why(name, toolset),
@@ -28,12 +28,7 @@ export const why = async (invocation: Invocation, name: string, { toolset, as }:
     throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${didYouMean(end.near, command('check', '--json'))}`)
   if (end.kind !== 'known') throw unknownName(name, end.near, command)
   const all = host === undefined ? end.all : end.all.map((one) => ({ ...one, steps: [...one.steps, ...hostSteps(host, one)] }))
-  if (json) await printJson(io, all)
-  else
-    await printLines(
-      io,
-      all.flatMap((one) => lines(one, painter(io.stdout, context.env))),
-    )
+  await printResult(invocation, all, (paint) => all.flatMap((one) => lines(one, paint)))
   return EXIT.ok
 }
 
@@ -61,8 +56,9 @@ const COLOURS: Readonly<Record<Step['effect'], Colour>> = {
 
 const lines = ({ kind, server, original, exposed, steps }: Why, paint: Paint): Line[] => {
   const head = exposed === undefined ? `${server} ${original}: hidden from hosts` : `${exposed}: shown to hosts`
-  const cells = steps.map(({ effect, what, path, place }) => [effect, what, [place, path].filter(Boolean).join(' ')])
-  const texts = columns(cells)
-  const rows = steps.map(({ effect }, at): Line => ['  ', paint(texts[at] ?? '', COLOURS[effect])])
-  return [`${kind} ${head}`, ...rows]
+  const rows = steps.map(({ effect, what, path, place }) => ({
+    cells: [effect, what, [place, path].filter(Boolean).join(' ')],
+    colour: COLOURS[effect],
+  }))
+  return [`${kind} ${head}`, ...paintedRows(rows, paint)]
 }

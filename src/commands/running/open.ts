@@ -3,15 +3,13 @@ import { running } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { openUrl } from '../terminal/open-url.ts'
-import { printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 
 export const open = async (invocation: Invocation, opens: boolean): Promise<number> => {
-  const { io, json, context } = invocation
   const opened = await (await running(invocation)).open()
   if (opened === undefined)
     throw new CommandError(EXIT.unreachable, 'the dashboard is disabled: set ui.enabled, and admin.bind if it should stay open')
-  if (json) await printJson(io, opened)
-  else await printLines(io, [opened.url])
-  if (opens) void openUrl(opened.url, context.platform)
+  await printResult(invocation, opened, () => [opened.url])
+  if (opens) void openUrl(opened.url, invocation.context.platform)
   return EXIT.ok
 }

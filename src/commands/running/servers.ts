@@ -8,7 +8,7 @@ import { running } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { lock } from '../inspect/lock.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
 
 export interface PsOptions {
@@ -17,17 +17,15 @@ export interface PsOptions {
 }
 
 export const ps = async (invocation: Invocation, { all = false }: PsOptions = {}): Promise<number> => {
-  const { io, json, context } = invocation
+  const { io, command } = invocation
   const status = await (await running(invocation)).status()
-  if (json) {
-    await printJson(io, status)
-    return EXIT.ok
-  }
-  const { pid, version, uptimeMs, urls, auth, files } = status
-  const head = `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`
-  await printLines(io, [head, ...reportLines(status, painter(io.stdout, context.env), invocation.command, io.stdout.columns)])
-  if (status.workers !== undefined) await printLines(io, workerLines(status.workers))
-  if (all) await printLines(io, replicaLines(status.replicas))
+  const { pid, version, uptimeMs, urls, auth, files, workers, replicas } = status
+  await printResult(invocation, status, (paint) => [
+    `trunkline ${version}  pid ${pid}  up ${spell(uptimeMs)}  ${urls[0] ?? 'on a pipe'}  auth ${auth}  ${files[0]}`,
+    ...reportLines(status, paint, command, io.stdout.columns),
+    ...(workers === undefined ? [] : workerLines(workers)),
+    ...(all ? replicaLines(replicas) : []),
+  ])
   return EXIT.ok
 }
 
@@ -67,7 +65,7 @@ export const approve = async (
   server: string,
   tool: string | undefined,
 ): Promise<number> => {
-  const { io, json, read, command } = invocation
+  const { read, command } = invocation
   const file = await writing.read().then(
     ({ configuration }) => configuration.lock,
     () => undefined,
@@ -79,13 +77,14 @@ export const approve = async (
   if (approved === undefined) throw await unknownServer(control, server)
   if (tool !== undefined && approved.length === 0)
     throw new CommandError(EXIT.usage, `no changed definition of "${tool}" waits for approval; ${command('ps')} shows which do`)
-  if (json) await printJson(io, { approved })
-  else await printLines(io, approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => `approved ${name}`))
+  await printResult(invocation, { approved }, () =>
+    approved.length === 0 ? ['nothing waits for approval'] : approved.map((name) => `approved ${name}`),
+  )
   return EXIT.ok
 }
 
 export const restart = async (invocation: Invocation, server: string): Promise<number> => {
-  const { io, json, command } = invocation
+  const { io, command } = invocation
   const control = await running(invocation)
   if (!(await control.restart(server))) throw await unknownServer(control, server)
   const { state, reason = 'no answer yet', needsSignIn, callers } = await outcomeOf(control, server, io.interrupted)
@@ -96,8 +95,7 @@ export const restart = async (invocation: Invocation, server: string): Promise<n
       EXIT.unreachable,
       `${server} was restarted but does not run: ${reason}; ${command('ps')} shows its output`,
     )
-  if (json) await printJson(io, { restarted: server, state })
-  else await printLines(io, [`restarted ${server}`])
+  await printResult(invocation, { restarted: server, state }, () => [`restarted ${server}`])
   return EXIT.ok
 }
 

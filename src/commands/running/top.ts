@@ -4,10 +4,10 @@ import type { Stats } from '../../admin/calls/stats.ts'
 import { running } from '../serve/inline.ts'
 import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { clearScreen, isDrawn, printJson, printLines } from '../terminal/print.ts'
-import { columns } from '../terminal/table.ts'
+import { clearScreen, isDrawn, printLines, printResult } from '../terminal/print.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
 import { explainRefusal } from './captured-calls.ts'
+import { columns } from '../terminal/table.ts'
 
 export interface TopOptions {
   /** Print once and end. */
@@ -23,8 +23,7 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
   const isLive = once !== true && !json && isDrawn(io.stdout, invocation.context.env)
   if (!isLive) {
     const stats = await control.stats(WINDOW_MS)
-    if (json) await printJson(io, stats)
-    else await printLines(io, linesOf(stats))
+    await printResult(invocation, stats, () => linesOf(stats))
     return EXIT.ok
   }
   // Calls are captured while a feed is open.

@@ -18,6 +18,7 @@ import { Payload } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
 import { NO_LIMITS } from '../../wire/json/scan.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /** A pending request of the host. */
 interface Pending {
@@ -209,10 +210,5 @@ const readHost = (bytes: Buffer): Envelope => readHostMessage(bytes, NO_LIMITS)
 const readServer = (bytes: Buffer): Envelope => readServerMessage(bytes)
 
 /** The messages of a line; none if it cannot be parsed, which its receiver reports. */
-const messagesIn = (line: Buffer, read: (bytes: Buffer) => Envelope): readonly Envelope[] => {
-  try {
-    return splitBatch(line)?.map(read) ?? [read(line)]
-  } catch {
-    return []
-  }
-}
+const messagesIn = (line: Buffer, read: (bytes: Buffer) => Envelope): readonly Envelope[] =>
+  attempt(() => splitBatch(line)?.map(read) ?? [read(line)]) ?? []

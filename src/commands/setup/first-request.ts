@@ -13,6 +13,7 @@ import { storedLint } from './stored-lint.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Loaded } from '../terminal/io.ts'
 import type { Line } from '../terminal/print.ts'
+import { counted } from '../terminal/table.ts'
 
 /** The first request of a host. */
 export interface FirstRequest {
@@ -63,7 +64,7 @@ const findingsOf = async (loaded: Loaded, host: HostName, { toolset }: HostSight
 /** `● Cursor has connected: 2025-11-25 over stdio, 53 tools (cursor-vscode 1.7)`, and exceeded limits. */
 export const firstRequestLines = (host: HostName, { seen, findings }: FirstRequest, command: CommandPrinter): Line[] => {
   const { name, version, revision, transport, tools } = seen
-  const listed = tools === undefined ? 'it has not listed tools yet' : tools === 1 ? '1 tool' : `${tools} tools`
+  const listed = tools === undefined ? 'it has not listed tools yet' : counted(tools, 'tool')
   const who = name === '' ? '' : ` (${[name, version].filter(Boolean).join(' ')})`
   const rest = findings.length - SHOWN
   return [

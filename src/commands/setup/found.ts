@@ -7,13 +7,12 @@ import type { HostName } from '../../host-files/hosts.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { columns } from '../terminal/table.ts'
+import { columns, counted } from '../terminal/table.ts'
 
 /** `found 9 servers in Claude Code, Cursor (read-only; trunkline init saves them)`, and a line per file of a host. */
 export const foundHead = (discovered: Discovered, context: Pick<RuntimeEnvironment, 'cwd' | 'home'>): Line[] => {
   const { plan, found, from } = discovered
   const on = plan.servers.filter(({ draft }) => draft['enabled'] !== false)
-  const count = on.length === 1 ? '1 server' : `${on.length} servers`
   const rows = found.flatMap(({ host, scope, file, servers }) => {
     const keys = on
       .filter(({ from: places }) => places.some((one) => one.file === file && one.scope === scope))
@@ -24,7 +23,7 @@ export const foundHead = (discovered: Discovered, context: Pick<RuntimeEnvironme
   })
   const where = from.length > 0 ? from.join(', ') : labelsOf(on.flatMap(({ from: places }) => places.map(({ host }) => host)))
   return [
-    `  found ${count} in ${where} (read-only; ${operatorCommand([], ...savingCommand(discovered))} saves them)`,
+    `  found ${counted(on.length, 'server')} in ${where} (read-only; ${operatorCommand([], ...savingCommand(discovered))} saves them)`,
     ...columns(rows).map((line) => `    ${line}`),
   ]
 }

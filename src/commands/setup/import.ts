@@ -17,9 +17,9 @@ import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
-import { printJson, printLines, remarkLines } from '../terminal/print.ts'
+import { printJson, printLines, printResult, remarkLines } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
-import { columns } from '../terminal/table.ts'
+import { columns, counted } from '../terminal/table.ts'
 import { operatorCommand } from '../../operator-command.ts'
 
 /** The input of a command that writes a configuration. */
@@ -45,10 +45,11 @@ export const importServers = async (writing: Writing, hosts: readonly string[], 
 
 /** Writes the servers that are not in the configuration yet, and their secrets into `.env`. */
 export const saveServers = async (
-  { file, named, context, io, json }: Writing,
+  writing: Writing,
   found: readonly FoundFile[],
   { dryRun = false, yes = false }: ImportOptions,
 ): Promise<number> => {
+  const { file, named, context, io, json } = writing
   const planFor = (ours: OurFile): ImportPlan =>
     planImport(
       found.flatMap(({ servers }) => servers),
@@ -59,8 +60,10 @@ export const saveServers = async (
   io.redactor.learn([...plan.secrets.values()])
   const shown = nameOf(file, context)
   if (plan.servers.length === 0) {
-    if (json) await printJson(io, summaryOf(plan, found, file, false))
-    else await printLines(io, [...problemLines(found), nothingNew(plan, found, shown)])
+    await printResult(writing, summaryOf(plan, found, file, false), () => [
+      ...problemLines(found),
+      nothingNew(plan, found, shown),
+    ])
     return EXIT.ok
   }
   const isNew = ours.text === undefined
@@ -84,7 +87,7 @@ export const saveServers = async (
     lines.push(`  would write ${shown}:`, ...diffLines(ours.text ?? '', text).map((line) => `  ${line}`))
   } else if (isWritten) {
     lines.push(
-      `  wrote ${shown}${plan.secrets.size === 0 ? '' : ` and ${plan.secrets.size === 1 ? '1 secret' : `${plan.secrets.size} secrets`} to ${nameOf(ours.envFile, context)} (0600)`}`,
+      `  wrote ${shown}${plan.secrets.size === 0 ? '' : ` and ${counted(plan.secrets.size, 'secret')} to ${nameOf(ours.envFile, context)} (0600)`}`,
     )
     for (const [name, keys] of plan.unset)
       lines.push(`  ▲ ${name} is not set, and ${keys.join(', ')} needs it: write it into ${nameOf(ours.envFile, context)}`)

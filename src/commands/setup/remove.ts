@@ -6,9 +6,10 @@ import { readOurFile, updateOurFile, withoutServer } from '../../host-files/our-
 import { refuseChangeErrors } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
-import { printJson, printLines } from '../terminal/print.ts'
+import { printResult } from '../terminal/print.ts'
 
-export const remove = async ({ file, context, io, json }: Writing, key: string): Promise<number> => {
+export const remove = async (writing: Writing, key: string): Promise<number> => {
+  const { file, context } = writing
   const { servers, text } = await refuseChangeErrors(() => readOurFile(file))
   if (text === undefined)
     throw new CommandError(EXIT.config, `${nameOf(file, context)} does not exist; name a configuration with -c FILE`)
@@ -18,7 +19,6 @@ export const remove = async ({ file, context, io, json }: Writing, key: string):
     throw new CommandError(EXIT.config, `${nameOf(file, context)} has no server "${key}"; ${hint}`)
   }
   await refuseChangeErrors(() => updateOurFile(file, stateRoot(context), (ours) => ({ text: withoutServer(ours, key) })))
-  if (json) await printJson(io, { file, removed: key })
-  else await printLines(io, [`  removed ${key} from ${nameOf(file, context)}`])
+  await printResult(writing, { file, removed: key }, () => [`  removed ${key} from ${nameOf(file, context)}`])
   return EXIT.ok
 }

@@ -1,12 +1,12 @@
 /** Arguments of a tool as typed: `key=value` pairs, read by the tool's schema, or one JSON object. */
-import { isJsonObject } from '../../values/json-object.ts'
+import { isJsonObject, parseJson, parseJsonObject } from '../../values/json-object.ts'
 import { CommandError, EXIT } from './io.ts'
 
 /** JSON text of one object. `schema`: the tool's `inputSchema`; without it a value that is valid JSON is JSON, else a text. */
 export const readArguments = (pairs: readonly string[], json: string | undefined, schema: unknown): string => {
   if (json !== undefined) {
     if (pairs.length > 0) throw new CommandError(EXIT.usage, 'give the arguments as key=value or with --args, not both')
-    if (!isJsonObject(parse(json)))
+    if (parseJsonObject(json) === undefined)
       throw new CommandError(EXIT.usage, '--args is not a JSON object; write for example --args \'{"a":1}\'')
     return json
   }
@@ -23,19 +23,10 @@ export const readArguments = (pairs: readonly string[], json: string | undefined
 /** A number keeps the digits that were typed. */
 const asJson = (key: string, text: string, type: string | undefined): string => {
   if (type === 'string') return JSON.stringify(text)
-  const isJson = parse(text) !== undefined
+  const isJson = parseJson(text) !== undefined
   if (isJson) return text.trim()
   if (type === undefined) return JSON.stringify(text)
   throw new CommandError(EXIT.usage, `${key} is a ${type} by the tool's schema, got "${text}"; write it as JSON`)
-}
-
-/** `undefined` for invalid JSON. */
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const typesOf = (schema: unknown): ReadonlyMap<string, string> => {

@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ReadStream } from 'node:tty'
+import { attempt } from '../../values/attempt.ts'
 
 const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = { '\u0003': 'SIGINT', '\u001a': 'SIGTSTP', '\u001c': 'SIGQUIT' }
 
@@ -78,12 +79,9 @@ const isInForeground = (): boolean => {
 
 /** The process group, and that of the terminal (proc_pid_stat(5), fields 5 and 8, behind the name in brackets). */
 const readStat = (): readonly string[] => {
-  try {
-    const [, , group, , , foreground] = /^.*\) ([^]*)$/.exec(readFileSync('/proc/self/stat', 'latin1'))?.[1]?.split(' ') ?? []
-    return [group ?? '', foreground ?? '']
-  } catch {
-    return []
-  }
+  const stat = attempt(() => readFileSync('/proc/self/stat', 'latin1')) ?? ''
+  const [, , group = '', , , foreground = ''] = /^.*\) ([^]*)$/.exec(stat)?.[1]?.split(' ') ?? []
+  return [group, foreground]
 }
 
 const isForeground = ([group = '', foreground]: readonly string[]): boolean => group !== '' && group === foreground

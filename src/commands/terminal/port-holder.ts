@@ -1,10 +1,11 @@
 /** The process that listens on a TCP port of this machine, where the system reports it (Linux, processes of the same user). */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
+import { attempt } from '../../values/attempt.ts'
 
 const LISTENS = '0A'
 
-/** `node (pid 4711)`; `undefined`: unknown. */
+/** `node (pid 4711)`; `undefined`: unknown. Processes may end meanwhile, and some cannot be read. */
 export const portHolder = (port: number): string | undefined => {
   const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => inodesIn(table, port)))
   if (inodes.size === 0) return undefined
@@ -30,12 +31,3 @@ const holds = (pid: string, inodes: ReadonlySet<string>): boolean =>
     const inode = /^socket:\[(\d+)\]$/.exec(attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) ?? '')?.[1]
     return inode !== undefined && inodes.has(inode)
   })
-
-/** Processes may end meanwhile, and some cannot be read. */
-const attempt = <T>(look: () => T): T | undefined => {
-  try {
-    return look()
-  } catch {
-    return undefined
-  }
-}

@@ -21,18 +21,20 @@ export type Line = string | Painted | readonly (string | Painted)[]
 /** Colours a part of a line, or returns it unchanged. */
 export type Paint = (text: string, colour: Colour) => string | Painted
 
+type Env = Readonly<Record<string, string | undefined>>
+
 interface Streams {
-  readonly stdout: Writable
+  readonly stdout: Writable & { isTTY?: boolean }
   readonly stderr: Writable
   readonly redactor: Redactor
 }
 
 /** `NO_COLOR` with any value disables colours (no-color.org), and so does a terminal without them (`TERM=dumb`). */
-export const painter = (stream: { isTTY?: boolean }, env: Readonly<Record<string, string | undefined>>): Paint =>
+export const painter = (stream: { isTTY?: boolean }, env: Env): Paint =>
   isDrawn(stream, env) && !env['NO_COLOR'] ? (text, colour) => ({ text, colour }) : (text) => text
 
 /** Whether a stream is a terminal with escape codes; otherwise output is printed line by line. */
-export const isDrawn = (stream: { isTTY?: boolean }, { TERM: terminal }: Readonly<Record<string, string | undefined>>): boolean =>
+export const isDrawn = (stream: { isTTY?: boolean }, { TERM: terminal }: Env): boolean =>
   stream.isTTY === true && terminal !== 'dumb'
 
 /** Prints lines of data. Resolves when they are written, or when the reader has closed its end. */
@@ -40,6 +42,13 @@ export const printLines = ({ stdout }: Streams, lines: readonly Line[]): Promise
 
 /** Prints a text of several lines, such as a tool's result. Tabs become spaces. */
 export const printText = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, formatText(text))
+
+/** Prints the result of a command: `value` with `--json`, else the lines. */
+export const printResult = (
+  { io, json, context }: { readonly io: Streams; readonly json: boolean; readonly context: { readonly env: Env } },
+  value: unknown,
+  lines: (paint: Paint) => readonly Line[],
+): Promise<void> => (json ? printJson(io, value) : printLines(io, lines(painter(io.stdout, context.env))))
 
 /** Prints one line of JSON. */
 export const printJson = (streams: Streams, value: unknown): Promise<void> => printJsonText(streams, JSON.stringify(value))

@@ -16,6 +16,18 @@ export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet
   return clean.map((row) => row.map(pad).join('  ').trimEnd())
 }
 
+/** A row of a table in one colour. */
+export interface PaintedRow {
+  readonly cells: readonly string[]
+  readonly colour: Colour
+}
+
+/** The rows as indented lines. */
+export const paintedRows = (rows: readonly PaintedRow[], paint: Paint): Line[] => {
+  const lines = columns(rows.map(({ cells }) => cells))
+  return rows.map(({ colour }, at) => ['  ', paint(lines[at] ?? '', colour)])
+}
+
 /** Only problems have a colour. */
 const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour | undefined]>> = {
   healthy: ['●', undefined],
@@ -103,9 +115,10 @@ const remarkOn = (
   const next = nextTryMs === undefined ? '' : `; next attempt in ${Math.ceil(nextTryMs / 1_000)} s`
   const remedy = state === 'down' || state === 'failed' ? ` → ${command('restart', key)}` : ''
   if (callers === undefined) return first === '' ? first : `${first}${next}${remedy}`
-  const count = callers.all === 1 ? '1 caller' : `${callers.all} callers`
   const unsigned = callers.unsigned === 0 ? '' : `, ${callers.unsigned} not signed in`
-  return callers.all === 0 ? 'each caller signs in through its host' : `${count}${unsigned}${first && `: ${first}`}`
+  return callers.all === 0
+    ? 'each caller signs in through its host'
+    : `${counted(callers.all, 'caller')}${unsigned}${first && `: ${first}`}`
 }
 
 /** `for 12 s: npx downloads a package that it does not have yet`, or the last output of the process. */
@@ -133,6 +146,9 @@ export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
 /** The last output of the processes of servers in trouble (F-08). */
 export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): Line[] =>
   servers.flatMap(({ key, stderr }) => stderr.map((line) => paint(`    ${key} | ${line}`, 'dim')))
+
+/** `1 caller`, `2 callers`. */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** 9,840 is `9.8k`. */
 export const thousands = (number: number): string => (number < 1_000 ? String(number) : `${(number / 1_000).toFixed(1)}k`)

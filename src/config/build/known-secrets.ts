@@ -1,6 +1,6 @@
 /** Which values of a server's entry are secrets: those to keep out of logs (T-14), and those that a readable file contains (RELIABILITY 7). */
 import type { GatheredServer } from '../read/gather.ts'
-import { child, scalars } from '../syntax/tree.ts'
+import { child, scalars, valuesOf } from '../syntax/tree.ts'
 import type { ScalarTree, Tree } from '../syntax/tree.ts'
 
 /** Names of variables, headers and options whose values are secrets. */
@@ -36,12 +36,10 @@ const credentials = (tree: Tree): readonly ScalarTree[] => {
 
 /** Values of pinned arguments that came from variables. */
 const pinned = (tree: Tree): readonly ScalarTree[] =>
-  childrenOf(child(tree, 'tools'))
-    .flatMap((tool) => childrenOf(child(tool, 'args')))
+  valuesOf(child(tree, 'tools'))
+    .flatMap((tool) => valuesOf(child(tool, 'args')))
     .flatMap((argument) => scalars(child(argument, 'value')))
     .filter(({ variables }) => variables === true)
-
-const childrenOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
 /** Whether the variable is named like a secret: `${API_KEY}`, and not `${PROJECT_DIR}`. */
 export const isFromSecret = ({ source, variables }: ScalarTree): boolean => variables === true && SECRET_NAME.test(source)

@@ -2,9 +2,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { asError } from '../../values/as-error.ts'
+import { reporterAt } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { isWritableByAll } from './source.ts'
-import { child, childPath, plain } from '../syntax/tree.ts'
+import { childPath, plain } from '../syntax/tree.ts'
 import type { MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
 import { absolutePath, expandTree } from '../syntax/variables.ts'
 import type { Scope } from '../syntax/variables.ts'
@@ -16,10 +17,7 @@ export const readEnvFiles = async (paths: readonly string[], scope: Scope, node:
   const values: Record<string, string | undefined> = {}
   for (const [index, path] of paths.entries()) {
     const file = absolutePath(path, scope.folder, scope.home)
-    const refuse = (message: string, remedy: string) => {
-      const { place, path: at } = child(node, index) ?? node
-      problems.push({ place, path: at, message: `env_file ${path} ${message}`, remedy })
-    }
+    const refuse = (message: string, remedy: string) => reporterAt(node, problems)([index], `env_file ${path} ${message}`, remedy)
     scope.files.add(file)
     try {
       if (isWritableByAll(await stat(file))) refuse('can be written by every user', 'chmod o-w it')

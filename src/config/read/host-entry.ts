@@ -4,8 +4,8 @@
  * host's dialogs) concern the host only and are ignored.
  */
 import type { Problem } from '../syntax/problems.ts'
-import { child, childPath, plain, textOf } from '../syntax/tree.ts'
-import type { ListTree, MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
+import { child, childPath, itemsOf, listAt, mapAt, plain, textOf } from '../syntax/tree.ts'
+import type { MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
 
 /** The host whose form a file has; `common`: `mcpServers` of Claude, Cursor, Windsurf, Cline and most others. */
 export type HostKind = 'common' | 'gemini' | 'vscode' | 'zed' | 'codex' | 'goose' | 'opencode' | 'continue'
@@ -167,8 +167,7 @@ const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   if (isToken && token?.kind === 'scalar')
     headers.set('Authorization', { ...token, value: `Bearer ${textOf(token)}`, path: childPath(token.path, 'Authorization') })
   // Cast: one of them exists.
-  const { path, place } = written ?? named ?? bearer ?? token!
-  return { kind: 'map', entries: headers, path, place }
+  return mapAt(written ?? named ?? bearer ?? token!, headers)
 }
 
 const CLIENT_MEMBERS: Readonly<Record<string, string>> = {
@@ -201,15 +200,17 @@ const credentialsOf = (entry: MapTree, { warnings }: EntryContext): Tree | undef
   }
   // Cast: one of them exists.
   const at = tree ?? flat ?? child(entry, 'auth')!
-  const oauth: MapTree = { kind: 'map', entries: members, path: at.path, place: at.place }
-  return { ...oauth, entries: new Map([['oauth', oauth]]) }
+  return mapAt(at, new Map([['oauth', mapAt(at, members)]]))
 }
 
 /** A list, or words separated by spaces. */
 const scopesOf = (tree: Tree): Tree => {
   if (tree.kind !== 'scalar') return tree
   const items = (textOf(tree) ?? '').split(/\s+/).filter(Boolean)
-  return { kind: 'list', items: items.map((item) => ({ ...tree, value: item })), path: tree.path, place: tree.place }
+  return listAt(
+    tree,
+    items.map((item) => ({ ...tree, value: item })),
+  )
 }
 
 /** Which tools may be used. An invalid list makes the entry unusable: a disabled tool must not become available. */
@@ -230,13 +231,7 @@ const filterOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   const at = first?.tree ?? denied[0]
   if (at === undefined) return undefined
   const both = first?.names.filter(({ value }) => others.every(({ names }) => names.some((name) => name.value === value)))
-  const list = (items: readonly Tree[]): ListTree => ({ kind: 'list', items, path: at.path, place: at.place })
-  return {
-    kind: 'map',
-    path: at.path,
-    place: at.place,
-    entries: present({ allow: both && list(both), deny: denied.length === 0 ? undefined : list(denied) }),
-  }
+  return mapAt(at, present({ allow: both && listAt(at, both), deny: denied.length === 0 ? undefined : listAt(at, denied) }))
 }
 
 /** mcp-proxy's `options.toolFilter`: a list of names and its mode. An unknown mode makes the entry unusable. */
@@ -277,10 +272,9 @@ export const withDenied = (entry: MapTree, patterns: readonly string[], at: Tree
   if (patterns.length === 0) return entry
   const filter = child(entry, 'filter')
   const deny = child(filter, 'deny')
-  const items = [...(deny?.kind === 'list' ? deny.items : []), ...patterns.map((pattern) => literal(pattern, at))]
-  const list: ListTree = { kind: 'list', items, path: at.path, place: at.place }
-  const entries = new Map(filter?.kind === 'map' ? filter.entries : []).set('deny', list)
-  return { ...entry, entries: new Map(entry.entries).set('filter', { kind: 'map', entries, path: at.path, place: at.place }) }
+  const items = [...itemsOf(deny), ...patterns.map((pattern) => literal(pattern, at))]
+  const entries = new Map(filter?.kind === 'map' ? filter.entries : []).set('deny', listAt(at, items))
+  return { ...entry, entries: new Map(entry.entries).set('filter', mapAt(at, entries)) }
 }
 
 const present = (parts: Readonly<Record<string, Tree | undefined>>): ReadonlyMap<string, Tree> =>

@@ -8,9 +8,10 @@ import { memberOf } from '../../values/json-object.ts'
 import { convertEntry, isPartOfHost, withDenied } from './host-entry.ts'
 import type { EntryContext, HostKind } from './host-entry.ts'
 import type { Switches } from './host-switches.ts'
+import { reporterAt } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from '../schema/server-key.ts'
-import { child, plain, textOf } from '../syntax/tree.ts'
+import { child, itemsOf, mapAt, plain, textOf, valuesOf } from '../syntax/tree.ts'
 import type { ListTree, MapTree, Tree } from '../syntax/tree.ts'
 import type { VariableForms } from '../syntax/variables.ts'
 
@@ -35,16 +36,16 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   if (OUR_SECTIONS.some((section) => tree.entries.has(section))) return undefined
   if (common !== undefined) return of(isGemini(tree, common, file) ? 'gemini' : 'common', common)
   const servers = child(tree, 'servers')
-  const isTyped = entriesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
+  const isTyped = valuesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
   if (servers !== undefined && (isTyped || tree.entries.has('inputs'))) return of('vscode', servers)
   const mcp = child(tree, 'mcp')
   const inner = child(mcp, 'servers')
-  if (entriesOf(inner).some((entry) => ['local', 'remote'].includes(textOf(child(entry, 'type')) ?? '')))
+  if (valuesOf(inner).some((entry) => ['local', 'remote'].includes(textOf(child(entry, 'type')) ?? '')))
     return of('opencode', inner)
   if (inner !== undefined) return of('vscode', inner)
-  if (entriesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
+  if (valuesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
   const extensions = child(tree, 'extensions')
-  return entriesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
+  return valuesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
 }
 
 /** A list of items with a `name`, as a mapping by name; of two items with one name the first counts. */
@@ -54,17 +55,15 @@ export const byName = (list: ListTree): MapTree => {
     const name = textOf(child(item, 'name')) ?? `server ${at + 1}`
     if (!entries.has(name)) entries.set(name, item)
   }
-  return { kind: 'map', entries, path: list.path, place: list.place }
+  return mapAt(list, entries)
 }
-
-const entriesOf = (tree: Tree | undefined): Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
 
 /** Whether the folder, or members that only this host has, show that the file is of Gemini. */
 const isGemini = (tree: MapTree, servers: Tree, file: string): boolean =>
   /[/\\]\.(gemini|qwen)[/\\]/.test(file) ||
   [child(child(tree, 'mcp'), 'allowed'), child(child(tree, 'mcp'), 'excluded')].some((list) => list?.kind === 'list') ||
   ['allowMCPServers', 'excludeMCPServers'].some((member) => tree.entries.has(member)) ||
-  entriesOf(servers).some((entry) =>
+  valuesOf(servers).some((entry) =>
     ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'].some((one) => child(entry, one)),
   )
 
@@ -97,10 +96,9 @@ export const hostConstants = (file: string, home: string): Readonly<Record<strin
 
 /** Defaults of `${input:id}` by id, as VS Code writes them. */
 export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefined> => {
-  const inputs = child(tree, 'inputs')
-  const items = inputs?.kind === 'list' ? inputs.items.map(plain) : []
   return new Map(
-    items.map((item) => {
+    itemsOf(child(tree, 'inputs')).map((input) => {
+      const item = plain(input)
       const value = memberOf(item, 'default')
       return [String(memberOf(item, 'id')), typeof value === 'string' ? value : undefined]
     }),
@@ -127,7 +125,7 @@ export const readHostServers = (
   warnings: string[],
 ): readonly HostServer[] => {
   if (servers.kind !== 'map') {
-    problems.push({ place: servers.place, path: servers.path, message: 'expected a mapping of servers', remedy: '' })
+    reporterAt(servers, problems)([], 'expected a mapping of servers', '')
     return []
   }
   const fits = (name: string) => SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name)
@@ -139,8 +137,7 @@ export const readHostServers = (
     if (key !== name) warnings.push(`${entry.place}: server ${JSON.stringify(name)} is called "${key}" here`)
     const { place, path } = entry
     if (entry.kind !== 'map') {
-      const tree: MapTree = { kind: 'map', entries: new Map(), path, place }
-      return { name, key, tree, problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
+      return { name, key, tree: mapAt(entry, new Map()), problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
     }
     const found: Problem[] = []
     const converted = convertEntry(entry, name, key, switches.isOff(name), { kind, env, problems: found, warnings })

@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path'
 import { asError } from '../../values/as-error.ts'
 import { isJsonObject, isList, memberOf } from '../../values/json-object.ts'
 import type { HostKind } from './host-entry.ts'
-import { child, plain } from '../syntax/tree.ts'
+import { child, itemsOf, plain } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 
 export interface Switches {
@@ -112,5 +112,4 @@ const restOf = (pattern: string, prefix: string): string | undefined => {
 
 /** Gemini compares trimmed names without case. */
 const fold = (name: string): string => name.trim().toLowerCase()
-const namesOf = (tree: Tree | undefined): string[] =>
-  tree?.kind === 'list' ? tree.items.map((item) => fold(String(plain(item)))) : []
+const namesOf = (tree: Tree | undefined): string[] => itemsOf(tree).map((item) => fold(String(plain(item))))

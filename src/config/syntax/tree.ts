@@ -70,11 +70,20 @@ export const nearest = (tree: Tree, path: readonly PropertyKey[]): Tree => {
   return node
 }
 
-export const scalars = (tree: Tree | undefined): readonly ScalarTree[] => {
-  if (tree === undefined) return []
-  if (tree.kind === 'scalar') return [tree]
-  return (tree.kind === 'list' ? tree.items : [...tree.entries.values()]).flatMap(scalars)
-}
+/** The items of a list; none for anything else. */
+export const itemsOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'list' ? tree.items : [])
+
+/** The values of a mapping; none for anything else. */
+export const valuesOf = (tree: Tree | undefined): readonly Tree[] => (tree?.kind === 'map' ? [...tree.entries.values()] : [])
+
+/** A mapping in the place of `at`. */
+export const mapAt = ({ path, place }: Tree, entries: MapTree['entries']): MapTree => ({ kind: 'map', entries, path, place })
+
+/** A list in the place of `at`. */
+export const listAt = ({ path, place }: Tree, items: ListTree['items']): ListTree => ({ kind: 'list', items, path, place })
+
+export const scalars = (tree: Tree | undefined): readonly ScalarTree[] =>
+  tree?.kind === 'scalar' ? [tree] : [...itemsOf(tree), ...valuesOf(tree)].flatMap(scalars)
 
 /** The texts of all scalars below `tree`. */
 export const scalarTexts = (tree: Tree | undefined): readonly string[] => scalars(tree).map(({ value }) => String(value ?? ''))

@@ -2,6 +2,7 @@
  * JSON as a tree in which every number and string keeps its spelling: `1.0` and 64-bit integers are shown as they were sent. The
  * result is `undefined` if the text is not JSON. Depth is bounded, as the text is untrusted.
  */
+import { attempt } from '../../values/attempt.ts'
 
 export type JsonNode =
   | { readonly kind: 'literal'; readonly raw: string }
@@ -114,13 +115,7 @@ const readArray = (tokens: Tokens, depth: number): JsonNode => {
 }
 
 /** The text of a JSON string; the spelling of any other value. */
-export const unquote = (raw: string): string => {
-  try {
-    return String(JSON.parse(raw))
-  } catch {
-    return raw
-  }
-}
+export const unquote = (raw: string): string => attempt(() => String(JSON.parse(raw))) ?? raw
 
 /** Compact JSON text. */
 export const writeJson = (node: JsonNode): string => {
@@ -128,6 +123,10 @@ export const writeJson = (node: JsonNode): string => {
   if (node.kind === 'array') return `[${node.items.map(writeJson).join(',')}]`
   return `{${node.members.map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`).join(',')}}`
 }
+
+/** The member of an object; `undefined` for any other value. */
+export const memberIn = (node: JsonNode | undefined, key: string): JsonNode | undefined =>
+  node?.kind === 'object' ? node.members.find(([name]) => name === key)?.[1] : undefined
 
 /** Longer texts are shown unchanged: a tree of them is too expensive. */
 export const MOST_IN_TREE = 1_000_000

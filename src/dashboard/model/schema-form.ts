@@ -5,6 +5,8 @@
  * but not executed, as an untrusted expression can take unbounded time.
  */
 import { childrenOf, readJson, unquote, writeJson } from './json-tree.ts'
+import { isJsonObject } from '../../values/json-object.ts'
+import type { UnknownObject } from '../../values/json-object.ts'
 
 export interface Field {
   /** Keys from the arguments object to the field. */
@@ -45,14 +47,11 @@ const MAX_DEPTH = 4
 const MAX_FIELDS = 100
 const MAX_REFS = 20
 
-type Schema = Readonly<Record<string, unknown>>
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 export const keyOfField = ({ path }: Pick<Field, 'path'>): string => JSON.stringify(path)
 
 /** Fields of the arguments in the order of the schema; `undefined`: the schema does not describe an object, or one that is too large for a form. */
 export const fieldsOf = (schema: unknown): readonly Field[] | undefined => {
-  if (!isSchema(schema)) return undefined
+  if (!isJsonObject(schema)) return undefined
   const root = resolve(schema, schema)
   if (root['type'] !== undefined && root['type'] !== 'object') return undefined
   const fields = membersOf(root, schema, [])
@@ -61,17 +60,17 @@ export const fieldsOf = (schema: unknown): readonly Field[] | undefined => {
 
 const countOf = (fields: readonly Field[]): number => fields.reduce((sum, field) => sum + 1 + countOf(field.fields), 0)
 
-const membersOf = (schema: Schema, root: Schema, path: readonly string[]): readonly Field[] => {
-  const properties = isSchema(schema['properties']) ? schema['properties'] : {}
+const membersOf = (schema: UnknownObject, root: UnknownObject, path: readonly string[]): readonly Field[] => {
+  const properties = isJsonObject(schema['properties']) ? schema['properties'] : {}
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
   return Object.entries(properties)
     .slice(0, MAX_FIELDS + 1)
     .map(([name, property]) =>
-      fieldOf(isSchema(property) ? resolve(property, root) : {}, root, [...path, name], required.has(name)),
+      fieldOf(isJsonObject(property) ? resolve(property, root) : {}, root, [...path, name], required.has(name)),
     )
 }
 
-const fieldOf = (schema: Schema, root: Schema, path: readonly string[], isRequired: boolean): Field => {
+const fieldOf = (schema: UnknownObject, root: UnknownObject, path: readonly string[], isRequired: boolean): Field => {
   const text = (member: string): string => (typeof schema[member] === 'string' ? schema[member] : '')
   const number = (member: string): number | undefined => (typeof schema[member] === 'number' ? schema[member] : undefined)
   // Cast: the names are those of `Limits`.
@@ -103,27 +102,27 @@ const fieldOf = (schema: Schema, root: Schema, path: readonly string[], isRequir
   const type = typeOf(schema)
   if (type === 'string') return { ...base, kind: 'text' }
   if (type === 'number' || type === 'integer' || type === 'boolean') return { ...base, kind: type }
-  if (type === 'array' && isSchema(schema['items'])) {
+  if (type === 'array' && isJsonObject(schema['items'])) {
     const items = resolve(schema['items'], root)
     const item = typeOf(items)
     const isSimple =
       choicesOf(items) === undefined && (item === 'string' || item === 'number' || item === 'integer' || item === 'boolean')
     if (isSimple) return { ...base, kind: 'list', item: item === 'string' ? 'text' : item }
   }
-  const isGroup = type === 'object' && isSchema(schema['properties']) && Object.keys(schema['properties']).length > 0
+  const isGroup = type === 'object' && isJsonObject(schema['properties']) && Object.keys(schema['properties']).length > 0
   if (isGroup && path.length < MAX_DEPTH) return { ...base, kind: 'group', fields: membersOf(schema, root, path) }
   return { ...base, kind: 'json' }
 }
 
 /** The single type, also if `null` is allowed as a second one. */
-const typeOf = ({ type, anyOf, oneOf }: Schema): string | undefined => {
+const typeOf = ({ type, anyOf, oneOf }: UnknownObject): string | undefined => {
   if (typeof type === 'string') return type
   if (Array.isArray(type)) {
     const others = type.filter((one) => one !== 'null')
     return others.length === 1 ? String(others[0]) : undefined
   }
   const several = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : []
-  const types = new Set(several.filter(isSchema).map((one) => one['type']))
+  const types = new Set(several.filter(isJsonObject).map((one) => one['type']))
   types.delete('null')
   const [only] = types
   return types.size === 1 && typeof only === 'string' && only !== 'object' && only !== 'array' ? only : undefined
@@ -132,22 +131,22 @@ const typeOf = ({ type, anyOf, oneOf }: Schema): string | undefined => {
 /** Maximum number of choices in a selection list. */
 const MAX_CHOICES = 500
 
-const choicesOf = (schema: Schema): readonly string[] | undefined => {
+const choicesOf = (schema: UnknownObject): readonly string[] | undefined => {
   const choices = allChoicesOf(schema)
   return choices === undefined || choices.length > MAX_CHOICES ? undefined : choices
 }
 
-const allChoicesOf = (schema: Schema): readonly string[] | undefined => {
+const allChoicesOf = (schema: UnknownObject): readonly string[] | undefined => {
   if (Array.isArray(schema['enum'])) return schema['enum'].map((choice) => JSON.stringify(choice))
   if ('const' in schema) return [JSON.stringify(schema['const'])]
   const several = Array.isArray(schema['oneOf']) ? schema['oneOf'] : Array.isArray(schema['anyOf']) ? schema['anyOf'] : []
-  const isChoice = several.length > 0 && several.every((one) => isSchema(one) && 'const' in one)
+  const isChoice = several.length > 0 && several.every((one) => isJsonObject(one) && 'const' in one)
   // Cast: `isChoice` has checked each.
-  return isChoice ? several.map((one) => JSON.stringify((one as Schema)['const'])) : undefined
+  return isChoice ? several.map((one) => JSON.stringify((one as UnknownObject)['const'])) : undefined
 }
 
 /** Resolves `#/…` inside the schema; an unresolvable reference is an empty schema. */
-const resolve = (schema: Schema, root: Schema): Schema => {
+const resolve = (schema: UnknownObject, root: UnknownObject): UnknownObject => {
   let found = schema
   for (let step = 0; step < MAX_REFS; step++) {
     const ref = found['$ref']
@@ -155,9 +154,9 @@ const resolve = (schema: Schema, root: Schema): Schema => {
     const parts = ref.startsWith('#/') ? ref.slice(2).split('/') : undefined
     const target = parts?.reduce<unknown>((value, part) => {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      return isSchema(value) && Object.hasOwn(value, key) ? value[key] : undefined
+      return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
     }, root)
-    if (!isSchema(target)) return {}
+    if (!isJsonObject(target)) return {}
     const { $ref: _, ...rest } = found
     found = { ...target, ...rest }
   }
@@ -178,12 +177,10 @@ export const enter = (fields: readonly Field[], values: Values, extra: Values = 
 const jsonOf = (field: Field, values: Values, problems: Record<string, string>): string | undefined => {
   const key = keyOfField(field)
   if (field.kind === 'group') {
-    const inner: Record<string, string> = {}
     const { json, problems: found } = enter(field.fields, values)
-    Object.assign(inner, found)
     // An optional, empty object is left out, even if it has required members.
     if (json === '{}' && !field.isRequired) return undefined
-    Object.assign(problems, inner)
+    Object.assign(problems, found)
     return json
   }
   const text = values[key] ?? ''

@@ -1,5 +1,6 @@
 /** One call as text to paste: into a shell, the Inspector, a test. Every value is quoted for its target. */
 import { operatorCommand } from '../../operator-command.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
 
 export interface Called {
   readonly method: string
@@ -74,11 +75,4 @@ test(${JSON.stringify(`${name ?? method} answers`)}, async () => {
 `
 }
 
-const argumentsOf = (params: string): string => {
-  try {
-    // Cast: written by the gateway.
-    return JSON.stringify((JSON.parse(params) as { arguments?: unknown }).arguments ?? {})
-  } catch {
-    return '{}'
-  }
-}
+const argumentsOf = (params: string): string => JSON.stringify(parseJsonObject(params)?.['arguments'] ?? {})

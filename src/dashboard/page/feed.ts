@@ -1,14 +1,10 @@
 /** The live feed: one event stream into the list of calls. After a break it is reopened at the call after the last known one. */
 import { signal } from '@preact/signals'
+import type { FeedMessage } from '../../admin/calls/calls.ts'
 import type { CallRow } from '../../observe/capture/captured.ts'
 import { CallList } from '../model/call-list.ts'
 import { readEvents } from '../model/event-lines.ts'
 import { ApiError, ask, send } from './api.ts'
-
-type FeedMessage =
-  | { readonly type: 'hello'; readonly latest: number; readonly bodies: string }
-  | { readonly type: 'calls'; readonly calls: readonly CallRow[] }
-  | { readonly type: 'gap'; readonly missed: number }
 
 export const calls = new CallList()
 /** Incremented with each change of `calls`. */

@@ -1,5 +1,6 @@
 /** The current route. Everything that the user has selected is in the address, so that it can be bookmarked and shared. */
 import { signal } from '@preact/signals'
+import { attempt } from '../../values/attempt.ts'
 
 export interface Route {
   /** `traffic`, `calls`, …; the first segment of the path. */
@@ -11,15 +12,8 @@ export interface Route {
 
 const read = (): Route => {
   const [, screen = '', item = ''] = location.pathname.split('/')
-  return { screen: screen || 'traffic', item: decode(item), query: new URLSearchParams(location.search) }
-}
-
-const decode = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  const name = attempt(() => decodeURIComponent(item)) ?? item
+  return { screen: screen || 'traffic', item: name, query: new URLSearchParams(location.search) }
 }
 
 export const route = signal<Route>(read())
@@ -34,6 +28,12 @@ export const go = (path: string, { replace = false } = {}): void => {
 
 /** The currently selected row: two key presses may precede the next rendering. */
 export const selectedNow = (): string => route.peek().query.get('sel') ?? ''
+
+/** Selects the row that is `by` rows away, within the list. */
+export const selectBy = (names: readonly string[], by: number): void => {
+  const next = names[Math.min(Math.max(names.indexOf(selectedNow()) + by, 0), names.length - 1)]
+  if (next !== undefined) setQuery({ sel: next })
+}
 
 /** Sets members of the query; an empty value removes one. */
 export const setQuery = (changes: Readonly<Record<string, string>>, { replace = true } = {}): void => {

@@ -1,5 +1,5 @@
 /** Small components that all screens share. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren, JSX, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { formatMs, formatPercent } from '../model/format.ts'
 import { blockOf, lineOf } from '../model/text.ts'
@@ -115,6 +115,84 @@ export const Failed = ({ error, onRetry }: { readonly error: ApiError; readonly 
       </button>
     )}
   </div>
+)
+
+/** A message above or below the part that it is about. */
+export const Banner = ({
+  text,
+  tone = 'trouble',
+}: {
+  readonly text: string
+  readonly tone?: 'trouble' | 'notice'
+}): JSX.Element => (
+  <p class={`banner banner-${tone}`} role="alert">
+    <Line text={text} />
+  </p>
+)
+
+/** `figures`: the heading of a last column with figures. */
+export const Table = ({
+  columns,
+  figures,
+  children,
+}: {
+  readonly columns: readonly string[]
+  readonly figures?: string
+  readonly children: ComponentChildren
+}): JSX.Element => (
+  <table class="table">
+    <thead>
+      <tr>
+        {columns.map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+        {figures !== undefined && (
+          <th scope="col" class="num">
+            {figures}
+          </th>
+        )}
+      </tr>
+    </thead>
+    <tbody>{children}</tbody>
+  </table>
+)
+
+/** A field for one line of text. `focus`: receives the element. */
+export const TextField = ({
+  label,
+  value,
+  onEnter,
+  hint,
+  problem,
+  focus,
+  ...input
+}: {
+  readonly label: string
+  readonly value: string
+  readonly onEnter: (value: string) => void
+  readonly hint?: string
+  readonly problem?: string | false
+  readonly focus?: RefObject<HTMLInputElement | null>
+  readonly placeholder?: string
+  readonly inputMode?: 'numeric'
+  readonly spellcheck?: boolean
+  readonly autocomplete?: 'off'
+}): JSX.Element => (
+  <label class="field">
+    <span class="field-label">{label}</span>
+    <input
+      {...input}
+      {...(focus !== undefined && { ref: focus })}
+      {...(problem !== undefined && { 'aria-invalid': problem !== false })}
+      type="text"
+      value={value}
+      onInput={(event) => onEnter(event.currentTarget.value)}
+    />
+    {problem !== undefined && problem !== false && <span class="field-problem">{problem}</span>}
+    {hint !== undefined && <span class="field-hint">{hint}</span>}
+  </label>
 )
 
 export const Command = ({ text }: { readonly text: string }): JSX.Element => (

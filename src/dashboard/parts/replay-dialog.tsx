@@ -2,12 +2,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { CallDetail } from '../../observe/capture/captured.ts'
-import { readJson, writeJson } from '../model/json-tree.ts'
+import { memberIn, readJson, writeJson } from '../model/json-tree.ts'
 import { ApiError, askText } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
 import { go, pathTo } from '../page/route.ts'
 import { ArgumentsEditor } from './arguments-editor.tsx'
-import { Dialog, Line } from './basics.tsx'
+import { Banner, Dialog, Line } from './basics.tsx'
 import { ResultView } from './result-view.tsx'
 
 interface Tools {
@@ -29,13 +29,8 @@ export const ReplayDialog = ({
   const schema = data?.tools?.find((tool) => tool.name === name)?.definition.inputSchema
   const [args, setArgs] = useState<string | undefined>(undefined)
   const [state, setState] = useState<
-    | { kind: 'idle' | 'busy' }
-    | { kind: 'confirm'; message: string }
-    | { kind: 'end'; text: string }
-    | { kind: 'refused'; message: string }
-  >({
-    kind: 'idle',
-  })
+    { kind: 'idle' | 'busy' } | { kind: 'end'; text: string } | { kind: 'confirm' | 'refused'; message: string }
+  >({ kind: 'idle' })
   const params = paramsWith(detail, isTool ? args : undefined)
   const send = async (isConfirmed: boolean): Promise<void> => {
     setState({ kind: 'busy' })
@@ -49,9 +44,7 @@ export const ReplayDialog = ({
       } else setState({ kind: 'end', text })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      setState(
-        error.code === 'confirm' ? { kind: 'confirm', message: error.message } : { kind: 'refused', message: error.message },
-      )
+      setState({ kind: error.code === 'confirm' ? 'confirm' : 'refused', message: error.message })
     }
   }
   const isReady = !isEdit || !isTool || data !== undefined || noTools !== undefined
@@ -61,16 +54,8 @@ export const ReplayDialog = ({
         <Line text={name ?? method} /> is called again as principal local. All limits and policies apply.
       </p>
       {isEdit && isTool && isReady && <ArgumentsEditor schema={schema} initial={argumentsOf(detail)} onChange={setArgs} />}
-      {state.kind === 'confirm' && (
-        <div class="banner banner-notice" role="alert">
-          <Line text={state.message} />
-        </div>
-      )}
-      {state.kind === 'refused' && (
-        <div class="banner banner-trouble" role="alert">
-          <Line text={state.message} />
-        </div>
-      )}
+      {state.kind === 'confirm' && <Banner tone="notice" text={state.message} />}
+      {state.kind === 'refused' && <Banner text={state.message} />}
       {state.kind === 'end' && <ResultView text={state.text} />}
       <div class="dialog-actions">
         {state.kind === 'confirm' ? (
@@ -92,20 +77,26 @@ export const ReplayDialog = ({
   )
 }
 
-const paramsNode = (detail: CallDetail) => {
-  const node = detail.request?.text === undefined ? undefined : readJson(detail.request.text)
-  const params = node?.kind === 'object' ? node.members.find(([key]) => key === 'params')?.[1] : undefined
-  return params?.kind === 'object' ? params : undefined
+/** The captured parameters. */
+const membersOf = ({ request }: Pick<CallDetail, 'request'>) => {
+  const params = request?.text === undefined ? undefined : memberIn(readJson(request.text), 'params')
+  return params?.kind === 'object' ? params.members : undefined
+}
+
+/** The captured parameters as JSON, without `_meta`, which belongs to one exchange. */
+export const paramsOf = (detail: Pick<CallDetail, 'request'>): string | undefined => {
+  const members = membersOf(detail)
+  return members && writeJson({ kind: 'object', members: members.filter(([key]) => key !== '_meta') })
 }
 
 const argumentsOf = (detail: CallDetail): string => {
-  const found = paramsNode(detail)?.members.find(([key]) => key === 'arguments')?.[1]
+  const found = membersOf(detail)?.find(([key]) => key === 'arguments')?.[1]
   return found === undefined ? '{}' : writeJson(found)
 }
 
 /** The captured parameters with other arguments. */
 const paramsWith = (detail: CallDetail, args: string | undefined): string => {
-  const members = (paramsNode(detail)?.members ?? [])
+  const members = (membersOf(detail) ?? [])
     .filter(([key]) => key !== '_meta' && key !== 'arguments')
     .map(([key, value]) => `${JSON.stringify(key)}:${writeJson(value)}`)
   return `{${[...members, `"arguments":${args ?? argumentsOf(detail)}`].join(',')}}`

@@ -1,10 +1,9 @@
 /** Signs the operator in to a server: requests the link, shows it, and waits for completion. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { asError } from '../../values/as-error.ts'
 import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
-import { notify } from '../page/notices.ts'
+import { attempting, notify } from '../page/notices.ts'
 import { Command } from './basics.tsx'
 
 interface Asked {
@@ -28,15 +27,12 @@ export const SignIn = ({ server, onDone }: { readonly server: string; readonly o
     return () => over.abort()
   }, [asked])
   if (session.value?.write !== true) return <Command text={commandOf('login', server)} />
-  const start = async (): Promise<void> => {
-    try {
+  const start = (): Promise<void> =>
+    attempting(async () => {
       const { login } = await ask<Asked>('POST', at, '{}')
       if (login === undefined) notify(`${server} has no sign-in`, true)
       setAsked(login)
-    } catch (error) {
-      notify(asError(error).message, true)
-    }
-  }
+    })
   return asked === undefined ? (
     <button type="button" class="button button-accent" onClick={() => void start()}>
       Sign in

@@ -4,7 +4,6 @@ import { useEffect, useState } from 'preact/hooks'
 import type { CallDetail, CallRow } from '../../observe/capture/captured.ts'
 import { isGap } from '../model/call-list.ts'
 import { formatBytes, formatCount, formatMs, formatTime } from '../model/format.ts'
-import { readJson, writeJson } from '../model/json-tree.ts'
 import { asCommand, asCurl, asInspector, asTest } from '../model/snippets.ts'
 import type { Called } from '../model/snippets.ts'
 import { explainCall } from '../model/verdict.ts'
@@ -18,7 +17,7 @@ import { Block, Chip, CopyButton, Empty, Facts, Failed, Heading, Line, Section, 
 import { HopsView } from '../parts/hops-view.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { Outcome } from '../parts/outcome.tsx'
-import { ReplayDialog } from '../parts/replay-dialog.tsx'
+import { paramsOf, ReplayDialog } from '../parts/replay-dialog.tsx'
 import { SignIn } from '../parts/sign-in.tsx'
 import { WaterfallView } from '../parts/waterfall-view.tsx'
 import { selectCalls } from './traffic.tsx'
@@ -276,14 +275,6 @@ const Bodies = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
       </Section>
     </>
   )
-}
-
-/** The parameters without `_meta`, which belongs to one exchange. */
-export const paramsOf = ({ request }: Pick<CallDetail, 'request'>): string | undefined => {
-  const node = request?.text === undefined ? undefined : readJson(request.text)
-  const params = node?.kind === 'object' ? node.members.find(([key]) => key === 'params')?.[1] : undefined
-  if (params?.kind !== 'object') return undefined
-  return writeJson({ kind: 'object', members: params.members.filter(([key]) => key !== '_meta') })
 }
 
 const Snippets = ({ detail }: { readonly detail: CallDetail }): JSX.Element | null => {

@@ -15,7 +15,7 @@ import { useKeys } from '../page/keys.ts'
 import type { Key } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks, marks, setMarks } from '../page/marks.ts'
-import { go, pathTo, route, selectedNow, setQuery } from '../page/route.ts'
+import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
 import { Chip, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { VirtualList } from '../parts/virtual-list.tsx'
@@ -105,15 +105,10 @@ export const Catalog = (): JSX.Element => {
     const holds = (row: Row): boolean => words.every((word) => row.words.includes(word))
     return [...rows, ...(isOffShown ? offRows : [])].filter(holds).toSorted(SORTS[sort] ?? SORTS['server'])
   }, [rows, offRows, isOffShown, text, sort])
-  const step = (by: number): void => {
-    const now = shown.findIndex(({ name }) => name === selectedNow())
-    const next = shown[Math.min(Math.max(now + by, 0), shown.length - 1)]
-    if (next !== undefined) setQuery({ sel: next.name })
-  }
+  const names = shown.map(({ name }) => name)
   const lastMarked = useRef('')
   /** `isRange`: also all tools between it and the previously marked one. */
   const mark = (name: string, isMarked: boolean, isRange: boolean): void => {
-    const names = shown.map((row) => row.name)
     setMarks(isRange ? namesBetween(names, lastMarked.current, name) : [name], isMarked)
     lastMarked.current = name
   }
@@ -122,12 +117,7 @@ export const Catalog = (): JSX.Element => {
     if (name !== '') mark(name, isRange || !marks.peek().has(name), isRange)
   }
   const areAllMarked = shown.length > 0 && shown.every(({ name }) => marks.value.has(name))
-  const markAll = (): void => {
-    setMarks(
-      shown.map(({ name }) => name),
-      !areAllMarked,
-    )
-  }
+  const markAll = (): void => setMarks(names, !areAllMarked)
   const markKeys: readonly Key[] = [
     { key: 'x', does: 'mark or unmark the tool', run: () => markSelected(false) },
     { key: 'X', does: 'mark all tools up to this one', run: () => markSelected(true) },
@@ -135,8 +125,8 @@ export const Catalog = (): JSX.Element => {
   ]
   useKeys([
     { key: '/', does: 'search tools', run: () => box.current?.focus() },
-    { key: 'j', does: 'next tool', run: () => step(1) },
-    { key: 'k', does: 'previous tool', run: () => step(-1) },
+    { key: 'j', does: 'next tool', run: () => selectBy(names, 1) },
+    { key: 'k', does: 'previous tool', run: () => selectBy(names, -1) },
     { key: 'Enter', does: 'open the tool', run: () => selectedNow() !== '' && go(pathTo('tools', selectedNow())) },
     ...(mayWrite ? markKeys : []),
     {

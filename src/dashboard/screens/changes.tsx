@@ -7,14 +7,13 @@ import type { History } from '../../admin/control.ts'
 import type { UnapprovedChange } from '../../admin/catalog/offered.ts'
 import type { EntryPlan, Plan } from '../../admin/change/plan.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
-import { asError } from '../../values/as-error.ts'
 import { formatAgo, formatCount, formatTime, plural } from '../model/format.ts'
 import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import type { Loaded } from '../page/load.ts'
-import { notify } from '../page/notices.ts'
+import { attempting, notify } from '../page/notices.ts'
 import { pathTo } from '../page/route.ts'
 import { Chip, Command, Dialog, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Definitions } from '../parts/definitions.tsx'
@@ -50,13 +49,11 @@ const Pending = (): JSX.Element => {
   const mayWrite = session.value?.write === true
   const apply = async (): Promise<void> => {
     setAsking(false)
-    try {
+    await attempting(async () => {
       const end = await ask<ReloadEnd>('POST', '/reload', '{}')
       if (end.kind === 'refused') notify('The configuration was refused', true)
       else notify(`Reloaded: ${end.added.length} added, ${end.removed.length} removed, ${end.changed.length} changed`)
-    } catch (error) {
-      notify(asError(error).message, true)
-    }
+    })
     reload()
   }
   const plan = data?.kind === 'planned' ? data.plan : undefined
@@ -191,16 +188,14 @@ const Approvals = (): JSX.Element => {
   const [byHand, setByHand] = useState('')
   const mayWrite = session.value?.write === true
   const approve = async ({ server, name, kind }: UnapprovedChange): Promise<void> => {
-    try {
+    await attempting(async () => {
       const tool = kind === 'tools' ? `&tool=${encodeURIComponent(name)}` : ''
       const path = `/approve?server=${encodeURIComponent(server)}${tool}`
       const { approved } = await ask<{ readonly approved: readonly string[] }>('POST', path, '{}')
       // Differences from a lock file, and definitions that are served anyway, are not approved here.
       if (approved.length === 0) setByHand(`${server} ${name}`)
       else notify(`Approved ${approved.join(', ')}`)
-    } catch (error) {
-      notify(asError(error).message, true)
-    }
+    })
     reload()
   }
   return (

@@ -11,7 +11,7 @@ import { lineOf } from '../model/text.ts'
 import { ApiError, ask, session } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
 import { notify } from '../page/notices.ts'
-import { Dialog, Line, Section } from '../parts/basics.tsx'
+import { Banner, Dialog, Line, Section, TextField } from '../parts/basics.tsx'
 import { PlanRows, Problems } from './changes.tsx'
 
 const send = (changes: readonly ConfigurationChange[], revision?: string): Promise<EditEnd> =>
@@ -58,11 +58,7 @@ export const EditDialog = ({
           <Line text={note} />
         </p>
       )}
-      {problem !== '' && (
-        <p class="banner banner-trouble" role="alert">
-          <Line text={problem} />
-        </p>
-      )}
+      {problem !== '' && <Banner text={problem} />}
       {end?.kind === 'refused' && (
         <>
           <p class="banner banner-trouble">The change would be refused. Nothing was written.</p>
@@ -137,10 +133,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
       }
     >
       <div class="fields">
-        <label class="field">
-          <span class="field-label">New name after the prefix</span>
-          <input type="text" value={newName} spellcheck={false} onInput={(event) => setName(event.currentTarget.value)} />
-        </label>
+        <TextField label="New name after the prefix" value={newName} spellcheck={false} onEnter={setName} />
         {words.length > MOST_EDITED ? (
           <p class="muted">
             The description has {words.length.toLocaleString('en')} characters, too many to be edited here. Set another one in the

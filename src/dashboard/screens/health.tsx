@@ -9,7 +9,7 @@ import { leftOutOf, lineOf } from '../model/text.ts'
 import { useLoad } from '../page/load.ts'
 import { ROW_KEYS, useKeys } from '../page/keys.ts'
 import { pathTo, setQuery, route } from '../page/route.ts'
-import { Chip, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Chip, Facts, Failed, Heading, Line, Section, Table } from '../parts/basics.tsx'
 import { HealthSign } from '../parts/health-state.tsx'
 import { HOSTS } from './catalog.tsx'
 import { Problems } from './changes.tsx'
@@ -124,28 +124,19 @@ const Origins = ({ settings: { settings, more } }: { readonly settings: Settings
   return (
     <details class="origins">
       <summary>What the files say, line by line ({plural(settings.length + more, 'value')})</summary>
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Option</th>
-            <th scope="col">Value in the file</th>
-            <th scope="col">Place</th>
+      <Table columns={['Option', 'Value in the file', 'Place']}>
+        {settings.slice(0, MOST_SETTINGS).map(({ path, value, place }) => (
+          <tr key={`${place} ${path}`}>
+            <td>
+              <code>{lineOf(path, 200)}</code>
+            </td>
+            <td>
+              <Line text={value} most={200} />
+            </td>
+            <td class="muted">{place}</td>
           </tr>
-        </thead>
-        <tbody>
-          {settings.slice(0, MOST_SETTINGS).map(({ path, value, place }) => (
-            <tr key={`${place} ${path}`}>
-              <td>
-                <code>{lineOf(path, 200)}</code>
-              </td>
-              <td>
-                <Line text={value} most={200} />
-              </td>
-              <td class="muted">{place}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
       {hidden > 0 && <p class="muted">{leftOutOf(hidden, 'values')}</p>}
     </details>
   )
@@ -158,28 +149,17 @@ const Errors = (): JSX.Element => {
       {data?.errors.length === 0 ? (
         <p>No call ended with an error in the last hour.</p>
       ) : (
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Kind</th>
-              <th scope="col">Server</th>
-              <th scope="col" class="num">
-                Calls
-              </th>
+        <Table columns={['Kind', 'Server']} figures="Calls">
+          {data?.errors.slice(0, MOST_ERRORS).map(({ server, kind, count }) => (
+            <tr key={`${server} ${kind}`}>
+              <td>
+                <a href={pathTo('traffic', '', { q: `server:${server} ${termOf(kind)}` })}>{kind}</a>
+              </td>
+              <td>{server}</td>
+              <td class="num">{formatCount(count)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {data?.errors.slice(0, MOST_ERRORS).map(({ server, kind, count }) => (
-              <tr key={`${server} ${kind}`}>
-                <td>
-                  <a href={pathTo('traffic', '', { q: `server:${server} ${termOf(kind)}` })}>{kind}</a>
-                </td>
-                <td>{server}</td>
-                <td class="num">{formatCount(count)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
     </Section>
   )
@@ -196,39 +176,28 @@ const Limits = ({ status: { limits, rates } }: { readonly status: Status }): JSX
     {limits.length === 0 && rates.every(({ refused }) => refused === 0) ? (
       <p>No limit was reached since Trunkline started.</p>
     ) : (
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Option</th>
-            <th scope="col">At</th>
-            <th scope="col" class="num">
-              Reached
-            </th>
+      <Table columns={['Option', 'At']} figures="Reached">
+        {limits.map(({ option, server, count }) => (
+          <tr key={`${option} ${server ?? ''}`}>
+            <td>
+              <code>{option}</code>
+            </td>
+            <td>{server ?? 'Trunkline'}</td>
+            <td class="num">{formatCount(count)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {limits.map(({ option, server, count }) => (
-            <tr key={`${option} ${server ?? ''}`}>
+        ))}
+        {rates
+          .filter(({ refused }) => refused > 0)
+          .map(({ option, rate, refused }) => (
+            <tr key={option}>
               <td>
                 <code>{option}</code>
               </td>
-              <td>{server ?? 'Trunkline'}</td>
-              <td class="num">{formatCount(count)}</td>
+              <td>{rate}</td>
+              <td class="num">{formatCount(refused)} refused</td>
             </tr>
           ))}
-          {rates
-            .filter(({ refused }) => refused > 0)
-            .map(({ option, rate, refused }) => (
-              <tr key={option}>
-                <td>
-                  <code>{option}</code>
-                </td>
-                <td>{rate}</td>
-                <td class="num">{formatCount(refused)} refused</td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
+      </Table>
     )}
   </Section>
 )
@@ -240,35 +209,23 @@ const Fidelity = ({ status: { servers } }: { readonly status: Status }): JSX.Ele
       {rows.length === 0 ? (
         <p>Nothing was translated since the servers started.</p>
       ) : (
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Rule</th>
-              <th scope="col">Server</th>
-              <th scope="col">What</th>
-              <th scope="col" class="num">
-                Times
-              </th>
+        <Table columns={['Rule', 'Server', 'What']} figures="Times">
+          {rows.map(({ server, rule, verdict, feature, reason, count }) => (
+            <tr key={`${server} ${rule} ${feature} ${reason}`}>
+              <td>
+                <a href={pathTo('traffic', '', { q: `rule:${rule}` })}>
+                  <Chip tone={verdict === 'impossible' ? 'notice' : 'plain'}>{rule}</Chip>
+                </a>
+              </td>
+              <td>{server}</td>
+              <td>
+                {verdict === 'impossible' && <strong>impossible: </strong>}
+                <Line text={reason} />
+              </td>
+              <td class="num">{formatCount(count)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ server, rule, verdict, feature, reason, count }) => (
-              <tr key={`${server} ${rule} ${feature} ${reason}`}>
-                <td>
-                  <a href={pathTo('traffic', '', { q: `rule:${rule}` })}>
-                    <Chip tone={verdict === 'impossible' ? 'notice' : 'plain'}>{rule}</Chip>
-                  </a>
-                </td>
-                <td>{server}</td>
-                <td>
-                  {verdict === 'impossible' && <strong>impossible: </strong>}
-                  <Line text={reason} />
-                </td>
-                <td class="num">{formatCount(count)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
     </Section>
   )

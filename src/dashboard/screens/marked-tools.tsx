@@ -7,7 +7,7 @@ import { formatCount, plural } from '../model/format.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks } from '../page/marks.ts'
 import { go } from '../page/route.ts'
-import { Chip, Dialog } from '../parts/basics.tsx'
+import { Chip, Dialog, TextField } from '../parts/basics.tsx'
 import { EditDialog } from './edit.tsx'
 
 /** One tool, listed to hosts or hidden from them. */
@@ -171,16 +171,7 @@ const TagDialog = ({ tools, onPlan, onClose }: AskProps): JSX.Element => {
         ))}
         {servers.length > 12 && `and ${formatCount(servers.length - 12)} more`}
       </p>
-      <label class="field">
-        <span class="field-label">Tag</span>
-        <input
-          type="text"
-          value={tag}
-          spellcheck={false}
-          autocomplete="off"
-          onInput={(event) => setTag(event.currentTarget.value)}
-        />
-      </label>
+      <TextField label="Tag" value={tag} spellcheck={false} autocomplete="off" onEnter={setTag} />
       <div class="dialog-actions">
         <button type="button" class="button" disabled={tag.trim() === ''} onClick={() => tagAll(false)}>
           Remove …

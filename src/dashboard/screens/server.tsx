@@ -4,13 +4,12 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Stats } from '../../admin/calls/stats.ts'
 import type { ServerStatus, Status } from '../../admin/state/status.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
-import { asError } from '../../values/as-error.ts'
 import { formatBytes, formatCount, formatMs, plural } from '../model/format.ts'
 import { blockOf } from '../model/text.ts'
 import { ask, session } from '../page/api.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
-import { notify } from '../page/notices.ts'
+import { attempting, notify } from '../page/notices.ts'
 import { go, pathTo, route } from '../page/route.ts'
 import { Chip, Dialog, Empty, Facts, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { HealthSign } from '../parts/health-state.tsx'
@@ -56,12 +55,10 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
   const figures = stats?.servers.find((one) => one.server === key)
   const restart = async (): Promise<void> => {
     setAsking(false)
-    try {
+    await attempting(async () => {
       await ask('POST', `/restart?server=${encodeURIComponent(key)}`, '{}')
       notify(`${key} restarts`)
-    } catch (error) {
-      notify(asError(error).message, true)
-    }
+    })
     onChange()
   }
   useKeys([{ key: 'x', does: 'restart the server', run: () => mayWrite && setAsking(true) }])

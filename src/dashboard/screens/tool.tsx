@@ -13,7 +13,7 @@ import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { go, pathTo, route } from '../page/route.ts'
 import { ArgumentsEditor } from '../parts/arguments-editor.tsx'
-import { Block, Chip, Command, CopyButton, Dialog, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
+import { Banner, Block, Chip, Command, CopyButton, Dialog, Empty, Failed, Heading, Line, Section } from '../parts/basics.tsx'
 import { Definitions } from '../parts/definitions.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { ResultView } from '../parts/result-view.tsx'
@@ -148,11 +148,7 @@ const TryIt = ({ tool }: { readonly tool: ToolRow }): JSX.Element => {
               <Command text={commandOf('call', name, '--args', args ?? '{}')} />
             </>
           )}
-          {problem !== '' && (
-            <p class="banner banner-trouble" role="alert">
-              <Line text={problem} />
-            </p>
-          )}
+          {problem !== '' && <Banner text={problem} />}
           {end === undefined ? (
             mayWrite && <p class="muted">The answer appears here and the call in the traffic.</p>
           ) : (

@@ -12,7 +12,7 @@ import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
 import { clearMarks, marks } from '../page/marks.ts'
 import { useDebouncedQuery } from '../page/debounced-query.ts'
-import { Chip, Line, Section } from '../parts/basics.tsx'
+import { Chip, Line, Section, TextField } from '../parts/basics.tsx'
 import { Budget } from '../parts/budget.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
 import { EditDialog } from './edit.tsx'
@@ -90,42 +90,28 @@ export const ToolsetEditor = ({
         <div class="fields">
           {isNew && (
             <>
-              <label class="field">
-                <span class="field-label">Name</span>
-                <input
-                  ref={first}
-                  type="text"
-                  value={name}
-                  placeholder="review"
-                  spellcheck={false}
-                  autocomplete="off"
-                  onInput={(event) => setName(event.currentTarget.value)}
-                />
-                <span class="field-hint">Lower-case letters, digits and hyphens. The name is the last part of the address.</span>
-              </label>
-              <label class="field">
-                <span class="field-label">Description</span>
-                <input
-                  type="text"
-                  value={description}
-                  placeholder="Reading code and files"
-                  onInput={(event) => setDescription(event.currentTarget.value)}
-                />
-              </label>
+              <TextField
+                focus={first}
+                label="Name"
+                hint="Lower-case letters, digits and hyphens. The name is the last part of the address."
+                value={name}
+                placeholder="review"
+                spellcheck={false}
+                autocomplete="off"
+                onEnter={setName}
+              />
+              <TextField label="Description" value={description} placeholder="Reading code and files" onEnter={setDescription} />
               <div class="field-pair">
                 {(['tools', 'tokens'] as const).map((what) => (
-                  <label key={what} class="field">
-                    <span class="field-label">Maximum number of {what}</span>
-                    <input
-                      type="text"
-                      inputMode="numeric"
-                      value={most[what]}
-                      placeholder="no limit"
-                      aria-invalid={Number.isNaN(budget[what])}
-                      onInput={(event) => setMost({ ...most, [what]: event.currentTarget.value })}
-                    />
-                    {Number.isNaN(budget[what]) && <span class="field-problem">is not a whole number above 0</span>}
-                  </label>
+                  <TextField
+                    key={what}
+                    label={`Maximum number of ${what}`}
+                    inputMode="numeric"
+                    value={most[what]}
+                    placeholder="no limit"
+                    problem={Number.isNaN(budget[what]) && 'is not a whole number above 0'}
+                    onEnter={(text) => setMost({ ...most, [what]: text })}
+                  />
                 ))}
               </div>
             </>

@@ -1,7 +1,6 @@
 /** The first screen: all calls, live, with the filter language of `trunkline tail`. */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { CallRow } from '../../observe/capture/captured.ts'
 import { parseFilter } from '../../observe/filter.ts'
 import { isGap } from '../model/call-list.ts'
 import type { ListItem } from '../model/call-list.ts'
@@ -10,7 +9,7 @@ import { ApiError, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { calls, callsVersion, feedProblem, feedState, loadPage } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
-import { go, pathTo, pathWith, route, selectedNow, setQuery } from '../page/route.ts'
+import { go, pathTo, pathWith, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
 import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -68,10 +67,8 @@ export const Traffic = (): JSX.Element => {
     setQuery({ q: (terms.includes(term) ? terms.filter((one) => one !== term) : [...terms, term]).join(' ') })
   }
   const step = (by: number): void => {
-    const rows = items.filter((item): item is CallRow => !isGap(item))
-    const now = rows.findIndex(({ id }) => String(id) === selectedNow())
-    const next = rows[Math.min(Math.max(now + by, 0), rows.length - 1)]
-    if (next !== undefined) setQuery({ sel: String(next.id) })
+    const ids = items.flatMap((item) => (isGap(item) ? [] : [String(item.id)]))
+    selectBy(ids, by)
   }
   useKeys([
     { key: '/', does: 'filter', run: () => box.current?.focus() },

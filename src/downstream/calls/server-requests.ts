@@ -9,6 +9,7 @@ import type { Fidelity } from '../../rpc/fidelity.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { isServerMethod } from '../../wire/protocol/methods.ts'
 import type { ServerOptions } from '../options.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 
 /** Lifetime of a modern host's roots, since it cannot announce a change. */
 const ROOTS_TTL_MS = 300_000
@@ -148,9 +149,8 @@ export class ServerRequests {
   sentAway(original: string, session: HostSession): void {
     // A host at a bridge is notified over its own link.
     if (isBridge(session.scope) && this.#options().sharing === 'session') return
-    const [oldest] = this.#sentAway.keys()
-    if (this.#sentAway.size >= MAX_SENT_AWAY && oldest !== undefined) this.#sentAway.delete(oldest)
-    this.#sentAway.set(elicitationIdFor(session.id, this.#options().key, original), { original, session })
+    const id = elicitationIdFor(session.id, this.#options().key, original)
+    setBounded(this.#sentAway, id, { original, session }, MAX_SENT_AWAY)
   }
 }
 

@@ -12,6 +12,7 @@ import type { Restarts } from '../pacing/restarts.ts'
 import type { MainLink } from './main-link.ts'
 import { isWaitingUseless, refusalOf, stepAfter } from './server-state.ts'
 import type { ServerStates } from './server-state.ts'
+import { within } from '../../time/within.ts'
 
 interface SupervisorSource {
   readonly options: () => ServerOptions
@@ -217,19 +218,14 @@ export class Supervisor {
   }
 
   #untilReady(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer)
-        this.#waiters.delete(done)
-        resolve()
-      }
-      const timer = setTimeout(done, timeoutMs)
-      this.#waiters.add(done)
-    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiters.add(resolve)
+    return within(timeoutMs, promise).finally(() => this.#waiters.delete(resolve))
   }
 
   #settleWaiters(): void {
     for (const done of this.#waiters) done()
+    this.#waiters.clear()
   }
 
   #pause(ms: number): Promise<void> {

@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { LIST_KINDS, perKind } from '../../catalog/inventory.ts'
-import type { Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
+import { decodeInventory, encodeInventory, LIST_KINDS, perKind } from '../../catalog/inventory.ts'
+import type { EncodedInventory, Inventory } from '../../catalog/inventory.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import type { Verdict } from '../../era/server/dial.ts'
 import { makeFolder } from '../../make-folder.ts'
@@ -16,6 +16,7 @@ import { parseOwnJson } from '../../values/own-json.ts'
 import type { Log, Memory, OtherHosts } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 import type { SharedLists } from './shared-lists.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /** Lifetime of a legacy verdict, which would otherwise never be checked again (BRIDGING 5.2). */
 const LEGACY_VERDICT_MS = 24 * 3_600_000
@@ -24,28 +25,19 @@ const STALE_LISTS_MS = 24 * 3_600_000
 /** Period of writing the time of unchanged lists. */
 const CONFIRM_MS = 3_600_000
 
-interface StoredEntry extends Omit<Entry, 'raw'> {
-  readonly raw: string
-}
-interface StoredInventory extends Omit<Inventory, 'lists'> {
-  readonly lists: Readonly<Record<ListKind, readonly StoredEntry[]>>
-}
 interface Lists {
   readonly savedAt: number
-  readonly inventory?: StoredInventory
-  readonly legacyInventory?: StoredInventory | undefined
+  readonly inventory?: EncodedInventory
+  /** The lists of a server of both eras for legacy hosts. */
+  readonly legacyInventory?: EncodedInventory | undefined
 }
-interface Stored {
+interface Stored extends Lists {
   readonly launch: string
-  readonly savedAt: number
   /** `undefined`: dropped. */
   readonly verdict?: Verdict | undefined
   readonly verdictAt?: number
-  readonly inventory?: StoredInventory
   /** See `Memory.hasFailed`. */
   readonly hasFailed?: boolean
-  /** The lists of a server of both eras for legacy hosts. */
-  readonly legacyInventory?: StoredInventory | undefined
   readonly pins?: Readonly<Record<string, Pin>>
   readonly appsPins?: Readonly<Record<string, Pin>>
   readonly legacyPins?: Readonly<Record<string, Pin>>
@@ -93,17 +85,17 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
       return stored === undefined ? undefined : revive(stored)
     },
     keepInventory: (options, inventory) => {
-      save(options, { inventory: store(inventory), hasFailed: false })
+      save(options, { inventory: encodeInventory(inventory), hasFailed: false })
       share(options, false)
     },
     keepLegacyInventory: (options, inventory) => {
-      save(options, { legacyInventory: inventory && store(inventory) })
+      save(options, { legacyInventory: inventory && encodeInventory(inventory) })
       share(options, false)
     },
     confirmInventory: (options, inventory) => {
       const record = load(options)
       // An inventory of another replica is not in the file yet.
-      if (record?.inventory === undefined) save(options, { inventory: store(inventory), hasFailed: false })
+      if (record?.inventory === undefined) save(options, { inventory: encodeInventory(inventory), hasFailed: false })
       else if (Date.now() - record.savedAt >= CONFIRM_MS) save(options, {})
       share(options, true)
     },
@@ -189,12 +181,8 @@ const writeAtomically = (file: string, text: string): void => {
 }
 
 const readRecord = (file: string, log: Log): Stored | undefined => {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
+  const text = attempt(() => readFileSync(file, 'utf8'))
+  if (text === undefined) return undefined
   try {
     const record = parseOwnJson<Stored>(text)
     if (typeof record.launch === 'string' && hasWholeLists(record)) return record
@@ -206,20 +194,11 @@ const readRecord = (file: string, log: Log): Stored | undefined => {
   return undefined
 }
 
-const mapLists = <A, B>(lists: Readonly<Record<ListKind, readonly A[]>>, map: (entry: A) => B): Record<ListKind, B[]> =>
-  perKind((kind) => lists[kind].map(map))
-
-const store = (inventory: Inventory): StoredInventory => ({
-  ...inventory,
-  lists: mapLists(inventory.lists, (entry) => ({ ...entry, raw: entry.raw.toString() })),
-})
-
 /** Stored lists are served with a lifetime of 0. */
-const revive = (stored: StoredInventory): Inventory => ({
-  ...stored,
+const revive = (stored: EncodedInventory): Inventory => ({
+  ...decodeInventory(stored),
   // Files of the first version have no findings.
   findings: stored.findings ?? [],
-  lists: mapLists(stored.lists, (entry) => ({ ...entry, raw: Buffer.from(entry.raw) })),
   freshness: perKind((kind) => ({ ...stored.freshness[kind], receivedAtMs: 0, ttlMs: 0 })),
 })
 

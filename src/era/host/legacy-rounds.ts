@@ -5,11 +5,11 @@
  */
 import { toolText } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
-import { Cancellation } from '../../rpc/cancellation.ts'
+import { Cancellation, pauseFor } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import { backoffMs } from '../../time/backoff.ts'
 import type { BackoffRange } from '../../time/backoff.ts'
-import { LONGEST_TIMER_MS, pause } from '../../time/pause.ts'
+import { LONGEST_TIMER_MS } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 
@@ -159,9 +159,4 @@ const resultOf = (method: string, answer: Answer): Payload => {
 const ended = (call: Call, why: string): Outcome => {
   if (call.method !== 'tools/call') throw new Failure('protocol', why)
   return toolText(why, true)
-}
-
-/** Throws `Failure('cancelled')` if the host cancels the call meanwhile. */
-const pauseFor = async (ms: number, signal: CancelSignal): Promise<void> => {
-  if (!(await pause(ms, signal))) throw new Failure('cancelled', 'cancelled by the host')
 }

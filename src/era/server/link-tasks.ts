@@ -12,6 +12,7 @@ import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
 import { answerIn, inputRequests, noAnswer } from '../questions.ts'
 import type { PendingQuestion } from '../questions.ts'
 import { modernTask, relateTo, unrelate } from '../task-shapes.ts'
+import { within } from '../../time/within.ts'
 
 /** How long the first `tasks/get` of a task that needs input waits for the server's question. */
 const FIRST_QUESTION_MS = 500
@@ -127,13 +128,7 @@ export class LinkTasks {
   /** Requests `tasks/result`, during which servers ask, and waits a moment for the first question, which arrives at `ask`. */
   async #firstQuestion(id: string, task: Task): Promise<void> {
     void this.#resultOf(id, task).catch(() => undefined)
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, FIRST_QUESTION_MS)
-      task.wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+    await within(FIRST_QUESTION_MS, new Promise<void>((resolve) => (task.wake = resolve)))
   }
 
   /** The result is requested once; again after a failure of the link. */

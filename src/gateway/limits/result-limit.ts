@@ -8,6 +8,7 @@ import { joinArray } from '../../catalog/view/view.ts'
 import { canonical } from '../../wire/message/canonical.ts'
 import { elementsAt } from '../../wire/message/members.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
+import { attempt } from '../../values/attempt.ts'
 
 const BYTES_PER_TOKEN = 4
 
@@ -107,13 +108,8 @@ const addStructure = ({ blocks, rest }: Pieces, structured: string, maxBytes: nu
   rest.push(structured.slice(end))
 }
 
-const isCopy = (text: string, structured: Buffer): boolean => {
-  try {
-    return canonical(Buffer.from(text)) === canonical(structured)
-  } catch {
-    return false
-  }
-}
+const isCopy = (text: string, structured: Buffer): boolean =>
+  attempt(() => canonical(Buffer.from(text)) === canonical(structured)) ?? false
 
 /** The blocks after a cut text: a note for the model, and the link. */
 const endOf = (rest: string, total: number, maxTokens: number, uri: string | undefined): Buffer[] => {

@@ -2,9 +2,10 @@
  * Rate limits of all replicas together. No call waits for the store: each replica decides with its own buckets, and twice a second takes
  * from them what the others took. In between replicas may allow more calls, which are subtracted afterwards, so the rate holds over time.
  */
-import { createHash } from 'node:crypto'
 import type { Store } from '../../store/store.ts'
 import type { Rates, Taken } from './rates.ts'
+import { setBounded } from '../../values/bounded-map.ts'
+import { digestOf } from '../../values/digest.ts'
 
 const SYNC_MS = 500
 /** Lifetime of a sum that no replica adds to. */
@@ -36,24 +37,14 @@ export class SharedRates {
 
   async #add(taken: Taken): Promise<void> {
     const { rule, key, count } = taken
-    const name = `rate:${createHash('sha256')
-      .update(JSON.stringify([rule.option, rule.rate.text, key]))
-      .digest('base64url')
-      .slice(0, 22)}`
+    const name = `rate:${digestOf(JSON.stringify([rule.option, rule.rate.text, key]))}`
     const sum = await this.#store.add(name, count, Math.max(SUM_MS, rule.rate.periodMs))
     const before = this.#seen.get(name)
-    this.#remember(name, sum)
+    setBounded(this.#seen, name, sum, MAX_SEEN)
     // A smaller sum has expired and begun again. A sum unknown here may be old: at most a full bucket of it counts.
     const elsewhere =
       before === undefined ? Math.min(sum - count, rule.rate.amount) : sum - count - (sum - count < before ? 0 : before)
     if (elsewhere > 0) this.#rates.takenElsewhere({ rule, key, count: elsewhere })
-  }
-
-  #remember(name: string, sum: number): void {
-    this.#seen.delete(name)
-    this.#seen.set(name, sum)
-    const [oldest] = this.#seen.keys()
-    if (this.#seen.size > MAX_SEEN && oldest !== undefined) this.#seen.delete(oldest)
   }
 }
 

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { ToolSearch } from '../../catalog/search/search.ts'
 import type { Found } from '../../catalog/search/search.ts'
 import type { ReadyList, View } from '../../catalog/view/view.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 
 /** Cached indexes; the least recently used is removed first. */
 const MAX_CACHED = 32
@@ -24,9 +25,7 @@ export class Searches {
   /** The best `limit` tools of a view for a question, by index in its list of tools. */
   find(view: View, question: string, limit: number): Promise<Found[]> {
     const cached = this.#cached.get(view.id) ?? { search: new ToolSearch(), turn: Promise.resolve() }
-    this.#cached.delete(view.id)
-    this.#cached.set(view.id, cached)
-    if (this.#cached.size > MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value ?? '')
+    setBounded(this.#cached, view.id, cached, MAX_CACHED)
     const found = cached.turn.then(() => findIn(cached.search, view.list('tools'), question, limit))
     cached.turn = found.catch(() => undefined)
     return found

@@ -14,6 +14,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import { METHODS } from '../../wire/protocol/methods.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { URL_REQUIRED } from './url-required.ts'
+import { within } from '../../time/within.ts'
 
 const PURPOSE: Purpose<Sealed> = 'sign-in'
 const KEY = 'sign-in'
@@ -128,15 +129,10 @@ const ended = ({ method }: Call, text: string): Outcome => {
 }
 
 /** The end of the sign-in; `undefined`: not in time, or the call was cancelled. */
-const endOf = (signIn: SignIn, withinMs: number, signal: Call['signal']): Promise<SignInEnd | undefined> =>
-  new Promise((resolve) => {
-    const done = (end?: SignInEnd): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-      resolve(end)
-    }
-    const onAbort = (): void => done()
-    const timer = setTimeout(done, withinMs)
-    signal.addEventListener('abort', onAbort, { once: true })
-    signIn.onEnd(done)
-  })
+const endOf = (signIn: SignIn, withinMs: number, signal: Call['signal']): Promise<SignInEnd | undefined> => {
+  const { promise, resolve } = Promise.withResolvers<SignInEnd | undefined>()
+  const onAbort = (): void => resolve(undefined)
+  signal.addEventListener('abort', onAbort, { once: true })
+  signIn.onEnd(resolve)
+  return within(withinMs, promise).finally(() => signal.removeEventListener('abort', onAbort))
+}

@@ -4,9 +4,9 @@
  */
 import { complete, ServerError, toolText } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
-import { Cancellation } from '../../rpc/cancellation.ts'
+import { Cancellation, pauseFor } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
-import { LONGEST_TIMER_MS, pause } from '../../time/pause.ts'
+import { LONGEST_TIMER_MS } from '../../time/pause.ts'
 import { isInteger } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
@@ -132,10 +132,6 @@ const pollMs = (task: Payload): number => {
   const asked = task.value('pollIntervalMs')
   const ms = typeof asked === 'number' ? Math.max(asked, MIN_POLL_MS) : DEFAULT_POLL_MS
   return ms * (1 + Math.random() / 5)
-}
-
-const pauseFor = async (ms: number, stop: CancelSignal): Promise<void> => {
-  if (!(await pause(ms, stop))) throw new Failure('cancelled', 'cancelled by the host')
 }
 
 /** Rejects as soon as `stop` is aborted. */

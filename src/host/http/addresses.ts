@@ -14,6 +14,7 @@ import { connectionsWithin } from '../limits/gauges.ts'
 import type { ListenerContext } from '../listener-context.ts'
 import type { Address, HostOptions } from '../options.ts'
 import { publicUrlOf } from './public-url.ts'
+import { until } from '../../time/within.ts'
 
 /** Polling period of `stopAccepting`. */
 const POLL_MS = 10
@@ -184,8 +185,7 @@ export class Addresses {
   /** Refuses new connections. Resolves when requests already sent on open connections have been received. */
   async stopAccepting(): Promise<void> {
     await Promise.all([...this.#listening.values()].map((listening) => listening.stopAccepting()))
-    const endMs = performance.now() + LINGER_MS
-    while (this.#caps.open > 0 && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    await until(() => this.#caps.open === 0, LINGER_MS, POLL_MS)
   }
 
   async close(): Promise<void> {

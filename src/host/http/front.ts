@@ -29,6 +29,7 @@ import { handleSignIn } from './pages/sign-in-routing.ts'
 import { ConnectPages } from './pages/sign-in-pages.ts'
 import { SseListener } from './mcp/sse-listener.ts'
 import { asksForPage, StatusPage } from './pages/status-page.ts'
+import { until } from '../../time/within.ts'
 
 /** Polling period of `announceEnd`. */
 const POLL_MS = 10
@@ -222,13 +223,12 @@ export class Front {
    */
   async announceEnd(maxMs: number): Promise<void> {
     const { lameDuckMs } = this.#context.options
-    const startMs = performance.now()
     this.#readiness.end()
     this.addresses.endConnections()
-    const isOver = (): boolean => performance.now() - startMs >= maxMs || this.#readiness.isNoticed(lameDuckMs)
-    if (!isOver())
+    const isNoticed = (): boolean => this.#readiness.isNoticed(lameDuckMs)
+    if (maxMs > 0 && !isNoticed())
       this.#context.log.info({}, 'stopping: not ready any more; requests are served until proxies notice (reload.lame_duck)')
-    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    await until(isNoticed, maxMs, POLL_MS)
   }
 
   /** Closes sessions that another replica has taken over. */

@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseOwnJson } from '../../values/own-json.ts'
+import { attempt } from '../../values/attempt.ts'
 
 export interface SessionFileOptions {
   /** State folder; `undefined`: nothing outlives the process. */
@@ -125,14 +126,11 @@ const readAll = (folder: string, name: string): Map<string, SessionEntry> => {
 }
 
 /** Returns no entries for a file that is missing or broken. */
-const readEntries = (file: string): [string, SessionEntry][] => {
-  try {
-    const rows = parseOwnJson<[string, number, unknown?][]>(readFileSync(file, 'utf8'))
-    const good = rows.filter(([digest, untilMs]) => DIGEST.test(digest) && untilMs > Date.now())
-    return good.map(([digest, untilMs, fact]) => [digest, { untilMs, text: JSON.stringify(fact ?? null) }])
-  } catch {
-    return []
-  }
-}
+const readEntries = (file: string): [string, SessionEntry][] =>
+  attempt(() =>
+    parseOwnJson<[string, number, unknown?][]>(readFileSync(file, 'utf8'))
+      .filter(([digest, untilMs]) => DIGEST.test(digest) && untilMs > Date.now())
+      .map(([digest, untilMs, fact]): [string, SessionEntry] => [digest, { untilMs, text: JSON.stringify(fact ?? null) }]),
+  ) ?? []
 
 const DIGEST = /^[\w-]{22}$/

@@ -185,9 +185,6 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   get isStalled(): boolean {
     return this.#outlet?.flow?.isStalled === true || this.#running.some(({ exchange }) => exchange.flow?.isStalled === true)
   }
-  get hasOutlet(): boolean {
-    return this.#outlet !== undefined
-  }
 
   /** Handles `notifications/initialized`: sends the waiting server requests (B028). */
   initialized(): void {

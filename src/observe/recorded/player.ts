@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { META } from '../../wire/protocol/meta.ts'
 import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN } from '../../wire/protocol/revisions.ts'
-import { jsonObject, memberOf } from '../../values/json-object.ts'
+import { jsonObject, memberOf, parseJson } from '../../values/json-object.ts'
 import type { Recorded, RecordedCall } from './recorded-file.ts'
 
 type Answer = { readonly result: unknown } | { readonly error: unknown }
@@ -36,12 +36,9 @@ export class Player {
 
   /** Returns the answer to one line; `undefined`: the line needs none. */
   answer(line: string): string | undefined {
-    let request: unknown
-    try {
-      request = JSON.parse(line)
-    } catch {
+    const request = parseJson(line)
+    if (request === undefined)
       return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'the message is no JSON' } })
-    }
     const { id, method, params } = jsonObject(request) ?? {}
     if (typeof method !== 'string' || id === undefined) return undefined
     const { _meta: meta, ...rest } = jsonObject(params) ?? {}

@@ -16,6 +16,7 @@ import type { ScanAhead } from '../json/scan-ahead.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
 import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE, afterSpace } from '../json/tokens.ts'
+import { attempt } from '../../values/attempt.ts'
 
 /**
  * A JSON-RPC id as received JSON text: `"1"` with its quotes is not `1`. It is echoed unchanged. To compare ids of a peer, or to use
@@ -222,12 +223,8 @@ const END_BYTES = 4 * 1024
 /** The id of a refused message that is valid JSON, for the answer. */
 const findId = (bytes: Buffer): Id | undefined => {
   if (bytes.length > MAX_READ_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
-  try {
-    const id = lastMember(membersAt(bytes, 0), 'id')
-    return id && idText(bytes, id)
-  } catch {
-    return undefined
-  }
+  const id = attempt(() => lastMember(membersAt(bytes, 0), 'id'))
+  return id && idText(bytes, id)
 }
 
 /** `bytes`: the message, if its id may be read. */

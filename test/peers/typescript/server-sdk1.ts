@@ -1,12 +1,9 @@
 /** A server with every feature on the official SDK 1: `server-sdk1.ts stdio | sse PORT | http PORT`. */
-import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { RequestListener } from 'node:http'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import * as schema from '@modelcontextprotocol/sdk/types.js'
-import { sseListener } from '../../support/sse-listener.ts'
+import { sseListener, streamableListener } from '../../support/sse-listener.ts'
 import { CAPABILITIES, HANDLERS, INFO, INSTRUCTIONS, NotFoundError } from './offers.ts'
 
 const SCHEMAS = {
@@ -56,28 +53,11 @@ const open = (): Server => {
   return server
 }
 
-const streamable = (): RequestListener => {
-  const sessions = new Map<string, StreamableHTTPServerTransport>()
-  return async (request, response) => {
-    const id = request.headers['mcp-session-id']
-    if (typeof id === 'string') {
-      const known = sessions.get(id)
-      return known ? known.handleRequest(request, response) : void response.writeHead(404).end()
-    }
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (name) => void sessions.set(name, transport),
-      onsessionclosed: (name) => void sessions.delete(name),
-    })
-    await open().connect(transport)
-    return transport.handleRequest(request, response)
-  }
-}
-
 const [transport, port] = process.argv.slice(2)
 if (transport === 'stdio') await open().connect(new StdioServerTransport())
 else
-  createServer(transport === 'sse' ? sseListener((stream) => open().connect(stream)) : streamable()).listen(
-    Number(port),
-    '127.0.0.1',
-  )
+  createServer(
+    transport === 'sse'
+      ? sseListener((stream) => open().connect(stream))
+      : streamableListener((session) => open().connect(session)),
+  ).listen(Number(port), '127.0.0.1')

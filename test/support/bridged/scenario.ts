@@ -26,8 +26,6 @@ export interface Difference {
 
 export const isLegacy = ({ era }: Row): boolean => era === 'legacy'
 export const isModern = ({ era }: Row): boolean => era === 'modern'
-export const isSdk2 = ({ sdk }: Row): boolean => sdk === 2
-export const isSdk1 = ({ sdk }: Row): boolean => sdk === 1
 export const isLatest = ({ revision }: Row): boolean => revision === '2025-11-25'
 /** Host and server on pipes, or the bridge's host is: list changes need no stream of their own. */
 export const isHttp = ({ host }: Row): boolean => host === 'http' || host === 'sole'

@@ -7,7 +7,7 @@ import { isSafe } from '../../schema/auth-schema.ts'
 import type { AuthSection } from '../../schema/auth-schema.ts'
 import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem, ReportProblem } from '../../syntax/problems.ts'
-import { child, scalarTexts } from '../../syntax/tree.ts'
+import { child, itemsOf, scalarTexts } from '../../syntax/tree.ts'
 import type { Tree } from '../../syntax/tree.ts'
 
 /** What else of the configuration it depends on. */
@@ -73,11 +73,9 @@ export const buildAuth = (
 
 /** Values of the section that no log may show. The hash of a token gives no access, but is hidden, too. */
 export const secretsOfAuth = (tree: Tree | undefined): readonly string[] => {
-  const tokens = child(tree, 'tokens')
-  const hashes = tokens?.kind === 'list' ? tokens.items.flatMap((token) => scalarTexts(child(token, 'hash'))) : []
+  const hashes = itemsOf(child(tree, 'tokens')).flatMap((token) => scalarTexts(child(token, 'hash')))
   const oauth = child(tree, 'oauth')
-  const others = child(oauth, 'issuers')
-  const issuers = [oauth, ...(others?.kind === 'list' ? others.items : [])]
+  const issuers = [oauth, ...itemsOf(child(oauth, 'issuers'))]
   const secrets = issuers.flatMap((issuer) =>
     ['introspection', 'client'].flatMap((part) => scalarTexts(child(child(issuer, part), 'client_secret'))),
   )

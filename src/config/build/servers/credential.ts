@@ -4,6 +4,7 @@ import type { ClientOptions, CredentialOptions } from '../../../auth/oauth/crede
 import { isLoopbackHost } from '../../../transport/loopback.ts'
 import type { Credentials } from '../../schema/credentials-schema.ts'
 import type { ReportProblem } from '../../syntax/problems.ts'
+import { attempt } from '../../../values/attempt.ts'
 
 const METHODS = ['bearer', 'oauth', 'client_credentials', 'exchange'] as const
 
@@ -74,19 +75,10 @@ const buildClient = (given: GivenClient, method: string, report: ReportProblem):
     report([method], 'expected client_secret or private_key', 'give one of them')
   if (privateKey === undefined && algorithm !== undefined)
     report([method, 'algorithm'], '"algorithm" without private_key has no effect', 'remove it')
-  if (privateKey !== undefined && !isPrivateKey(privateKey))
+  if (privateKey !== undefined && attempt(() => createPrivateKey(privateKey)) === undefined)
     report([method, 'private_key'], 'not a private key in PEM', 'read it from a file: ${file:./key.pem}')
   return { id, secret, privateKey, algorithm: algorithm ?? 'ES256' }
 }
 
 /** The issuer as configured: it is compared as a text, and `URL` adds a trailing slash. */
 const withoutSlash = ({ href, pathname, search }: URL): string => (pathname === '/' && search === '' ? href.slice(0, -1) : href)
-
-const isPrivateKey = (text: string): boolean => {
-  try {
-    createPrivateKey(text)
-    return true
-  } catch {
-    return false
-  }
-}

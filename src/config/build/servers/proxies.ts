@@ -4,6 +4,7 @@
  */
 import { NO_PROXIES } from '../../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../../transport/http1/client/proxy-rules.ts'
+import { attempt } from '../../../values/attempt.ts'
 
 interface EnvironmentProxies {
   readonly rules: ProxyRules
@@ -51,10 +52,4 @@ const parse = (text: string): URL | null => {
   return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : null
 }
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decoded = (text: string): string => attempt(() => decodeURIComponent(text)) ?? text

@@ -16,6 +16,7 @@ import { asError } from '../../../values/as-error.ts'
 import { BrowserMarks } from './browser-marks.ts'
 import { pageHeaders } from './page.ts'
 import { consentPage, messagePage } from './sign-in-html.ts'
+import { parseJson } from '../../../values/json-object.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-authorization-server'
 const MAX_FORM_BYTES = 64 * 1_024
@@ -96,7 +97,7 @@ export class AuthorizationPages {
   }
 
   #register(request: HttpRequest, proxy: AuthorizationProxy, body: string): void {
-    const made = proxy.clients.register(parsed(body))
+    const made = proxy.clients.register(parseJson(body))
     if ('error' in made) {
       this.#denied(request, 400, made.error_description)
       return this.#json(request, 400, made)
@@ -178,14 +179,6 @@ export class AuthorizationPages {
   #denied({ path, client }: HttpRequest, status: number, detail?: string): void {
     const reason = status === 404 ? 'path' : status === 403 ? 'forbidden' : 'invalid'
     this.#source.denied()?.({ reason, status, path, client, ...(detail !== undefined && { detail }) })
-  }
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -23,6 +23,7 @@ import { isHandshake, SecureSockets } from './connection/secure-sockets.ts'
 import type { ServerCertificate } from './connection/secure-sockets.ts'
 import type { TrustedProxies } from './connection/trusted-proxies.ts'
 import { WriteBatch } from '../write-batch.ts'
+import { until } from '../../../time/within.ts'
 
 /** The parser of requests: `own`: the fast path, then node:http; `node`: node:http alone. */
 export type HttpServerChoice = 'own' | 'node'
@@ -205,10 +206,7 @@ export const listenHttp = async (
 }
 
 /** Resolves when the kernel has all written bytes of these sockets, at the latest after `FLUSH_MS`. */
-const flushed = async (sockets: ReadonlySet<Socket>): Promise<void> => {
-  const endMs = performance.now() + FLUSH_MS
-  const isWaiting = (): boolean => [...sockets].some(({ writableLength }) => writableLength > 0)
-  while (isWaiting() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, FLUSH_POLL_MS))
-}
+const flushed = (sockets: ReadonlySet<Socket>): Promise<void> =>
+  until(() => [...sockets].every(({ writableLength }) => writableLength === 0), FLUSH_MS, FLUSH_POLL_MS)
 
 const remoteAddressOf = ({ remoteAddress }: Socket): string | undefined => remoteAddress
