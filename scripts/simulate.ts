@@ -1,7 +1,7 @@
 /**
  * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs complete gateways over simulated time, network, processes and disk, each with the plan of a
  * seed, and judges them (docs/simulator.md). `--replicas 5`: up to that many behind a balancer, with a store. Plans that failed before run first. A seed
- * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` limits the run.
+ * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--no-plans` none, `--minutes` limits the run.
  * Exits with 1 if something was found.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -32,11 +32,14 @@ const { values } = parseArgs({
     /** Findings are not made smaller. */
     whole: { type: 'boolean', default: false },
     replay: { type: 'string' },
+    /** `--no-plans`: seeds only. */
+    plans: { type: 'boolean', default: true },
     /** At most so many, instead of one gateway; 0: one. */
     replicas: { type: 'string', default: '0' },
     /** No seed begins later. */
     minutes: { type: 'string', default: 'Infinity' },
   },
+  allowNegative: true,
 })
 
 const startMs = realNowMs()
@@ -57,7 +60,8 @@ const run = async (name: string, plan: Plan, isDeep: boolean): Promise<readonly 
   return report.findings
 }
 
-const files = values.replay === undefined ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : [values.replay]
+const plans = values.plans ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : []
+const files = values.replay === undefined ? plans : [values.replay]
 for (const file of files.filter((name) => name.endsWith('.json')))
   await run(file, (JSON.parse(readFileSync(file, 'utf8')) as Kept).plan, values.replay !== undefined)
 
