@@ -1,8 +1,8 @@
 /**
  * `npm run simulate [-- --seeds 100000 --from 1 --keep]`: runs complete gateways over simulated time, network, processes and disk, each with the plan of a
  * seed, and judges them (docs/simulator.md). `--replicas 5`: up to that many behind a balancer, with a store. Plans that failed before run first. A seed
- * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--minutes` limits the run,
- * `--processes 4` divides the seeds among so many processes. SIGINT and SIGTERM end it after the seeds that are running, with the figures so far.
+ * that fails is minimized and printed, and with `--keep` written to test/corpus/simulations. `--replay FILE` runs one file, `--no-plans` none, `--minutes` limits
+ * the run, `--processes 4` divides the seeds among so many processes. SIGINT and SIGTERM end it after the seeds that are running, with the figures so far.
  * Exits with 1 if something was found.
  */
 import { fork } from 'node:child_process'
@@ -44,6 +44,8 @@ const { values } = parseArgs({
     /** Findings are not made smaller. */
     whole: { type: 'boolean', default: false },
     replay: { type: 'string' },
+    /** `--no-plans`: seeds only. */
+    plans: { type: 'boolean', default: true },
     /** At most so many, instead of one gateway; 0: one. */
     replicas: { type: 'string', default: '0' },
     /** No seed begins later. */
@@ -52,6 +54,7 @@ const { values } = parseArgs({
     /** Set for the processes that `--processes` starts: which of them this is, from 0. */
     part: { type: 'string' },
   },
+  allowNegative: true,
 })
 
 const startMs = realNowMs()
@@ -75,7 +78,8 @@ const run = async (name: string, plan: Plan, isDeep: boolean): Promise<readonly 
 }
 
 const runFiles = async (): Promise<void> => {
-  const files = values.replay === undefined ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : [values.replay]
+  const plans = values.plans ? readdirSync(CORPUS).map((name) => join(CORPUS, name)) : []
+  const files = values.replay === undefined ? plans : [values.replay]
   for (const file of files.filter((name) => name.endsWith('.json')))
     await run(file, (JSON.parse(readFileSync(file, 'utf8')) as Kept).plan, values.replay !== undefined)
 }

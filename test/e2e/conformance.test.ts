@@ -93,8 +93,8 @@ describe.concurrent.each([
     expect(compare(directly(revision), through).filter(({ scenario }) => scenario !== PROGRESS)).toEqual([])
   })
 
-  test.each(REVISIONS)('progress arrives before the answer, six times over (%s)', async (revision) => {
-    for (let run = 0; run < 6; run++) {
+  test.each(REVISIONS)('progress arrives before the answer, twice in a row (%s)', async (revision) => {
+    for (let run = 0; run < 2; run++) {
       const [result] = await runConformance(unpolled.url, revision, PROGRESS)
       expect(result).toMatchObject({ scenario: PROGRESS, passed: true })
     }

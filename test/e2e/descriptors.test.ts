@@ -77,7 +77,7 @@ describe.runIf(process.platform === 'linux')('F-29 with more idle connections th
         auth: { tokens: [{ id: 'a', hash: hashLine(TOKEN) }] },
         servers: {
           a: { url: 'url' in a.address ? a.address.url.href : '' },
-          b: { command: process.execPath, args: 'args' in b.address ? b.address.args : [] },
+          b: b.address,
         },
       })
       await using gateway = await startGatewayAfter(`ulimit -n ${limit}`, file)

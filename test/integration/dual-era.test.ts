@@ -14,8 +14,8 @@ import type { Turn } from '../support/fakes/turn.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
+import { relayCommand } from '../support/relay.ts'
 
-const RELAY = new URL('../support/children/relay.mjs', import.meta.url).pathname
 const portOf = ({ address }: FakeDownstream): number =>
   'url' in address ? Number(address.url.port) : Number(address.args.at(-1))
 const said = (text: string): JsonMap => ({ content: [{ type: 'text', text }] })
@@ -46,7 +46,7 @@ const startDual = async (
   const reached =
     transport === 'http'
       ? { url: new URL(`http://127.0.0.1:${front.port}/mcp`) }
-      : { launch: { command: process.execPath, args: [RELAY, String(front.port)], env: {}, cwd: process.cwd() } }
+      : { launch: { ...relayCommand(front.port), env: {}, cwd: process.cwd() } }
   return {
     ...sides,
     setup: (more: Partial<GatewaySetup> = {}): GatewaySetup => ({

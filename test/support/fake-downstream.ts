@@ -13,6 +13,8 @@ import { KEY, metaOf, MODERN, notification, RpcError } from './fakes/messages.ts
 import type { JsonMap, Message } from './fakes/messages.ts'
 import { Turn } from './fakes/turn.ts'
 import type { Received } from './fakes/turn.ts'
+import { relayCommand } from './relay.ts'
+import type { RelayCommand } from './relay.ts'
 
 export type FakeKind = 'legacy http' | 'legacy sse' | 'legacy stdio' | 'modern http' | 'modern stdio'
 export const everyFakeKind: readonly FakeKind[] = ['legacy http', 'legacy sse', 'legacy stdio', 'modern http', 'modern stdio']
@@ -86,10 +88,10 @@ export class FakeDownstream implements AsyncDisposable {
     return this.kind.startsWith('modern') ? 'modern' : 'legacy'
   }
   /** Where it is reached: the command line of a child, or a URL. */
-  get address(): { readonly args: readonly string[] } | { readonly url: URL } {
+  get address(): RelayCommand | { readonly url: URL } {
     const port = this.#carrier?.port ?? 0
     if (!this.kind.endsWith('stdio')) return { url: new URL(`http://127.0.0.1:${port}/mcp`) }
-    return { args: [new URL('children/relay.mjs', import.meta.url).pathname, String(port)] }
+    return relayCommand(port)
   }
   get received(): readonly Received[] {
     return this.journal.entries

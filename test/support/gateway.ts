@@ -151,7 +151,7 @@ export const serverOptions = (key: string, downstream: FakeDownstream, overrides
     prefix: key,
     displayName: key.toUpperCase(),
     place: `test:${key}`,
-    launch: 'args' in address ? { command: process.execPath, args: address.args, env: {}, cwd: process.cwd() } : undefined,
+    launch: 'args' in address ? { ...address, env: {}, cwd: process.cwd() } : undefined,
     url: 'url' in address ? address.url : undefined,
     transport: downstream.kind === 'legacy sse' ? 'sse' : 'auto',
     ...overrides,

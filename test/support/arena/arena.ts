@@ -177,7 +177,7 @@ const serversOf = (seats: readonly Seat[]): Record<string, object> =>
     seats.map(({ key, kind, fake, proxy }) => [
       key,
       'args' in fake.address
-        ? { command: process.execPath, args: fake.address.args }
+        ? fake.address
         : {
             url: `http://127.0.0.1:${proxy?.port ?? fake.address.url.port}/mcp`,
             ...(kind === 'legacy sse' && { transport: 'sse' }),

@@ -26,6 +26,7 @@ import type { FakeDownstream } from '../fake-downstream.ts'
 import { Journal } from '../fakes/journal.ts'
 import type { JsonMap } from '../fakes/messages.ts'
 import { watchStream } from '../hosts/stream-watch.ts'
+import { relayCommand } from '../relay.ts'
 import { legacySessions } from '../reference/http.ts'
 import { sseListener } from '../sse-listener.ts'
 import type { ClientPeer, Handle, Identity, Peer, ServerPeer } from './peers.ts'
@@ -262,7 +263,7 @@ export const directly = (row: Row, setup: Setup): Promise<Scene> =>
 export const through = (row: Row, setup: Setup): Promise<Scene> =>
   scene(row, setup, async (stand) => {
     const address =
-      row.server === 'http' ? { url: new URL(await stand.overHttp('http')) } : { args: relayArgs(await stand.overSockets()) }
+      row.server === 'http' ? { url: new URL(await stand.overHttp('http')) } : relayCommand(await stand.overSockets(), '--plain')
     const standIn = { address, kind: `${row.era} ${row.server}`, forget: () => undefined }
     const gateway = stand.opened.use(
       await startGateway({
@@ -277,12 +278,3 @@ export const through = (row: Row, setup: Setup): Promise<Scene> =>
       return { url: new URL(`/servers/a/${row.host === 'sse' ? 'sse' : 'mcp'}`, gateway.url).href }
     return gateway.openPipe(LOCAL, { server: 'a' })
   })
-
-const relayArgs = (port: number): string[] => [
-  '-e',
-  `const socket = require('node:net').connect(${port}, '127.0.0.1')
-process.stdin.pipe(socket)
-socket.pipe(process.stdout)
-socket.on('error', () => process.exit(1))
-socket.on('close', () => process.exit(0))`,
-]

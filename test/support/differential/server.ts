@@ -6,6 +6,7 @@ import { KEY, MODERN } from '../fakes/messages.ts'
 import type { Turn } from '../fakes/turn.ts'
 import { openFaultProxy } from '../fault-proxy.ts'
 import type { FaultProxy } from '../fault-proxy.ts'
+import { relayCommand } from '../relay.ts'
 import { openHttpFront, openPipeFront } from './dual-fronts.ts'
 import { definitionText, LIST_WORDS, LISTS } from './catalog.ts'
 import type { Catalog, ListName } from './catalog.ts'
@@ -96,7 +97,7 @@ export class RandomServer implements AsyncDisposable {
   get address(): FakeDownstream['address'] {
     if (this.#front === undefined) return this.#proxy === undefined ? this.#fake.address : { url: this.#urlAt(this.#proxy.port) }
     if (this.isHttp) return { url: this.#urlAt(this.#front.port) }
-    return { args: relayArgs(this.#front.port) }
+    return relayCommand(this.#front.port)
   }
   /** The program that this server began with serves it. */
   get isAsBegun(): boolean {
@@ -358,8 +359,6 @@ export class RandomServer implements AsyncDisposable {
     return true
   }
 }
-
-const relayArgs = (port: number): readonly string[] => [new URL('../children/relay.mjs', import.meta.url).pathname, String(port)]
 
 const portOf = ({ address }: FakeDownstream): number => Number('url' in address ? address.url.port : address.args.at(-1))
 

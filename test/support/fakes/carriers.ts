@@ -42,7 +42,7 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
     }
     const say = (text: string): void => frame('o', `${text}\n`)
     const connection = new FakeConnection(era, { say, drop: () => frame('x', '1') })
-    let rest = Buffer.alloc(0)
+    const rest: Buffer[] = []
     let isIntroduced = false
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
@@ -50,10 +50,10 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
       connection.ended()
     })
     socket.on('data', (chunk) => {
-      rest = Buffer.concat([rest, chunk])
-      for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-        const line = rest.subarray(0, end).toString()
-        rest = rest.subarray(end + 1)
+      let from = 0
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
+        const line = Buffer.concat([...rest.splice(0), chunk.subarray(from, end)]).toString()
+        from = end + 1
         if (isIntroduced) arrivals.text(line, connection, {}, { say, finish: say })
         // Somebody else's client, whose own server had this port before.
         else if (!/^\d+$/.test(line)) return void socket.destroy()
@@ -65,6 +65,7 @@ export const openPipes = async (era: Era, arrivals: Arrivals): Promise<Carrier> 
           arrivals.connected(connection)
         }
       }
+      if (from < chunk.length) rest.push(chunk.subarray(from))
     })
   })
   return listening(server, () => sockets.forEach((socket) => socket.destroy()))

@@ -20,16 +20,17 @@ export class PipeHost extends BaseHost {
   constructor(era: 'legacy' | 'modern', streams: HostStreams, options: HostOptions = {}) {
     super(era, options)
     this.#streams = streams
-    let rest = Buffer.alloc(0)
+    const rest: Buffer[] = []
     streams.output.on('close', () => this.broken())
     streams.output.on('data', (chunk: Buffer) => {
-      rest = Buffer.concat([rest, chunk])
-      for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-        const line = rest.subarray(0, end).toString()
-        rest = rest.subarray(end + 1)
+      let from = 0
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
+        const line = Buffer.concat([...rest.splice(0), chunk.subarray(from, end)]).toString()
+        from = end + 1
         this.lines.push(line)
         this.take(line)
       }
+      if (from < chunk.length) rest.push(chunk.subarray(from))
     })
   }
 

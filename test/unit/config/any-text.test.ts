@@ -65,7 +65,7 @@ describe('whatever a file holds', () => {
           expect((error as ConfigError).problems.length).toBeGreaterThan(0)
         })
       }),
-      { numRuns: 1_500 },
+      { numRuns: 500 },
     )
   })
 
@@ -77,7 +77,7 @@ describe('whatever a file holds', () => {
         await files.write('trunkline.json', JSON.stringify({ servers: { a: { command: 'x', args } } }))
         expect((await files.load('trunkline.json')).servers[0]?.launch?.args).toEqual(args)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
