@@ -1,6 +1,5 @@
-/** Before the first test, and before each run of a watched one: builds the programs that tests start as processes. Temporary files are kept in memory. */
+/** Before the first test, and before each run of a watched one: builds the programs that tests start as processes. */
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { cachedProgram } from '../../scripts/cached-build.ts'
@@ -24,39 +23,7 @@ const findPerl = (): string | undefined => {
   return status === 0 && stderr === '' ? stdout.trim() : undefined
 }
 
-const MEMORY = '/dev/shm'
-const PREFIX = 'trunkline-tests-'
-/** Of what a container gives by default (64 MiB), tests would use up all. */
-const MIN_FREE_BYTES = 4 * 2 ** 30
-
-/**
- * A folder in memory for temporary files; a disk may need 5 ms to remove one of the many folders. Undefined where there is too little memory,
- * or where programs may not be run from it.
- */
-const memoryFolder = (): string | undefined => {
-  if (process.platform !== 'linux' || !existsSync(MEMORY)) return undefined
-  const { bavail, bsize } = statfsSync(MEMORY)
-  if (bavail * bsize < MIN_FREE_BYTES) return undefined
-  try {
-    accessSync(MEMORY, constants.W_OK | constants.X_OK)
-  } catch {
-    return undefined
-  }
-  if (spawnSync('sh', ['-c', `findmnt -no OPTIONS -T ${MEMORY} | grep -qv noexec`]).status !== 0) return undefined
-  // What runs left behind that were killed.
-  for (const name of readdirSync(MEMORY))
-    if (name.startsWith(PREFIX) && !existsSync(`/proc/${name.slice(PREFIX.length)}`))
-      rmSync(join(MEMORY, name), { recursive: true, force: true })
-  const folder = join(MEMORY, `${PREFIX}${process.pid}`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  return folder
-}
-
 export const setup = async (project: TestProject): Promise<void> => {
   await build()
   project.onTestsRerun(build)
-  const folder = memoryFolder()
-  if (folder === undefined) return
-  process.env['TMPDIR'] = folder
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 }
