@@ -25,16 +25,17 @@ const write = (descriptor, bytes) => {
 
 let pending = Buffer.alloc(0)
 if (isPlain) socket.pipe(process.stdout)
-else socket.on('data', (chunk) => {
-  pending = Buffer.concat([pending, chunk])
-  while (pending.length >= 5) {
-    const end = 5 + pending.readUInt32BE(1)
-    if (pending.length < end) return
-    const letter = String.fromCharCode(pending[0])
-    const content = pending.subarray(5, end)
-    pending = pending.subarray(end)
-    if (letter === 'o') write(1, content)
-    else if (letter === 'e') write(2, content)
-    else process.exit(Number(content.toString()))
-  }
-})
+else
+  socket.on('data', (chunk) => {
+    pending = Buffer.concat([pending, chunk])
+    while (pending.length >= 5) {
+      const end = 5 + pending.readUInt32BE(1)
+      if (pending.length < end) return
+      const letter = String.fromCharCode(pending[0])
+      const content = pending.subarray(5, end)
+      pending = pending.subarray(end)
+      if (letter === 'o') write(1, content)
+      else if (letter === 'e') write(2, content)
+      else process.exit(Number(content.toString()))
+    }
+  })
