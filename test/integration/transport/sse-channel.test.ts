@@ -120,35 +120,37 @@ describe('the endpoint', () => {
   })
 })
 
+/** A server that takes the first notification only after `release()`. */
+const slowToBegin = async () => {
+  const { promise: asked, resolve: release } = Promise.withResolvers<void>()
+  const server = await oldServer((seen, response, stream) => {
+    if (seen.message.method === 'notifications/initialized') void asked.then(() => accept(response))
+    else stream.write(`data: ${result(seen.message.id)}\n\n`, () => accept(response))
+  })
+  return Object.assign(server, { release })
+}
+
 describe('messages', () => {
   test('nothing overtakes the first notification', async () => {
-    const { promise: asked, resolve: release } = Promise.withResolvers<void>()
-    await using server = await oldServer((seen, response, stream) => {
-      if (seen.message.method === 'notifications/initialized') void asked.then(() => accept(response))
-      else stream.write(`data: ${result(seen.message.id)}\n\n`, () => accept(response))
-    })
+    await using server = await slowToBegin()
     await using link = channelTo(server.url)
     await link.opened
     link.channel.send(notification('notifications/initialized'))
     link.channel.send(request(1))
     await server.until((seen) => seen.method === 'POST')
     expect(server.seen).toHaveLength(2)
-    release()
+    server.release()
     expect(await link.events.end(1)).toMatchObject({ result: {} })
   })
 
   test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
-    const { promise: asked, resolve: release } = Promise.withResolvers<void>()
-    await using server = await oldServer((seen, response, stream) => {
-      if (seen.message.method === 'notifications/initialized') void asked.then(() => accept(response))
-      else stream.write(`data: ${result(seen.message.id)}\n\n`, () => accept(response))
-    })
+    await using server = await slowToBegin()
     await using link = channelTo(server.url)
     await link.opened
     link.channel.send(notification('notifications/initialized'))
     for (const id of [1, 2]) link.channel.send(request(id))
     expect(link.channel.withdraw(1)).toBe(true)
-    release()
+    server.release()
     await link.events.end(2)
     link.channel.send(request(3))
     expect([1, 2, 3].map((id) => link.channel.withdraw(id))).toEqual([false, false, false])

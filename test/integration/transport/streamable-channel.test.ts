@@ -37,6 +37,16 @@ const withSession =
   (seen, response) =>
     seen.message.method === 'initialize' ? json(response, 200, result(0), { 'mcp-session-id': 's-1' }) : script(seen, response)
 
+/** A server that takes the first notification only after `release()`. */
+const slowToBegin = async () => {
+  const { promise: asked, resolve: release } = Promise.withResolvers<void>()
+  const server = await scripted((seen, response) => {
+    if (seen.message.method === 'notifications/initialized') void asked.then(() => response.writeHead(202).end())
+    else json(response, 200, result(seen.message.id))
+  })
+  return Object.assign(server, { release })
+}
+
 describe('requests', () => {
   test('B218 sends both types in Accept, the configured headers, and the body as one piece', async () => {
     await using server = await scripted((seen, response) => json(response, 200, result(seen.message.id)))
@@ -116,32 +126,24 @@ describe('requests', () => {
   })
 
   test('nothing overtakes the first notification', async () => {
-    const { promise: asked, resolve: release } = Promise.withResolvers<void>()
-    await using server = await scripted((seen, response) => {
-      if (seen.message.method === 'notifications/initialized') void asked.then(() => response.writeHead(202).end())
-      else json(response, 200, result(seen.message.id))
-    })
+    await using server = await slowToBegin()
     await using link = await connect(server.url)
     link.channel.send(notification('notifications/initialized'))
     link.channel.send(request(1))
     await server.until((seen) => seen.message.method === 'notifications/initialized')
     expect(server.seen).toHaveLength(1)
-    release()
+    server.release()
     await link.events.end(1)
     expect(server.seen.map(({ message }) => message.id)).toEqual([undefined, 1])
   })
 
   test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
-    const { promise: asked, resolve: release } = Promise.withResolvers<void>()
-    await using server = await scripted((seen, response) => {
-      if (seen.message.method === 'notifications/initialized') void asked.then(() => response.writeHead(202).end())
-      else json(response, 200, result(seen.message.id))
-    })
+    await using server = await slowToBegin()
     await using link = await connect(server.url)
     link.channel.send(notification('notifications/initialized'))
     for (const id of [1, 2]) link.channel.send(request(id))
     expect(link.channel.withdraw(1)).toBe(true)
-    release()
+    server.release()
     await link.events.end(2)
     link.channel.send(request(3))
     expect([1, 2, 3].map((id) => link.channel.withdraw(id))).toEqual([false, false, false])
