@@ -73,3 +73,18 @@ test('F-12 calls that wait when their process is killed are executed by the next
   expect(answers.map(({ result }) => result?.['isError'] === true)).toEqual([true, false, false, false])
   expect(at.received().toSorted((a, b) => a - b)).toEqual([0, 2, 3, 4])
 })
+
+test('F-12 of calls that wait when their process is killed, one that was cancelled before reaches no process', async () => {
+  await using at = await scene(100_000)
+  process.kill(at.pid, 'SIGSTOP')
+  const calls = [1, 2, 3, 4].map((n) => at.host.begin('tools/call', call(n, LONG)))
+  await expect.poll(() => at.gateway.running.fleet.get('a')?.inFlight).toBe(4)
+  const [cancelled] = calls.splice(2, 1)
+  cancelled?.cancel()
+  await expect.poll(() => at.gateway.running.fleet.get('a')?.inFlight).toBe(3)
+  process.kill(at.pid, 'SIGKILL')
+  const answers = await Promise.all(calls.map(({ response }) => response))
+  expect(answers.map(({ result }) => result?.['isError'] === true)).toEqual([true, false, false])
+  expect(at.received().toSorted((a, b) => a - b)).toEqual([0, 2, 4])
+  expect(at.gateway.fake('a').all('notifications/cancelled')).toEqual([])
+})
