@@ -11,7 +11,7 @@ import type { CodeSplittingOptions, Plugin } from 'rolldown'
  */
 const FILES = [
   // Loaded before the compile cache is on, which keeps what comes after it.
-  { name: 'start', root: 'config/compile-cache' },
+  { name: 'start', root: 'config/engine' },
   { name: 'commands', root: 'cli' },
   { name: 'gateway', root: 'commands/serve/up' },
 ] as const

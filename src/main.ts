@@ -15,7 +15,8 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
   process.exitCode = 1
 } else {
   // Before the modules are loaded that the cache should contain.
-  const { useCompileCache } = await import('./config/compile-cache.ts')
+  const { setHeapOptions, useCompileCache } = await import('./config/engine.ts')
   useCompileCache()
+  setHeapOptions()
   await import('./program.ts')
 }
