@@ -1,11 +1,17 @@
 /**
  * The baseline between two pipes: reads lines, parses each one as JSON and relays it unchanged, in both directions. It is the minimum for a
- * program that inspects messages. `node bench/line-relay.ts COMMAND ARGS…`.
+ * program that inspects messages. `node bench/line-relay.ts parsed COMMAND ARGS…`; with `unparsed` it looks at no message, which is the
+ * minimum for any program of Node that handles one message at a time.
  */
 import { spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 
 const LF = 10
+
+const [mode, file = '', ...args] = process.argv.slice(2)
+const isParsed = mode === 'parsed'
+
+const isMessage = (line: Buffer): boolean => (JSON.parse(line.toString()) as { jsonrpc?: unknown }).jsonrpc === '2.0'
 
 const relay = (from: Readable, to: Writable): void => {
   let pieces: Buffer[] = []
@@ -16,14 +22,12 @@ const relay = (from: Readable, to: Writable): void => {
       const line = pieces.length === 0 ? last : Buffer.concat([...pieces, last])
       pieces = []
       start = end + 1
-      const message = JSON.parse(line.toString()) as { jsonrpc?: unknown }
-      if (message.jsonrpc === '2.0') to.write(line)
+      if (!isParsed || isMessage(line)) to.write(line)
     }
     if (start < chunk.length) pieces.push(chunk.subarray(start))
   })
 }
 
-const [file = '', ...args] = process.argv.slice(2)
 const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
 relay(process.stdin, child.stdin)
 relay(child.stdout, process.stdout)

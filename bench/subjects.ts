@@ -150,7 +150,14 @@ export const SUBJECTS: readonly Subject[] = [
     what: 'a process between two pipes that reads lines, parses each as JSON and relays it unchanged',
     between: [['stdio', 'stdio']],
     prefix: '',
-    command: ({ servers: [place] }) => ({ args: ['bench/line-relay.ts', ...place!.command], isPiped: true }),
+    command: ({ servers: [place] }) => ({ args: ['bench/line-relay.ts', 'parsed', ...place!.command], isPiped: true }),
+  },
+  {
+    name: 'lines-unparsed',
+    what: 'the same without `JSON.parse`: the least that one message at a time costs in Node',
+    between: [['stdio', 'stdio']],
+    prefix: '',
+    command: ({ servers: [place] }) => ({ args: ['bench/line-relay.ts', 'unparsed', ...place!.command], isPiped: true }),
   },
   {
     name: 'raw-json',
