@@ -6,8 +6,8 @@ import type { EventStream } from '../../../src/transport/http1/server/request/ev
 import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
 import { fastShared } from '../../support/fast-shared.ts'
 
-/** A stream whose host takes what is written only if `takes`; `seen`: each write behind the head. */
-const open = (takes = true) => {
+/** A new stream whose host takes what is written only if `takes`; `seen`: each write. */
+const begin = (takes = true) => {
   const seen: string[] = []
   const streams: EventStream[] = []
   const shared = fastShared({
@@ -33,16 +33,42 @@ const open = (takes = true) => {
   Object.assign(duplex, { setTimeout: () => duplex, destroySoon: () => void seen.push('closed') })
   const connection = new FastConnection(duplex as Socket, shared)
   duplex.emit('data', Buffer.from('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'))
-  seen.length = 0
   const [stream] = streams
   if (stream === undefined || connection.isIdle) throw new Error('no stream')
   return { stream, seen, flush: () => shared.listener.batch.flush() }
+}
+
+/** A stream whose head was written in a turn before. */
+const open = (takes = true) => {
+  const opened = begin(takes)
+  opened.flush()
+  opened.seen.length = 0
+  return opened
 }
 
 const json = (text: string): Buffer[] => [Buffer.from(text)]
 const event = (text: string): string => `event: message\ndata: ${text}\n\n`
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 const BIG = `"${'x'.repeat(70_000)}"`
+
+test('the head is written with the events of its turn', () => {
+  const { stream, seen, flush } = begin()
+  stream.message(json('1'))
+  expect(seen).toEqual([])
+  flush()
+  expect(seen).toEqual([expect.stringMatching(/^HTTP\/1\.1 200 OK\r\n/)])
+  expect(seen[0]?.split('\r\n\r\n', 2)[1]).toBe(chunk(event('1')))
+})
+
+test('a head without events is written at the end of its turn', () => {
+  const { stream, seen, flush } = begin()
+  flush()
+  expect(seen).toEqual([expect.stringMatching(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/)])
+  flush()
+  stream.message(json('1'))
+  flush()
+  expect(seen.slice(1)).toEqual([chunk(event('1'))])
+})
 
 test('the events of one turn are one chunk, in one write at its end', () => {
   const { stream, seen, flush } = open()

@@ -19,7 +19,13 @@ export class EventStream {
   /** Small events of this turn of the event loop: they are written together at its end. */
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
-  readonly #writeGathered = (): void => this.#flush()
+  /** They will be written, and the head of the answer with them or alone. */
+  #isScheduled = false
+  readonly #writeGathered = (): void => {
+    this.#isScheduled = false
+    if (this.#gatheredBytes > 0) this.#flush()
+    else if (this.isOpen) this.#response.flushHeaders()
+  }
   /** Bytes wait for the host: the socket says whether it takes none of them for too long. */
   #isFull = false
   #isTimed = false
@@ -40,6 +46,7 @@ export class EventStream {
     response.on('timeout', () => (this.#hasStalled = this.#isFull))
     response.on('close', () => this.#drained())
     response.on('error', () => undefined)
+    this.#schedule()
   }
 
   /** Backpressure: many bytes are queued for the host. */
@@ -134,10 +141,16 @@ export class EventStream {
   #gather(event: Parts, bytes = byteLength(event)): void {
     if (!this.isOpen) return
     if (this.#gatheredBytes + bytes > BIG_BYTES) this.#flush()
-    if (this.#gatheredBytes === 0) this.#batch.add(this.#writeGathered)
+    this.#schedule()
     this.#gathered.push(...event)
     this.#gatheredBytes += bytes
     this.#largest = Math.max(this.#largest, bytes)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#batch.add(this.#writeGathered)
   }
 
   #flush(): void {

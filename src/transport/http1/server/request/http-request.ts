@@ -175,9 +175,7 @@ export abstract class HttpRequest {
 
   /** Answers 200 with a stream of events. */
   openEvents(headers: Headers): EventStream {
-    const response = this.begin(200, this.#all({ ...EVENT_HEADERS, ...headers }))
-    response.flushHeaders()
-    return new EventStream(response, this.shared)
+    return new EventStream(this.begin(200, this.#all({ ...EVENT_HEADERS, ...headers })), this.shared)
   }
 
   #all(headers: Headers): Headers {
