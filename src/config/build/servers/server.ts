@@ -1,7 +1,8 @@
 /** One entry of `servers`, validated and complete: with defaults, absolute paths and the whole environment of its process. */
 import { DEFAULT_SERVER } from '../../../downstream/options.ts'
-import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from '../../../downstream/options.ts'
+import type { ServerLimits, ServerOptions, ServerTimeouts } from '../../../downstream/options.ts'
 import { isLoopbackHost } from '../../../transport/loopback.ts'
+import type { Launch } from '../../../transport/process/process-group.ts'
 import { buildCredential } from './credential.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from '../../read/gather.ts'
@@ -151,12 +152,7 @@ const checkEntry = (entry: ServerEntry, report: ReportProblem): void => {
   }
 }
 
-const buildLaunch = (
-  entry: ServerEntry,
-  folder: string,
-  defaults: Defaults,
-  context: RuntimeEnvironment,
-): LaunchOptions | undefined => {
+const buildLaunch = (entry: ServerEntry, folder: string, defaults: Defaults, context: RuntimeEnvironment): Launch | undefined => {
   if (entry.command === undefined) return undefined
   const { inherit, ...own } = entry.env ?? {}
   return {
