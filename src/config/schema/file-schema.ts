@@ -44,6 +44,7 @@ import { toolsetSchema } from './toolset-schema.ts'
 const H = DEFAULT_HOST
 const L = DEFAULT_HOST_LIMITS
 const G = DEFAULT_GATEWAY
+const host = fieldsOf(DEFAULT_HOST)
 const listen = fieldsOf(DEFAULT_HOST_LIMITS)
 const gateway = fieldsOf(DEFAULT_GATEWAY)
 const revision = choice(...LEGACY_REVISIONS, ...MODERN_REVISIONS)
@@ -101,6 +102,101 @@ export const listenLimitsSchema = z.strictObject({
   ),
 })
 
+export const httpSchema = z.strictObject({
+  bind: host.of(
+    'addresses',
+    addressesOrNone,
+    'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.',
+    ['127.0.0.1:7420', '[::1]:7420'],
+  ),
+  path: host.of('path', urlPath, 'Path of Streamable HTTP.'),
+  allowed_hosts: host.of(
+    'allowedHosts',
+    z.array(hostName),
+    'Names that the `Host` header may contain, in addition to the loopback ones.',
+  ),
+  allowed_origins: host.of('allowedOrigins', z.array(origin), 'Origins of web pages that may connect, exact.'),
+  public_url: host.of(
+    'publicUrl',
+    publicUrl,
+    'The URL at which hosts and browsers reach Trunkline, if it is not a bound address: `https://mcp.example.com`, or with the path prefix of a proxy, `https://example.com/gateway`.',
+  ),
+  server: host.of(
+    'httpServer',
+    choice('own', 'node'),
+    'The parser of fast-path requests; all others are always parsed by node:http.',
+  ),
+  sse: host.of('sse', flag, '`/sse` and `/messages` for hosts that support nothing newer.'),
+  tls: field(
+    z.strictObject({
+      cert: field(filledText, 'File with the certificate and its chain, PEM.'),
+      key: field(filledText, 'File with its key, PEM, without a passphrase.'),
+    }),
+    'HTTPS on all TCP addresses. The files are watched: a renewed certificate is used for new connections.',
+  ),
+  trusted_proxies: host.of(
+    'trustedProxies',
+    z.array(proxyEntry),
+    'Proxies that may name the address of their client: addresses, networks, `loopback`, `unix`. `connections_per_address` does not apply to them.',
+  ),
+  proxy_protocol: host.of(
+    'takesProxyHeader',
+    flag,
+    'Connections of these proxies begin with a header of the PROXY protocol, version 1 or 2.',
+  ),
+  forwarded: host.of(
+    'forwarded',
+    choice('x-forwarded-for', 'forwarded'),
+    'The header of these proxies that names the client. They must set it themselves.',
+  ),
+})
+
+export const namingSchema = z.strictObject({
+  prefix: gateway.of('prefix', choice('always', 'never'), '`never`: original names and URIs; of duplicates the first server wins.'),
+  max_length: gateway.count('maxNameLength', 'The longest exposed name.', 16, 128),
+  collision: gateway.of('collision', choice('warn', 'error'), 'Two equal exposed names: leave one out with a warning, or refuse.'),
+})
+
+export const gatewayTimeoutsSchema = z.strictObject({
+  list_budget: gateway.duration(
+    'listBudgetMs',
+    'How long the first list waits for servers whose lists are not known yet. At a bridge to a server of both eras, the first legacy `initialize` also waits this long for its legacy side.',
+  ),
+  handshake_budget: gateway.duration(
+    'handshakeBudgetMs',
+    'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; 0s: not at all.',
+  ),
+})
+
+export const gatewayLimitsSchema = z.strictObject({
+  park_ttl: durationField('How long a modern host may take to answer the request of a legacy server.', G.parking.ttlMs),
+  parked: countField('Calls that wait for such an answer.', G.parking.maxParked),
+  parked_per_principal: countField(
+    'Such calls of one principal. Callers without a credential count in `parked` only.',
+    G.parking.maxPerPrincipal,
+  ),
+  in_flight_bytes: sizeField(
+    'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice this value, large answers as well.',
+    L.maxInFlightBytes,
+  ),
+  starts: gateway.count('maxStarts', 'Servers that start at the same time.'),
+  retry_budget: gateway.count('retryPercent', 'Retried calls, in percent of all calls.', 0, 100),
+  rate_per_principal: field(
+    rate,
+    'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
+  ),
+  results: sizeField(
+    'Bytes kept of results that exceed their limit and are read as resources; the oldest are dropped first.',
+    G.results.maxBytes,
+  ),
+  result_ttl: durationField('How long such a result is kept.', G.results.ttlMs),
+  subscriptions: gateway.count('maxSubscriptions', 'Resources that one session, or one `subscriptions/listen`, watches.'),
+  personal_catalogs: gateway.count(
+    'maxPersonalCatalogs',
+    'Catalogs kept for callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
+  ),
+})
+
 export const cacheSchema = z.strictObject({
   fresh: gateway.duration(
     'freshMs',
@@ -147,51 +243,7 @@ export const fileSchema = z
     ),
     listen: field(
       z.strictObject({
-        http: field(
-          z.strictObject({
-            bind: field(addressesOrNone, 'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.', ['127.0.0.1:7420', '[::1]:7420']),
-            path: field(urlPath, 'Path of Streamable HTTP.', H.path),
-            allowed_hosts: field(
-              z.array(hostName),
-              'Names that the `Host` header may contain, in addition to the loopback ones.',
-              H.allowedHosts,
-            ),
-            allowed_origins: field(z.array(origin), 'Origins of web pages that may connect, exact.', H.allowedOrigins),
-            public_url: field(
-              publicUrl,
-              'The URL at which hosts and browsers reach Trunkline, if it is not a bound address: `https://mcp.example.com`, or with the path prefix of a proxy, `https://example.com/gateway`.',
-            ),
-            server: field(
-              choice('own', 'node'),
-              'The parser of fast-path requests; all others are always parsed by node:http.',
-              H.httpServer,
-            ),
-            sse: field(flag, '`/sse` and `/messages` for hosts that support nothing newer.', H.sse),
-            tls: field(
-              z.strictObject({
-                cert: field(filledText, 'File with the certificate and its chain, PEM.'),
-                key: field(filledText, 'File with its key, PEM, without a passphrase.'),
-              }),
-              'HTTPS on all TCP addresses. The files are watched: a renewed certificate is used for new connections.',
-            ),
-            trusted_proxies: field(
-              z.array(proxyEntry),
-              'Proxies that may name the address of their client: addresses, networks, `loopback`, `unix`. `connections_per_address` does not apply to them.',
-              H.trustedProxies,
-            ),
-            proxy_protocol: field(
-              flag,
-              'Connections of these proxies begin with a header of the PROXY protocol, version 1 or 2.',
-              H.takesProxyHeader,
-            ),
-            forwarded: field(
-              choice('x-forwarded-for', 'forwarded'),
-              'The header of these proxies that names the client. They must set it themselves.',
-              H.forwarded,
-            ),
-          }),
-          'The HTTP listener.',
-        ),
+        http: field(httpSchema, 'The HTTP listener.'),
         unix: field(
           filledText,
           'A unix socket in addition to the addresses, for hosts on this machine; on Windows a named pipe. Without `auth`, its permissions decide which users may connect.',
@@ -230,62 +282,9 @@ export const fileSchema = z
     auth: field(authSchema, 'Authentication of hosts over HTTP. `trunkline stdio` needs no credential.'),
     admin: field(adminSchema, 'The listener of operators.'),
     ui: field(uiSchema, 'The dashboard.'),
-    naming: field(
-      z.strictObject({
-        prefix: field(
-          choice('always', 'never'),
-          '`never`: original names and URIs; of duplicates the first server wins.',
-          G.prefix,
-        ),
-        max_length: countField('The longest exposed name.', G.maxNameLength, 16, 128),
-        collision: field(choice('warn', 'error'), 'Two equal exposed names: leave one out with a warning, or refuse.', G.collision),
-      }),
-      'Exposed names.',
-    ),
-    timeouts: field(
-      z.strictObject({
-        list_budget: durationField(
-          'How long the first list waits for servers whose lists are not known yet. At a bridge to a server of both eras, the first legacy `initialize` also waits this long for its legacy side.',
-          G.listBudgetMs,
-        ),
-        handshake_budget: durationField(
-          'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; 0s: not at all.',
-          G.handshakeBudgetMs,
-        ),
-      }),
-      'Time-outs of the gateway itself.',
-    ),
-    limits: field(
-      z.strictObject({
-        park_ttl: durationField('How long a modern host may take to answer the request of a legacy server.', G.parking.ttlMs),
-        parked: countField('Calls that wait for such an answer.', G.parking.maxParked),
-        parked_per_principal: countField(
-          'Such calls of one principal. Callers without a credential count in `parked` only.',
-          G.parking.maxPerPrincipal,
-        ),
-        in_flight_bytes: sizeField(
-          'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice this value, large answers as well.',
-          L.maxInFlightBytes,
-        ),
-        starts: countField('Servers that start at the same time.', G.maxStarts),
-        retry_budget: countField('Retried calls, in percent of all calls.', G.retryPercent, 0, 100),
-        rate_per_principal: field(
-          rate,
-          'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
-        ),
-        results: sizeField(
-          'Bytes kept of results that exceed their limit and are read as resources; the oldest are dropped first.',
-          G.results.maxBytes,
-        ),
-        result_ttl: durationField('How long such a result is kept.', G.results.ttlMs),
-        subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
-        personal_catalogs: countField(
-          'Catalogs kept for callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
-          G.maxPersonalCatalogs,
-        ),
-      }),
-      'Limits of the gateway itself.',
-    ),
+    naming: field(namingSchema, 'Exposed names.'),
+    timeouts: field(gatewayTimeoutsSchema, 'Time-outs of the gateway itself.'),
+    limits: field(gatewayLimitsSchema, 'Limits of the gateway itself.'),
     cache: field(cacheSchema, 'Lists, and how long they are valid.'),
     defaults: field(defaultsSchema, 'Defaults for every server.'),
     servers: field(

@@ -5,7 +5,14 @@ import type { GatewayOptions } from '../../../gateway/options.ts'
 import { DEFAULT_HOST } from '../../../host/options.ts'
 import type { Address, HostOptions } from '../../../host/options.ts'
 import { buildAuth } from './auth.ts'
-import { cacheSchema, listenLimitsSchema } from '../../schema/file-schema.ts'
+import {
+  cacheSchema,
+  gatewayLimitsSchema,
+  gatewayTimeoutsSchema,
+  httpSchema,
+  listenLimitsSchema,
+  namingSchema,
+} from '../../schema/file-schema.ts'
 import type { Settings } from '../../schema/file-schema.ts'
 import { fill, fillFrom } from '../fill.ts'
 import { buildInherited, buildListenTls, buildUnix } from './listen.ts'
@@ -20,17 +27,10 @@ import { absolutePath } from '../../syntax/variables.ts'
 const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
 const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
 
-const GATEWAY_NAMES = {
-  subscriptions: 'maxSubscriptions',
-  personal_catalogs: 'maxPersonalCatalogs',
-  starts: 'maxStarts',
-  retry_budget: 'retryPercent',
-} as const
-
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
-  const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
-  const timed = fill({ list_budget: 'listBudgetMs', handshake_budget: 'handshakeBudgetMs' }, named, timeouts)
-  const limited = fill(GATEWAY_NAMES, timed, limits)
+  const named = fillFrom(namingSchema, DEFAULT_GATEWAY, naming)
+  const timed = fillFrom(gatewayTimeoutsSchema, named, timeouts)
+  const limited = fillFrom(gatewayLimitsSchema, timed, limits)
   const cached = fillFrom(cacheSchema, limited, cache)
   return {
     ...cached,
@@ -71,22 +71,7 @@ export const buildHost = (gathered: Gathered, context: RuntimeEnvironment, probl
   }
   const auth = buildAuth(settings.auth, sections.get('auth'), authContext, problems)
   const options: HostOptions = {
-    ...fill(
-      {
-        bind: 'addresses',
-        path: 'path',
-        allowed_hosts: 'allowedHosts',
-        allowed_origins: 'allowedOrigins',
-        public_url: 'publicUrl',
-        server: 'httpServer',
-        sse: 'sse',
-        trusted_proxies: 'trustedProxies',
-        proxy_protocol: 'takesProxyHeader',
-        forwarded: 'forwarded',
-      },
-      fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
-      http,
-    ),
+    ...fillFrom(httpSchema, fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter), http),
     tls: buildListenTls(gathered, context, report),
     unix: buildUnix(gathered, context, report),
     inherited: buildInherited(gathered, context, report),
