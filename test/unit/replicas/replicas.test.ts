@@ -227,3 +227,71 @@ test('F-28 a replica that may not serve now answers a probe as one that cannot b
   mayServe.mockResolvedValue(true)
   expect(await located).toEqual(peer.self)
 })
+
+test.each([
+  ['4 min 59 s', 299_000, true],
+  ['more than 5 min', 301_000, false],
+])('T-21 the mark of a replica whose clock differs by %s counts: %s', async (_, apartMs, counts) => {
+  const peer = await startPeer(true)
+  for (const sign of [1, -1]) {
+    const replicas = new Replicas({
+      self: await lostHome('self'),
+      seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+      store: undefined,
+      log: quiet,
+      now: () => Date.now() + sign * apartMs,
+    })
+    open.push(replicas)
+    expect(await replicas.locate(formatHome(peer.self), undefined)).toEqual(counts ? peer.self : undefined)
+  }
+})
+
+test('T-21 a mark of another key, or for another process, is none of a replica; without one a request is a host’s', async () => {
+  const own = new Seal({ keys: [Buffer.alloc(32, 7)] })
+  const replicas = new Replicas({ self: await lostHome('self'), seal: own, store: undefined, log: quiet })
+  open.push(replicas)
+  const receive = (header: string | undefined, path = '/mcp') => {
+    const replied: number[] = []
+    const added: object[] = []
+    const given = {
+      path,
+      query: '',
+      header: () => header,
+      addHeaders: (headers: object) => added.push(headers),
+      reply: (status: number) => replied.push(status),
+    }
+    // Cast: what is read of a request.
+    const request = given as unknown as HttpRequest
+    return { isAnswered: replicas.receives(request), isForwarded: replicas.isForwarded(request), replied, marks: added.length }
+  }
+  const marked = (to: string, seal = own, version = 'v1'): string => {
+    const text = `${version} ${to} other ${Date.now()} nonce`
+    return `${text} ${seal.mark('replica request', text)}`
+  }
+  const host = { isAnswered: false, isForwarded: false, replied: [], marks: 0 }
+  expect(receive(undefined)).toEqual(host)
+  expect(receive('')).toEqual(host)
+  expect(receive(marked('self', new Seal({ keys: [Buffer.alloc(32, 8)] })))).toEqual(host)
+  expect(receive(marked('self', own, 'v2'))).toEqual(host)
+  expect(receive(marked('self').replace('other', 'others'))).toEqual(host)
+  expect(receive(marked('self'))).toEqual({ isAnswered: false, isForwarded: true, replied: [], marks: 1 })
+  // Another process had this address before.
+  expect(receive(marked('another'))).toEqual({ isAnswered: true, isForwarded: false, replied: [421], marks: 0 })
+})
+
+test('F-28 a session that another replica has taken over is released; one that this replica took over is claimed again', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  const taker = await lostHome('taker')
+  expect(await replicas.areTakenOver([SESSION, 'another'])).toEqual([false, false])
+  await store.set(KEY, formatHome(taker), 60_000)
+  expect(await replicas.areTakenOver([SESSION, 'another'])).toEqual([true, false])
+  await store.set(KEY, replicas.home, 60_000)
+  expect(await replicas.areTakenOver([SESSION, 'another'])).toEqual([false, false])
+  // Taken over by this one, and then the store loses its data.
+  const origin = await lostHome('origin')
+  expect(await replicas.isOwner(formatHome(origin), SESSION)).toBe(true)
+  await store.delete(KEY)
+  expect(await replicas.areTakenOver([SESSION])).toEqual([false])
+  expect(await store.get(KEY)).toBe(replicas.home)
+})
