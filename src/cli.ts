@@ -21,20 +21,21 @@ export const run = async (
 ): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
-  const json = words.includes('--json')
-  const program = makeProgram(io, json, words.includes('up'), readEnvironment, (code) => (exitCode = code))
+  const program = makeProgram(io, words, readEnvironment, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
   } catch (error) {
-    return report(error, io, json)
+    return report(error, io, isJson(words))
   }
 }
 
+const isJson = (words: readonly string[]): boolean => words.includes('--json')
+
+/** `words`: the arguments before `--`. */
 const makeProgram = (
   io: Io,
-  json: boolean,
-  isNamed: boolean,
+  words: readonly string[],
   readEnvironment: typeof readRuntimeEnvironment,
   end: (exitCode: number) => void,
 ): Command => {
@@ -47,6 +48,8 @@ const makeProgram = (
     .configureOutput({ writeOut: (text) => void printText(io, text), writeErr: (text) => remark(io, text) })
     .showHelpAfterError(`(${operatorCommand([], '--help')} shows every command and option)`)
   withCommon(program)
+  const json = isJson(words)
+  const isNamed = words.includes('up')
   addCommands(program, { io, json, isNamed, end, ...makeInvocations(program, io, json, readEnvironment) })
   return program
 }
@@ -72,7 +75,7 @@ export const commandTable = (): readonly CommandRow[] => {
     redactor: new Redactor(),
     onHangup: () => () => undefined,
   }
-  const program = makeProgram(unused, false, false, readRuntimeEnvironment, () => undefined)
+  const program = makeProgram(unused, [], readRuntimeEnvironment, () => undefined)
   const rowsOf = (command: Command, before: string): CommandRow[] =>
     command.commands.flatMap((one) => {
       const name = `${before}${one.name()}`

@@ -10,14 +10,18 @@ import { uriMode } from './names/naming.ts'
 import type { NamingOptions } from './names/naming.ts'
 import type { UriTemplate } from './names/templates.ts'
 
-/** The options of a server that the catalog reads; each `ServerOptions` is one. */
+/** The options of a server that the catalog reads. `ServerOptions` adds those for reaching it. */
 export interface CatalogServer {
+  /** `^[a-z][a-z0-9-]{0,19}$`, unique: used in paths, logs, state. */
   readonly key: string
+  /** Prefix of exposed names; the key unless configured. */
   readonly prefix: string
+  /** For labels and messages; the key unless configured. Never from serverInfo. */
   readonly displayName: string
-  /** Exposed name by original name; overrides every rule of naming. */
+  /** Exposed name by original name (`alias`); overrides every rule of naming. */
   readonly alias: Readonly<Record<string, string>>
   readonly curation: Curation | undefined
+  /** `namespaced`: `<prefix>+<uri>`; `identity`: unchanged. */
   readonly uris: 'namespaced' | 'identity'
   readonly unaliasArguments: boolean
   readonly decorateTitles: boolean

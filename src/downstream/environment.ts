@@ -77,14 +77,10 @@ export interface Memory {
 }
 
 /** Operations on a server that is connected again. */
-export interface Reconnected {
+export interface Reconnected extends Pick<Link, 'subscribe' | 'unsubscribe' | 'followTask' | 'unfollowTask'> {
   /** `Downstream.id` */
   readonly id: string
   readonly options: ServerOptions
-  subscribe(uri: string): Promise<boolean>
-  unsubscribe(uri: string): Promise<void>
-  followTask(id: string): Promise<void>
-  unfollowTask(id: string): Promise<void>
 }
 
 /** The part of a logger that modules use. */

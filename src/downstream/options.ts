@@ -4,27 +4,18 @@
  */
 import type { CredentialOptions } from '../auth/oauth/credential-options.ts'
 import type { Locked, LockKind, OnChange } from '../catalog/lock/lock.ts'
-import type { Curation } from '../catalog/curation.ts'
+import type { CatalogServer } from '../catalog/catalog.ts'
 import type { HiddenPolicy } from '../catalog/curate/vetting.ts'
 import type { Rate } from '../rpc/rate.ts'
 import type { TlsSettings } from '../transport/http1/client/http-client.ts'
 import type { HttpClientChoice } from '../transport/http1/client/http-clients.ts'
+import type { Launch } from '../transport/process/process-group.ts'
 import { NO_PROXIES } from '../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../transport/http1/client/proxy-rules.ts'
 
 export type TransportChoice = 'auto' | 'http' | 'sse'
 export type EraChoice = 'auto' | 'legacy' | 'modern'
 export type Sharing = 'session' | 'principal' | 'shared' | 'call'
-
-/** A process that Trunkline starts. With a `url`, the process is reached at that URL. */
-export interface LaunchOptions {
-  readonly command: string
-  readonly args: readonly string[]
-  /** The whole environment of the child: the inherited allow-list merged with `env` of the configuration. */
-  readonly env: Readonly<Record<string, string>>
-  /** Absolute path. */
-  readonly cwd: string
-}
 
 export interface ServerTimeouts {
   /** Spawn and handshake together. */
@@ -71,16 +62,14 @@ export interface ServerLimits {
   readonly maxSchemaDepth: number
 }
 
-export interface ServerOptions {
-  /** `^[a-z][a-z0-9-]{0,19}$`, unique: used in paths, logs, state. */
-  readonly key: string
-  /** Prefix of exposed names; the key unless configured. */
-  readonly prefix: string
-  /** For labels and messages; the key unless configured. Never from serverInfo. */
-  readonly displayName: string
+export interface ServerOptions extends CatalogServer {
   /** Place in the configuration: `trunkline.yaml:31:3`. */
   readonly place: string
-  readonly launch: LaunchOptions | undefined
+  /**
+   * The process that Trunkline starts; with a `url` it is reached at that URL. Its environment is the inherited allow-list merged with `env`
+   * of the configuration.
+   */
+  readonly launch: Launch | undefined
   readonly url: URL | undefined
   readonly transport: TransportChoice
   readonly era: EraChoice
@@ -94,7 +83,6 @@ export interface ServerOptions {
   readonly headers: Readonly<Record<string, string>>
   /** A changing credential; `undefined`: only `headers`. */
   readonly credential: CredentialOptions | undefined
-  readonly trusted: boolean | undefined
   readonly sharing: Sharing
   readonly start: 'eager' | 'lazy'
   /** 0 or 1 processes started ahead for the next link. */
@@ -105,15 +93,7 @@ export interface ServerOptions {
   readonly roots: readonly string[] | undefined
   readonly timeouts: ServerTimeouts
   readonly limits: ServerLimits
-  /** Exposed name by original name (`alias`); overrides every rule of naming. */
-  readonly alias: Readonly<Record<string, string>>
-  readonly curation: Curation | undefined
-  /** `namespaced`: `<prefix>+<uri>`; `identity`: unchanged. */
-  readonly uris: 'namespaced' | 'identity'
-  readonly unaliasArguments: boolean
-  readonly decorateTitles: boolean
   readonly dynamicLists: boolean
-  readonly apps: boolean
   /** The policy for hidden characters in definitions. */
   readonly hidden: HiddenPolicy
   /** The policy for a definition that differs from the lock file or, without one, from the first seen tool. */
@@ -122,10 +102,8 @@ export interface ServerOptions {
   readonly locked: LockedServer | undefined
   /** Whether the gateway also follows tasks for modern hosts that do not declare the tasks extension. */
   readonly driveTasks: boolean
-  readonly instructions: boolean
   /** The configured options, if another process of this machine runs the server (`listen.workers`); stored records refer to them. */
   readonly configured?: ServerOptions
-  readonly tags: readonly string[]
 }
 
 export const DEFAULT_TIMEOUTS: ServerTimeouts = {

@@ -50,6 +50,16 @@ export const inputRequests = (questions: Iterable<readonly [key: string, Pending
   return requests.parts()
 }
 
+/** The host refused a question, which ends the call; the message is for its model. */
+export class Declined extends Error {}
+
+/** The response to a question. A failed dialog counts as cancelled; a refused sampling or roots request throws `Declined`. */
+export const responseOf = (method: string, answer: Answer): Payload => {
+  if ('result' in answer) return answer.result
+  if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
+  throw new Declined(answer.error.text('message') ?? 'the host declined')
+}
+
 /** The host's answer under `key` in `inputResponses`, as a copy; throws `Refusal` if it does not have the shape of its question. */
 export const answerIn = (responses: Payload | undefined, key: string, question: Question): Payload => {
   const response = responses?.object(key)

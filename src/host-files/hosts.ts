@@ -5,15 +5,11 @@
  * The surprise: hosts use five names for one URL (`url`, `serverUrl`, `httpUrl`, `uri`, or none), and ignore a wrong one silently.
  */
 import { posix, win32 } from 'node:path'
+import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import type { HostKind } from '../config/read/host-entry.ts'
 
 /** The environment of the user, which decides where the files of hosts are. */
-export interface UserEnvironment {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly home: string
-  readonly cwd: string
-  readonly platform?: NodeJS.Platform | undefined
-}
+export type UserEnvironment = Pick<RuntimeEnvironment, 'env' | 'home' | 'cwd' | 'platform'>
 
 /** `user`: all projects of the user. `local`: one project, in the file of the user. `project`: a file in the project. */
 export type Scope = 'user' | 'local' | 'project'

@@ -3,7 +3,7 @@
  * configuration but not in that of most hosts, so every variable of a draft is reported. Other text that looks like a variable is escaped.
  */
 import { isAbsolute, resolve } from 'node:path'
-import type { VariableForms } from '../config/syntax/variables.ts'
+import type { Scope, VariableForms } from '../config/syntax/variables.ts'
 import { plainMap } from '../config/syntax/tree.ts'
 import type { MapTree, ScalarTree, Tree } from '../config/syntax/tree.ts'
 
@@ -14,16 +14,10 @@ export interface UsedVariable {
 }
 
 /** How a file of a host writes variables, and their values. */
-export interface HostVariables {
+export interface HostVariables extends Pick<Scope, 'constants' | 'inputs' | 'env' | 'folder'> {
   readonly form: VariableForms
   /** Whether a reference to an unset variable is ordinary text (`$5`). */
   readonly isOpen: boolean
-  readonly constants: Readonly<Record<string, string>>
-  /** Defaults of inputs (`${input:id}`), by id. */
-  readonly inputs: ReadonlyMap<string, string | undefined>
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The folder for relative paths of the host. */
-  readonly folder: string
 }
 
 /** Returns the entry as plain data with our variables, and the variables that it uses. */

@@ -14,24 +14,16 @@ import { EvaluationFailed, Expressions } from './expression.ts'
 import type { Expression, Fault } from './expression.ts'
 import type { Decision, PolicyOptions, PolicyRule } from './options.ts'
 import { PolicyCall, PolicyCaller, PolicyRequest, Unknown, UNKNOWN } from './subject.ts'
-import type { Claims, Maybe, PolicyAnnotations, Subject } from './subject.ts'
+import type { Claims, Maybe, PolicyCallFacts, Subject } from './subject.ts'
 import { attempt } from '../values/attempt.ts'
 
 /** The subject of a decision: one call, or one entry of a list. */
-export interface Judged {
+export interface Judged extends Omit<PolicyCallFacts, 'arguments'> {
   readonly caller: Caller
   /** Names of the caller's toolsets, separated by blanks; `undefined`: none. */
   readonly toolset: string | undefined
-  readonly method: string
-  /** Key of the server. */
-  readonly server: string
-  /** Exposed name; unknown for a template. */
-  readonly name: Maybe<string>
-  /** Original name; unknown for a template. */
-  readonly original: Maybe<string>
   /** The entry of a listed tool: key of cached decisions. */
   readonly entry: Entry | undefined
-  readonly annotations: () => PolicyAnnotations
 }
 
 export interface Verdict {

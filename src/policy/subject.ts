@@ -48,10 +48,13 @@ export class PolicyAnnotations implements Readonly<Record<HintName, boolean>> {
 }
 
 /** The description of a call for rules. */
-interface PolicyCallFacts {
+export interface PolicyCallFacts {
   readonly method: string
+  /** Key of the server. */
   readonly server: string
+  /** Exposed name; unknown for a template. */
   readonly name: Maybe<string>
+  /** Original name; unknown for a template. */
   readonly original: Maybe<string>
   /** Computed when a rule reads them. */
   readonly annotations: () => PolicyAnnotations

@@ -11,6 +11,6 @@ export const formatHome = ({ instance, url }: Home): string => `${instance} ${ur
 
 /** Parses the text of `formatHome`; `undefined`: another text. */
 export const homeOf = (text: string): Home | undefined => {
-  const [instance, url, ...rest] = text.split(' ')
-  return instance === undefined || instance === '' || url === undefined || rest.length > 0 ? undefined : { instance, url }
+  const [instance = '', url, ...rest] = text.split(' ')
+  return instance === '' || url === undefined || rest.length > 0 ? undefined : { instance, url }
 }

@@ -423,3 +423,29 @@ test.each([{}, { elicitation: {} }])(
     expect(messages.entries).toMatchObject([{ method: 'notifications/message', params: { level: 'debug', data: 'unasked' } }])
   },
 )
+
+test.each([
+  [-32601, 404, 404],
+  // The method is known, and the name in it is not.
+  [-32601, 200, 200],
+  [-32602, 400, 400],
+  [-32602, 200, 200],
+  // Says something about an HTTP server, which the gateway is not.
+  [-32602, 500, 200],
+])('an error %i that a modern server sends with HTTP %i has status %i for a modern host', async (code, sent, status) => {
+  const server = fake.of({
+    kind: 'modern http',
+    tools: ['x'],
+    on: {
+      'tools/call': ({ id, response }) => {
+        const error = { code, message: 'no' }
+        response?.writeHead(sent, { 'content-type': 'application/json' })
+        response?.end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+        return undefined
+      },
+    },
+  })
+  await using gateway = await startGateway({ servers: { a: server } })
+  await using host = await modernHttp.connect(gateway, { path: '/servers/a/mcp' })
+  await expect(host.call('tools/call', { name: 'x' })).rejects.toMatchObject({ code, status })
+})

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { everyTransport, modernHttp } from '../support/fake-host.ts'
 import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup } from '../support/gateway.ts'
 
@@ -22,6 +23,14 @@ describe.each(everyTransport)('over $name', ({ connect }) => {
     const { nextCursor } = await host.call('tools/list')
     expect(await again.call('tools/list', { cursor: nextCursor })).toMatchObject({ tools: [{ name: 'a__c' }, { name: 'a__d' }] })
   })
+})
+
+test('a gateway that ends leaves the store that others share with it as it is', async () => {
+  const store = new MemoryStore()
+  await store.set('of-another', 'kept', 60_000)
+  const one = await startGateway(setup({ store }))
+  await one[Symbol.asyncDispose]()
+  expect(await store.get('of-another')).toBe('kept')
 })
 
 test.each([

@@ -88,6 +88,23 @@ test('7.4 a second request under an id in flight is refused, the first goes on',
   expect(first.id).toBe('twin')
 })
 
+test('requests that were not answered count as in flight, also beside a stream whose host has not begun', async () => {
+  const release = Promise.withResolvers<undefined>()
+  await using gateway = await start()
+  gateway.fake('a').on('tools/call', async () => (await release.promise, { content: [] }))
+  const { stream } = await open(gateway)
+  const { front } = gateway.running
+  expect(front.inFlight).toBe(0)
+  await using host = await legacySse.connect(gateway)
+  const called = host.begin('tools/call', { name: 'a__x' })
+  await gateway.fake('a').until('tools/call')
+  expect(front.inFlight).toBe(1)
+  release.resolve(undefined)
+  await called.response
+  expect(front.inFlight).toBe(0)
+  stream.close()
+})
+
 test.each([
   ['a proxy that takes the prefix away', '/sse', '/messages'],
   ['a proxy that leaves it', '/gateway/sse', '/gateway/messages'],

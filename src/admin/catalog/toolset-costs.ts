@@ -1,8 +1,9 @@
 /** The cost of all tools, or of those of one toolset, for a model. */
-import type { Toolset } from '../../catalog/view/toolset.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
 import { Toolsets } from '../../catalog/view/toolsets.ts'
-import type { View } from '../../catalog/view/view.ts'
+import { Views } from '../../catalog/view/view.ts'
 import type { Configuration } from '../../config/options.ts'
+import { MODERN } from '../../wire/protocol/revisions.ts'
 
 /** Number of tools, and estimated tokens. */
 export interface Cost {
@@ -18,15 +19,13 @@ export interface ToolsetCost extends Cost {
   readonly isSearched: boolean
 }
 
-/** Costs by name; `viewOf`: the view of a toolset. */
-export const toolsetCosts = (
-  { gateway }: Configuration,
-  viewOf: (toolset: Toolset | undefined) => View,
-): Map<string, ToolsetCost> => {
+/** Costs by name, of this catalog under this configuration. */
+export const toolsetCosts = ({ gateway }: Configuration, catalog: Catalog, views = new Views()): Map<string, ToolsetCost> => {
   const toolsets = new Toolsets(gateway.toolsets)
   return new Map(
     gateway.toolsets.map(({ name }) => {
-      const view = viewOf(toolsets.of({ server: undefined, toolset: name }))
+      const toolset = toolsets.of({ server: undefined, toolset: name })
+      const view = views.of(catalog, { revision: MODERN, toolset })
       const limits = Object.entries(view.toolset?.budget ?? {}).filter(([, most]) => Number.isFinite(most))
       const { cost, isOverBudget, isSearched } = view
       return [name, { ...cost, budget: Object.fromEntries(limits), isOver: isOverBudget, isSearched }]

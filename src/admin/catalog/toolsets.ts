@@ -2,7 +2,6 @@
 import type { Running } from '../../app/running.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
-import { Views } from '../../catalog/view/view.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { urlsOf } from '../state/status.ts'
@@ -36,8 +35,7 @@ export interface Toolsets {
 export const listToolsets = (running: Running): Toolsets => {
   const { gateway, configuration } = running
   const whole = gateway.feed.whole(MODERN)
-  const views = new Views()
-  const costs = toolsetCosts(configuration, (toolset) => views.of(whole.catalog, { revision: MODERN, toolset }))
+  const costs = toolsetCosts(configuration, whole.catalog)
   const [url] = urlsOf(running)
   return {
     whole: { ...whole.cost, url },

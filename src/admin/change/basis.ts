@@ -9,7 +9,6 @@ import { decodeInventory, encodeInventory, perKind } from '../../catalog/invento
 import type { EncodedInventory, Entry, Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { estimateTokens } from '../../catalog/tokens.ts'
-import { Views } from '../../catalog/view/view.ts'
 import { fingerprint } from '../../config/change/fingerprints.ts'
 import type { ConfigurationFingerprints, Fingerprints } from '../../config/change/fingerprints.ts'
 import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
@@ -74,8 +73,7 @@ export const basisOf = (
 ): Basis => {
   const salt = randomBytes(32)
   const whole = gateway.feed.whole(MODERN)
-  const views = new Views()
-  const costs = toolsetCosts(configuration, (toolset) => views.of(whole.catalog, { revision: MODERN, toolset }))
+  const costs = toolsetCosts(configuration, whole.catalog)
   return {
     format: BASIS_FORMAT,
     version: VERSION,

@@ -100,10 +100,7 @@ export const makePlan = (basis: Basis, after: Configuration, env: RuntimeEnviron
     entries: LIST_KINDS.flatMap((kind) => compareLists(kind, basis.lists[kind], view)),
     lock: lockChanges(after, knownServers, catalog),
     collisions: catalog.problems.filter(({ kind }) => kind === 'duplicate').map(({ message }) => message),
-    toolsets: compareToolsets(
-      new Map(basis.toolsets),
-      toolsetCosts(after, (toolset) => views.of(catalog, { revision: MODERN, toolset })),
-    ),
+    toolsets: compareToolsets(new Map(basis.toolsets), toolsetCosts(after, catalog, views)),
     total: { before: basis.total, after: view.cost },
     listeners,
     needsRestart,

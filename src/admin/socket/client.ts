@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import type { SignInEnd } from '../../auth/oauth/sign-ins.ts'
 import { VERSION } from '../../version.ts'
 import { Payload } from '../../wire/message/payload.ts'
@@ -187,14 +188,12 @@ const ifUnknown = (error: unknown): undefined => {
 }
 
 const collect = async (response: IncomingMessage): Promise<Buffer> => {
-  const chunks: Buffer[] = []
-  const body: AsyncIterable<Buffer> = response
-  for await (const chunk of body) chunks.push(chunk)
-  const refusal = refusalIn(response.statusCode ?? 0, Buffer.concat(chunks).toString())
+  const body = await buffer(response)
+  const refusal = refusalIn(response.statusCode ?? 0, body.toString())
   if (refusal !== undefined) throw refusal
   if (response.statusCode === 404) throw new UnknownRequest('the running process is of another version, and cannot do this')
   if (response.statusCode !== 200) throw new Error(`the running process answered ${response.statusCode}`)
-  return Buffer.concat(chunks)
+  return body
 }
 
 /** The refusal in an answer. */

@@ -17,12 +17,8 @@ export interface Found {
 }
 
 /** A tool in the index; texts are terms separated by blanks. */
-interface Indexed {
+interface Indexed extends ToolText {
   readonly id: number
-  readonly server: string
-  readonly name: string
-  readonly summary: string
-  readonly details: string
 }
 
 /** Weights by field; tuned with the questions of the corpus (docs/discovery.md). */

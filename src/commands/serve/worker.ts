@@ -9,17 +9,14 @@ import type { FeedOptions } from '../../admin/calls/calls.ts'
 import { metricFamilies } from '../../admin/state/metrics.ts'
 import type { ReplayRequest } from '../../admin/calls/replay.ts'
 import { timedCalls } from '../../admin/calls/stats.ts'
-import type { ServerStatus } from '../../admin/state/status.ts'
+import type { Status, WorkerStatus } from '../../admin/state/status.ts'
 import { startGateway } from '../../app.ts'
 import type { Member } from '../../app/member.ts'
-import type { Running } from '../../app/running.ts'
 import { diffConfigurations } from '../../config/change/difference.ts'
 import type { Configuration } from '../../config/options.ts'
 import type { ServerLogs } from '../../downstream/server-logs.ts'
 import { createLog } from '../../log.ts'
 import type { Viewer } from '../../observe/viewer.ts'
-import type { LimitCount } from '../../rpc/limit-counts.ts'
-import type { RateCount } from '../../gateway/limits/rates.ts'
 import { RelayedStore } from '../../store/relayed-store.ts'
 import type { TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
 import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
@@ -39,16 +36,8 @@ export interface Start {
 }
 
 /** The status of a worker. */
-export interface WorkerReport {
-  readonly sessions: number
-  readonly inFlight: number
-  readonly uptimeMs: number
-  readonly memoryBytes: number
-  readonly servers: readonly ServerStatus[]
-  readonly limits: readonly LimitCount[]
-  readonly rates: readonly RateCount[]
-  readonly audit: Running['audit']
-}
+export type WorkerReport = Pick<Status, 'servers' | 'limits' | 'rates' | 'audit'> &
+  Pick<WorkerStatus, 'sessions' | 'inFlight' | 'uptimeMs' | 'memoryBytes'>
 
 /** Serves until its supervisor or a signal ends it. */
 export const serveAsWorker = async (invocation: Invocation): Promise<number> => {

@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ReadStream } from 'node:tty'
+import { statFields } from '../../transport/process/process-table.ts'
 import { attempt } from '../../values/attempt.ts'
 
 const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = { '\u0003': 'SIGINT', '\u001a': 'SIGTSTP', '\u001c': 'SIGQUIT' }
@@ -77,10 +78,9 @@ const isInForeground = (): boolean => {
   return isForeground((stdout ?? '').trim().split(/\s+/))
 }
 
-/** The process group, and that of the terminal (proc_pid_stat(5), fields 5 and 8, behind the name in brackets). */
+/** The process group, and that of the terminal (fields 5 and 8 of `/proc/self/stat`). */
 const readStat = (): readonly string[] => {
-  const stat = attempt(() => readFileSync('/proc/self/stat', 'latin1')) ?? ''
-  const [, , group = '', , , foreground = ''] = /^.*\) ([^]*)$/.exec(stat)?.[1]?.split(' ') ?? []
+  const [, , group = '', , , foreground = ''] = statFields(attempt(() => readFileSync('/proc/self/stat', 'latin1')) ?? '')
   return [group, foreground]
 }
 

@@ -14,6 +14,7 @@ import {
   durationField,
   durationOrNever,
   field,
+  fieldsOf,
   fileMode,
   filledText,
   flag,
@@ -43,59 +44,167 @@ import { toolsetSchema } from './toolset-schema.ts'
 const H = DEFAULT_HOST
 const L = DEFAULT_HOST_LIMITS
 const G = DEFAULT_GATEWAY
+const host = fieldsOf(DEFAULT_HOST)
+const listen = fieldsOf(DEFAULT_HOST_LIMITS)
+const gateway = fieldsOf(DEFAULT_GATEWAY)
 const revision = choice(...LEGACY_REVISIONS, ...MODERN_REVISIONS)
 
-const listenLimits = z.strictObject({
-  max_body: sizeField('Body of one request.', L.maxBodyBytes),
-  max_header: sizeField('All headers of a request.', L.maxHeaderBytes),
-  header_lines: countField('Headers of a request.', L.maxHeaderLines, 10, 2_000),
-  max_batch: countField('Messages in one batch, where the revision has batches.', L.maxBatch),
-  max_depth: countField('Levels of nesting in a message.', L.maxDepth, 1, 1_000),
-  max_values: countField('Values in a message.', L.maxValues, 1, 100_000_000),
-  max_keys: countField('Keys of one object in a message.', L.maxKeysPerObject),
-  connections: countField(
+export const listenLimitsSchema = z.strictObject({
+  max_body: listen.size('maxBodyBytes', 'Body of one request.'),
+  max_header: listen.size('maxHeaderBytes', 'All headers of a request.'),
+  header_lines: listen.count('maxHeaderLines', 'Headers of a request.', 10, 2_000),
+  max_batch: listen.count('maxBatch', 'Messages in one batch, where the revision has batches.'),
+  max_depth: listen.count('maxDepth', 'Levels of nesting in a message.', 1, 1_000),
+  max_values: listen.count('maxValues', 'Values in a message.', 1, 100_000_000),
+  max_keys: listen.count('maxKeysPerObject', 'Keys of one object in a message.'),
+  connections: listen.count(
+    'maxConnections',
     'Open connections; at most as many as the file descriptor limit of the process (`ulimit -n`) allows.',
-    L.maxConnections,
   ),
-  connections_per_address: countField(
+  connections_per_address: listen.count(
+    'maxConnectionsPerAddress',
     'Open connections from one address. Connections from this machine are limited only where this is set.',
-    L.maxConnectionsPerAddress,
   ),
-  sessions: countField('Legacy sessions.', L.maxSessions),
-  in_flight: countField('Calls in flight, of all hosts.', L.maxInFlight),
-  in_flight_per_principal: countField(
+  sessions: listen.count('maxSessions', 'Legacy sessions.'),
+  in_flight: listen.count('maxInFlight', 'Calls in flight, of all hosts.'),
+  in_flight_per_principal: listen.count(
+    'maxInFlightPerPrincipal',
     'Calls in flight of one principal. Callers without a credential count in `in_flight` only.',
-    L.maxInFlightPerPrincipal,
   ),
-  in_flight_per_session: countField('Calls in flight of one session.', L.maxInFlightPerSession),
-  headers_timeout: durationField('Time until the headers of a request are complete.', L.headersTimeoutMs),
-  request_timeout: durationField('Time until a request is complete.', L.requestTimeoutMs),
-  unread_body: sizeField(
+  in_flight_per_session: listen.count('maxInFlightPerSession', 'Calls in flight of one session.'),
+  headers_timeout: listen.duration('headersTimeoutMs', 'Time until the headers of a request are complete.'),
+  request_timeout: listen.duration('requestTimeoutMs', 'Time until a request is complete.'),
+  unread_body: listen.size(
+    'maxUnreadBytes',
     'Bytes that are still read from a refused body, for at most `request_timeout`. A host that writes before it reads then gets the answer.',
-    L.maxUnreadBytes,
   ),
-  keep_alive: durationField('Time after which an idle connection is closed.', L.keepAliveTimeoutMs),
-  session_idle: durationField('Time after which an unused session ends.', L.sessionIdleMs),
-  session_max: durationField('Time after which every session ends.', L.sessionMaxMs),
-  sessions_per_principal: countField(
+  keep_alive: listen.duration('keepAliveTimeoutMs', 'Time after which an idle connection is closed.'),
+  session_idle: listen.duration('sessionIdleMs', 'Time after which an unused session ends.'),
+  session_max: listen.duration('sessionMaxMs', 'Time after which every session ends.'),
+  sessions_per_principal: listen.count(
+    'maxSessionsPerPrincipal',
     'Sessions of one principal. Callers without a credential count in `sessions` only.',
-    L.maxSessionsPerPrincipal,
   ),
-  events: countField('Messages kept per stream, for a host that resumes it after its connection broke.', L.maxEvents),
-  event_bytes: sizeField('Bytes of these messages.', L.maxEventBytes),
-  session_event_bytes: sizeField('Bytes kept for all streams of one session.', L.maxSessionEventBytes),
-  event_age: durationField('How long they are kept.', L.maxEventAgeMs),
-  sse_keep_alive: durationField('Interval of comments on a stream without messages.', L.sseKeepAliveMs),
-  write_stall: durationField('Time after which the stream of a host that reads nothing is closed.', L.writeStallMs),
-  max_queued: sizeField('Bytes queued for one slow host.', L.maxQueuedBytes),
-  event_log: sizeField(
+  events: listen.count('maxEvents', 'Messages kept per stream, for a host that resumes it after its connection broke.'),
+  event_bytes: listen.size('maxEventBytes', 'Bytes of these messages.'),
+  session_event_bytes: listen.size('maxSessionEventBytes', 'Bytes kept for all streams of one session.'),
+  event_age: listen.duration('maxEventAgeMs', 'How long they are kept.'),
+  sse_keep_alive: listen.duration('sseKeepAliveMs', 'Interval of comments on a stream without messages.'),
+  write_stall: listen.duration('writeStallMs', 'Time after which the stream of a host that reads nothing is closed.'),
+  max_queued: listen.size('maxQueuedBytes', 'Bytes queued for one slow host.'),
+  event_log: listen.size(
+    'maxTotalEventBytes',
     'Bytes kept for all sessions together, for resumed streams. Those of the longest idle sessions are dropped first.',
-    L.maxTotalEventBytes,
   ),
-  loop_lag: durationField(
+  loop_lag: listen.duration(
+    'maxLoopLagMs',
     'Delay of the event loop. Above it for one second, new sessions are refused; for three seconds, calls as well.',
-    L.maxLoopLagMs,
   ),
+})
+
+export const httpSchema = z.strictObject({
+  bind: host.of(
+    'addresses',
+    addressesOrNone,
+    'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.',
+    ['127.0.0.1:7420', '[::1]:7420'],
+  ),
+  path: host.of('path', urlPath, 'Path of Streamable HTTP.'),
+  allowed_hosts: host.of(
+    'allowedHosts',
+    z.array(hostName),
+    'Names that the `Host` header may contain, in addition to the loopback ones.',
+  ),
+  allowed_origins: host.of('allowedOrigins', z.array(origin), 'Origins of web pages that may connect, exact.'),
+  public_url: host.of(
+    'publicUrl',
+    publicUrl,
+    'The URL at which hosts and browsers reach Trunkline, if it is not a bound address: `https://mcp.example.com`, or with the path prefix of a proxy, `https://example.com/gateway`.',
+  ),
+  server: host.of(
+    'httpServer',
+    choice('own', 'node'),
+    'The parser of fast-path requests; all others are always parsed by node:http.',
+  ),
+  sse: host.of('sse', flag, '`/sse` and `/messages` for hosts that support nothing newer.'),
+  tls: field(
+    z.strictObject({
+      cert: field(filledText, 'File with the certificate and its chain, PEM.'),
+      key: field(filledText, 'File with its key, PEM, without a passphrase.'),
+    }),
+    'HTTPS on all TCP addresses. The files are watched: a renewed certificate is used for new connections.',
+  ),
+  trusted_proxies: host.of(
+    'trustedProxies',
+    z.array(proxyEntry),
+    'Proxies that may name the address of their client: addresses, networks, `loopback`, `unix`. `connections_per_address` does not apply to them.',
+  ),
+  proxy_protocol: host.of(
+    'takesProxyHeader',
+    flag,
+    'Connections of these proxies begin with a header of the PROXY protocol, version 1 or 2.',
+  ),
+  forwarded: host.of(
+    'forwarded',
+    choice('x-forwarded-for', 'forwarded'),
+    'The header of these proxies that names the client. They must set it themselves.',
+  ),
+})
+
+export const namingSchema = z.strictObject({
+  prefix: gateway.of('prefix', choice('always', 'never'), '`never`: original names and URIs; of duplicates the first server wins.'),
+  max_length: gateway.count('maxNameLength', 'The longest exposed name.', 16, 128),
+  collision: gateway.of('collision', choice('warn', 'error'), 'Two equal exposed names: leave one out with a warning, or refuse.'),
+})
+
+export const gatewayTimeoutsSchema = z.strictObject({
+  list_budget: gateway.duration(
+    'listBudgetMs',
+    'How long the first list waits for servers whose lists are not known yet. At a bridge to a server of both eras, the first legacy `initialize` also waits this long for its legacy side.',
+  ),
+  handshake_budget: gateway.duration(
+    'handshakeBudgetMs',
+    'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; 0s: not at all.',
+  ),
+})
+
+export const gatewayLimitsSchema = z.strictObject({
+  park_ttl: durationField('How long a modern host may take to answer the request of a legacy server.', G.parking.ttlMs),
+  parked: countField('Calls that wait for such an answer.', G.parking.maxParked),
+  parked_per_principal: countField(
+    'Such calls of one principal. Callers without a credential count in `parked` only.',
+    G.parking.maxPerPrincipal,
+  ),
+  in_flight_bytes: sizeField(
+    'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice this value, large answers as well.',
+    L.maxInFlightBytes,
+  ),
+  starts: gateway.count('maxStarts', 'Servers that start at the same time.'),
+  retry_budget: gateway.count('retryPercent', 'Retried calls, in percent of all calls.', 0, 100),
+  rate_per_principal: field(
+    rate,
+    'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
+  ),
+  results: sizeField(
+    'Bytes kept of results that exceed their limit and are read as resources; the oldest are dropped first.',
+    G.results.maxBytes,
+  ),
+  result_ttl: durationField('How long such a result is kept.', G.results.ttlMs),
+  subscriptions: gateway.count('maxSubscriptions', 'Resources that one session, or one `subscriptions/listen`, watches.'),
+  personal_catalogs: gateway.count(
+    'maxPersonalCatalogs',
+    'Catalogs kept for callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
+  ),
+})
+
+export const cacheSchema = z.strictObject({
+  fresh: gateway.duration(
+    'freshMs',
+    'Age at which a list is read again for a host that requests it; the answer waits up to 250 ms for that.',
+  ),
+  legacy_ttl: gateway.duration('legacyTtlMs', 'How long lists of a legacy server are valid.'),
+  list_ttl: gateway.duration('listTtlCapMs', 'Upper bound of `ttlMs` on merged lists.'),
+  page_items: gateway.count('pageMaxItems', 'Entries on one page of a merged list.'),
 })
 
 const includeItem = z
@@ -134,51 +243,7 @@ export const fileSchema = z
     ),
     listen: field(
       z.strictObject({
-        http: field(
-          z.strictObject({
-            bind: field(addressesOrNone, 'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.', ['127.0.0.1:7420', '[::1]:7420']),
-            path: field(urlPath, 'Path of Streamable HTTP.', H.path),
-            allowed_hosts: field(
-              z.array(hostName),
-              'Names that the `Host` header may contain, in addition to the loopback ones.',
-              H.allowedHosts,
-            ),
-            allowed_origins: field(z.array(origin), 'Origins of web pages that may connect, exact.', H.allowedOrigins),
-            public_url: field(
-              publicUrl,
-              'The URL at which hosts and browsers reach Trunkline, if it is not a bound address: `https://mcp.example.com`, or with the path prefix of a proxy, `https://example.com/gateway`.',
-            ),
-            server: field(
-              choice('own', 'node'),
-              'The parser of fast-path requests; all others are always parsed by node:http.',
-              H.httpServer,
-            ),
-            sse: field(flag, '`/sse` and `/messages` for hosts that support nothing newer.', H.sse),
-            tls: field(
-              z.strictObject({
-                cert: field(filledText, 'File with the certificate and its chain, PEM.'),
-                key: field(filledText, 'File with its key, PEM, without a passphrase.'),
-              }),
-              'HTTPS on all TCP addresses. The files are watched: a renewed certificate is used for new connections.',
-            ),
-            trusted_proxies: field(
-              z.array(proxyEntry),
-              'Proxies that may name the address of their client: addresses, networks, `loopback`, `unix`. `connections_per_address` does not apply to them.',
-              H.trustedProxies,
-            ),
-            proxy_protocol: field(
-              flag,
-              'Connections of these proxies begin with a header of the PROXY protocol, version 1 or 2.',
-              H.takesProxyHeader,
-            ),
-            forwarded: field(
-              choice('x-forwarded-for', 'forwarded'),
-              'The header of these proxies that names the client. They must set it themselves.',
-              H.forwarded,
-            ),
-          }),
-          'The HTTP listener.',
-        ),
+        http: field(httpSchema, 'The HTTP listener.'),
         unix: field(
           filledText,
           'A unix socket in addition to the addresses, for hosts on this machine; on Windows a named pipe. Without `auth`, its permissions decide which users may connect.',
@@ -210,81 +275,17 @@ export const fileSchema = z
           'Processes that serve hosts, all at the same addresses, and one more that supervises them; `auto`: one for each core. See [several cores](scale-out.md#several-cores-of-one-machine).',
           1,
         ),
-        limits: field(listenLimits, 'Limits for hosts.'),
+        limits: field(listenLimitsSchema, 'Limits for hosts.'),
       }),
       'The listeners for hosts.',
     ),
     auth: field(authSchema, 'Authentication of hosts over HTTP. `trunkline stdio` needs no credential.'),
     admin: field(adminSchema, 'The listener of operators.'),
     ui: field(uiSchema, 'The dashboard.'),
-    naming: field(
-      z.strictObject({
-        prefix: field(
-          choice('always', 'never'),
-          '`never`: original names and URIs; of duplicates the first server wins.',
-          G.prefix,
-        ),
-        max_length: countField('The longest exposed name.', G.maxNameLength, 16, 128),
-        collision: field(choice('warn', 'error'), 'Two equal exposed names: leave one out with a warning, or refuse.', G.collision),
-      }),
-      'Exposed names.',
-    ),
-    timeouts: field(
-      z.strictObject({
-        list_budget: durationField(
-          'How long the first list waits for servers whose lists are not known yet. At a bridge to a server of both eras, the first legacy `initialize` also waits this long for its legacy side.',
-          G.listBudgetMs,
-        ),
-        handshake_budget: durationField(
-          'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; 0s: not at all.',
-          G.handshakeBudgetMs,
-        ),
-      }),
-      'Time-outs of the gateway itself.',
-    ),
-    limits: field(
-      z.strictObject({
-        park_ttl: durationField('How long a modern host may take to answer the request of a legacy server.', G.parking.ttlMs),
-        parked: countField('Calls that wait for such an answer.', G.parking.maxParked),
-        parked_per_principal: countField(
-          'Such calls of one principal. Callers without a credential count in `parked` only.',
-          G.parking.maxPerPrincipal,
-        ),
-        in_flight_bytes: sizeField(
-          'Bytes of messages in memory, of hosts and servers together, at most a quarter of the heap. Above it new calls are refused; above twice this value, large answers as well.',
-          L.maxInFlightBytes,
-        ),
-        starts: countField('Servers that start at the same time.', G.maxStarts),
-        retry_budget: countField('Retried calls, in percent of all calls.', G.retryPercent, 0, 100),
-        rate_per_principal: field(
-          rate,
-          'Calls of one principal; more are refused with `rate_limited`. Does not apply to unauthenticated callers.',
-        ),
-        results: sizeField(
-          'Bytes kept of results that exceed their limit and are read as resources; the oldest are dropped first.',
-          G.results.maxBytes,
-        ),
-        result_ttl: durationField('How long such a result is kept.', G.results.ttlMs),
-        subscriptions: countField('Resources that one session, or one `subscriptions/listen`, watches.', G.maxSubscriptions),
-        personal_catalogs: countField(
-          'Catalogs kept for callers that sign in to servers separately; the least recently used is dropped, and built again on demand.',
-          G.maxPersonalCatalogs,
-        ),
-      }),
-      'Limits of the gateway itself.',
-    ),
-    cache: field(
-      z.strictObject({
-        fresh: durationField(
-          'Age at which a list is read again for a host that requests it; the answer waits up to 250 ms for that.',
-          G.freshMs,
-        ),
-        legacy_ttl: durationField('How long lists of a legacy server are valid.', G.legacyTtlMs),
-        list_ttl: durationField('Upper bound of `ttlMs` on merged lists.', G.listTtlCapMs),
-        page_items: countField('Entries on one page of a merged list.', G.pageMaxItems),
-      }),
-      'Lists, and how long they are valid.',
-    ),
+    naming: field(namingSchema, 'Exposed names.'),
+    timeouts: field(gatewayTimeoutsSchema, 'Time-outs of the gateway itself.'),
+    limits: field(gatewayLimitsSchema, 'Limits of the gateway itself.'),
+    cache: field(cacheSchema, 'Lists, and how long they are valid.'),
     defaults: field(defaultsSchema, 'Defaults for every server.'),
     servers: field(
       z.record(z.string().regex(SERVER_KEY), serverSchema),
@@ -392,7 +393,7 @@ export const fileSchema = z
   .meta({ title: 'Trunkline configuration', description: 'A configuration file of Trunkline, as YAML or JSON.' })
 
 type Output = z.output<typeof fileSchema>
-export type SectionName = keyof Output
+type SectionName = keyof Output
 export type Section<K extends SectionName> = NonNullable<Output[K]>
 /** All sections of a configuration except `servers`, whose entries are validated one by one. */
 export type Settings = {

@@ -27,6 +27,8 @@ export const configurationJsonSchema = (): JsonSchema => {
     io: 'input',
     // zod drops `default` before a transformation, so the fields have it under another name.
     override: ({ jsonSchema }) => {
+      // For `fillFrom`.
+      delete jsonSchema['member']
       if (!('initial' in jsonSchema)) return
       jsonSchema.default = jsonSchema['initial']
       delete jsonSchema['initial']

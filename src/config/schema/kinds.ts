@@ -319,12 +319,30 @@ export const prefixKind = matching(
   /^[a-z][a-z0-9-]{0,19}$/,
 )
 
-/** A member of a section: its description, and its default. */
-export const field = <S extends z.ZodType>(schema: S, description: string, initial?: unknown) =>
-  schema.optional().meta({ description, ...(initial === undefined ? {} : { initial }) })
+/** A member of a section: its description, and its default. `member`: see `fieldsOf`. */
+export const field = <S extends z.ZodType>(schema: S, description: string, initial?: unknown, member?: string) =>
+  schema.optional().meta({ description, ...(initial !== undefined && { initial }), ...(member !== undefined && { member }) })
 
 export const durationField = (description: string, milliseconds: number) =>
   field(duration, description, formatDuration(milliseconds))
 export const sizeField = (description: string, bytes: number) => field(size, description, formatSize(bytes))
 export const countField = (description: string, number: number, minimum = 1, maximum = 1_000_000) =>
   field(count(minimum, maximum), description, number)
+
+/** Members of `D` with a value of this type. */
+type MembersOf<D, T> = { [K in keyof D]: D[K] extends T ? K : never }[keyof D] & string
+
+/**
+ * Fields that set a member of the options of the code. Each names this member, whose value in `defaults` is its default; `fillFrom` sets
+ * it.
+ */
+export const fieldsOf = <D extends object>(defaults: D) => ({
+  of: <S extends z.ZodType>(member: keyof D & string, schema: S, description: string, initial: unknown = defaults[member]) =>
+    field(schema, description, initial, member),
+  duration: (member: MembersOf<D, number>, description: string) =>
+    field(duration, description, formatDuration(Number(defaults[member])), member),
+  size: (member: MembersOf<D, number>, description: string) =>
+    field(size, description, formatSize(Number(defaults[member])), member),
+  count: (member: MembersOf<D, number>, description: string, minimum = 1, maximum = 1_000_000) =>
+    field(count(minimum, maximum), description, defaults[member], member),
+})

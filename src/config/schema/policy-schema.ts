@@ -4,7 +4,7 @@ import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../policy/options.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN_REVISIONS } from '../../wire/protocol/revisions.ts'
 import { hints } from './curation-schema.ts'
-import { choice, durationField, field, filledText, flag, headerValue, httpUrl, kind, sizeField, text, texts } from './kinds.ts'
+import { choice, field, fieldsOf, filledText, flag, headerValue, httpUrl, kind, sizeField, text, texts } from './kinds.ts'
 
 const rule = z.strictObject({
   name: field(filledText, 'Its name in the audit log and in errors.'),
@@ -13,31 +13,33 @@ const rule = z.strictObject({
   reason: field(filledText, 'The reason that the caller gets. Required with `deny` and `confirm`.'),
 })
 
-const service = z.strictObject({
+const S = fieldsOf(DEFAULT_SERVICE)
+
+export const serviceSchema = z.strictObject({
   url: field(
     httpUrl,
     'URL that gets a POST if no rule matches: the data API of Open Policy Agent, such as http://127.0.0.1:8181/v1/data/trunkline/decision, or a service with the same answers. Required.',
   ),
-  headers: field(z.record(z.string(), headerValue), 'Sent with every request, such as a credential.'),
-  timeout: durationField('How long a call or list waits for its answer.', DEFAULT_SERVICE.timeoutMs),
-  max_answer: sizeField('Size of one answer.', DEFAULT_SERVICE.maxAnswerBytes),
-  on_failure: field(
+  headers: field(z.record(z.string(), headerValue), 'Sent with every request, such as a credential.', undefined, 'headers'),
+  timeout: S.duration('timeoutMs', 'How long a call or list waits for its answer.'),
+  max_answer: S.size('maxAnswerBytes', 'Size of one answer.'),
+  on_failure: S.of(
+    'onFailure',
     choice('deny', 'allow'),
     'The decision on calls and on entries of lists if the service does not answer.',
-    DEFAULT_SERVICE.onFailure,
   ),
-  lists: field(flag, 'It decides on entries of lists, too; otherwise lists show what the rules allow.', DEFAULT_SERVICE.lists),
-  replaces: field(
+  lists: S.of('lists', flag, 'It decides on entries of lists, too; otherwise lists show what the rules allow.'),
+  replaces: S.of(
+    'replaces',
     z.array(choice('arguments', 'results')),
     'What its answers may replace. With `results` it gets every result of a tool, which is then buffered until it is complete.',
-    DEFAULT_SERVICE.replaces,
   ),
 })
 
 export const policySchema = z.strictObject({
   rules: field(z.array(rule), 'The first matching rule decides. A rule that cannot be evaluated denies.'),
   default: field(choice('allow', 'deny'), 'The decision if no rule matches.', DEFAULT_POLICY.otherwise),
-  service: field(service, 'A service that decides if no rule matches; if it does not decide either, `default` does.'),
+  service: field(serviceSchema, 'A service that decides if no rule matches; if it does not decide either, `default` does.'),
   max_arguments: sizeField(
     'Size of arguments for rules and the service; a call with larger ones is denied if they are needed for the decision.',
     DEFAULT_POLICY.maxArgumentsBytes,

@@ -6,11 +6,10 @@ import { curatedTool, toolFilter, uriFilter, nameFilter } from './curation-schem
 import {
   argument,
   choice,
-  countField,
-  durationField,
   durationOrNever,
   exposedName,
   field,
+  fieldsOf,
   filledText,
   flag,
   headerValue,
@@ -19,79 +18,91 @@ import {
   prefixKind,
   proxyUrl,
   rate,
-  sizeField,
   text,
 } from './kinds.ts'
 import { formatDuration } from './units.ts'
 
-const T = DEFAULT_TIMEOUTS
-const L = DEFAULT_LIMITS
-const S = DEFAULT_SERVER
+const T = fieldsOf(DEFAULT_TIMEOUTS)
+const L = fieldsOf(DEFAULT_LIMITS)
+const S = fieldsOf(DEFAULT_SERVER)
 
-const timeouts = z.strictObject({
-  start: durationField('Start of the process or connection, including the handshake.', T.startMs),
-  probe: durationField('Time without an answer on stdio after which the legacy handshake is tried as well.', T.probeMs),
-  wait: durationField('How long a call waits for a server that is starting.', T.connectTimeoutMs),
-  idle: durationField('Time without a message during a call.', T.idleMs),
-  total: durationField('Total time of a call.', T.totalMs),
-  ping: durationField('Time without a message after which a legacy server over HTTP gets a ping.', T.pingMs),
-  grace: durationField(
+export const timeoutsSchema = z.strictObject({
+  start: T.duration('startMs', 'Start of the process or connection, including the handshake.'),
+  probe: T.duration('probeMs', 'Time without an answer on stdio after which the legacy handshake is tried as well.'),
+  wait: T.duration('connectTimeoutMs', 'How long a call waits for a server that is starting.'),
+  idle: T.duration('idleMs', 'Time without a message during a call.'),
+  total: T.duration('totalMs', 'Total time of a call.'),
+  ping: T.duration('pingMs', 'Time without a message after which a legacy server over HTTP gets a ping.'),
+  grace: T.duration(
+    'graceMs',
     'How long the entries of a server stay listed while its command cannot be found, such as during an upgrade.',
-    T.graceMs,
   ),
 })
 
-const limits = z.strictObject({
-  concurrency: countField('Calls at one time.', L.maxConcurrent),
-  queue: countField('Calls that wait for a free slot, for 10 s at most.', L.maxQueued, 0),
-  rate: field(rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
-  log_messages: field(rate, 'Log messages of one connection that reach hosts; more are dropped.', L.maxLogMessages.text),
-  write_queue: sizeField(
+export const serverLimitsSchema = z.strictObject({
+  concurrency: L.count('maxConcurrent', 'Calls at one time.'),
+  queue: L.count('maxQueued', 'Calls that wait for a free slot, for 10 s at most.', 0),
+  rate: L.of('rate', rate, 'Calls of all callers together; more are refused with `rate_limited`.'),
+  log_messages: L.of(
+    'maxLogMessages',
+    rate,
+    'Log messages of one connection that reach hosts; more are dropped.',
+    DEFAULT_LIMITS.maxLogMessages.text,
+  ),
+  write_queue: L.size(
+    'maxWriteQueueBytes',
     'Bytes sent to a server on a pipe that it has not read yet. Further requests wait, for 10 s at most.',
-    L.maxWriteQueueBytes,
   ),
-  links: countField('Connections per server and caller.', L.maxLinks, 1, 10_000),
-  restarts: countField('Restarts in one minute after the process ended unexpectedly.', L.maxRestarts),
-  stderr: sizeField('Bytes kept of the stderr of its process.', L.maxStderrBytes),
-  max_message: sizeField('Size of one message from the server.', L.maxMessageBytes),
-  tools: countField('Tools read from the server.', L.maxTools),
-  entries: countField('Prompts, resources or templates read from the server.', L.maxEntries),
-  pages: countField('Pages of one list.', L.maxPages),
-  max_text: sizeField('Size of one title, description or other text of a definition.', L.maxTextBytes),
-  max_schema: sizeField('Size of one schema of a definition.', L.maxSchemaBytes),
-  max_schema_depth: countField('Levels of nesting in a schema or another member of a definition.', L.maxSchemaDepth, 1, 500),
+  links: L.count('maxLinks', 'Connections per server and caller.', 1, 10_000),
+  restarts: L.count('maxRestarts', 'Restarts in one minute after the process ended unexpectedly.'),
+  stderr: L.size('maxStderrBytes', 'Bytes kept of the stderr of its process.'),
+  max_message: L.size('maxMessageBytes', 'Size of one message from the server.'),
+  tools: L.count('maxTools', 'Tools read from the server.'),
+  entries: L.count('maxEntries', 'Prompts, resources or templates read from the server.'),
+  pages: L.count('maxPages', 'Pages of one list.'),
+  max_text: L.size('maxTextBytes', 'Size of one title, description or other text of a definition.'),
+  max_schema: L.size('maxSchemaBytes', 'Size of one schema of a definition.'),
+  max_schema_depth: L.count('maxSchemaDepth', 'Levels of nesting in a schema or another member of a definition.', 1, 500),
 })
 
-const lifecycle = z.strictObject({
-  start: field(choice('eager', 'lazy'), '`eager`: at once. `lazy`: at first use, once its lists are stored.', S.start),
-  sharing: field(choice('session', 'principal', 'shared', 'call'), 'The scope that shares one connection to a legacy server.', S.sharing),
-  spare: countField(
+export const lifecycleSchema = z.strictObject({
+  start: S.of('start', choice('eager', 'lazy'), '`eager`: at once. `lazy`: at first use, once its lists are stored.'),
+  sharing: S.of(
+    'sharing',
+    choice('session', 'principal', 'shared', 'call'),
+    'The scope that shares one connection to a legacy server.',
+  ),
+  spare: S.count(
+    'spare',
     'Processes started in advance for the next session: after the first legacy session, if a start takes over 1 s; they end after 10 idle minutes.',
-    S.spare,
     0,
     1,
   ),
-  idle_stop: field(durationOrNever, 'Time after which an unused connection is closed, or a lazy server stops.', formatDuration(S.idleStopMs)),
+  idle_stop: S.of(
+    'idleStopMs',
+    durationOrNever,
+    'Time after which an unused connection is closed, or a lazy server stops.',
+    formatDuration(DEFAULT_SERVER.idleStopMs),
+  ),
 })
 
-const hiddenCharacters = field(
+const hiddenCharacters = S.of(
+  'hidden',
   choice('warn', 'strip', 'drop'),
   'Invisible characters in definitions: `warn`: served with a warning; `strip`: served without them; `drop`: the definition is left out.',
-  S.hidden,
 )
 
 export const onChange = choice('allow', 'warn', 'hold', 'quarantine')
 
-const lock = field(
-  z.strictObject({
-    on_change: field(
-      onChange,
-      'A definition that differs from the lock file (without one: a tool that differs from its first definition): `allow`: it is served; `warn`: served with a warning; `hold`: the old one is served; `quarantine`: it is hidden. `trunkline approve` ends the last two.',
-      S.onChange,
-    ),
-  }),
-  'Changes of definitions.',
-)
+export const serverLockSchema = z.strictObject({
+  on_change: S.of(
+    'onChange',
+    onChange,
+    'A definition that differs from the lock file (without one: a tool that differs from its first definition): `allow`: it is served; `warn`: served with a warning; `hold`: the old one is served; `quarantine`: it is hidden. `trunkline approve` ends the last two.',
+  ),
+})
+
+const lock = field(serverLockSchema, 'Changes of definitions.')
 
 const tls = field(
   z.strictObject({
@@ -114,12 +125,12 @@ export const serverSchema = z.strictObject({
   ),
   cwd: field(filledText, 'Its working directory, relative to the folder of the file.', '.'),
   url: field(httpUrl, 'URL of the server. With `command`: the process that is started serves this URL.'),
-  transport: field(choice('auto', 'http', 'sse'), 'Streamable HTTP, the older HTTP+SSE, or detected.', S.transport),
-  era: field(choice('auto', 'legacy', 'modern'), 'Revisions up to 2025-11-25, from 2026-07-28, or detected.', S.era),
-  http_client: field(
+  transport: S.of('transport', choice('auto', 'http', 'sse'), 'Streamable HTTP, the older HTTP+SSE, or detected.'),
+  era: S.of('era', choice('auto', 'legacy', 'modern'), 'Revisions up to 2025-11-25, from 2026-07-28, or detected.'),
+  http_client: S.of(
+    'httpClient',
     choice('own', 'undici'),
     'The HTTP client for `http://` URLs; for `https://` and through a proxy it is always undici.',
-    S.httpClient,
   ),
   proxy: field(
     proxyUrl,
@@ -128,16 +139,25 @@ export const serverSchema = z.strictObject({
   tls,
   headers: field(z.record(z.string(), headerValue), 'Sent with every HTTP request to the server.'),
   credentials: field(credentialsSchema, 'Authentication to the server.'),
-  trusted: field(flag, '`true`: its annotations may affect retries and policy. `false`: it also gets less information and fewer permissions.'),
+  trusted: S.of(
+    'trusted',
+    flag,
+    '`true`: its annotations may affect retries and policy. `false`: it also gets less information and fewer permissions.',
+  ),
   prefix: field(prefixKind, 'Prefix of its exposed names, in place of the key.'),
   display_name: field(filledText, 'Its name in labels and messages, in place of the key.'),
   tags: field(z.array(filledText), 'Words by which toolsets select servers.'),
   enabled: field(flag, '`false`: the server is checked and left out.', true),
   roots: field(z.array(filledText), 'Folders (relative to the folder of the file) or URIs in which the server may work.'),
-  timeouts: field(timeouts, 'Time-outs of this server.'),
-  limits: field(limits, 'Limits of this server.'),
-  lifecycle: field(lifecycle, 'Start, sharing and stop of its connections.'),
-  alias: field(z.record(z.string(), exposedName), 'Exposed name by original name; wins over every rule of naming.'),
+  timeouts: field(timeoutsSchema, 'Time-outs of this server.'),
+  limits: field(serverLimitsSchema, 'Limits of this server.'),
+  lifecycle: field(lifecycleSchema, 'Start, sharing and stop of its connections.'),
+  alias: field(
+    z.record(z.string(), exposedName),
+    'Exposed name by original name; wins over every rule of naming.',
+    undefined,
+    'alias',
+  ),
   filter: toolFilter,
   tools: field(z.record(z.string(), curatedTool), 'Changes to single tools, by the name that the server gives them.'),
   prompts: nameFilter('The prompts that hosts see.'),
@@ -147,29 +167,29 @@ export const serverSchema = z.strictObject({
       rewrite: field(
         choice('namespaced', 'identity'),
         '`namespaced`: `<prefix>+<uri>`. `identity`: as the server has them.',
-        S.uris,
+        DEFAULT_SERVER.uris,
       ),
     }),
     'The resources that hosts see, and how they are exposed.',
   ),
-  unalias_arguments: field(flag, 'Exposed URIs in arguments become original ones.', S.unaliasArguments),
-  decorate_titles: field(flag, 'Titles end with the display name.', S.decorateTitles),
-  dynamic_lists: field(
+  unalias_arguments: S.of('unaliasArguments', flag, 'Exposed URIs in arguments become original ones.'),
+  decorate_titles: S.of('decorateTitles', flag, 'Titles end with the display name.'),
+  dynamic_lists: S.of(
+    'dynamicLists',
     flag,
     '`true`: the lists of a session, or of a principal, are read over its own connection as soon as that is open. `false`: they are read once the server announces a change on that connection.',
-    S.dynamicLists,
   ),
-  apps: field(flag, 'MCP Apps of this server are passed on.', S.apps),
+  apps: S.of('apps', flag, 'MCP Apps of this server are passed on.'),
   hidden_characters: hiddenCharacters,
   lock,
-  drive_tasks: field(flag, 'Trunkline polls its tasks for hosts that do not support tasks.', S.driveTasks),
-  instructions: field(flag, 'Its instructions are part of the instructions of Trunkline.', S.instructions),
+  drive_tasks: S.of('driveTasks', flag, 'Trunkline polls its tasks for hosts that do not support tasks.'),
+  instructions: S.of('instructions', flag, 'Its instructions are part of the instructions of Trunkline.'),
 })
 
 export const defaultsSchema = z.strictObject({
-  timeouts: field(timeouts, 'Time-outs of every server.'),
-  limits: field(limits, 'Limits of every server.'),
-  lifecycle: field(lifecycle, 'Start, sharing and stop of connections.'),
+  timeouts: field(timeoutsSchema, 'Time-outs of every server.'),
+  limits: field(serverLimitsSchema, 'Limits of every server.'),
+  lifecycle: field(lifecycleSchema, 'Start, sharing and stop of connections.'),
   env: field(z.strictObject({ inherit: field(z.array(text), INHERIT) }), 'Inherited variables of processes.'),
   hidden_characters: hiddenCharacters,
   lock,

@@ -39,19 +39,15 @@ export class CallList {
 
   /** Adds rows, in any order, and replaces those that are known. */
   add(rows: readonly CallRow[]): void {
-    let isSorted = true
     for (const row of rows) {
       const known = this.#indexOf(row.id)
       if (known !== undefined) {
         // The end of a call is final: a page that was requested earlier may still contain it as open.
         if (this.#rows[known]?.state !== 'done' || row.state === 'done') this.#rows[known] = row
       } else {
-        if (row.id < this.latest) isSorted = false
+        const isNewest = row.id > this.latest
         this.#rows.push(row)
-        if (!isSorted) {
-          this.#rows.sort((a, b) => a.id - b.id)
-          isSorted = true
-        }
+        if (!isNewest) this.#rows.sort((a, b) => a.id - b.id)
       }
     }
     if (this.#rows.length > MAX_CALLS + SLACK) {

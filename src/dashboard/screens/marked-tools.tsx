@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ConfigurationChange } from '../../admin/change/edit-changes.ts'
+import type { ToolRow } from '../../admin/catalog/tools.ts'
 import type { Toolsets } from '../../admin/catalog/toolsets.ts'
 import { formatCount, plural } from '../model/format.ts'
 import { useLoad } from '../page/load.ts'
@@ -11,11 +12,7 @@ import { Chip, Dialog, TextField } from '../parts/basics.tsx'
 import { EditDialog } from './edit.tsx'
 
 /** One tool, listed to hosts or hidden from them. */
-export interface MarkedTool {
-  readonly name: string
-  readonly server: string
-  readonly original: string
-  readonly tokens: number
+export interface MarkedTool extends Pick<ToolRow, 'name' | 'server' | 'original' | 'tokens'> {
   /** Absent: it is listed to hosts. `isNamed`: the rule hides only this tool. */
   readonly off: { readonly isNamed: boolean; readonly path: string } | undefined
 }

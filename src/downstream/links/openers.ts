@@ -3,12 +3,12 @@ import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import { ChildProcessChannel, DEFAULT_CHILD_PROCESS } from '../../transport/process/child-process.ts'
 import type { HttpClients } from '../../transport/http1/client/http-clients.ts'
 import type { Launcher } from '../../transport/process/launcher.ts'
-import type { StderrOptions } from '../../transport/process/process-group.ts'
+import type { Launch, StderrOptions } from '../../transport/process/process-group.ts'
 import { SseChannel } from '../../transport/channel/sse-channel.ts'
 import { StreamableChannel } from '../../transport/channel/streamable-channel.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Log, Openers } from '../environment.ts'
-import type { LaunchOptions, ServerOptions } from '../options.ts'
+import type { ServerOptions } from '../options.ts'
 import type { ServerLogs } from '../server-logs.ts'
 
 /** State that all channels share. `userAgent`: the header of every HTTP request to a server (BRIDGING 3.21). */
@@ -64,7 +64,7 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
 
 const limitOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
 
-const launchOf = ({ key, launch }: ServerOptions): LaunchOptions => {
+const launchOf = ({ key, launch }: ServerOptions): Launch => {
   if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })
   return launch
 }

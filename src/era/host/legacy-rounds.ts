@@ -4,13 +4,14 @@
  * answers, round by round (BRIDGING 3.13, Example B).
  */
 import { toolText } from '../../rpc/call.ts'
-import type { Answer, Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
+import type { Call, Handler, HostSession, InputRequired, Layer, Outcome, Question, Resume } from '../../rpc/call.ts'
 import { Cancellation, pauseFor } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import { backoffMs } from '../../time/backoff.ts'
 import type { BackoffRange } from '../../time/backoff.ts'
 import { LONGEST_TIMER_MS } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
+import { Declined, responseOf } from '../questions.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 
 const MAX_ROUNDS = 16
@@ -18,8 +19,6 @@ const MAX_ROUNDS = 16
 const SHED_PAUSE_MS = 500
 /** Pauses between retries while the person visits a URL: the answer of the host reports consent, not completion (rule 4). */
 const VISIT_PAUSES: BackoffRange = { firstMs: 2_000, maxMs: 30_000 }
-/** The host refused a question, which ends the call. */
-class Declined extends Error {}
 
 export const askLegacyHosts: Layer = (inner) => (call) => {
   const { ask } = call
@@ -133,7 +132,7 @@ const nextRound = async (
       const put = async (): Promise<void> => {
         const known = visits.answerTo(question)
         isNew ||= known === undefined
-        const answer = known ?? resultOf(question.method, refused?.get(key) ?? (await ask(question)))
+        const answer = known ?? responseOf(question.method, refused?.get(key) ?? (await ask(question)))
         visits.remember(question, answer)
         answers.set(key, answer)
       }
@@ -147,13 +146,6 @@ const nextRound = async (
   const responses = new Draft()
   for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')
   return { state, maker, responses: Payload.at(join(responses.parts())) }
-}
-
-/** A failed elicitation counts as cancelled; a refused sampling or roots request throws `Declined`, which ends the call. */
-const resultOf = (method: string, answer: Answer): Payload => {
-  if ('result' in answer) return answer.result
-  if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
-  throw new Declined(answer.error.text('message') ?? 'the host declined')
 }
 
 const ended = (call: Call, why: string): Outcome => {

@@ -33,13 +33,7 @@ import { resultOf } from './result-of.ts'
 
 const MODERN_JSON = Buffer.from(JSON.stringify(MODERN))
 
-export interface ModernServer {
-  readonly capabilities: Readonly<Record<string, unknown>>
-  readonly instructions: string | undefined
-  readonly serverInfo: ServerInfo | undefined
-  /** See `Link`. */
-  readonly gateways: readonly string[]
-}
+export type ModernServer = Pick<Link, 'capabilities' | 'instructions' | 'serverInfo' | 'gateways'>
 
 export class ModernLink implements Link, Carrier {
   readonly era = 'modern'

@@ -3,7 +3,8 @@
  * methods of the tasks extension, which the link of a legacy server translates (BRIDGING 3.17).
  */
 import { complete, ServerError, toolText } from '../../rpc/call.ts'
-import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
+import type { Call, Handler, Outcome, Question } from '../../rpc/call.ts'
+import { Declined, responseOf } from '../../era/questions.ts'
 import { Cancellation, pauseFor } from '../../rpc/cancellation.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import { LONGEST_TIMER_MS } from '../../time/pause.ts'
@@ -22,9 +23,6 @@ const CANCEL_MS = 60_000
 const MAX_LOST_POLLS = 5
 /** Failures after which the task is not polled again. */
 const FINAL: ReadonlySet<FailureKind> = new Set(['cancelled', 'shutting_down'])
-
-/** The host refused a question; the message is for its model. */
-class Declined extends Error {}
 
 /**
  * The outcome of the call that became this task. `created`: in the form of the tasks extension, with the server's id. Cancels the task
@@ -107,13 +105,6 @@ const answersTo = async (task: Payload, call: Call, answered: Set<string>, stop:
     answered.add(key)
   }
   return Payload.at(join(responses.parts()))
-}
-
-/** A failed dialog counts as cancelled; a refused sampling or roots request throws `Declined`. */
-const responseOf = (method: string, answer: Answer): Payload => {
-  if ('result' in answer) return answer.result
-  if (method === 'elicitation/create') return Payload.of({ action: 'cancel' })
-  throw new Declined(answer.error.text('message') ?? 'the host declined')
 }
 
 /** Sends new status messages as progress, if the host has requested progress. */

@@ -4,7 +4,7 @@
  */
 import { findNodeAtLocation, parse, parseTree, printParseErrorCode } from 'jsonc-parser'
 import type { Node, ParseError } from 'jsonc-parser'
-import { EditError } from './text-format.ts'
+import { EditError, nested } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
 const TOLERANT = { allowTrailingComma: true, disallowComments: false, allowEmptyContent: true }
@@ -129,8 +129,5 @@ const commaAfter = (text: string, node: Node, limit: number): number | undefined
   const at = endOf(node) + skipped.length
   return at < limit && text[at] === ',' ? at : undefined
 }
-
-const nested = (steps: Steps, value: unknown): unknown =>
-  steps.toReversed().reduce<unknown>((inner, step) => (typeof step === 'number' ? [inner] : { [step]: inner }), value)
 
 export const jsonFormat: TextFormat = { parse: parseJson, insert, remove }

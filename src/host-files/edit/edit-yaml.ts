@@ -4,8 +4,8 @@
  * yaml package, which keeps comments but prints the whole file in its own layout.
  */
 import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from 'yaml'
-import type { Document, Node, Pair, YAMLMap, YAMLSeq } from 'yaml'
-import { EditError } from './text-format.ts'
+import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { EditError, nested } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
 const open = (text: string): Document.Parsed => {
@@ -81,9 +81,6 @@ const render = (value: unknown, indent: number, eol: string): string =>
     .split('\n')
     .map((line) => (line === '' ? '' : ' '.repeat(indent) + line) + eol)
     .join('')
-
-const nested = (steps: Steps, value: unknown): unknown =>
-  steps.toReversed().reduce<unknown>((inner, step) => (typeof step === 'number' ? [inner] : { [step]: inner }), value)
 
 const insert = (text: string, steps: Steps, value: unknown): string => {
   const document = open(text)
@@ -205,19 +202,25 @@ const removeFromFlow = (text: string, { items }: Block, member: Item): string =>
   return text.slice(0, start) + text.slice(next === undefined ? endOf(member) : beginningOf(next))
 }
 
-/** Replaces a text of one line; `undefined`: any other value. */
-const replace = (text: string, steps: Steps, value: unknown): string | undefined => {
+/** The scalar at `steps`, and its place; `undefined`: there is none, or it has several lines. */
+const scalarAt = (
+  text: string,
+  steps: Steps,
+): { readonly node: Scalar; readonly start: number; readonly end: number } | undefined => {
   let node: Node | null | undefined = open(text).contents
   for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined
-  const [start = 0, end = 0] = (isScalar(node) && node.range) || []
-  if (end <= start || text.slice(start, end).includes('\n') || typeof value !== 'string') return undefined
-  if (typeof steps.at(-1) === 'number' || (node !== null && node !== undefined && 'anchor' in node && node.anchor !== undefined))
-    return undefined
-  return (
-    text.slice(0, start) +
-    (/^[a-z][\w -]*\.?$/i.test(value) && !value.endsWith(' ') && isPlain(value) ? value : JSON.stringify(value)) +
-    text.slice(end)
-  )
+  if (!isScalar(node)) return undefined
+  const [start = 0, end = 0] = node.range ?? []
+  return end <= start || text.slice(start, end).includes('\n') ? undefined : { node, start, end }
+}
+
+/** Replaces a text of one line; `undefined`: any other value. */
+const replace = (text: string, steps: Steps, value: unknown): string | undefined => {
+  const found = scalarAt(text, steps)
+  if (found === undefined || typeof value !== 'string') return undefined
+  if (typeof steps.at(-1) === 'number' || found.node.anchor !== undefined) return undefined
+  const shown = /^[a-z][\w -]*\.?$/i.test(value) && !value.endsWith(' ') && isPlain(value) ? value : JSON.stringify(value)
+  return text.slice(0, found.start) + shown + text.slice(found.end)
 }
 
 /** Whether the text needs no quotes. */
@@ -225,13 +228,11 @@ const isPlain = (value: string): boolean => parseDocument(value, { logLevel: 'si
 
 /** Returns the text with another value for a scalar of one line. Throws `EditError` if there is no such scalar. */
 export const replaceScalar = (text: string, steps: Steps, value: string): string => {
-  let node: Node | null | undefined = open(text).contents
-  for (const step of steps) node = isBlock(node) ? valueOf(memberOf(node, step)) : undefined
-  const [start = 0, end = 0] = (isScalar(node) && node.range) || []
-  if (end <= start || text.slice(start, end).includes('\n')) throw new EditError(`holds no one-line value at ${steps.join('.')}`)
+  const found = scalarAt(text, steps)
+  if (found === undefined) throw new EditError(`holds no one-line value at ${steps.join('.')}`)
   // In flow style an unquoted scalar ends at a comma or a bracket. Quotes are valid everywhere.
   const shown = /^[\w./-]+$/.test(value) ? value : JSON.stringify(value)
-  return text.slice(0, start) + shown + text.slice(end)
+  return text.slice(0, found.start) + shown + text.slice(found.end)
 }
 
 export const yamlFormat: TextFormat = { parse: parseYaml, insert, replace, remove }

@@ -19,3 +19,7 @@ export interface TextFormat {
 export class EditError extends Error {
   override readonly name = 'EditError'
 }
+
+/** Data with `value` at `steps` and nothing else. */
+export const nested = (steps: Steps, value: unknown): unknown =>
+  steps.toReversed().reduce<unknown>((inner, step) => (typeof step === 'number' ? [inner] : { [step]: inner }), value)

@@ -1,5 +1,7 @@
 /** Memory of process groups, from `/proc`; empty on systems without it. A shared page is counted once for each process. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { attempt } from '../../values/attempt.ts'
+import { statFields } from './process-table.ts'
 
 /** Resident bytes by the pid of the group's leader. */
 export const groupMemory = (folder = '/proc'): ReadonlyMap<number, number> => {
@@ -7,9 +9,7 @@ export const groupMemory = (folder = '/proc'): ReadonlyMap<number, number> => {
   for (const pid of pidsIn(folder)) {
     try {
       const status = readFileSync(`${folder}/${pid}/status`, 'utf8')
-      const stat = readFileSync(`${folder}/${pid}/stat`, 'utf8')
-      // The name may contain spaces and parentheses: the other fields follow the last parenthesis.
-      const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3)[2])
+      const group = Number(statFields(readFileSync(`${folder}/${pid}/stat`, 'utf8'))[2])
       const kib = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0)
       groups.set(group, (groups.get(group) ?? 0) + kib * 1024)
     } catch {
@@ -19,10 +19,4 @@ export const groupMemory = (folder = '/proc'): ReadonlyMap<number, number> => {
   return groups
 }
 
-const pidsIn = (folder: string): string[] => {
-  try {
-    return readdirSync(folder).filter((name) => /^\d+$/.test(name))
-  } catch {
-    return []
-  }
-}
+const pidsIn = (folder: string): string[] => attempt(() => readdirSync(folder).filter((name) => /^\d+$/.test(name))) ?? []

@@ -5,6 +5,7 @@
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { attempt } from '../../values/attempt.ts'
 import { FILE_NAME, readLiving } from './pid-journal.ts'
 import type { Recorded } from './pid-journal.ts'
 import { listProcesses, pipesOf, startTimeOf } from './process-table.ts'
@@ -52,11 +53,3 @@ const killRemaining = (recorded: readonly Recorded[]): readonly number[] => {
 }
 
 const kill = (pid: number): boolean => attempt(() => process.kill(pid, 'SIGKILL')) ?? false
-
-const attempt = <T>(work: () => T): T | undefined => {
-  try {
-    return work()
-  } catch {
-    return undefined
-  }
-}

@@ -66,6 +66,9 @@ export const pipesOf = (pid: number, platform: NodeJS.Platform = process.platfor
   return found
 }
 
+/** The fields of `/proc/PID/stat` behind the command's name, which is in parentheses and may contain spaces and parentheses. */
+export const statFields = (stat: string): readonly string[] => stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+
 const rowOf = (pid: number): ProcessRow | undefined => {
   let stat: string
   try {
@@ -74,8 +77,7 @@ const rowOf = (pid: number): ProcessRow | undefined => {
     if (ABSENT.has(asError(error).code)) return undefined
     throw error
   }
-  // The command's name, in parentheses, may contain spaces and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statFields(stat)
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, 8)
   return { pid, session: Number(fields[3]), startTime: `${fields[19]}_${boot}` }

@@ -27,6 +27,20 @@ describe('who it is', () => {
   test('good until its end, and a minute longer', () => {
     expect(admit({})?.untilMs).toBe(1_000_000 + SKEW_MS)
   })
+  test('good from its beginning on, and a minute earlier; a beginning that is no time is refused', () => {
+    const beginning = (nbf: unknown, nowMs: number): boolean =>
+      judgeClaims({ ...good, exp: 9_000, nbf }, { ...READING, nowMs }).admitted !== undefined
+    const early = 1_000_000 - SKEW_MS
+    expect([beginning(1_000, early - 1), beginning(1_000, early), beginning(1_000, 1_000_000)]).toEqual([false, true, true])
+    expect([beginning('0', 0), beginning(null, 0)]).toEqual([false, false])
+  })
+  test('its claims are kept only where rules read them', () => {
+    const kept = (keepsClaims: boolean | undefined): unknown =>
+      judgeClaims({ ...good, dept: 'x' }, { ...READING, ...(keepsClaims !== undefined && { keepsClaims }) }).admitted?.identity
+        .claims
+    expect([kept(undefined), kept(false)]).toEqual([undefined, undefined])
+    expect(kept(true)).toMatchObject({ dept: 'x' })
+  })
   test.each([
     [{ scope: 'a b  c' }, ['a', 'b', 'c']],
     [{ scp: ['a', 'b'] }, ['a', 'b']],

@@ -115,6 +115,19 @@ describe('keys', () => {
     for (let at = 0; at < 10; at++) await server.verify(await tokenBy(makeKey(`n${at}`))).catch(() => undefined)
     expect(asked).toHaveLength(before + 1)
   })
+  test('a key that was looked for and is not there is looked for again after 5 s, for tokens that name it', async () => {
+    const published = { keys: jwks(first) }
+    const { server, asked, time } = serving(published)
+    const token = await tokenBy(strange)
+    expect(await server.verify(token)).toBeUndefined()
+    published.keys = jwks(first, strange)
+    const before = asked.length
+    time.monotonicMs = 4_999
+    expect(await server.verify(await tokenBy(strange, { jti: 'a' }))).toBeUndefined()
+    expect(asked).toHaveLength(before)
+    time.monotonicMs = 5_000
+    expect(await server.verify(await tokenBy(strange, { jti: 'b' }))).toBeDefined()
+  })
   test('F-17 a key that is published a moment after a stranger named another one: its tokens are never refused', async () => {
     const published = { keys: jwks(first) }
     const { server, time } = serving(published)

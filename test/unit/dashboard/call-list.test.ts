@@ -18,9 +18,21 @@ test('rows are shown newest first, each once, as it is now', () => {
   expect(list.find(1)?.state).toBe('done')
 })
 
+test('a row that is still open is replaced, from a page as well', () => {
+  const list = new CallList()
+  list.add([row(1, { state: 'open' }), row(2, { state: 'open' })])
+  list.add([row(1, { state: 'open', host: 'later' })])
+  expect(list.find(1)?.host).toBe('later')
+  list.addPage([row(2)])
+  expect(list.find(2)?.state).toBe('done')
+  expect(list.size).toBe(2)
+})
+
 test('what comes out of order finds its place', () => {
   const list = new CallList()
   list.add([row(5), row(2), row(9), row(7)])
+  expect(ids(list)).toEqual([9, 7, 5, 2])
+  expect([list.oldest, list.latest]).toEqual([2, 9])
   list.addPage([row(4), row(1)])
   expect(ids(list)).toEqual([9, 7, 5, 4, 2, 1])
 })
@@ -39,13 +51,38 @@ test('a list that stands still shows nothing that came later', () => {
   list.add([row(1), row(2), row(3)])
   list.gap(3)
   expect(ids(list, () => true, 2)).toEqual([2, 1])
+  expect(ids(list, () => true, 3)).toEqual([3, 2, 1])
   expect(ids(list, ({ id }) => id !== 2)).toEqual(['gap of 3', 3, 1])
 })
 
 test('the oldest go first where there are too many', () => {
   const list = new CallList()
   for (let id = 1; id <= MAX_CALLS + 1_000; id += 100) list.add(Array.from({ length: 100 }, (_, at) => row(id + at)))
+  expect(list.size).toBeGreaterThanOrEqual(MAX_CALLS)
   expect(list.size).toBeLessThanOrEqual(MAX_CALLS + 500)
   expect(list.latest).toBe(MAX_CALLS + 1_000)
+  expect(list.oldest).toBe(MAX_CALLS + 1_000 - list.size + 1)
   expect(list.find(1)).toBeUndefined()
+})
+
+test('the oldest are removed many at a time, because it costs as much as the whole list', () => {
+  const list = new CallList()
+  let removals = 0
+  for (let id = 1; id <= MAX_CALLS + 3_000; id++) {
+    const before = list.size
+    list.add([row(id)])
+    if (list.size < before) removals++
+  }
+  expect(removals).toBeGreaterThan(0)
+  expect(removals).toBeLessThan(10)
+})
+
+test('a list that was cleared is as a new one', () => {
+  const list = new CallList()
+  list.add([row(1), row(2)])
+  list.gap(3)
+  list.clear()
+  expect([list.size, list.oldest, list.latest]).toEqual([0, 0, 0])
+  list.add([row(1)])
+  expect(ids(list)).toEqual([1])
 })

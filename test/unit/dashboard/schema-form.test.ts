@@ -25,6 +25,8 @@ describe('fields', () => {
     [{ oneOf: [{ const: 'a' }, { const: 'b' }] }, 'choice'],
     [{ type: 'array', items: { type: 'string' } }, 'list'],
     [{ type: 'array', items: { type: 'object' } }, 'json'],
+    [{ type: 'array' }, 'json'],
+    [{ type: 'object', items: { type: 'string' } }, 'json'],
     [{ type: 'object', properties: { x: { type: 'string' } } }, 'group'],
     [{ type: 'object' }, 'json'],
     [{ anyOf: [{ type: 'string' }, { type: 'object' }] }, 'json'],
@@ -35,6 +37,45 @@ describe('fields', () => {
   ])('%j is a field of kind %s', (schema, kind) => {
     const $defs = { Name: { type: 'string' }, Loop: { $ref: '#/$defs/Loop' } }
     expect(fields({ x: schema }, [], { $defs })).toMatchObject([{ kind }])
+  })
+
+  test('a field is labelled by its title, or by its name, and has its example and what the schema says about it', () => {
+    const schema = { title: 'Due date', description: 'When', format: 'date', pattern: '^2', default: '2026' }
+    expect(fields({ due: schema })).toMatchObject([
+      { label: 'Due date', hint: 'When · format: date · pattern: ^2', example: '2026' },
+    ])
+    expect(fields({ due: { title: 7, description: null } })).toMatchObject([{ label: 'due', hint: '', example: '' }])
+    expect(fields({ n: { examples: [[1, 2], 3] }, m: { default: 5, examples: [6] } })).toMatchObject([
+      { example: '[1,2]' },
+      { example: '5' },
+    ])
+  })
+
+  test('groups are groups down to the fourth level, and JSON below', () => {
+    const kinds = (some: readonly Field[]): unknown =>
+      some.map(({ kind, fields: inner }) => [kind, ...(kinds(inner) as unknown[])])
+    const nested = (levels: number): object => (levels === 0 ? { type: 'string' } : object({ x: nested(levels - 1) }))
+    expect(kinds(fields({ x: nested(2) }))).toEqual([['group', ['group', ['text']]]])
+    expect(kinds(fields({ x: nested(6) }))).toEqual([['group', ['group', ['group', ['json']]]]])
+    expect(kinds(fields({ x: { type: 'object', properties: {} } }))).toEqual([['json']])
+  })
+
+  test('100 fields and 500 choices are the most, groups and their fields counted', () => {
+    const members = (count: number, schema: object = {}): object =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, schema]))
+    expect(fieldsOf(object(members(100)))).toHaveLength(100)
+    expect(fieldsOf(object(members(101)))).toBeUndefined()
+    expect(fieldsOf(object(members(9, object(members(10)))))).toHaveLength(9)
+    expect(fieldsOf(object(members(10, object(members(10)))))).toBeUndefined()
+    const choices = (count: number): object => ({ enum: Array.from({ length: count }, (_, at) => at) })
+    expect(fields({ a: choices(500), b: choices(501) }).map(({ kind }) => kind)).toEqual(['choice', 'json'])
+  })
+
+  test('a reference to what the schema inherits, or does not have, is a field for JSON', () => {
+    expect(fields({ a: { $ref: '#/constructor/prototype' }, b: { $ref: '#/$defs/None/x' } }).map(({ kind }) => kind)).toEqual([
+      'json',
+      'json',
+    ])
   })
 
   test('a schema that nests into itself ends', () => {
@@ -60,6 +101,8 @@ describe('arguments', () => {
       tags: { type: 'array', items: { type: 'string' } },
       range: object({ from: { type: 'string' } }, ['from']),
       any: { type: 'object' },
+      flags: { type: 'array', items: { type: 'boolean' } },
+      counts: { type: 'array', items: { type: 'integer' } },
     },
     ['text'],
   )
@@ -71,9 +114,11 @@ describe('arguments', () => {
       share: '0.50',
       tags: 'a\n\nb c',
       any: '{"x": 1.0}',
+      flags: 'true\n false',
+      counts: '1\n12345678901234567890',
     })
     expect([json, problems]).toEqual([
-      '{"text":"abc","big":12345678901234567890,"share":0.50,"tags":["a","b c"],"any":{"x":1.0}}',
+      '{"text":"abc","big":12345678901234567890,"share":0.50,"tags":["a","b c"],"any":{"x":1.0},"flags":[true,false],"counts":[1,12345678901234567890]}',
       {},
     ])
   })
@@ -85,9 +130,25 @@ describe('arguments', () => {
     [{ text: 'ab', big: '1.5' }, 'big', 'is not a whole number'],
     [{ text: 'ab', big: '0x10' }, 'big', 'is not a whole number'],
     [{ text: 'ab', share: '2' }, 'share', 'must be at most 1'],
+    [{ text: 'ab', share: '-0.1' }, 'share', 'must be at least 0'],
     [{ text: 'ab', any: '{' }, 'any', 'is not JSON'],
+    [{ text: 'ab', flags: 'true\nyes' }, 'flags', 'line 2 is not true or false'],
+    [{ text: 'ab', counts: '1.5' }, 'counts', 'line 1 is not a whole number'],
   ])('%j: %s %s', (texts, name, problem) => {
     expect(entered(all, texts as Record<string, string>).problems).toEqual({ [keyOfField({ path: [name] })]: problem })
+  })
+
+  test.each([
+    { text: 'ab', share: '0' },
+    { text: 'abcd', share: '1' },
+  ])('limits themselves are allowed: %j', (texts) => {
+    expect(entered(all, texts).problems).toEqual({})
+  })
+
+  test('a choice that exists is selected, and another one is edited as JSON', () => {
+    const choice = fields({ size: { enum: ['s', 1] } })
+    expect(leave(choice, '{"size":1}')?.values).toEqual({ '["size"]': '1' })
+    expect(leave(choice, '{"size":"m"}')).toBeUndefined()
   })
 
   test('a group that may be left out needs nothing while it is empty', () => {

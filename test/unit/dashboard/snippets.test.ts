@@ -54,6 +54,14 @@ describe('a shell takes apart what a server called something hostile', () => {
     expect(asCommand({ ...called, method: 'prompts/get' })).toBeUndefined()
   })
 
+  test('the Inspector reads a resource by its URI, sends a credential only where one is needed, and has no other method', () => {
+    const read = { ...called, method: 'resources/read', name: 'file:///a b' }
+    expect(words(asInspector(read) ?? '').slice(-2)).toEqual(['--uri', 'file:///a b'])
+    expect(asInspector({ ...called, method: 'prompts/get' })).toBeUndefined()
+    expect(words(asInspector(read) ?? '')).toContain('Authorization: Bearer secret')
+    expect(asInspector({ ...read, hasAuth: false })).not.toContain('--header')
+  })
+
   test('a name that no header holds is sent as base64', () => {
     expect(words(asCurl({ ...called, name: 'Größe' }))).toContain('Mcp-Name: =?base64?R3LDtsOfZQ==?=')
   })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { EraWatch } from '../../../src/downstream/health/era-watch.ts'
 import type { Link } from '../../../src/era/server/link.ts'
 import { ServerError } from '../../../src/rpc/call.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import type { Era } from '../../../src/wire/protocol/revisions.ts'
 
@@ -17,7 +18,7 @@ const linkOf = (era: Era): Link => ({ era, transport: 'http' }) as Link
 
 /** A server at a URL that answers each question as the list says: its era, or nothing that tells. */
 const watchOver = (...answers: (Era | undefined)[]) => {
-  const scene = { link: linkOf('legacy'), nowMs: 0, asked: 0, changes: 0 }
+  const scene = { link: linkOf('legacy'), nowMs: 1_000_000, asked: 0, changes: 0 }
   const watch = new EraWatch({
     link: () => scene.link,
     probe: async () => answers[scene.asked++],
@@ -105,4 +106,41 @@ test('B268 a side that goes, comes back and goes again at once is noticed both t
   scene.isThere = true
   expect(await meet()).toBe(true)
   expect(scene.asked).toBe(3)
+})
+
+test.each<[string, Era, unknown, isAsked: boolean]>([
+  ['an error of another era', 'legacy', new ServerError(-32020, 'no', Payload.of({})), true],
+  ['any other error', 'legacy', new ServerError(-32602, 'no session', Payload.of({})), false],
+  ['an error of a server without the session', 'modern', new ServerError(-32600, 'no', Payload.of({})), true],
+  ['a text that asks for one', 'modern', new ServerError(-1, 'Server not initialized', Payload.of({})), true],
+  ['any other error', 'modern', new ServerError(-32602, 'no such tool', Payload.of({})), false],
+  ['a path that is gone', 'modern', new Failure('not_found', '404', { executed: 'no' }), true],
+  ['an answer that is none', 'modern', new Failure('bad_response', 'HTML', { executed: 'no' }), true],
+  ['an answer that is none to a call that may have run', 'modern', new Failure('bad_response', 'HTML'), false],
+  ['a failure of the network', 'modern', new Failure('unreachable', 'refused', { executed: 'no' }), false],
+  ['a defect', 'modern', new TypeError('session'), false],
+])('B268 whether %s over a %s link makes the server be asked', async (_, era, error, isAsked) => {
+  const link = linkOf(era)
+  let asked = 0
+  const watch = new EraWatch({
+    link: () => link,
+    probe: async () => (asked++, era === 'legacy' ? 'modern' : 'legacy'),
+    changed: () => undefined,
+    nowMs: () => 0,
+  })
+  expect([await watch.isChange(error, link), asked]).toEqual([isAsked, isAsked ? 1 : 0])
+})
+
+test('B268 a pipe has the era of its process, and a call without a link says nothing', async () => {
+  const pipe = { era: 'legacy', transport: 'pipe' } as const
+  let asked = 0
+  const watch = new EraWatch({
+    link: () => pipe,
+    probe: async () => (asked++, 'modern'),
+    changed: () => undefined,
+    nowMs: () => 0,
+  })
+  expect(await watch.isChange(REFUSED.legacy, pipe)).toBe(false)
+  expect(await watch.isChange(REFUSED.legacy, undefined)).toBe(false)
+  expect(asked).toBe(0)
 })

@@ -10,11 +10,14 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 /** A link whose pings are answered as the list says, and then always. */
-const watch = (...answers: boolean[]) => {
+const watch = (...answers: boolean[]) => watchLink({}, ...answers)
+
+const watchLink = (facts: Partial<Link>, ...answers: boolean[]) => {
   const close = vi.fn(async () => undefined)
   const ping = vi.fn(async () => answers.shift() ?? true)
-  const link = { transport: 'http', inFlight: 0, ping, close, closed: new Promise(() => undefined) } as unknown as Link
-  Heartbeat.watch(link, new Sweeper(), () => PING_MS)
+  const link = { transport: 'http', inFlight: 0, ping, close, closed: new Promise(() => undefined), ...facts }
+  // Cast: what is used of a link.
+  Heartbeat.watch(link as unknown as Link, new Sweeper(), () => PING_MS)
   return { close, ping }
 }
 
@@ -33,4 +36,27 @@ test('F-14 a link that answers is asked once in each silence and stays', async (
   await vi.advanceTimersByTimeAsync(4 * PING_MS + 1_000)
   expect(ping).toHaveBeenCalledTimes(4)
   expect(close).not.toHaveBeenCalled()
+})
+
+test('F-14 a link is not asked again before it has answered', async () => {
+  const answer = Promise.withResolvers<boolean>()
+  const ping = vi.fn<() => Promise<boolean>>().mockReturnValueOnce(answer.promise).mockResolvedValue(true)
+  const { close } = watchLink({ ping })
+  await vi.advanceTimersByTimeAsync(3 * PING_MS)
+  expect(ping).toHaveBeenCalledOnce()
+  answer.resolve(false)
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect([ping.mock.calls.length, close.mock.calls.length]).toEqual([2, 0])
+})
+
+test('F-14 a pipe is not asked: it reports its end itself', async () => {
+  const { ping } = watchLink({ transport: 'pipe' })
+  await vi.advanceTimersByTimeAsync(4 * PING_MS)
+  expect(ping).not.toHaveBeenCalled()
+})
+
+test('F-14 a link with requests under way is not asked', async () => {
+  const { ping } = watchLink({ inFlight: 1 })
+  await vi.advanceTimersByTimeAsync(4 * PING_MS)
+  expect(ping).not.toHaveBeenCalled()
 })

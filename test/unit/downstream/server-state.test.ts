@@ -148,6 +148,11 @@ describe('the record after events', () => {
       [...up(1_000), { type: 'ended', nowMs: 1_900 }, lost({ notBeforeMs: 7_001 })],
       { state: 'down' },
     ],
+    [
+      'F-04 where the next attempt is just within the grace time calls wait, whatever the clock says',
+      [...up(1_000_000), { type: 'ended', nowMs: 1_001_900 }, lost({ nowMs: 1_002_000, notBeforeMs: 1_007_000 })],
+      { state: 'starting' },
+    ],
     ['failures without health in between are one outage', [lost(), { type: 'dialing' }, lost()], { failures: 1 }],
     ['failures with health in between are two', [lost(), ...up(3_000), lost()], { failures: 2 }],
     [
@@ -221,7 +226,16 @@ describe('a call that finds no link', () => {
   })
 
   test.each<[name: string, state: ServerState, expected: Partial<Failure>]>([
-    ['starting', after({ type: 'dialing' }), { kind: 'starting', executed: 'no', retryable: true }],
+    [
+      'starting',
+      after({ type: 'dialing' }),
+      { kind: 'starting', message: 'still starting: no answer yet', executed: 'no', retryable: true },
+    ],
+    [
+      'starting again within the grace time, with the reason of the loss',
+      after(...up(1_000), { type: 'ended', nowMs: 2_000 }, lost()),
+      { kind: 'starting', message: 'still starting: exited with code 1', executed: 'no' },
+    ],
     [
       'down, with the time of the next attempt',
       after(lost()),

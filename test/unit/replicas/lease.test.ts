@@ -15,6 +15,7 @@ afterEach(() => void vi.useRealTimers())
 interface Side {
   readonly lease: Lease
   readonly link: { isCut: boolean }
+  readonly warned: (readonly [object, string])[]
   fenced: number
 }
 
@@ -28,23 +29,25 @@ const throughLink = (store: Store, link: { readonly isCut: boolean }): Store =>
     },
   })
 
+/** A replica; `mayTake`: what it finds out about another one. */
+const startOne = async (instance: string, store: MemoryStore, mayTake: (home: Home) => boolean): Promise<Side> => {
+  const side = { link: { isCut: false }, warned: [] as Side['warned'][0][], fenced: 0 }
+  const lease = new Lease({
+    self: homeAt(instance),
+    store: throughLink(store, side.link),
+    times: DEFAULT_REPLICA_TIMES,
+    log: { warn: (facts, text) => void side.warned.push([facts, text]) },
+    facts: undefined,
+    onFenced: async () => void side.fenced++,
+    mayTake: async (home) => mayTake(home),
+  })
+  await lease.start()
+  return Object.assign(side, { lease })
+}
+
 /** Two replicas that share a store; `mayTake`: what each finds out about the other. */
-const startTwo = async (mayTake: () => boolean, store = new MemoryStore()): Promise<Record<'a' | 'b', Side>> => {
-  const start = async (instance: string): Promise<Side> => {
-    const side = { link: { isCut: false }, fenced: 0 }
-    const lease = new Lease({
-      self: homeAt(instance),
-      store: throughLink(store, side.link),
-      times: DEFAULT_REPLICA_TIMES,
-      log: { warn: () => undefined },
-      facts: undefined,
-      onFenced: async () => void side.fenced++,
-      mayTake: async () => mayTake(),
-    })
-    await lease.start()
-    return Object.assign(side, { lease })
-  }
-  const sides = { a: await start('a'), b: await start('b') }
+const startTwo = async (mayTake: (home: Home) => boolean, store = new MemoryStore()): Promise<Record<'a' | 'b', Side>> => {
+  const sides = { a: await startOne('a', store, mayTake), b: await startOne('b', store, mayTake) }
   await vi.advanceTimersByTimeAsync(3 * renewMs)
   return sides
 }
@@ -159,4 +162,86 @@ test('F-28 a renewal that is under way is no sign that the store is away', async
   await vi.advanceTimersByTimeAsync(renewMs)
   expect(a.lease.reachesStore).toBe(true)
   held.resolve(undefined)
+})
+
+test('F-28 a replica looks once for what was taken when another one has fenced it, and again when it is fenced again', async () => {
+  const store = new MemoryStore()
+  const { a, b } = await startTwo(() => true, store)
+  const counts = (): number[] => [a.fenced, a.lease.looks, b.fenced]
+  expect(counts()).toEqual([0, 0, 0])
+  for (const [at, fence] of ['one', 'two'].entries()) {
+    await store.set('fence:a', fence, 60 * leaseMs)
+    await vi.advanceTimersByTimeAsync(4 * renewMs)
+    expect(counts()).toEqual([at + 1, at + 1, 0])
+  }
+})
+
+test('F-28 a replica that ends gives its lease back, and does not take it again', async () => {
+  const store = new MemoryStore()
+  const { a, b } = await startTwo(() => true, store)
+  expect([...(await b.lease.all()).keys()]).toEqual(['a', 'b'])
+  await a.lease.release()
+  await vi.advanceTimersByTimeAsync(4 * renewMs)
+  expect(await b.lease.isLost(homeAt('a'), false)).toBe(true)
+  expect([...(await b.lease.all()).keys()]).toEqual(['b'])
+})
+
+test('F-28 a replica that is closed renews nothing: its lease ends', async () => {
+  const store = new MemoryStore()
+  const { a, b } = await startTwo(() => true, store)
+  a.lease.close()
+  expect([...(await b.lease.all()).keys()]).toEqual(['a', 'b'])
+  await vi.advanceTimersByTimeAsync(leaseMs)
+  expect([...(await b.lease.all()).keys()]).toEqual(['b'])
+})
+
+test('F-28 the others, and no other, are asked whether they reach the store, once for a while', async () => {
+  const asked: string[] = []
+  const { a, b } = await startTwo((home) => (asked.push(home.url), false))
+  a.link.isCut = b.link.isCut = true
+  await vi.advanceTimersByTimeAsync(leaseMs)
+  for (let times = 0; times < 3; times++) expect(await a.lease.mayServe()).toBe(true)
+  expect(asked).toEqual([homeAt('b').url])
+  await vi.advanceTimersByTimeAsync(believedMs)
+  expect(await a.lease.mayServe()).toBe(true)
+  expect(asked).toEqual([homeAt('b').url, homeAt('b').url])
+})
+
+test('F-28 a replica that started later is found with the tenth renewal, and all of them write their names once', async () => {
+  const asked: string[] = []
+  const store = new MemoryStore()
+  const listed = vi.spyOn(store, 'range')
+  const { a, b } = await startTwo((home) => (asked.push(home.instance), false), store)
+  const c = await startOne('c', store, () => false)
+  await vi.advanceTimersByTimeAsync(20 * renewMs)
+  expect(await store.range('replicas')).toEqual(['a', 'b', 'c'])
+  // Three after each start and one of two in each ten renewals, by three replicas.
+  expect(listed.mock.calls.length).toBeLessThanOrEqual(3 * 5 + 1)
+  a.link.isCut = b.link.isCut = c.link.isCut = true
+  await vi.advanceTimersByTimeAsync(leaseMs)
+  await a.lease.mayServe()
+  expect(asked).toEqual(['b', 'c'])
+})
+
+test('F-28 a lease that had ended is taken again with a warning that says how late; the first one is taken without', async () => {
+  const { a } = await startTwo(() => true)
+  a.link.isCut = true
+  await vi.advanceTimersByTimeAsync(2 * leaseMs)
+  expect(a.warned).toEqual([])
+  a.link.isCut = false
+  await vi.advanceTimersByTimeAsync(2 * renewMs)
+  expect(a.warned).toEqual([[{ lateMs: expect.any(Number) as number }, expect.stringContaining('had ended')]])
+  const [[{ lateMs }]] = a.warned as unknown as [[{ lateMs: number }]]
+  expect(lateMs).toBeGreaterThan(leaseMs)
+  expect(lateMs).toBeLessThan(leaseMs + 3 * renewMs)
+})
+
+test('F-28 a replica that never had its lease, since the store was away from the start, takes it without a warning', async () => {
+  const store = new MemoryStore()
+  const away = vi.spyOn(store, 'set').mockRejectedValue(new StoreDown('away'))
+  const a = await startOne('a', store, () => true)
+  expect(a.lease.isHeld).toBe(false)
+  away.mockRestore()
+  await vi.advanceTimersByTimeAsync(2 * renewMs)
+  expect([a.lease.isHeld, a.warned]).toEqual([true, []])
 })

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Seal } from '../../../src/auth/seal.ts'
-import { formatHome } from '../../../src/replicas/home.ts'
+import { formatHome, homeOf } from '../../../src/replicas/home.ts'
 import type { Home } from '../../../src/replicas/home.ts'
 import type { ReplicaTimes } from '../../../src/replicas/lease.ts'
 import { ReplicaAway, Replicas } from '../../../src/replicas/replicas.ts'
@@ -46,6 +46,12 @@ class WatchedStore extends MemoryStore {
     return super.set(...given)
   }
 }
+
+test('the name of a replica is read as it was written, and nothing else is one', () => {
+  const home = { instance: 'a', url: 'http://127.0.0.1:1/x' }
+  expect(homeOf(formatHome(home))).toEqual(home)
+  for (const text of ['', 'a', ' http://127.0.0.1:1', 'a http://127.0.0.1:1 b']) expect(homeOf(text), text).toBeUndefined()
+})
 
 test('F-28 a claim that is not sure in the end is given back to the replica that had the session, not to where it began', async () => {
   const store = new WatchedStore()
@@ -129,7 +135,7 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
 /** A replica behind a real listener, and the number of probes that have come to it. */
 const startPeer = async (isMarked: boolean) => {
   const server = createServer((request, response) => {
-    peer.probes++
+    if (request.url?.startsWith('/replica') === true) peer.probes++
     const headers: Record<string, string> = {}
     const [path, query = ''] = request.url!.split('?')
     const given = {
@@ -137,10 +143,10 @@ const startPeer = async (isMarked: boolean) => {
       query,
       header: (name: string) => request.headers[name],
       addHeaders: (more: Record<string, string>) => void Object.assign(headers, more),
-      reply: (status: number) => void response.writeHead(status, isMarked ? headers : {}).end(),
+      reply: (status: number) => void response.writeHead(status, peer.isMarked ? headers : {}).end(),
     }
     // Cast: what a probe needs of a request.
-    if (!peer.replicas.receives(given as unknown as HttpRequest)) response.writeHead(404).end()
+    if (!peer.replicas.receives(given as unknown as HttpRequest)) response.writeHead(404, peer.isMarked ? headers : {}).end()
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
@@ -149,6 +155,7 @@ const startPeer = async (isMarked: boolean) => {
     self,
     replicas: new Replicas({ self, seal: new Seal({ keys: [Buffer.alloc(32, 7)] }), store: undefined, log: quiet }),
     probes: 0,
+    isMarked,
   }
   open.push(peer.replicas)
   return peer
@@ -176,6 +183,40 @@ test('F-28 a replica that is alive is believed for a while; one that has ended i
   expect(other.probes).toBe(2)
 })
 
+test('F-28 a replica is believed to be alive after it has answered a request, and asked again after one that it did not answer', async () => {
+  const replicas = new Replicas({
+    self: await lostHome('self'),
+    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+    store: undefined,
+    log: quiet,
+    times: { believedMs: 60_000, leaseMs: 100, renewMs: 50, lookMs: 10 },
+  })
+  open.push(replicas)
+  const peer = await startPeer(true)
+  const home = formatHome(peer.self)
+  const replied: number[] = []
+  const request = {
+    method: 'POST',
+    path: '/mcp',
+    query: '',
+    client: '',
+    headers: () => ({}),
+    onDisconnect: () => undefined,
+    replyInPieces: (status: number) => ({ begin: () => replied.push(status), write: () => undefined, end: () => undefined }),
+  }
+  // Cast: what passing on needs of a request.
+  const forward = (): Promise<string> => replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), peer.self)
+  expect(await replicas.locate(home, undefined)).toEqual(peer.self)
+  expect([await forward(), replied]).toEqual(['answered', [404]])
+  expect(await replicas.locate(home, undefined)).toEqual(peer.self)
+  expect(peer.probes).toBe(1)
+  // Another process listens at the address now.
+  peer.isMarked = false
+  expect([await forward(), replied]).toEqual(['refused', [404]])
+  expect(await replicas.locate(home, undefined)).toBeUndefined()
+  expect(peer.probes).toBe(2)
+})
+
 test('F-28 a replica that may not serve now answers a probe as one that cannot be reached, not as one that has ended', async () => {
   const replicas = await startReplica(new MemoryStore(), { believedMs: 10, leaseMs: 10_000, renewMs: 5_000, lookMs: 10 })
   const peer = await startPeer(true)
@@ -185,4 +226,72 @@ test('F-28 a replica that may not serve now answers a probe as one that cannot b
   await vi.waitFor(() => expect(peer.probes).toBeGreaterThan(2), { timeout: 5_000 })
   mayServe.mockResolvedValue(true)
   expect(await located).toEqual(peer.self)
+})
+
+test.each([
+  ['4 min 59 s', 299_000, true],
+  ['more than 5 min', 301_000, false],
+])('T-21 the mark of a replica whose clock differs by %s counts: %s', async (_, apartMs, counts) => {
+  const peer = await startPeer(true)
+  for (const sign of [1, -1]) {
+    const replicas = new Replicas({
+      self: await lostHome('self'),
+      seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+      store: undefined,
+      log: quiet,
+      now: () => Date.now() + sign * apartMs,
+    })
+    open.push(replicas)
+    expect(await replicas.locate(formatHome(peer.self), undefined)).toEqual(counts ? peer.self : undefined)
+  }
+})
+
+test('T-21 a mark of another key, or for another process, is none of a replica; without one a request is a host’s', async () => {
+  const own = new Seal({ keys: [Buffer.alloc(32, 7)] })
+  const replicas = new Replicas({ self: await lostHome('self'), seal: own, store: undefined, log: quiet })
+  open.push(replicas)
+  const receive = (header: string | undefined, path = '/mcp') => {
+    const replied: number[] = []
+    const added: object[] = []
+    const given = {
+      path,
+      query: '',
+      header: () => header,
+      addHeaders: (headers: object) => added.push(headers),
+      reply: (status: number) => replied.push(status),
+    }
+    // Cast: what is read of a request.
+    const request = given as unknown as HttpRequest
+    return { isAnswered: replicas.receives(request), isForwarded: replicas.isForwarded(request), replied, marks: added.length }
+  }
+  const marked = (to: string, seal = own, version = 'v1'): string => {
+    const text = `${version} ${to} other ${Date.now()} nonce`
+    return `${text} ${seal.mark('replica request', text)}`
+  }
+  const host = { isAnswered: false, isForwarded: false, replied: [], marks: 0 }
+  expect(receive(undefined)).toEqual(host)
+  expect(receive('')).toEqual(host)
+  expect(receive(marked('self', new Seal({ keys: [Buffer.alloc(32, 8)] })))).toEqual(host)
+  expect(receive(marked('self', own, 'v2'))).toEqual(host)
+  expect(receive(marked('self').replace('other', 'others'))).toEqual(host)
+  expect(receive(marked('self'))).toEqual({ isAnswered: false, isForwarded: true, replied: [], marks: 1 })
+  // Another process had this address before.
+  expect(receive(marked('another'))).toEqual({ isAnswered: true, isForwarded: false, replied: [421], marks: 0 })
+})
+
+test('F-28 a session that another replica has taken over is released; one that this replica took over is claimed again', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  const taker = await lostHome('taker')
+  expect(await replicas.areTakenOver([SESSION, 'another'])).toEqual([false, false])
+  await store.set(KEY, formatHome(taker), 60_000)
+  expect(await replicas.areTakenOver([SESSION, 'another'])).toEqual([true, false])
+  await store.set(KEY, replicas.home, 60_000)
+  expect(await replicas.areTakenOver([SESSION, 'another'])).toEqual([false, false])
+  // Taken over by this one, and then the store loses its data.
+  const origin = await lostHome('origin')
+  expect(await replicas.isOwner(formatHome(origin), SESSION)).toBe(true)
+  await store.delete(KEY)
+  expect(await replicas.areTakenOver([SESSION])).toEqual([false])
+  expect(await store.get(KEY)).toBe(replicas.home)
 })

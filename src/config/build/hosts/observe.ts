@@ -3,32 +3,19 @@ import type { HostOptions } from '../../../host/options.ts'
 import { isLoopbackHost } from '../../../transport/loopback.ts'
 import { DEFAULT_OBSERVE } from '../../../observe/options.ts'
 import type { ObserveOptions } from '../../../observe/options.ts'
-import { fill } from '../fill.ts'
+import { adminSchema, captureSchema, prometheusSchema, uiSchema } from '../../schema/observe-schema.ts'
+import { fillFrom } from '../fill.ts'
 import type { Gathered } from '../../read/gather.ts'
 import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
-
-const ADMIN_NAMES = {
-  bind: 'addresses',
-  allowed_hosts: 'allowedHosts',
-  connections: 'maxConnections',
-  operator_scope: 'operatorScope',
-} as const
-const CAPTURE_NAMES = {
-  bodies: 'bodies',
-  ring: 'maxBytes',
-  ttl: 'maxAgeMs',
-  body: 'maxBodyBytes',
-  readers: 'maxReaders',
-} as const
 
 /** Adds problems for an address that the network reaches without authentication, and for one of the MCP endpoints. */
 export const buildObserve = ({ settings, sections }: Gathered, host: HostOptions, problems: Problem[]): ObserveOptions => {
   const { admin, capture, metrics } = DEFAULT_OBSERVE
   const options: ObserveOptions = {
-    admin: fill({ enabled: 'hasUi', write: 'mayWrite' }, fill(ADMIN_NAMES, admin, settings.admin), settings.ui),
-    capture: fill(CAPTURE_NAMES, capture, settings.ui?.capture),
-    metrics: fill({ enabled: 'isOn', path: 'path', series: 'maxSeries' }, metrics, settings.telemetry?.prometheus),
+    admin: fillFrom(uiSchema, fillFrom(adminSchema, admin, settings.admin), settings.ui),
+    capture: fillFrom(captureSchema, capture, settings.ui?.capture),
+    metrics: fillFrom(prometheusSchema, metrics, settings.telemetry?.prometheus),
   }
   const report = reporterAt(sections.get('admin'), problems)
   for (const { host: name, port } of options.admin.addresses) {

@@ -3,10 +3,18 @@ import { isLoopbackHost } from '../../../transport/loopback.ts'
 import { DEFAULT_GATEWAY } from '../../../gateway/options.ts'
 import type { GatewayOptions } from '../../../gateway/options.ts'
 import { DEFAULT_HOST } from '../../../host/options.ts'
-import type { Address, HostLimits, HostOptions } from '../../../host/options.ts'
+import type { Address, HostOptions } from '../../../host/options.ts'
 import { buildAuth } from './auth.ts'
-import type { Section, Settings } from '../../schema/file-schema.ts'
-import { fill } from '../fill.ts'
+import {
+  cacheSchema,
+  gatewayLimitsSchema,
+  gatewayTimeoutsSchema,
+  httpSchema,
+  listenLimitsSchema,
+  namingSchema,
+} from '../../schema/file-schema.ts'
+import type { Settings } from '../../schema/file-schema.ts'
+import { fill, fillFrom } from '../fill.ts'
 import { buildInherited, buildListenTls, buildUnix } from './listen.ts'
 import type { Gathered } from '../../read/gather.ts'
 import type { RuntimeEnvironment } from '../../runtime-environment.ts'
@@ -16,62 +24,14 @@ import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem } from '../../syntax/problems.ts'
 import { absolutePath } from '../../syntax/variables.ts'
 
-type Listen = Section<'listen'>
-
-const LIMIT_NAMES: { readonly [K in keyof Required<NonNullable<Listen['limits']>>]: keyof HostLimits } = {
-  max_body: 'maxBodyBytes',
-  max_header: 'maxHeaderBytes',
-  header_lines: 'maxHeaderLines',
-  max_batch: 'maxBatch',
-  max_depth: 'maxDepth',
-  max_values: 'maxValues',
-  max_keys: 'maxKeysPerObject',
-  connections: 'maxConnections',
-  connections_per_address: 'maxConnectionsPerAddress',
-  sessions: 'maxSessions',
-  in_flight: 'maxInFlight',
-  in_flight_per_principal: 'maxInFlightPerPrincipal',
-  in_flight_per_session: 'maxInFlightPerSession',
-  headers_timeout: 'headersTimeoutMs',
-  request_timeout: 'requestTimeoutMs',
-  unread_body: 'maxUnreadBytes',
-  keep_alive: 'keepAliveTimeoutMs',
-  session_idle: 'sessionIdleMs',
-  session_max: 'sessionMaxMs',
-  sessions_per_principal: 'maxSessionsPerPrincipal',
-  events: 'maxEvents',
-  event_bytes: 'maxEventBytes',
-  session_event_bytes: 'maxSessionEventBytes',
-  event_age: 'maxEventAgeMs',
-  sse_keep_alive: 'sseKeepAliveMs',
-  write_stall: 'writeStallMs',
-  max_queued: 'maxQueuedBytes',
-  event_log: 'maxTotalEventBytes',
-  loop_lag: 'maxLoopLagMs',
-}
-
 const PARKING_NAMES = { park_ttl: 'ttlMs', parked: 'maxParked', parked_per_principal: 'maxPerPrincipal' } as const
 const RESULT_NAMES = { results: 'maxBytes', result_ttl: 'ttlMs' } as const
 
-const GATEWAY_NAMES = {
-  subscriptions: 'maxSubscriptions',
-  personal_catalogs: 'maxPersonalCatalogs',
-  starts: 'maxStarts',
-  retry_budget: 'retryPercent',
-} as const
-
-const CACHE_NAMES = {
-  fresh: 'freshMs',
-  legacy_ttl: 'legacyTtlMs',
-  list_ttl: 'listTtlCapMs',
-  page_items: 'pageMaxItems',
-} as const
-
 export const buildGateway = ({ naming, timeouts, cache, limits }: Settings): GatewayOptions => {
-  const named = fill({ prefix: 'prefix', max_length: 'maxNameLength', collision: 'collision' }, DEFAULT_GATEWAY, naming)
-  const timed = fill({ list_budget: 'listBudgetMs', handshake_budget: 'handshakeBudgetMs' }, named, timeouts)
-  const limited = fill(GATEWAY_NAMES, timed, limits)
-  const cached = fill(CACHE_NAMES, limited, cache)
+  const named = fillFrom(namingSchema, DEFAULT_GATEWAY, naming)
+  const timed = fillFrom(gatewayTimeoutsSchema, named, timeouts)
+  const limited = fillFrom(gatewayLimitsSchema, timed, limits)
+  const cached = fillFrom(cacheSchema, limited, cache)
   return {
     ...cached,
     parking: fill(PARKING_NAMES, DEFAULT_GATEWAY.parking, limits),
@@ -111,22 +71,7 @@ export const buildHost = (gathered: Gathered, context: RuntimeEnvironment, probl
   }
   const auth = buildAuth(settings.auth, sections.get('auth'), authContext, problems)
   const options: HostOptions = {
-    ...fill(
-      {
-        bind: 'addresses',
-        path: 'path',
-        allowed_hosts: 'allowedHosts',
-        allowed_origins: 'allowedOrigins',
-        public_url: 'publicUrl',
-        server: 'httpServer',
-        sse: 'sse',
-        trusted_proxies: 'trustedProxies',
-        proxy_protocol: 'takesProxyHeader',
-        forwarded: 'forwarded',
-      },
-      fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter),
-      http,
-    ),
+    ...fillFrom(httpSchema, fill({ legacy: 'streamAfterLegacyMs', modern: 'streamAfterMs' }, DEFAULT_HOST, streamAfter), http),
     tls: buildListenTls(gathered, context, report),
     unix: buildUnix(gathered, context, report),
     inherited: buildInherited(gathered, context, report),
@@ -137,7 +82,11 @@ export const buildHost = (gathered: Gathered, context: RuntimeEnvironment, probl
     drainMs: settings.reload?.drain ?? DEFAULT_HOST.drainMs,
     lameDuckMs: settings.reload?.lame_duck,
     limits: {
-      ...fill(LIMIT_NAMES, fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits), limits),
+      ...fillFrom(
+        listenLimitsSchema,
+        fill({ in_flight_bytes: 'maxInFlightBytes' }, DEFAULT_HOST.limits, settings.limits),
+        limits,
+      ),
       ...(orphan !== undefined && { orphanMs: orphan }),
       // All programs of this machine share one address, so they are limited only where the option is set.
       maxConnectionsPerLoopback: limits?.connections_per_address ?? DEFAULT_HOST.limits.maxConnectionsPerLoopback,

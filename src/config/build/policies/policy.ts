@@ -11,7 +11,8 @@ import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem, ReportProblem } from '../../syntax/problems.ts'
 import { child, scalarTexts } from '../../syntax/tree.ts'
 import type { Tree } from '../../syntax/tree.ts'
-import { fill } from '../fill.ts'
+import { serviceSchema } from '../../schema/policy-schema.ts'
+import { fillFrom } from '../fill.ts'
 
 const MAX_RULES = 1_000
 
@@ -52,19 +53,10 @@ export const buildPolicy = async (
   return policyOptions
 }
 
-const SERVICE_NAMES = {
-  headers: 'headers',
-  timeout: 'timeoutMs',
-  max_answer: 'maxAnswerBytes',
-  on_failure: 'onFailure',
-  lists: 'lists',
-  replaces: 'replaces',
-} as const
-
 const serviceOf = (service: NonNullable<Settings['policy']>['service'], report: ReportProblem): ServiceOptions | undefined => {
   if (service === undefined) return undefined
   const { url } = service
-  if (url !== undefined) return fill<ServiceOptions, typeof SERVICE_NAMES>(SERVICE_NAMES, { ...DEFAULT_SERVICE, url }, service)
+  if (url !== undefined) return fillFrom(serviceSchema, { ...DEFAULT_SERVICE, url }, service)
   report(['service'], 'has no address', 'add url: http://127.0.0.1:8181/v1/data/trunkline/decision')
   return undefined
 }

@@ -5,6 +5,7 @@
 import { NO_PROXIES } from '../../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../../transport/http1/client/proxy-rules.ts'
 import { attempt } from '../../../values/attempt.ts'
+import { parseHttpUrl } from '../../schema/kinds.ts'
 
 interface EnvironmentProxies {
   readonly rules: ProxyRules
@@ -47,9 +48,6 @@ export const proxiesOf = (own: URL | 'none' | undefined, environment: ProxyRules
 const valueOf = (env: Env, name: string): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim()
 
 /** `proxy:3128` means `http://proxy:3128`. */
-const parse = (text: string): URL | null => {
-  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`)
-  return url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : null
-}
+const parse = (text: string): URL | null => parseHttpUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`) ?? null
 
 const decoded = (text: string): string => attempt(() => decodeURIComponent(text)) ?? text

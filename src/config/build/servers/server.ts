@@ -1,80 +1,31 @@
 /** One entry of `servers`, validated and complete: with defaults, absolute paths and the whole environment of its process. */
 import { DEFAULT_SERVER } from '../../../downstream/options.ts'
-import type { LaunchOptions, ServerLimits, ServerOptions, ServerTimeouts } from '../../../downstream/options.ts'
+import type { ServerOptions } from '../../../downstream/options.ts'
 import { isLoopbackHost } from '../../../transport/loopback.ts'
+import type { Launch } from '../../../transport/process/process-group.ts'
 import { buildCredential } from './credential.ts'
 import { childEnvironment } from './child-environment.ts'
 import type { GatheredServer } from '../../read/gather.ts'
 import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { buildCuration } from './curation.ts'
 import { buildHeaders } from './headers.ts'
-import { fill } from '../fill.ts'
+import { fillFrom } from '../fill.ts'
 import { proxiesOf, readProxies } from './proxies.ts'
 import { buildTls } from '../tls.ts'
-import { serverSchema } from '../../schema/server-schema.ts'
+import {
+  defaultsSchema,
+  lifecycleSchema,
+  serverLimitsSchema,
+  serverLockSchema,
+  serverSchema,
+  timeoutsSchema,
+} from '../../schema/server-schema.ts'
 import type { Defaults, ServerEntry } from '../../schema/server-schema.ts'
 import { reporterAt } from '../../syntax/problems.ts'
 import type { Problem, ReportProblem } from '../../syntax/problems.ts'
 import { asTyped, changeChild } from '../../syntax/tree.ts'
 import { validate } from '../../syntax/validate.ts'
 import { absolutePath } from '../../syntax/variables.ts'
-
-type Given<K extends 'timeouts' | 'limits' | 'lifecycle'> = NonNullable<ServerEntry[K]>
-
-const TIMEOUT_NAMES: { readonly [K in keyof Required<Given<'timeouts'>>]: keyof ServerTimeouts } = {
-  start: 'startMs',
-  probe: 'probeMs',
-  wait: 'connectTimeoutMs',
-  idle: 'idleMs',
-  total: 'totalMs',
-  ping: 'pingMs',
-  grace: 'graceMs',
-}
-const LIMIT_NAMES: { readonly [K in keyof Required<Given<'limits'>>]: keyof ServerLimits } = {
-  concurrency: 'maxConcurrent',
-  queue: 'maxQueued',
-  log_messages: 'maxLogMessages',
-  rate: 'rate',
-  write_queue: 'maxWriteQueueBytes',
-  links: 'maxLinks',
-  restarts: 'maxRestarts',
-  stderr: 'maxStderrBytes',
-  max_message: 'maxMessageBytes',
-  tools: 'maxTools',
-  entries: 'maxEntries',
-  pages: 'maxPages',
-  max_text: 'maxTextBytes',
-  max_schema: 'maxSchemaBytes',
-  max_schema_depth: 'maxSchemaDepth',
-}
-const LIFECYCLE_NAMES = {
-  start: 'start',
-  sharing: 'sharing',
-  spare: 'spare',
-  idle_stop: 'idleStopMs',
-} as const satisfies Record<keyof Given<'lifecycle'>, keyof ServerOptions>
-const OPTION_NAMES = {
-  transport: 'transport',
-  era: 'era',
-  http_client: 'httpClient',
-  trusted: 'trusted',
-  alias: 'alias',
-  unalias_arguments: 'unaliasArguments',
-  drive_tasks: 'driveTasks',
-  decorate_titles: 'decorateTitles',
-  dynamic_lists: 'dynamicLists',
-  apps: 'apps',
-  instructions: 'instructions',
-} as const satisfies Partial<Record<keyof ServerEntry, keyof ServerOptions>>
-
-const VETTING_NAMES = { hidden_characters: 'hidden', on_change: 'onChange' } as const satisfies Record<
-  string,
-  keyof ServerOptions
->
-const vetting = ({ hidden_characters, lock }: Pick<Defaults, 'hidden_characters' | 'lock'>) => ({
-  hidden_characters,
-  on_change: lock?.on_change,
-})
 
 /** `undefined`: the entry has problems, which were added. */
 export const buildServer = (
@@ -95,13 +46,10 @@ export const buildServer = (
   const tls = buildTls(entry, gathered.folder, context, report)
   const curation = buildCuration(entry, tree, report)
   if (problems.length > before) return undefined
-  const options = fill(
-    OPTION_NAMES,
-    fill(VETTING_NAMES, fill(VETTING_NAMES, DEFAULT_SERVER, vetting(defaults)), vetting(entry)),
-    entry,
-  )
+  const general = fillFrom(serverLockSchema, fillFrom(defaultsSchema, DEFAULT_SERVER, defaults), defaults.lock)
+  const options = fillFrom(serverLockSchema, fillFrom(serverSchema, general, entry), entry.lock)
   return {
-    ...fill(LIFECYCLE_NAMES, fill(LIFECYCLE_NAMES, options, defaults.lifecycle), entry.lifecycle),
+    ...fillFrom(lifecycleSchema, fillFrom(lifecycleSchema, options, defaults.lifecycle), entry.lifecycle),
     key: gathered.key,
     prefix: entry.prefix ?? gathered.key,
     displayName: entry.display_name ?? gathered.key,
@@ -115,8 +63,8 @@ export const buildServer = (
     roots: entry.roots?.map((root) =>
       /^[a-z][a-z0-9+.-]+:/i.test(root) ? root : absolutePath(root, gathered.folder, context.home),
     ),
-    timeouts: fill(TIMEOUT_NAMES, fill(TIMEOUT_NAMES, DEFAULT_SERVER.timeouts, defaults.timeouts), entry.timeouts),
-    limits: fill(LIMIT_NAMES, fill(LIMIT_NAMES, DEFAULT_SERVER.limits, defaults.limits), entry.limits),
+    timeouts: fillFrom(timeoutsSchema, fillFrom(timeoutsSchema, DEFAULT_SERVER.timeouts, defaults.timeouts), entry.timeouts),
+    limits: fillFrom(serverLimitsSchema, fillFrom(serverLimitsSchema, DEFAULT_SERVER.limits, defaults.limits), entry.limits),
     uris: entry.resources?.rewrite ?? DEFAULT_SERVER.uris,
     curation,
     tags: [...new Set([...gathered.tags, ...(entry.tags ?? [])])],
@@ -151,12 +99,7 @@ const checkEntry = (entry: ServerEntry, report: ReportProblem): void => {
   }
 }
 
-const buildLaunch = (
-  entry: ServerEntry,
-  folder: string,
-  defaults: Defaults,
-  context: RuntimeEnvironment,
-): LaunchOptions | undefined => {
+const buildLaunch = (entry: ServerEntry, folder: string, defaults: Defaults, context: RuntimeEnvironment): Launch | undefined => {
   if (entry.command === undefined) return undefined
   const { inherit, ...own } = entry.env ?? {}
   return {

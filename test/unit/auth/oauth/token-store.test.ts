@@ -1,0 +1,147 @@
+/** Records of sign-ins: who sees them, how long they last, and who may change them (T-14, F-17). */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
+import type { StoreKey } from '../../../../src/auth/oauth/token-store.ts'
+import { Seal } from '../../../../src/auth/seal.ts'
+import { MemoryStore } from '../../../../src/store/memory-store.ts'
+import { StoreDown } from '../../../../src/store/store.ts'
+
+interface Token {
+  readonly token: string
+}
+const DAY_MS = 86_400_000
+const KEY: StoreKey<Token> = ['token', 'server', 'alice']
+const OTHER: StoreKey<Token> = ['token', 'server', 'bob']
+const seal = new Seal({ keys: [Buffer.alloc(32, 7)] })
+
+let folder: string
+let trouble: Error[]
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+  trouble = []
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A store as a process has it; `undefined`: without a folder. */
+const storeIn = (at: string | undefined, shared?: MemoryStore): TokenStore =>
+  new TokenStore(seal, at, (error) => void trouble.push(error), shared)
+
+test('a record outlives its process, as a file of its owner that opens under its own name alone', () => {
+  storeIn(folder).write(KEY, { token: 'secret' })
+  storeIn(folder).write(OTHER, { token: 'other' })
+  expect(storeIn(folder).read(KEY)).toEqual({ token: 'secret' })
+  const files = readdirSync(join(folder, 'credentials')).map((name) => join(folder, 'credentials', name))
+  expect(files).toHaveLength(2)
+  for (const file of files) {
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file, 'utf8')).not.toContain('secret')
+  }
+  // One record under the name of the other.
+  const [one = '', other = ''] = files
+  const [a, b] = [readFileSync(one), readFileSync(other)]
+  writeFileSync(one, b)
+  writeFileSync(other, a)
+  expect([storeIn(folder).read(KEY), storeIn(folder).read(OTHER)]).toEqual([undefined, undefined])
+})
+
+test('a removed record is nowhere', async () => {
+  const shared = new MemoryStore()
+  const [store, memory] = [storeIn(folder, shared), storeIn(undefined)]
+  for (const one of [store, memory]) {
+    one.write(KEY, { token: 'a' })
+    expect(one.read(KEY)).toEqual({ token: 'a' })
+    one.remove(KEY)
+    expect(one.read(KEY)).toBeUndefined()
+  }
+  const late = storeIn(undefined, shared)
+  await late.exclusively(KEY, async () => expect(late.read(KEY)).toBeUndefined())
+})
+
+test('without a folder that can be written a record lasts as long as the process, and the reason is told', () => {
+  const file = join(folder, 'no-folder')
+  writeFileSync(file, '')
+  const store = storeIn(file)
+  store.write(KEY, { token: 'a' })
+  expect(store.read(KEY)).toEqual({ token: 'a' })
+  expect(trouble).toHaveLength(1)
+})
+
+test('F-17 another replica has a sign-in for 90 days after it was last written', async () => {
+  let nowMs = 0
+  const shared = new MemoryStore({ now: () => nowMs })
+  storeIn(folder, shared).write(KEY, { token: 'a' })
+  const readLater = async (): Promise<Token | undefined> => {
+    const late = storeIn(undefined, shared)
+    return late.exclusively(KEY, async () => late.read(KEY))
+  }
+  nowMs = 89 * DAY_MS
+  expect(await readLater()).toEqual({ token: 'a' })
+  nowMs = 91 * DAY_MS
+  expect(await readLater()).toBeUndefined()
+})
+
+test('F-17 what one replica writes the others are told of, once, and only those that watch it', async () => {
+  const shared = new MemoryStore()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  const [changed, changedOther] = [vi.fn<() => void>(), vi.fn<() => void>()]
+  other.watch(KEY, changed)
+  other.watch(OTHER, changedOther)
+  one.write(KEY, { token: 'a' })
+  await vi.waitFor(() => expect(other.read(KEY)).toEqual({ token: 'a' }))
+  one.write(KEY, { token: 'a' })
+  one.write(KEY, { token: 'b' })
+  await vi.waitFor(() => expect(other.read(KEY)).toEqual({ token: 'b' }))
+  expect([changed.mock.calls.length, changedOther.mock.calls.length]).toEqual([2, 0])
+})
+
+test.each<[string, () => readonly [TokenStore, TokenStore]]>([
+  ['one process', () => [storeIn(folder), storeIn(folder)]],
+  [
+    'replicas',
+    () => {
+      const shared = new MemoryStore()
+      return [storeIn(undefined, shared), storeIn(undefined, shared)]
+    },
+  ],
+])('F-17 changes of one record follow each other, and see the one before, in %s', async (_, stores) => {
+  const [one, other] = stores()
+  one.write(KEY, { token: '' })
+  let [running, most] = [0, 0]
+  const add = (store: TokenStore, letter: string): Promise<void> =>
+    store.exclusively(KEY, async () => {
+      most = Math.max(most, ++running)
+      const before = store.read(KEY)?.token ?? '?'
+      await new Promise((resolve) => setImmediate(resolve))
+      store.write(KEY, { token: before + letter })
+      running--
+    })
+  await Promise.all([add(one, 'a'), add(other, 'b'), add(one, 'c')])
+  expect(most).toBe(1)
+  const last = await one.exclusively(KEY, async () => one.read(KEY)?.token ?? '')
+  expect(last.split('').sort()).toEqual(['a', 'b', 'c'])
+})
+
+test('a change that fails lets the next one in, and its error is its caller’s', async () => {
+  const store = storeIn(folder, new MemoryStore())
+  const failing = store.exclusively(KEY, () => Promise.reject(new Error('no token')))
+  const next = store.exclusively(KEY, async () => 'next')
+  await expect(failing).rejects.toThrow('no token')
+  expect(await next).toBe('next')
+})
+
+test('F-28 a store that is away delays no sign-in: the change goes on without it', async () => {
+  class Away extends MemoryStore {
+    override get(): Promise<string | undefined> {
+      return Promise.reject(new StoreDown('away'))
+    }
+    override set(): Promise<void> {
+      return Promise.reject(new StoreDown('away'))
+    }
+  }
+  const store = storeIn(folder, new Away())
+  await store.exclusively(KEY, async () => store.write(KEY, { token: 'a' }))
+  expect(store.read(KEY)).toEqual({ token: 'a' })
+})
