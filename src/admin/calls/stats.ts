@@ -2,7 +2,7 @@
 import type { Running } from '../../app/running.ts'
 import { totalMsOf } from '../../observe/capture/call-facts.ts'
 import { isErrorOutcome } from '../../observe/outcomes.ts'
-import { groupMemory } from '../../transport/process/group-memory.ts'
+import { serverMemory } from '../state/server-memory.ts'
 
 export interface Stats {
   readonly windowMs: number
@@ -73,7 +73,7 @@ export const statsOf = ({ fleet }: Pick<Running, 'fleet'>, windowMs: number, cal
   const byServer = Map.groupBy(calls, ({ server }) => server)
   const ofTools = calls.filter(({ tool }) => tool !== undefined)
   const byTool = Map.groupBy(ofTools, ({ server, tool }) => `${server}\n${tool}`)
-  const memory = groupMemory()
+  const memory = serverMemory(fleet)
   return {
     windowMs,
     servers: fleet.downstreams$.value.map((downstream) => {

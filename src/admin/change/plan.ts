@@ -19,6 +19,7 @@ import { signInInventory } from '../../downstream/lists/sign-in-tool.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 import { listedEntry } from './basis.ts'
 import type { Basis, ListedEntry, ServerBasis } from './basis.ts'
+import type { EntryChange } from '../catalog/history.ts'
 import { exposedName } from '../catalog/offered.ts'
 import type { UnapprovedChange } from '../catalog/offered.ts'
 import { toolsetCosts } from '../catalog/toolset-costs.ts'
@@ -36,14 +37,7 @@ export interface ServerPlan {
 }
 
 /** One entry of the lists that hosts see. */
-export interface EntryPlan {
-  readonly kind: ListKind
-  /** Exposed name. */
-  readonly name: string
-  readonly change: 'added' | 'removed' | 'changed'
-  /** Estimated difference. */
-  readonly tokens: number
-}
+export type EntryPlan = Pick<EntryChange, 'kind' | 'name' | 'change' | 'tokens'>
 
 /** A toolset whose cost, budget or existence changes, or that is over its budget. */
 export interface ToolsetPlan {

@@ -7,7 +7,7 @@ import type { HealthState } from '../../downstream/health/health.ts'
 import { LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
-import { groupMemory } from '../../transport/process/group-memory.ts'
+import { serverMemory } from './server-memory.ts'
 import { VERSION } from '../../version.ts'
 
 type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'>
@@ -45,7 +45,7 @@ const stateFamilies = ({
   }))
   const sum = (of: (one: (typeof servers)[number]['downstream']) => number): readonly Sample[] =>
     servers.map(({ server, all }) => ({ labels: { server }, value: all.reduce((total, each) => total + of(each), 0) }))
-  const memory = groupMemory()
+  const memory = serverMemory(fleet)
   const { rss, heapUsed, heapTotal } = process.memoryUsage()
   const cpu = process.cpuUsage()
   return [

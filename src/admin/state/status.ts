@@ -17,7 +17,7 @@ import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { DeviationCount } from '../../rpc/fidelity.ts'
 import type { LimitCount } from '../../rpc/limit-counts.ts'
-import { groupMemory } from '../../transport/process/group-memory.ts'
+import { serverMemory } from './server-memory.ts'
 import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import { startupOf } from './startup.ts'
 import type { Startup } from './startup.ts'
@@ -142,7 +142,7 @@ export const serverStatuses = ({
   const view = gateway.feed.whole(LATEST_LEGACY, SHARED_PRINCIPAL)
   const { catalog } = view
   const { rows, entries } = view.list('tools')
-  const memory = groupMemory()
+  const memory = serverMemory(fleet)
   return fleet.downstreams$.value.map((common) => {
     const { personal } = common
     const callers = personal !== undefined && isAuthenticated ? personal.all : undefined

@@ -2,6 +2,7 @@
 import { Throttle } from '../../time/throttle.ts'
 import { ConnectionCaps } from '../../transport/http1/server/connection/connection-caps.ts'
 import type { ConnectionLimits } from '../../transport/http1/server/connection/connection-caps.ts'
+import type { EventStream } from '../../transport/http1/server/request/event-stream.ts'
 import type { HttpRequest, ListenerEvents } from '../../transport/http1/server/request/http-request.ts'
 import { LINGER_MS, listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
@@ -25,6 +26,8 @@ export interface AddressEvents {
   request(request: HttpRequest, isLoopback: boolean): void
   /** Called for requests at the port for sign-in pages. */
   signInRequest(request: HttpRequest): void
+  /** A stream has ended before its host has read all of it. */
+  finishing(stream: EventStream): void
 }
 
 export class Addresses {
@@ -169,7 +172,8 @@ export class Addresses {
   }
 
   #listenerEvents(request: (request: HttpRequest) => void): ListenerEvents {
-    return { request, trouble: (error) => this.#troubled(error), reached: this.#context.limits.hit }
+    const { finishing } = this.#events
+    return { request, trouble: (error) => this.#troubled(error), reached: this.#context.limits.hit, finishing }
   }
 
   /** Logs an error of a connection; at most one line per second for all connections. */

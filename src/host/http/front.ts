@@ -8,6 +8,7 @@ import { revokedBy } from '../../auth/inbound/revocation.ts'
 import type { Fetch } from '../../auth/oauth/safe-fetch.ts'
 import type { EndpointPath, Scope } from '../../rpc/call.ts'
 import type { Sweeper } from '../../rpc/sweeper.ts'
+import type { EventStream } from '../../transport/http1/server/request/event-stream.ts'
 import type { HttpRequest } from '../../transport/http1/server/request/http-request.ts'
 import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import { withinRequest } from '../boundary.ts'
@@ -29,6 +30,7 @@ import { handleSignIn } from './pages/sign-in-routing.ts'
 import { ConnectPages } from './pages/sign-in-pages.ts'
 import { SseListener } from './mcp/sse-listener.ts'
 import { asksForPage, StatusPage } from './pages/status-page.ts'
+import { sweepStream } from '../response/exchange.ts'
 import { until } from '../../time/within.ts'
 
 /** Polling period of `announceEnd`. */
@@ -49,6 +51,8 @@ export class Front {
   #prefix: string
   #guard: Guard | undefined
   readonly #readiness = new Readiness()
+  /** Ended streams whose hosts have not read all of them. */
+  readonly #finishing = new Set<EventStream>()
 
   /** `fetch`: for requests to authorization servers. */
   constructor(context: ListenerContext, sweeper: Sweeper, fetch: Fetch) {
@@ -56,6 +60,10 @@ export class Front {
     this.addresses = new Addresses(context, {
       request: (request, isLoopback) => withinRequest(request, context, () => this.#handle(request, isLoopback)),
       signInRequest: (request) => this.#handleSignIn(request),
+      finishing: (stream) => {
+        this.#finishing.add(stream)
+        stream.onClose(() => this.#finishing.delete(stream))
+      },
     })
     this.#origins = new OriginGuard(context)
     this.#mcp = new HttpListener(context, sweeper)
@@ -215,6 +223,7 @@ export class Front {
 
   sweep(): void {
     this.#sse.sweep()
+    for (const stream of this.#finishing) sweepStream(stream, this.#context.options.limits, this.#context.limits)
   }
 
   /**

@@ -136,7 +136,8 @@ export class PostExchange implements Exchange {
   message(parts: Parts, key?: string): void {
     if (this.#isDone) return
     this.#open()
-    this.#emit(parts, key)
+    const id = this.#logged(parts, key)
+    this.#stream?.message(parts, id)
   }
 
   onTaken(callback: () => void): void {
@@ -150,7 +151,8 @@ export class PostExchange implements Exchange {
   answer(parts: Parts, status: number, scopes?: readonly string[]): void {
     if (this.#isDone) return
     if (this.isStream) {
-      this.#emit(parts)
+      const id = this.#logged(parts)
+      this.#stream?.answer(parts, id)
       this.#stream?.end()
     } else if (scopes === undefined) this.#options.request.reply(status, JSON_TYPE, parts)
     else {
@@ -268,10 +270,10 @@ export class PostExchange implements Exchange {
     this.#detach()
   }
 
-  #emit(parts: Parts, key?: string): void {
+  /** Adds an event to the event log; returns its id, if there is a log. */
+  #logged(parts: Parts, key?: string): string | undefined {
     const { log } = this.#options
-    const id = log === undefined || this.#name === undefined ? undefined : log.append(this.#name, parts, key)
-    this.#stream?.message(parts, id)
+    return log === undefined || this.#name === undefined ? undefined : log.append(this.#name, parts, key)
   }
 
   #done(): void {

@@ -19,16 +19,9 @@ import type { CapturedBodies } from '../options.ts'
 import { isErrorOutcome } from '../outcomes.ts'
 
 /** The facts of a call at its receipt. */
-export interface Begun {
+export interface Begun extends Pick<CallFacts, 'method' | 'principal' | 'scope' | 'revision' | 'clientInfo' | 'transport'> {
   readonly ref: number
-  readonly method: string
-  readonly principal: string
-  readonly scope: Scope
-  readonly revision: string
   readonly session: HostSession | undefined
-  /** `Implementation` of the host, as parsed JSON. */
-  readonly clientInfo: unknown
-  readonly transport: HostTransport | undefined
   /** The received message; `undefined`: not from a host. */
   readonly message: Buffer | undefined
   readonly replayOf?: number | undefined

@@ -1,14 +1,17 @@
 /** Hosts that read slowly: whoever speaks to them alone is read as slowly, and what others use is never held up (F-21). */
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'
 import { legacySse, modernHttp } from '../../support/fake-host.ts'
+import type { Host } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { KEY, MODERN, request } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
+import { openFaultProxy } from '../../support/fault-proxy.ts'
 import { slowRelay } from '../../support/faults/slow-relay.ts'
 
 const MESSAGES = 600
@@ -42,6 +45,8 @@ const readSlowly = async (
   headers: Readonly<Record<string, string | undefined>>,
   body: string,
   restMs = 2,
+  /** Awaited before the first read. */
+  before?: Promise<unknown>,
 ): Promise<{ messages: number; isAnswered: boolean }> => {
   const socket: Socket = connect(Number(url.port), '127.0.0.1')
   const fields = {
@@ -54,11 +59,13 @@ const readSlowly = async (
   socket.write(`POST /mcp HTTP/1.1\r\n${lines.join('')}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
   let [messages, rest, isAnswered] = [0, '', false]
   socket.on('error', () => undefined)
+  await before
   socket.on('data', (chunk: Buffer) => {
     const text = rest + chunk.toString('latin1')
     messages += text.split(MARK).length - 1
     isAnswered ||= text.includes('"result"')
     rest = text.slice(-MARK.length + 1)
+    if (restMs === 0) return
     socket.pause()
     setTimeout(() => socket.resume(), restMs)
   })
@@ -92,6 +99,77 @@ test('F-21 an HTTP+SSE host that reads one big event slowly keeps its stream: it
   await using host = await legacySse.connect({ ...gateway, url: relay.url })
   const { result } = await host.begin('tools/call', { name: 'a__t', arguments: {} }).response
   expect(result?.['content']).toEqual([{ type: 'text', text }])
+})
+
+/** A server that answers its calls together, with 400 KB each, once `count` have come. */
+const answersTogether = (count: number): FakeSpec => {
+  const all = Promise.withResolvers<void>()
+  let calls = 0
+  return {
+    tools: ['t'],
+    on: {
+      'tools/call': async () => {
+        if (++calls === count) all.resolve()
+        await all.promise
+        return { content: [{ type: 'text', text: 'x'.repeat(400_000) }] }
+      },
+    },
+  }
+}
+const CALLS = 60
+const beginCalls = (host: Host) => Array.from({ length: CALLS }, () => host.begin('tools/call', { name: 'a__t', arguments: {} }))
+
+test('F-21 T-23 an HTTP+SSE host that reads slowly gets all of many answers', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of(answersTogether(CALLS)) } })
+  await using relay = await slowRelay(gateway.url)
+  await using host = await legacySse.connect({ ...gateway, url: relay.url })
+  const answers = await Promise.all(beginCalls(host).map(({ response }) => response))
+  expect(answers.map(({ result }) => JSON.stringify(result).length > 400_000)).toEqual(answers.map(() => true))
+  expect(gateway.running.limits.all).toEqual([])
+})
+
+test('F-21 T-23 an HTTP+SSE host that reads none of many answers loses its stream, before it counts as stalled', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of(answersTogether(CALLS)) },
+    hostLimits: { writeStallMs: 6_000 },
+  })
+  await using proxy = await openFaultProxy(Number(gateway.url.port))
+  await using host = await legacySse.connect({ ...gateway, url: new URL(`http://127.0.0.1:${proxy.port}/mcp`) })
+  const ends = beginCalls(host).map(({ response }) => response.catch(() => 'lost'))
+  await gateway.fake('a').journal.when(() => (gateway.fake('a').all('tools/call').length === CALLS ? true : undefined))
+  proxy.set({ type: 'stall' })
+  await gateway.log.until(({ text }) => text === 'listen.limits.max_queued reached')
+  proxy.set({ type: 'none' })
+  expect(await Promise.all(ends)).toContain('lost')
+})
+
+test('F-21 an ended stream of which its host reads nothing is closed', async () => {
+  const text = 'x'.repeat(15_000_000)
+  const on: FakeSpec['on'] = {
+    'tools/call': (turn) => {
+      turn.progress(1)
+      return { content: [{ type: 'text', text }] }
+    },
+  }
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy http', tools: ['t'], on }) },
+    hostLimits: { writeStallMs: 500 },
+  })
+  const body = request(1, 'tools/call', {
+    name: 'a__t',
+    arguments: {},
+    _meta: { progressToken: 1, [KEY.version]: MODERN, [KEY.capabilities]: {} },
+  })
+  const closed = gateway.log.until(({ text }) => text === 'listen.limits.write_stall reached')
+  await readSlowly(gateway, modernHeaders, body, 0, closed)
+  expect(gateway.running.limits.all).toContainEqual({ option: 'listen.limits.write_stall', server: undefined, count: 1 })
+})
+
+test('F-21 a host that reads a burst of events a moment later gets all of it', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['t'], on: chatty }) } })
+  // A second user of the pipe, so that it is read all the time.
+  await using _other = await modernHttp.connect(gateway)
+  expect(await readSlowly(gateway, modernHeaders, modernBodyOf(60_000), 0, delay(400))).toEqual(ALL)
 })
 
 test('F-21 a pipe that others use is never held up: the slow host is cut off, everybody else is answered', async () => {

@@ -18,8 +18,8 @@ const codeOf = (name: string): string =>
     .replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$|^import [^;]*? from '[^']*'$/gm, '')
     .replaceAll(/'(?:[^'\\\n]|\\.)*'/g, "''")
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
-/** The shapes of what `config/` builds. */
-const shapes = files.filter((name) => /(^|-|\/)options\.ts$/.test(name))
+/** The shapes of what `config/` builds; `ServerOptions` has a part from the catalog. */
+const shapes = files.filter((name) => /(^|-|\/)options\.ts$|^catalog\/catalog\.ts$/.test(name))
 
 /** Options whose effect is in the file of their shape, or in loading itself. */
 const READ_THERE: Readonly<Record<string, string>> = {

@@ -1,8 +1,9 @@
 /** How the events of a stream are written to the connection of their host. */
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { EventStream } from '../../../src/transport/http1/server/request/event-stream.ts'
+import { BodyPool } from '../../../src/transport/body-pool.ts'
 import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
 import { fastShared } from '../../support/fast-shared.ts'
 
@@ -10,12 +11,17 @@ import { fastShared } from '../../support/fast-shared.ts'
 const begin = (takes = true) => {
   const seen: string[] = []
   const streams: EventStream[] = []
+  const finishing: EventStream[] = []
+  const handle = { bytesWritten: 0, writeQueueSize: 0 }
+  const bodies = new BodyPool()
   const shared = fastShared({
     listener: {
+      bodies,
       events: {
         request: (request) => void streams.push(request.openEvents({})),
         trouble: () => undefined,
         reached: () => undefined,
+        finishing: (stream) => void finishing.push(stream),
       },
     },
   })
@@ -35,7 +41,7 @@ const begin = (takes = true) => {
   duplex.emit('data', Buffer.from('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'))
   const [stream] = streams
   if (stream === undefined || connection.isIdle) throw new Error('no stream')
-  return { stream, seen, flush: () => shared.listener.batch.flush() }
+  return { stream, seen, finishing, bodies, flush: () => shared.listener.batch.flush(), knowsTaken: () => Object.assign(duplex, { _handle: handle })._handle }
 }
 
 /** A stream whose head was written in a turn before. */
@@ -120,7 +126,86 @@ test('F-21 events that a host does not take are not written over', () => {
     flush()
   }
   expect(stream.isStalled).toBe(true)
-  expect(stream.sweep({ keepAliveMs: 60_000, stallMs: 60_000, maxQueuedBytes: 1_000_000 })).toBeUndefined()
-  expect(stream.sweep({ keepAliveMs: 60_000, stallMs: 60_000, maxQueuedBytes: 200_000 })).toBe('listen.limits.max_queued')
+  expect(stream.sweep({ keepAliveMs: 60_000, stallMs: 0, maxQueuedBytes: 1_000_000 })).toBeUndefined()
+  expect(stream.sweep({ keepAliveMs: 60_000, stallMs: 0, maxQueuedBytes: 200_000 })).toBe('listen.limits.max_queued')
   expect(seen).toEqual([])
+})
+
+describe('F-21 what waits for a host', () => {
+  const limits = { keepAliveMs: 60_000, stallMs: 10_000, maxQueuedBytes: 200_000 }
+
+  /** A stream with `count` big events waiting; `sweepAfter`: sweeps later, when the host has taken some more bytes. */
+  const waiting = (kind: 'answer' | 'message', count: number) => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+    const opened = open(false)
+    const { stream, knowsTaken } = opened
+    const handle = knowsTaken()
+    const send = (times: number): void => {
+      for (let at = 0; at < times; at++) stream[kind](json(BIG))
+    }
+    send(count)
+    const sweepAfter = (ms: number, taken: number): string | undefined => {
+      vi.advanceTimersByTime(ms)
+      handle.bytesWritten += taken
+      return stream.sweep(limits)
+    }
+    return { ...opened, send, sweepAfter, [Symbol.dispose]: () => void vi.useRealTimers() }
+  }
+
+  test('answers do not count while it takes some of them, however slowly', () => {
+    using stream = waiting('answer', 50)
+    for (let second = 0; second < 30; second++) expect(stream.sweepAfter(1_000, 1_000)).toBeUndefined()
+  })
+
+  test('answers count when it takes nothing', () => {
+    using stream = waiting('answer', 50)
+    expect(stream.sweepAfter(2_400, 0)).toBeUndefined()
+    expect(stream.sweepAfter(100, 0)).toBe('listen.limits.max_queued')
+  })
+
+  test('one answer alone never counts', () => {
+    using stream = waiting('answer', 1)
+    expect(stream.sweepAfter(0, 0)).toBeUndefined()
+    expect(stream.sweepAfter(9_000, 0)).toBeUndefined()
+    expect(stream.sweepAfter(1_000, 0)).toBe('listen.limits.write_stall')
+  })
+
+  test('a burst of other events does not count if it takes them within a second', () => {
+    using stream = waiting('message', 50)
+    expect(stream.sweepAfter(100, 0)).toBeUndefined()
+    expect(stream.sweepAfter(800, 48 * 70_050)).toBeUndefined()
+    stream.send(10)
+    expect(stream.sweepAfter(200, 2 * 70_050)).toBeUndefined()
+    expect(stream.sweepAfter(900, 0)).toBeUndefined()
+  })
+
+  test('other events count when they have waited for a second, although it takes some', () => {
+    using stream = waiting('message', 50)
+    expect(stream.sweepAfter(1_000, 70_000)).toBeUndefined()
+    expect(stream.sweepAfter(900, 70_000)).toBeUndefined()
+    expect(stream.sweepAfter(100, 70_000)).toBe('listen.limits.max_queued')
+  })
+
+  test('other events count at once while memory is full', () => {
+    using stream = waiting('message', 50)
+    stream.bodies.held.max = 1_000
+    expect(stream.sweepAfter(100, 70_000)).toBe('listen.limits.max_queued')
+  })
+
+  test('memory is released as it is taken, before all of it is', () => {
+    using stream = waiting('answer', 50)
+    const { bytes } = stream.bodies.held
+    expect(bytes).toBeGreaterThan(50 * 70_000)
+    stream.sweepAfter(100, 1_000_000)
+    expect(stream.bodies.held.bytes).toBe(bytes - 1_000_000)
+    stream.stream.sweep(limits)
+    expect(stream.bodies.held.bytes).toBe(bytes - 1_000_000)
+  })
+
+  test('an ended stream is reported, so that it is swept until its host has read it', () => {
+    using stream = waiting('answer', 50)
+    stream.stream.end()
+    expect(stream.finishing).toEqual([stream.stream])
+    expect(stream.sweepAfter(2_500, 0)).toBe('listen.limits.max_queued')
+  })
 })

@@ -284,11 +284,11 @@ export class SessionRequests {
     const post = entry.posts.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) {
       this.#openStandalone(entry, request, missed.stream)
-      for (const event of missed.events) entry.stream?.events.message(event.parts, event.id)
+      for (const event of missed.events) entry.stream?.events.answer(event.parts, event.id)
       return
     }
     const events = request.openEvents({})
-    for (const event of missed.events) events.message(event.parts, event.id)
+    for (const event of missed.events) events.answer(event.parts, event.id)
     if (post === undefined) events.end()
     else post.resume(events)
   }

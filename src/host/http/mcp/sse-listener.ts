@@ -12,7 +12,6 @@ import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
 import { isLegacyRevision, isWithin, latestLegacyWithin, OLDEST_LEGACY } from '../../../wire/protocol/revisions.ts'
-import type { Parts } from '../../../wire/message/payload.ts'
 import { reached } from '../../limits/admission.ts'
 import { readBatch, serveBatch } from './batch.ts'
 import { withinMessage, withinRequest } from '../../boundary.ts'
@@ -208,7 +207,7 @@ export class SseListener {
       this.#context,
       message,
       () => this.#message(message, connected, request.header('mcp-protocol-version')),
-      (parts) => connected.events.message(parts),
+      (parts) => connected.events.answer(parts),
     )
   }
 
@@ -263,7 +262,7 @@ export class SseListener {
     if (message.kind !== 'request') return session === undefined ? undefined : receiveLegacy(message, session, this.#context)
     const refuse = (text: string): void => {
       reportDenied(this.#context, connected.routed, 200, text, message)
-      events.message(errorMessage(message.id, errorObject(-32600, text)))
+      events.answer(errorMessage(message.id, errorObject(-32600, text)))
     }
     const isFirst = session === undefined || connected.isResumed
     if (isFirst && message.method === 'initialize') this.#initialize(message, connected)
@@ -282,19 +281,22 @@ export class SseListener {
       const sessionId = this.#context.sessionIds.mint(introduction, principal, scope)
       this.#keepSettings(session, sessionId)
       whenReady(initializeAnswer(session.caller, this.#context), (result) => {
-        connected.events.message(resultMessage(id, result), sessionId)
+        connected.events.answer(resultMessage(id, result), sessionId)
         announceChanges(session, this.#context)
       })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       reportDenied(this.#context, connected.routed, 200, error.message, message)
       const failed = { id, era: 'legacy', method: message.method, ref: this.#context.nextRef() } as const
-      connected.events.message(errorReply(error, failed, this.#context).message)
+      connected.events.answer(errorReply(error, failed, this.#context).message)
     }
   }
 }
 
-const exchangeOf = (events: EventStream): Exchange => {
-  const send = (parts: Parts): void => events.message(parts)
-  return { message: send, answer: send, end: () => undefined, flow: events, transport: 'tcp' }
-}
+const exchangeOf = (events: EventStream): Exchange => ({
+  message: (parts) => events.message(parts),
+  answer: (parts) => events.answer(parts),
+  end: () => undefined,
+  flow: events,
+  transport: 'tcp',
+})

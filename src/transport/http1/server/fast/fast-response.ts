@@ -6,7 +6,7 @@
  */
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
-import { StallTimer } from '../../../stall-timer.ts'
+import { StallTimer, takenBytes } from '../../../stall-timer.ts'
 import { byteLength } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { JOIN_BELOW_BYTES } from '../request/http-request.ts'
@@ -52,6 +52,9 @@ export class FastResponse extends EventEmitter implements AnswerBody {
   }
   get writableLength(): number {
     return this.#socket.writableLength
+  }
+  get takenBytes(): number | undefined {
+    return takenBytes(this.#socket)
   }
 
   flushHeaders(): void {

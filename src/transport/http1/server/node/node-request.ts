@@ -13,7 +13,7 @@ const statedLength = ({ headers }: IncomingMessage): number => Number(headers['c
 const LAST: Headers = { Connection: 'close' }
 
 /** A response of node:http that takes parts, and that can end without completing its body. */
-export interface NodeResponse extends ServerResponse, Pick<AnswerBody, 'send' | 'finish' | 'breakOff'> {
+export interface NodeResponse extends ServerResponse, Pick<AnswerBody, 'takenBytes' | 'send' | 'finish' | 'breakOff'> {
   /** Closes the connection after the written bytes. Without a socket, because an earlier answer is not complete, destroys the response. */
   breakOff(): void
 }

@@ -9,7 +9,7 @@ import type { Parts } from '../../../../wire/message/payload.ts'
 import { refuse } from '../connection/connection-caps.ts'
 import { JOIN_BELOW_BYTES } from '../request/http-request.ts'
 import type { ListenerEvents, ListenerState, OnTaken, RequestLimits } from '../request/http-request.ts'
-import { StallTimer } from '../../../stall-timer.ts'
+import { StallTimer, takenBytes } from '../../../stall-timer.ts'
 import { closeGently } from '../connection/lingering.ts'
 import { nodeHttp } from './node-http.ts'
 import { NodeRequest } from './node-request.ts'
@@ -121,6 +121,10 @@ export const refuseLate = (socket: Socket, isReading: boolean, options: RequestL
 const nodeResponse = (base: typeof ServerResponse) =>
   class extends base implements NodeResponse {
     #stall: StallTimer | undefined
+
+    get takenBytes(): number | undefined {
+      return this.socket === null ? undefined : takenBytes(this.socket)
+    }
 
     send(parts: Parts, onTaken?: OnTaken): boolean {
       if (parts.length === 1 || byteLength(parts) < JOIN_BELOW_BYTES) return this.write(join(parts), onTaken)

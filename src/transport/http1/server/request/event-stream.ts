@@ -6,9 +6,21 @@ import { BIG_BYTES } from '../../../body-pool.ts'
 import type { BodyPool } from '../../../body-pool.ts'
 import type { HeldBytes } from '../../../held-bytes.ts'
 import type { AnswerBody, OnTaken, ListenerState } from './http-request.ts'
+import { QueuedEvents } from './queued-events.ts'
 
 /** Bytes that may wait for a host before a server that sends to this host alone is paused (backpressure). */
 const STALLED_BYTES = 256 * 1024
+/** Time in which a host may take a burst of events that are not answers. */
+const BURST_MS = 1_000
+/** Answers count against `max_queued` when the host has taken nothing for this part of `write_stall`. */
+const SILENT_PART = 0.25
+
+/** Options of `listen.limits`. */
+export interface StreamLimits {
+  readonly keepAliveMs: number
+  readonly stallMs: number
+  readonly maxQueuedBytes: number
+}
 
 /** Events to one host. The stream of a host that does not read is closed; other hosts are not affected (F-21). */
 export class EventStream {
@@ -16,9 +28,12 @@ export class EventStream {
   readonly #bodies: BodyPool
   readonly #held: HeldBytes
   readonly #batch: ListenerState['batch']
+  readonly #events: ListenerState['events']
   /** Small events of this turn of the event loop: they are written together at its end. */
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
+  /** Those of them that are not answers. */
+  #gatheredOthers = 0
   /** They will be written, and the head of the answer with them or alone. */
   #isScheduled = false
   readonly #writeGathered = (): void => {
@@ -30,16 +45,18 @@ export class EventStream {
   #isFull = false
   #isTimed = false
   #hasStalled = false
-  /** Bytes queued when it stalled. */
-  #waiting = 0
-  /** Bytes of the largest queued message: one big answer alone does not exceed the limit. */
-  #largest = 0
+  readonly #queue = new QueuedEvents()
+  /** Bytes of the connection that the system had taken at the last sweep, and when that changed last. */
+  #taken = 0
+  #takenMs = 0
+  #markedMs = 0
   #lastWriteMs = performance.now()
   #isBrokenOff = false
 
-  constructor(response: AnswerBody, { bodies, batch }: Pick<ListenerState, 'batch' | 'bodies'>) {
+  constructor(response: AnswerBody, { bodies, batch, events }: Pick<ListenerState, 'batch' | 'bodies' | 'events'>) {
     this.#response = response
     this.#batch = batch
+    this.#events = events
     this.#bodies = bodies
     this.#held = bodies.held
     response.on('drain', () => this.#drained())
@@ -64,17 +81,26 @@ export class EventStream {
     else this.#response.on('close', callback)
   }
 
+  /** A message that is bounded elsewhere: the answer to a call in flight, or an event of the event log. Otherwise as `message`. */
+  answer(parts: Parts, id?: string): void {
+    this.#send(parts, id, true)
+  }
+
   /**
    * One JSON-RPC message. Clients that check the event name know `message` only (B281). `id`: the event id for resumption; the event log
    * then keeps `parts`, so their memory is not reused.
    */
   message(parts: Parts, id?: string): void {
+    this.#send(parts, id, false)
+  }
+
+  #send(parts: Parts, id: string | undefined, isAnswer: boolean): void {
     const event = encodeEvent({ event: 'message', data: parts, ...(id !== undefined && { id }) })
     const bytes = byteLength(event)
-    if (bytes < BIG_BYTES) return this.#gather(event, bytes)
+    const others = isAnswer ? 0 : bytes
+    if (bytes < BIG_BYTES) return this.#gather(event, bytes, others)
     this.#flush()
-    this.#largest = Math.max(this.#largest, bytes)
-    this.#write(event, bytes, (error) => {
+    this.#write(event, bytes, others, (error) => {
       if (!error && id === undefined) this.#bodies.release(event)
     })
   }
@@ -92,9 +118,11 @@ export class EventStream {
   /** The stream is complete. */
   end(): void {
     if (!this.isOpen) return
-    const bytes = this.#gatheredBytes
+    const [bytes, others] = [this.#gatheredBytes, this.#gatheredOthers]
     this.#response.finish(this.#take())
-    if (this.#response.writableLength > 0) this.#wait(bytes)
+    if (this.#response.writableLength === 0) return
+    this.#wait(bytes, others)
+    this.#events.finishing?.(this)
   }
 
   /** Ends the stream so that the client resumes it after `retryMs`. `retry` is sent only here: some parsers fail on it (B281). */
@@ -115,7 +143,7 @@ export class EventStream {
   }
 
   /** Sends keep-alive comments, and ends the stream if its host does not read; returns the option of the limit then. */
-  sweep(limits: { keepAliveMs: number; stallMs: number; maxQueuedBytes: number }): string | undefined {
+  sweep(limits: StreamLimits): string | undefined {
     if (this.#response.destroyed) return undefined
     const nowMs = performance.now()
     if (this.#isFull && !this.#isTimed) {
@@ -123,7 +151,7 @@ export class EventStream {
       // The socket counts a part of a big event that was taken as traffic.
       this.#response.setTimeout(limits.stallMs)
     }
-    if (this.#hasStalled || this.#response.writableLength > this.#largest + limits.maxQueuedBytes) {
+    if (this.#hasStalled || (this.#isFull && this.#isOver(limits, nowMs))) {
       this.#response.destroy()
       return this.#hasStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
     }
@@ -131,20 +159,46 @@ export class EventStream {
     return undefined
   }
 
+  /**
+   * Whether more than `max_queued` waits behind the event being taken (F-21). A host that reads gets all its answers: they are bounded by its
+   * calls and by `limits.in_flight_bytes`. Other events count after `BURST_MS`, and at once while memory is full.
+   */
+  #isOver({ stallMs, maxQueuedBytes }: StreamLimits, nowMs: number): boolean {
+    const queue = this.#queue
+    const taken = this.#takenBytes()
+    if (taken > this.#taken) {
+      this.#held.release(queue.take(taken - this.#taken))
+      this.#taken = taken
+      this.#takenMs = nowMs
+    }
+    if (nowMs - this.#takenMs >= stallMs * SILENT_PART && queue.bytesBehind > maxQueuedBytes) return true
+    if (this.#held.isFull && queue.othersBehind > maxQueuedBytes) return true
+    if (nowMs - this.#markedMs < BURST_MS) return false
+    if (queue.markedBehind > maxQueuedBytes) return true
+    this.#markedMs = nowMs
+    queue.mark()
+    return false
+  }
+
+  /** Without a count of the system: what the stream has reported. */
+  #takenBytes(): number {
+    return this.#response.takenBytes ?? this.#taken + Math.max(0, this.#queue.bytes - this.#response.writableLength)
+  }
+
   #drained(): void {
     if (this.#isTimed) this.#response.setTimeout(0)
     this.#isFull = this.#isTimed = this.#hasStalled = false
-    this.#held.release(this.#waiting)
-    this.#waiting = 0
+    this.#held.release(this.#queue.bytes)
+    this.#queue.clear()
   }
 
-  #gather(event: Parts, bytes = byteLength(event)): void {
+  #gather(event: Parts, bytes = byteLength(event), others = 0): void {
     if (!this.isOpen) return
     if (this.#gatheredBytes + bytes > BIG_BYTES) this.#flush()
     this.#schedule()
     this.#gathered.push(...event)
     this.#gatheredBytes += bytes
-    this.#largest = Math.max(this.#largest, bytes)
+    this.#gatheredOthers += others
   }
 
   #schedule(): void {
@@ -154,27 +208,32 @@ export class EventStream {
   }
 
   #flush(): void {
-    const bytes = this.#gatheredBytes
-    if (bytes > 0) this.#write(this.#take(), bytes)
+    const [bytes, others] = [this.#gatheredBytes, this.#gatheredOthers]
+    if (bytes > 0) this.#write(this.#take(), bytes, others)
   }
 
   #take(): Parts {
     const parts = this.#gathered
     this.#gathered = []
-    this.#gatheredBytes = 0
+    this.#gatheredBytes = this.#gatheredOthers = 0
     return parts
   }
 
-  #write(parts: Parts, bytes: number, onTaken?: OnTaken): void {
+  #write(parts: Parts, bytes: number, others: number, onTaken?: OnTaken): void {
     if (!this.isOpen) return
     this.#lastWriteMs = performance.now()
-    if (this.#response.send(parts, onTaken)) this.#largest = 0
-    else this.#wait(bytes)
+    const isTaken = this.#response.send(parts, onTaken)
+    // A small write is accepted while earlier ones wait, and is behind them.
+    if (!isTaken || this.#isFull) this.#wait(bytes, others)
   }
 
-  #wait(bytes: number): void {
-    this.#waiting += bytes
+  #wait(bytes: number, others: number): void {
+    this.#queue.add(bytes, others)
     this.#held.add(bytes)
+    if (this.#isFull) return
     this.#isFull = true
+    this.#taken = this.#response.takenBytes ?? 0
+    this.#takenMs = this.#markedMs = performance.now()
+    this.#queue.mark()
   }
 }

@@ -32,6 +32,8 @@ export interface ListenerEvents {
   trouble(error: Error): void
   /** A limit was reached; `option`: its path in the configuration. */
   reached(option: string): void
+  /** A stream has ended before its host has read all of it. It needs to be swept until it closes. */
+  finishing?(stream: EventStream): void
 }
 
 /** Limits of the head of a request: size and time. */
@@ -80,6 +82,8 @@ export interface AnswerBody {
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableLength: number
+  /** Bytes written to the connection that the system has taken so far; `undefined`: unknown. */
+  readonly takenBytes: number | undefined
   /** Writes one piece, which is not empty; a small one is copied. False: wait for `drain`. */
   send(parts: Parts, onTaken?: OnTaken): boolean
   /** The last piece, and the end. */
