@@ -2,7 +2,6 @@
 import type { Seal } from '../auth/seal.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { SubjectTokens } from '../auth/subject-tokens.ts'
-import type { Log } from '../downstream/environment.ts'
 import type { CapabilityCache } from '../era/host/capability-cache.ts'
 import type { Introduced } from '../era/host/modern-host.ts'
 import type { Replicas } from '../replicas/replicas.ts'
@@ -23,18 +22,19 @@ import type { HostOptions } from './options.ts'
 import type { Overload } from './limits/overload.ts'
 import type { SessionIds } from './session/session-ids.ts'
 
-export type { Log }
+export interface Log {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
 
 /** How to connect one kind of host, as the status page shows it. Plain texts, not HTML. */
 export interface ConnectGuide {
   readonly label: string
-  /** Name of its file. The folder depends on the system. */
   readonly file: string
-  /** Content of the file. */
   readonly text: string
-  /** When the host reads the change. */
   readonly afterwards: string
-  /** A link by which the host adds the entry itself. */
   readonly link?: string
 }
 

@@ -1,5 +1,4 @@
 /** Options of a policy (`policy` of the configuration). */
-import type { JsonPosterOptions } from '../transport/http1/client/json-poster.ts'
 
 export type Decision = 'allow' | 'deny' | 'confirm'
 
@@ -27,7 +26,11 @@ export interface PolicyOptions {
   readonly maxArgumentsBytes: number
 }
 
-export interface ServiceOptions extends JsonPosterOptions {
+export interface ServiceOptions {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  readonly maxAnswerBytes: number
   /** Decides if the service does not answer. */
   readonly onFailure: 'allow' | 'deny'
   /** Whether the service decides what lists show. */
