@@ -41,7 +41,14 @@ const begin = (takes = true) => {
   duplex.emit('data', Buffer.from('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'))
   const [stream] = streams
   if (stream === undefined || connection.isIdle) throw new Error('no stream')
-  return { stream, seen, finishing, bodies, flush: () => shared.listener.batch.flush(), knowsTaken: () => Object.assign(duplex, { _handle: handle })._handle }
+  return {
+    stream,
+    seen,
+    finishing,
+    bodies,
+    flush: () => shared.listener.batch.flush(),
+    knowsTaken: () => Object.assign(duplex, { _handle: handle })._handle,
+  }
 }
 
 /** A stream whose head was written in a turn before. */
