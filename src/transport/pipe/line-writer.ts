@@ -13,6 +13,8 @@ import { StallTimer } from '../stall-timer.ts'
 export interface LineWriterOptions {
   /** A message is refused when what waits would grow over this; alone in the queue it may have any size. */
   readonly maxQueuedBytes: number
+  /** Whether a message of `bytes` may be queued above `maxQueuedBytes`. Absent: never. */
+  readonly mayExceed?: (bytes: number) => boolean
   /** From here on the peer counts as slow. */
   readonly slowBytes: number
   /** How long nothing may be taken off the queue; a part of a message counts where the stream is a socket. */
@@ -50,7 +52,8 @@ export class LineWriter {
     const line = toLine(parts)
     const bytes = byteLength(line)
     const queued = this.queuedBytes
-    if (queued > 0 && queued + bytes > this.#options.maxQueuedBytes) return 'full'
+    const { maxQueuedBytes, mayExceed } = this.#options
+    if (queued > 0 && queued + bytes > maxQueuedBytes && mayExceed?.(bytes) !== true) return 'full'
     // Not `setImmediate`: a lone message should not wait for the other sockets of this turn of the loop.
     if (this.#pieces.length === 0) process.nextTick(() => this.flush())
     this.#pieces.push(...line)

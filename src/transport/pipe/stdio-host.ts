@@ -9,12 +9,13 @@ import { LineFramer } from '../../wire/framing/lines.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { BodyPool } from '../body-pool.ts'
 import { readInPlace } from '../read-in-place.ts'
+import { takenBytes } from '../stall-timer.ts'
 import { LineWriter } from './line-writer.ts'
 
 export interface HostPipeOptions {
   /** One line from the host, in bytes. */
   readonly maxLineBytes: number
-  /** What may wait to be read by the host. More than a stream of HTTP may hold: here all answers to all calls share one pipe. */
+  /** What may wait to be read by a host that takes nothing. More than a stream of HTTP may hold: here all answers to all calls share one pipe. */
   readonly maxQueuedBytes: number
   /** A host that reads nothing for so long is given up (F-21). */
   readonly stallMs: number
@@ -27,6 +28,8 @@ export interface HostPipeOptions {
 const MIB = 1024 * 1024
 /** Bytes that may wait for the host before a server that sends to this host alone is paused (backpressure). */
 const STALLED_BYTES = MIB
+/** `maxQueuedBytes` applies when the host has taken nothing for this part of `stallMs`. */
+const SILENT_PART = 0.25
 
 export const DEFAULT_HOST_PIPE: HostPipeOptions = {
   maxLineBytes: 4 * MIB,
@@ -50,6 +53,11 @@ export class HostPipe {
   readonly #options: HostPipeOptions
   readonly #writer: LineWriter
   #events: HostPipeEvents | undefined
+  /** Queued bytes that are counted as held. Few bytes are not counted. */
+  #held = 0
+  /** What the system had taken when the queue was last full, and when that changed last. */
+  #taken: number | undefined
+  #takenMs = 0
   #hasEnded = false
   #closing: Promise<void> | undefined
 
@@ -63,9 +71,13 @@ export class HostPipe {
     const isSystem = output instanceof Socket
     this.#writer = new LineWriter(output, {
       maxQueuedBytes,
-      slowBytes: maxQueuedBytes,
+      mayExceed: (bytes) => this.#isReading() && bodies?.held.hasRoomFor(bytes) === true,
+      slowBytes: STALLED_BYTES,
       stallMs,
       onStall,
+      onTaken: () => {
+        if (this.#held > 0) this.#hold(this.#writer.queuedBytes)
+      },
       ...(bodies && isSystem && { bodies }),
     })
   }
@@ -96,7 +108,10 @@ export class HostPipe {
 
   /** Queues one message; once the host is gone it is dropped. */
   write(parts: Parts): void {
-    if (this.#closing !== undefined || this.#writer.write(parts) !== 'full') return
+    if (this.#closing !== undefined) return
+    const result = this.#writer.write(parts)
+    if (result === 'slow') this.#hold(this.#writer.queuedBytes)
+    if (result !== 'full') return
     this.#end(new Failure('lost', `the host does not read: ${this.#options.maxQueuedBytes / MIB} MiB wait for it`))
   }
 
@@ -119,6 +134,23 @@ export class HostPipe {
       this.#output.end(done)
     })
     this.#writer.dispose()
+    this.#hold(0)
+  }
+
+  /** Whether the host has taken bytes lately. It then gets its answers, which other limits bound (F-21). */
+  #isReading(): boolean {
+    const taken = takenBytes(this.#output)
+    const nowMs = performance.now()
+    if (taken !== this.#taken) {
+      this.#taken = taken
+      this.#takenMs = nowMs
+    }
+    return taken !== undefined && nowMs - this.#takenMs < this.#options.stallMs * SILENT_PART
+  }
+
+  #hold(bytes: number): void {
+    this.#options.bodies?.held.add(bytes - this.#held)
+    this.#held = bytes
   }
 
   #end(failure: Failure | undefined): void {

@@ -22,18 +22,19 @@ const MARK = 'words of the server'
 
 /** A tool that says far more than may wait for a host before it answers. */
 const chatty: FakeSpec['on'] = {
-  'tools/call': (turn) => {
-    const { quiet = false, size = SIZE } = turn.params['arguments'] as { quiet?: boolean; size?: number }
+  'tools/call': async (turn) => {
+    const { quiet = false, size = SIZE, restMs = 0 } = turn.params['arguments'] as { quiet?: boolean; size?: number; restMs?: number }
     if (quiet) return { content: [] }
     const data = MARK + 'x'.repeat(size)
     for (let at = 0; at < MESSAGES; at++) turn.notify('notifications/message', { level: 'info', data })
+    await delay(restMs)
     return { content: [] }
   },
 }
-const modernBodyOf = (size: number): string =>
+const modernBodyOf = (size: number, restMs = 0): string =>
   request(1, 'tools/call', {
     name: 'a__t',
-    arguments: { size },
+    arguments: { size, restMs },
     _meta: { [KEY.version]: MODERN, [KEY.capabilities]: {}, [KEY.logLevel]: 'info' },
   })
 const modernBody = modernBodyOf(SIZE)
@@ -169,7 +170,7 @@ test('F-21 a host that reads a burst of events a moment later gets all of it', a
   await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['t'], on: chatty }) } })
   // A second user of the pipe, so that it is read all the time.
   await using _other = await modernHttp.connect(gateway)
-  expect(await readSlowly(gateway, modernHeaders, modernBodyOf(60_000), 0, delay(400))).toEqual(ALL)
+  expect(await readSlowly(gateway, modernHeaders, modernBodyOf(60_000, 800), 0, delay(600))).toEqual(ALL)
 })
 
 test('F-21 a pipe that others use is never held up: the slow host is cut off, everybody else is answered', async () => {

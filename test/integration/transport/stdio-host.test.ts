@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { BodyPool } from '../../../src/transport/body-pool.ts'
 import { HostPipe } from '../../../src/transport/pipe/stdio-host.ts'
 import type { HostPipeOptions } from '../../../src/transport/pipe/stdio-host.ts'
 import type { Failure } from '../../../src/wire/message/failure.ts'
@@ -93,6 +94,50 @@ test('F-21 what waits for a host is bounded, but a single message may have any s
   host.write([Buffer.alloc(10, 'x')])
   expect(await ended).toMatchObject({ message: /does not read: 1 MiB/ })
   expect(output.writableLength).toBeLessThan(3 * 1024 * 1024)
+})
+
+/** A pipe that reports what its host takes, with `count` answers of 1 MiB in a queue of as much. */
+const filled = (count: number) => {
+  const handle = { bytesWritten: 0, writeQueueSize: 0 }
+  const output = Object.assign(stuck(), { _handle: handle })
+  const bodies = new BodyPool()
+  const opened = pipe({ maxQueuedBytes: 1024 * 1024, stallMs: 10_000, bodies }, output)
+  const send = (): void => opened.host.write([Buffer.alloc(1024 * 1024, 'x')])
+  for (let at = 0; at < count; at++) send()
+  return { ...opened, handle, bodies, send }
+}
+
+test('F-21 a host on a pipe that reads gets more answers than may wait for others, within the memory of all messages', async () => {
+  const { bodies, send, handle, ended } = filled(20)
+  expect(bodies.held.bytes).toBeGreaterThan(19 * 1024 * 1024)
+  bodies.held.max = 11 * 1024 * 1024
+  send()
+  handle.bytesWritten += 100
+  send()
+  send()
+  expect(await ended).toMatchObject({ message: /does not read: 1 MiB/ })
+})
+
+test('F-21 a host on a pipe that has taken nothing for a while is given up when its queue is full', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const { send, handle, ended, lines } = filled(20)
+  vi.advanceTimersByTime(2_000)
+  handle.bytesWritten += 100
+  send()
+  vi.advanceTimersByTime(2_000)
+  send()
+  expect(lines).toEqual([])
+  vi.advanceTimersByTime(500)
+  send()
+  vi.useRealTimers()
+  expect(await ended).toMatchObject({ message: /does not read: 1 MiB/ })
+})
+
+test('F-21 the memory of what waits for a host on a pipe is free when the pipe is closed', async () => {
+  const { host, bodies } = filled(5)
+  expect(bodies.held.bytes).toBeGreaterThan(0)
+  await host.close()
+  expect(bodies.held.bytes).toBe(0)
 })
 
 test('a broken pipe ends it once, with the reason', async () => {

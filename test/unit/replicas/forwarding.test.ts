@@ -17,7 +17,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 /** A process that answers so, and the URL of its replica. */
 const peerThat = async (answer: Answer): Promise<string> => {
-  const server = createServer(answer).listen(0, '127.0.0.1')
+  const server = createServer({ keepAliveTimeout: 60_000 }, answer).listen(0, '127.0.0.1')
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
@@ -135,6 +135,19 @@ describe('an answer', () => {
     expect(got).toEqual([])
     expect(isGenuine.mock.calls[0]?.[0]('trunkline-hop')).toBe('of another')
   })
+})
+
+test('an answer may take longer than a connection', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const began = Promise.withResolvers<ServerResponse>()
+  const url = await peerThat((_, response) => began.resolve(response))
+  const { request, got } = makeHost()
+  const end = forwarder.send(request, undefined, peerAt(url))
+  const response = await began.promise
+  vi.advanceTimersByTime(60_000)
+  response.writeHead(200, { 'content-length': 0 }).end()
+  expect([await end, got]).toEqual(['answered', [200, { 'content-length': undefined }, '']])
 })
 
 describe('without an answer', () => {
