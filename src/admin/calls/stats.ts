@@ -2,7 +2,7 @@
 import type { Running } from '../../app/running.ts'
 import { totalMsOf } from '../../observe/capture/call-facts.ts'
 import { isErrorOutcome } from '../../observe/outcomes.ts'
-import { serverMemory } from '../state/server-memory.ts'
+import { serverMemory } from '../server-memory.ts'
 
 export interface Stats {
   readonly windowMs: number

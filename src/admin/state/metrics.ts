@@ -7,7 +7,7 @@ import type { HealthState } from '../../downstream/health/health.ts'
 import { LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
-import { serverMemory } from './server-memory.ts'
+import { serverMemory } from '../server-memory.ts'
 import { VERSION } from '../../version.ts'
 
 type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'>
