@@ -87,7 +87,7 @@ const listenLimits = z.strictObject({
   event_age: durationField('How long they are kept.', L.maxEventAgeMs),
   sse_keep_alive: durationField('Interval of comments on a stream without messages.', L.sseKeepAliveMs),
   write_stall: durationField('Time after which the stream of a host that reads nothing is closed.', L.writeStallMs),
-  max_queued: sizeField('Bytes queued for one slow host.', L.maxQueuedBytes),
+  max_queued: sizeField('Bytes queued for one host. Answers do not count while it reads.', L.maxQueuedBytes),
   event_log: sizeField(
     'Bytes kept for all sessions together, for resumed streams. Those of the longest idle sessions are dropped first.',
     L.maxTotalEventBytes,

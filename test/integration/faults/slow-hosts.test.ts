@@ -23,7 +23,11 @@ const MARK = 'words of the server'
 /** A tool that says far more than may wait for a host before it answers. */
 const chatty: FakeSpec['on'] = {
   'tools/call': async (turn) => {
-    const { quiet = false, size = SIZE, restMs = 0 } = turn.params['arguments'] as { quiet?: boolean; size?: number; restMs?: number }
+    const {
+      quiet = false,
+      size = SIZE,
+      restMs = 0,
+    } = turn.params['arguments'] as { quiet?: boolean; size?: number; restMs?: number }
     if (quiet) return { content: [] }
     const data = MARK + 'x'.repeat(size)
     for (let at = 0; at < MESSAGES; at++) turn.notify('notifications/message', { level: 'info', data })

@@ -42,7 +42,14 @@ const open = (takes = true) => {
   seen.length = 0
   const [stream] = streams
   if (stream === undefined || connection.isIdle) throw new Error('no stream')
-  return { stream, seen, finishing, bodies, flush: () => shared.listener.batch.flush(), knowsTaken: () => Object.assign(duplex, { _handle: handle })._handle }
+  return {
+    stream,
+    seen,
+    finishing,
+    bodies,
+    flush: () => shared.listener.batch.flush(),
+    knowsTaken: () => Object.assign(duplex, { _handle: handle })._handle,
+  }
 }
 
 const json = (text: string): Buffer[] => [Buffer.from(text)]
