@@ -38,7 +38,7 @@ export interface HostLimits {
   readonly sseKeepAliveMs: number
   /** The stream of a host that does not read for this time is closed. */
   readonly writeStallMs: number
-  /** Queued behind the message being written. */
+  /** Queued behind the message being written; answers do not count while the host reads (decision 0187). */
   readonly maxQueuedBytes: number
   /** How late the event loop may be, for a second, before new sessions are refused; after three, new calls. */
   readonly maxLoopLagMs: number

@@ -91,7 +91,7 @@ export const listenLimitsSchema = z.strictObject({
   event_age: listen.duration('maxEventAgeMs', 'How long they are kept.'),
   sse_keep_alive: listen.duration('sseKeepAliveMs', 'Interval of comments on a stream without messages.'),
   write_stall: listen.duration('writeStallMs', 'Time after which the stream of a host that reads nothing is closed.'),
-  max_queued: listen.size('maxQueuedBytes', 'Bytes queued for one slow host.'),
+  max_queued: listen.size('maxQueuedBytes', 'Bytes queued for one host. Answers do not count while it reads.'),
   event_log: listen.size(
     'maxTotalEventBytes',
     'Bytes kept for all sessions together, for resumed streams. Those of the longest idle sessions are dropped first.',

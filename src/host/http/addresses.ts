@@ -172,8 +172,12 @@ export class Addresses {
   }
 
   #listenerEvents(request: (request: HttpRequest) => void): ListenerEvents {
-    const { finishing } = this.#events
-    return { request, trouble: (error) => this.#troubled(error), reached: this.#context.limits.hit, finishing }
+    return {
+      request,
+      trouble: (error) => this.#troubled(error),
+      reached: this.#context.limits.hit,
+      finishing: (stream) => this.#events.finishing(stream),
+    }
   }
 
   /** Logs an error of a connection; at most one line per second for all connections. */

@@ -124,14 +124,17 @@ const answersTogether = (count: number): FakeSpec => {
 const CALLS = 60
 const beginCalls = (host: Host) => Array.from({ length: CALLS }, () => host.begin('tools/call', { name: 'a__t', arguments: {} }))
 
-test('F-21 T-23 an HTTP+SSE host that reads slowly gets all of many answers', async () => {
-  await using gateway = await startGateway({ servers: { a: fake.of(answersTogether(CALLS)) } })
-  await using relay = await slowRelay(gateway.url)
-  await using host = await legacySse.connect({ ...gateway, url: relay.url })
-  const answers = await Promise.all(beginCalls(host).map(({ response }) => response))
-  expect(answers.map(({ result }) => JSON.stringify(result).length > 400_000)).toEqual(answers.map(() => true))
-  expect(gateway.running.limits.all).toEqual([])
-})
+test.each(['own', 'node'] as const)(
+  'F-21 T-23 an HTTP+SSE host that reads slowly gets all of many answers (%s)',
+  async (httpServer) => {
+    await using gateway = await startGateway({ servers: { a: fake.of(answersTogether(CALLS)) }, host: { httpServer } })
+    await using relay = await slowRelay(gateway.url)
+    await using host = await legacySse.connect({ ...gateway, url: relay.url })
+    const answers = await Promise.all(beginCalls(host).map(({ response }) => response))
+    expect(answers.map(({ result }) => JSON.stringify(result).length > 400_000)).toEqual(answers.map(() => true))
+    expect(gateway.running.limits.all).toEqual([])
+  },
+)
 
 test('F-21 T-23 an HTTP+SSE host that reads none of many answers loses its stream, before it counts as stalled', async () => {
   await using gateway = await startGateway({

@@ -41,11 +41,10 @@ export class EventStream {
     if (this.#gatheredBytes > 0) this.#flush()
     else if (this.isOpen) this.#response.flushHeaders()
   }
-  /** Bytes wait for the host: the socket says whether it takes none of them for too long. */
-  #isFull = false
+  /** What waits for the host; the socket says whether it takes none of it for too long. `undefined`: nothing waits. */
+  #queue: QueuedEvents | undefined
   #isTimed = false
   #hasStalled = false
-  readonly #queue = new QueuedEvents()
   /** Bytes of the connection that the system had taken at the last sweep, and when that changed last. */
   #taken = 0
   #takenMs = 0
@@ -60,7 +59,7 @@ export class EventStream {
     this.#bodies = bodies
     this.#held = bodies.held
     response.on('drain', () => this.#drained())
-    response.on('timeout', () => (this.#hasStalled = this.#isFull))
+    response.on('timeout', () => (this.#hasStalled = this.#queue !== undefined))
     response.on('close', () => this.#drained())
     response.on('error', () => undefined)
     this.#schedule()
@@ -146,12 +145,12 @@ export class EventStream {
   sweep(limits: StreamLimits): string | undefined {
     if (this.#response.destroyed) return undefined
     const nowMs = performance.now()
-    if (this.#isFull && !this.#isTimed) {
+    if (this.#queue !== undefined && !this.#isTimed) {
       this.#isTimed = true
       // The socket counts a part of a big event that was taken as traffic.
       this.#response.setTimeout(limits.stallMs)
     }
-    if (this.#hasStalled || (this.#isFull && this.#isOver(limits, nowMs))) {
+    if (this.#hasStalled || (this.#queue !== undefined && this.#isOver(this.#queue, limits, nowMs))) {
       this.#response.destroy()
       return this.#hasStalled ? 'listen.limits.write_stall' : 'listen.limits.max_queued'
     }
@@ -163,9 +162,9 @@ export class EventStream {
    * Whether more than `max_queued` waits behind the event being taken (F-21). A host that reads gets all its answers: they are bounded by its
    * calls and by `limits.in_flight_bytes`. Other events count after `BURST_MS`, and at once while memory is full.
    */
-  #isOver({ stallMs, maxQueuedBytes }: StreamLimits, nowMs: number): boolean {
-    const queue = this.#queue
-    const taken = this.#takenBytes()
+  #isOver(queue: QueuedEvents, { stallMs, maxQueuedBytes }: StreamLimits, nowMs: number): boolean {
+    // Without a count of the system: what the stream has reported.
+    const taken = this.#response.takenBytes ?? this.#taken + Math.max(0, queue.bytes - this.#response.writableLength)
     if (taken > this.#taken) {
       this.#held.release(queue.take(taken - this.#taken))
       this.#taken = taken
@@ -180,16 +179,11 @@ export class EventStream {
     return false
   }
 
-  /** Without a count of the system: what the stream has reported. */
-  #takenBytes(): number {
-    return this.#response.takenBytes ?? this.#taken + Math.max(0, this.#queue.bytes - this.#response.writableLength)
-  }
-
   #drained(): void {
     if (this.#isTimed) this.#response.setTimeout(0)
-    this.#isFull = this.#isTimed = this.#hasStalled = false
-    this.#held.release(this.#queue.bytes)
-    this.#queue.clear()
+    this.#isTimed = this.#hasStalled = false
+    this.#held.release(this.#queue?.bytes ?? 0)
+    this.#queue = undefined
   }
 
   #gather(event: Parts, bytes = byteLength(event), others = 0): void {
@@ -224,16 +218,16 @@ export class EventStream {
     this.#lastWriteMs = performance.now()
     const isTaken = this.#response.send(parts, onTaken)
     // A small write is accepted while earlier ones wait, and is behind them.
-    if (!isTaken || this.#isFull) this.#wait(bytes, others)
+    if (!isTaken || this.#queue !== undefined) this.#wait(bytes, others)
   }
 
   #wait(bytes: number, others: number): void {
-    this.#queue.add(bytes, others)
     this.#held.add(bytes)
-    if (this.#isFull) return
-    this.#isFull = true
+    if (this.#queue !== undefined) return this.#queue.add(bytes, others)
+    this.#queue = new QueuedEvents()
+    this.#queue.add(bytes, others)
+    this.#queue.mark()
     this.#taken = this.#response.takenBytes ?? 0
     this.#takenMs = this.#markedMs = performance.now()
-    this.#queue.mark()
   }
 }

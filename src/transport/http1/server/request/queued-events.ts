@@ -66,12 +66,6 @@ export class QueuedEvents {
     return before - this.bytes
   }
 
-  clear(): void {
-    this.#writes = []
-    this.#bytes = this.#begun = 0
-    this.#removed = this.#added
-  }
-
   #othersBefore(end: number): number {
     return Math.max(0, end - this.#removed - (this.#writes[0]?.others ?? 0))
   }
