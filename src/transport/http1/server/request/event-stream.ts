@@ -117,7 +117,8 @@ export class EventStream {
   /** The stream is complete. */
   end(): void {
     if (!this.isOpen) return
-    const [bytes, others] = [this.#gatheredBytes, this.#gatheredOthers]
+    const bytes = this.#gatheredBytes
+    const others = this.#gatheredOthers
     this.#response.finish(this.#take())
     if (this.#response.writableLength === 0) return
     this.#wait(bytes, others)
@@ -202,7 +203,8 @@ export class EventStream {
   }
 
   #flush(): void {
-    const [bytes, others] = [this.#gatheredBytes, this.#gatheredOthers]
+    const bytes = this.#gatheredBytes
+    const others = this.#gatheredOthers
     if (bytes > 0) this.#write(this.#take(), bytes, others)
   }
 
