@@ -118,7 +118,8 @@ const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUri
   if (!uris.every(isRedirectUri))
     return {
       error: 'invalid_redirect_uri',
-      error_description: 'a redirect URI is https, http on a loopback address, or of a scheme of its own with a dot or a path',
+      error_description:
+        'a redirect URI is https, http on a loopback address, or of the scheme of an application, without a user and a fragment',
     }
   if (auth !== undefined && typeof auth !== 'string')
     return { error: 'invalid_client_metadata', error_description: 'token_endpoint_auth_method is not a text' }
