@@ -27,7 +27,7 @@ export const shutDown = async (ending: Ending, withinMs: number | undefined): Pr
   // After an internal error it does not wait until proxies notice.
   await front.announceEnd(withinMs === undefined ? Math.max(0, context.options.drainMs - CHILDREN_STOP_MS) : 0)
   await replicas?.handOver()
-  // No call is parked any more: its answer could not arrive.
+  // Calls are no longer parked: their answer could not arrive.
   gateway.parking.close()
   await Promise.all([front.addresses.stopAccepting(), pipes.drain()])
   front.drain()

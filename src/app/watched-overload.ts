@@ -26,7 +26,7 @@ export const watchOverload = (limits: () => HostOptions['limits'], log: Log): Wa
   const exhaustion = Promise.withResolvers<string>()
   const overload = new Overload(limits, gauges, {
     changed: (shedding, reason) => {
-      const what = ['nothing is refused any more', 'new sessions are refused', 'new calls are refused'][shedding]
+      const what = ['nothing is refused now', 'new sessions are refused', 'new calls are refused'][shedding]
       if (shedding === 0) log.info({}, `no overload: ${what}`)
       else log.warn({ reason }, `overload: ${what}`)
     },

@@ -146,7 +146,7 @@ export class Downstream {
       link: () => main.current,
       probe: () => dialer.probe(),
       changed: (link) => {
-        log.info({ server: key, era: link.era }, 'the server does not speak this era any more; it is dialed again')
+        log.info({ server: key, era: link.era }, 'the server no longer speaks this era; it is dialed again')
         dialer.dropVerdict()
         links.retireAll()
         main.giveUp(link)
@@ -159,7 +159,7 @@ export class Downstream {
       link: () => (dialer.takesInitialize ? legacySide : undefined),
       probe: () => dialer.probeLegacy(handlers.onMain()),
       // The probe has reported it.
-      changed: () => log.info({ server: key }, 'the server does not take initialize any more'),
+      changed: () => log.info({ server: key }, 'the server no longer takes initialize'),
       nowMs,
     })
     const isLegacyRefused = (error: unknown): Promise<boolean> => this.#legacyWatch.isChange(error, legacySide)

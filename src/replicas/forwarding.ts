@@ -86,7 +86,7 @@ export class Forwarder {
       const headers = { ...withoutHops(host.headers()), ...peer.headers }
       if (body !== undefined) headers['content-length'] = String(body.length)
       const request = this.#request(peer.url + path + (query === '' ? '' : `?${query}`), method, headers)
-      peer.onBegun(() => request.destroy(new Error('the replica does not answer any more')))
+      peer.onBegun(() => request.destroy(new Error('the replica no longer answers')))
       let isSent = false
       let isDisconnected = false
       const timer = setTimeout(() => request.destroy(new Error('no connection')), CONNECT_MS)

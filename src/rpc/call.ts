@@ -96,7 +96,7 @@ export interface HostSession {
 /** Is notified of changed lists of one caller. */
 export interface ChangeListener {
   changed(list: ChangedList): void
-  /** The gateway stops: no change is notified any more. */
+  /** The gateway stops: changes are no longer notified. */
   ended?(): void
 }
 

@@ -80,7 +80,7 @@ export class BodyPool implements Memory {
     }
   }
 
-  /** The host has its answer, and the request is not needed any more. */
+  /** The host has its answer, and the request is no longer needed. */
   releaseRequest({ buffer }: Buffer): void {
     const open = this.#requests.get(buffer)
     if (this.#requests.delete(buffer) && open === 0) this.#keep(buffer)

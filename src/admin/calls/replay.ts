@@ -44,7 +44,7 @@ export const replay = async (
     throw new AdminRefusal(400, 'body', `${method} cannot be replayed: only ${Object.keys(FIELDS).join(', ')}`)
   const { gateway, context } = running
   const scope = gateway.scopeFor(LOCAL, { server: captured.endpoint ?? undefined, toolset: captured.toolset ?? undefined })
-  if (scope === undefined) throw new AdminRefusal(404, 'gone', 'its toolset or server is not configured any more')
+  if (scope === undefined) throw new AdminRefusal(404, 'gone', 'its toolset or server is no longer configured')
   const params = objectOf(edited ?? paramsOf(captured))
   const target = params.text(field)
   if (target === undefined) throw new AdminRefusal(400, 'body', `params.${field} must be a string`)

@@ -108,7 +108,7 @@ const outcomeOf = async (control: Control, server: string, interrupted: AbortSig
   const untilMs = performance.now() + RESTART_MS
   for (;;) {
     const found = (await control.status()).servers.find(({ key }) => key === server)
-    if (found === undefined) throw new CommandError(EXIT.unreachable, `${server} is not configured any more`)
+    if (found === undefined) throw new CommandError(EXIT.unreachable, `${server} is no longer configured`)
     const isOver = found.state !== 'starting' || found.reason !== undefined || found.callers !== undefined
     if (isOver || performance.now() >= untilMs) return found
     if (interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')

@@ -5,7 +5,7 @@ import type { Health } from '../../downstream/health/health.ts'
 import type { Running } from '../../app/running.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
 
-/** Resolves when no server is in its first start any more, at the latest after `maxMs`, or when `signal` fires. */
+/** Resolves when all servers have ended their first start, at the latest after `maxMs`, or when `signal` fires. */
 export const settled = async ({ fleet, gateway, configuration }: Running, maxMs: number, signal: AbortSignal): Promise<void> => {
   if (signal.aborted) return
   const all$ = healths(fleet).pipe(

@@ -164,7 +164,7 @@ export class Links implements Sweepable {
   /** Closes all links. No link is opened afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // A session may outlive this server. It must not refer to these links any more.
+    // A session may outlive this server. It must no longer refer to these links.
     for (const { unsubscribe } of this.#bySession.values()) unsubscribe()
     this.#bySession.clear()
     await Promise.all([...this.#all.values()].map((pooled) => this.#close(pooled)))

@@ -20,7 +20,7 @@ export interface OtherListsSource {
   readonly vet: (offered: Inventory, before: Inventory | undefined, served: Inventory | undefined) => Inventory
   /** Whether a host of this kind is connected that is notified of changes. */
   readonly isWatched: () => boolean
-  /** Called when the lists have changed; `undefined`: there are none any more. */
+  /** Called when the lists have changed; `undefined`: there are none now. */
   readonly changed?: (offered: Inventory | undefined) => void
   readonly failed: (error: unknown) => void
 }

@@ -71,7 +71,7 @@ export class Parking {
   }
 
   /**
-   * Ends all parked calls, since their hosts cannot retry any more. Calls with a carrying request continue to their outcome (F-22);
+   * Ends all parked calls, since their hosts can no longer retry. Calls with a carrying request continue to their outcome (F-22);
    * their questions are declined.
    */
   close(): void {

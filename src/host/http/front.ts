@@ -236,7 +236,7 @@ export class Front {
     this.addresses.endConnections()
     const isNoticed = (): boolean => this.#readiness.isNoticed(lameDuckMs)
     if (maxMs > 0 && !isNoticed())
-      this.#context.log.info({}, 'stopping: not ready any more; requests are served until proxies notice (reload.lame_duck)')
+      this.#context.log.info({}, 'stopping: no longer ready; requests are served until proxies notice (reload.lame_duck)')
     await until(isNoticed, maxMs, POLL_MS)
   }
 

@@ -263,7 +263,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
       const withdraw = (notice?: Payload): void => {
         remove()
         if (this.#questions?.delete(id) !== true) return
-        const parts = cancelledParams(id, 'not needed any more', notice)
+        const parts = cancelledParams(id, 'no longer needed', notice)
         const current = pending === undefined ? outlet : this.outletOf(pending.running)
         if (this.#unsent?.delete(id) !== true) current?.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))

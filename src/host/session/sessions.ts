@@ -88,7 +88,7 @@ export class Sessions {
   /** Ends the sessions of revoked principals. */
   revoke(isRevoked: (principal: string) => boolean): void {
     for (const entry of this.#byId.values())
-      if (isRevoked(entry.session.principal)) this.end(entry, sessionOver('its credential is not valid any more'))
+      if (isRevoked(entry.session.principal)) this.end(entry, sessionOver('its credential is no longer valid'))
   }
 
   /** Ends a session. `why`: answer to its requests in flight; `undefined`: its host ends it. */

@@ -80,7 +80,7 @@ export class LineWriter {
     if (this.#stream.writableLength > 0) this.#stall.start(this.#options.stallMs)
   }
 
-  /** Nothing will be written any more. */
+  /** Nothing more will be written. */
   dispose(): void {
     this.#pieces = []
     this.#bytes = 0

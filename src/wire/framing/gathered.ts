@@ -9,7 +9,7 @@
 export interface Memory {
   /** Returns at least `bytes` bytes with any content. */
   lease(bytes: number): Buffer
-  /** Returns leased memory to the pool. Nothing may refer to it any more. */
+  /** Returns leased memory to the pool. Nothing may refer to it from here on. */
   giveBack(memory: Buffer): void
 }
 

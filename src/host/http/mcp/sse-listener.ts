@@ -230,7 +230,7 @@ export class SseListener {
   revoke(isRevoked: (principal: string) => boolean): void {
     for (const { events, routed, session } of this.#connected.values()) {
       if (!isRevoked(routed.principal)) continue
-      session?.end(sessionOver('its credential is not valid any more'))
+      session?.end(sessionOver('its credential is no longer valid'))
       events.breakOff()
     }
   }
