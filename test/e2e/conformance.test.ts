@@ -3,17 +3,14 @@
  * merged endpoint with original names, and at `/servers/<key>/mcp`. What the server passes when it is reached directly it passes there,
  * check by check. The server is run directly once for all of them.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { conformanceGateway, stdioOptions } from '../support/conformance-gateways.ts'
+import { conformanceGateway } from '../support/conformance-gateways.ts'
 import type { ConformanceGateway } from '../support/conformance-gateways.ts'
 import { compare, runConformance } from '../support/conformance.ts'
 import type { Revision, ScenarioResult } from '../support/conformance.ts'
 import { gatewayHome } from '../support/gateway-process.ts'
 import type { GatewayHome } from '../support/gateway-process.ts'
-import { startServer } from '../support/processes.ts'
+import { pipedCommand, startServer } from '../support/processes.ts'
 import type { ServerProcess } from '../support/processes.ts'
 
 const REVISIONS: readonly Revision[] = ['2025-11-25', '2026-07-28']
@@ -24,22 +21,23 @@ const PROGRESS = 'tools-call-with-progress'
 /** Runs wait for each other (test/support/conformance.ts): a bound for all of them, on a machine that does much else. */
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
-let shared: string
 let server: ServerProcess
+/** On stdio: a gateway starts a command for each legacy session. */
+let piped: ServerProcess
 let home: GatewayHome
 const direct = new Map<Revision, ScenarioResult[]>()
 const directly = (revision: Revision): ScenarioResult[] => direct.get(revision) ?? []
 
 beforeAll(async () => {
-  shared = await mkdtemp(join(tmpdir(), 'shared-'))
   home = await gatewayHome()
   server = await startServer('reference-server', 'http')
+  piped = await startServer('reference-server', 'pipes')
   await Promise.all(REVISIONS.map(async (revision) => direct.set(revision, await runConformance(server.url, revision))))
 })
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
+  await piped[Symbol.asyncDispose]()
   await home[Symbol.asyncDispose]()
-  await rm(shared, { recursive: true, force: true })
 })
 
 describe('the conformance suite directly against the reference server', () => {
@@ -66,7 +64,7 @@ describe('the conformance suite directly against the reference server', () => {
 })
 
 describe.concurrent.each([
-  { over: 'stdio', key: 'stdio', options: () => stdioOptions('--shared', shared) },
+  { over: 'stdio', key: 'stdio', options: () => ({ ...pipedCommand(piped) }) },
   { over: 'Streamable HTTP', key: 'http', options: () => ({ url: server.url }) },
 ])('with a dual-era server behind on $over', ({ key, options }) => {
   let gateway: ConformanceGateway
@@ -146,7 +144,8 @@ describe.concurrent('the conformance suite across the eras', () => {
   })
 
   test('2025-11-25 hosts lose nothing with a legacy server behind', async () => {
-    const options = stdioOptions('--era', 'legacy', '--shared', shared)
+    await using legacy = await startServer('reference-server', 'pipes', '--era', 'legacy')
+    const options = { ...pipedCommand(legacy) }
     await using gateway = await conformanceGateway(home, 'legacy-legacy', options)
     const through = await runConformance(gateway.url, '2025-11-25')
     // Each session has a process of its own to start, so this stream is closed before the progress comes, and of progress without

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { acquireFileLock, releaseFileLock } from '../../src/file-lock.ts'
+import { peerProgram } from '../support/peer-program.ts'
 
 export type Transport = 'stdio' | 'sse' | 'http'
 export type Language = 'typescript' | 'python' | 'go' | 'java' | 'rust' | 'program'
@@ -46,8 +47,8 @@ export const TYPESCRIPT_1: Sdk = {
   language: 'typescript',
   name: '@modelcontextprotocol/sdk',
   version: npmVersion('@modelcontextprotocol/sdk'),
-  server: [process.execPath, `${HERE}typescript/server-sdk1.ts`],
-  host: [process.execPath, `${HERE}typescript/host-sdk1.ts`],
+  server: [process.execPath, peerProgram('typescript/server-sdk1')],
+  host: [process.execPath, peerProgram('typescript/host-sdk1')],
   serves: ALL,
   connects: ALL,
 }
@@ -56,8 +57,8 @@ export const TYPESCRIPT_2: Sdk = {
   language: 'typescript',
   name: '@modelcontextprotocol/server and client',
   version: npmVersion('@modelcontextprotocol/server'),
-  server: [process.execPath, `${HERE}typescript/server-sdk2.ts`],
-  host: [process.execPath, `${HERE}typescript/host-sdk2.ts`],
+  server: [process.execPath, peerProgram('typescript/server-sdk2')],
+  host: [process.execPath, peerProgram('typescript/host-sdk2')],
   serves: ['stdio', 'http'],
   connects: ['stdio', 'http'],
 }

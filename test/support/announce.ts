@@ -1,6 +1,5 @@
 /** How a test server process and the test that started it find each other. */
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 
 /** Listens on loopback and says on stderr, in one line, at which URL; port 0 takes a free one. */
 export const announce = (server: Server, port: number, path: string): void => {

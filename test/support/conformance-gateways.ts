@@ -4,7 +4,6 @@ import { fake, FakeDownstream } from './fake-downstream.ts'
 import { openFaultProxy } from './fault-proxy.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import type { GatewayHome, GatewayProcess } from './gateway-process.ts'
-import { stdioTarget } from './processes.ts'
 
 export interface ConformanceGateway extends GatewayProcess {
   /** Of the bridge in front of the server. */
@@ -69,9 +68,4 @@ export const conformanceReplicas = async (
   const balancer = opened.use(await openBalancer(ports))
   const all = opened.move()
   return { url: balancer.url.href, [Symbol.asyncDispose]: () => all.disposeAsync() }
-}
-
-export const stdioOptions = (...args: string[]): Record<string, unknown> => {
-  const target = stdioTarget('reference-server', ...args)
-  return { command: target.command, args: target.args }
 }

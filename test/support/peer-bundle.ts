@@ -8,9 +8,11 @@ import { rolldown } from 'rolldown'
 import { cachedFolder, filesBelow } from '../../scripts/cached-build.ts'
 import { PEERS, REQUIREMENTS } from './peer-program.ts'
 
+const SOURCES = ['package-lock.json', ...filesBelow('test/support'), ...filesBelow('test/peers/typescript')]
+
 /** The folder with `<name>.js` of each, built first where a source has changed (1 s). */
 export const cachedPeers = (): Promise<string> =>
-  cachedFolder('peers-', ['package-lock.json', ...filesBelow('test/support')], async (folder) => {
+  cachedFolder('peers-', SOURCES, async (folder) => {
     // Each for itself: one that needs a chunk of another would open more files.
     for (const [name, input] of Object.entries(PEERS)) {
       await using bundle = await rolldown({

@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { peerProgram } from './peer-program.ts'
+import { relayCommand } from './relay.ts'
+import type { RelayCommand } from './relay.ts'
 
 /** Something a host can connect to: an HTTP endpoint, or a command that speaks stdio. */
 export type Target = { url: string } | { command: string; args: string[]; env?: Record<string, string> }
@@ -23,7 +25,13 @@ export const stdioTarget = (name: ServerName, ...args: string[]): Extract<Target
 })
 
 /**
- * Starts a test server over HTTP (`args` begin with its transport, `http` or `sse`) and resolves once it listens.
+ * The command of a stdio server that runs in one process already (`startServer` with `pipes`), however often a gateway starts the command:
+ * a start of the SDK needs 200 ms of CPU, one of a relay 4.
+ */
+export const pipedCommand = ({ url }: ServerProcess): RelayCommand => relayCommand(Number(new URL(url).port), '--plain')
+
+/**
+ * Starts a test server over HTTP (`args` begin with its transport, `http` or `sse`; or with `pipes`) and resolves once it listens.
  * Rejects with what it said on stderr when it ends before.
  */
 export const startServer = async (name: ServerName, ...args: string[]): Promise<ServerProcess> => {

@@ -8,17 +8,15 @@ const show = (path: string): void => {
   vi.stubGlobal('location', { pathname, search })
 }
 
-/** The module as a page loads it. */
-const load = async (): Promise<{ selectedNow(): string }> => {
-  vi.resetModules()
-  return (await import(ROUTE)) as { selectedNow(): string }
-}
+/** The module as a page of this name loads it: each name is a module of its own. */
+const load = async (page: string): Promise<{ selectedNow(): string }> =>
+  (await import(`${ROUTE}?${page}`)) as { selectedNow(): string }
 
 afterEach(() => void vi.unstubAllGlobals())
 
 test('the selected row is what the address names, and empty where it names none', async () => {
   show('/traffic?sel=17&q=x')
-  expect((await load()).selectedNow()).toBe('17')
+  expect((await load('first')).selectedNow()).toBe('17')
   show('/traffic?q=x')
-  expect((await load()).selectedNow()).toBe('')
+  expect((await load('second')).selectedNow()).toBe('')
 })
