@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp, modernPipe } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
-import { KEY, MODERN, request } from '../support/fakes/messages.ts'
+import { KEY, MODERN, notification, request } from '../support/fakes/messages.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { startGateway } from '../support/gateway.ts'
 
@@ -32,6 +32,33 @@ describe.each(everyTransport)('a host over $name that gives up', ({ connect, nam
     if (isQuiet) await expect(pending.response).rejects.toThrow('was not answered')
     expect(JSON.stringify(host.heard.entries)).not.toContain('too late')
   })
+})
+
+test('B138 a cancellation that arrives before its request ends it', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
+  gateway.fake('a').on('tools/call', fake.never)
+  await using host = await connectHttp(gateway)
+  const early = notification('notifications/cancelled', { requestId: 900, reason: 'changed my mind' })
+  expect((await send(gateway.url, { headers: host.headers(), body: early })).status).toBe(202)
+  const reply = await send(gateway.url, { headers: host.headers(), body: request(900, 'tools/call', { name: 'a__slow' }) })
+  await reply.closed
+  expect(await reply.body).not.toContain('"id":900')
+  gateway.fake('a').off('tools/call')
+  expect(await host.call('tools/call', { name: 'a__slow', arguments: { n: 2 } })).toMatchObject({
+    content: [{ text: '{"n":2}' }],
+  })
+})
+
+test('B138 a late cancellation of an ended request does not end a new one of the same id', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('quick') } })
+  await using host = await connectHttp(gateway)
+  const body = request(901, 'tools/call', { name: 'a__quick', arguments: { n: 1 } })
+  const late = notification('notifications/cancelled', { requestId: 901 })
+  for (let round = 0; round < 2; round++) {
+    const reply = await send(gateway.url, { headers: host.headers(), body })
+    expect(await reply.body).toContain('"id":901')
+    expect((await send(gateway.url, { headers: host.headers(), body: late })).status).toBe(202)
+  }
 })
 
 test('B138 closing the connection of a pending JSON answer cancels, too', async () => {
