@@ -396,7 +396,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Ends the request of an exchange whose host has not resumed its stream. */
   abandon(exchange: Exchange): void {
     const running = this.#running.find((each) => each.listenerExchange === exchange)
-    if (running === undefined) return this.#keepEarly(key, notice)
+    if (running === undefined) return
     this.finish(running)
     running.abort.abort()
     running.exchange.end()
