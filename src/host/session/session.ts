@@ -26,15 +26,15 @@ import type { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
 import { isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
-import { byteLength, Payload } from '../../wire/message/payload.ts'
+import { Payload } from '../../wire/message/payload.ts'
 import type { JsonObject, Parts } from '../../wire/message/payload.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
-import { setBounded } from '../../values/bounded-map.ts'
 import { isSameFacts, withHost } from '../caller-facts.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { EventLog } from '../response/event-log.ts'
 import type { Exchange } from '../response/exchange.ts'
 import type { Subscriber } from '../core.ts'
+import { EarlyCancellations } from './early-cancellations.ts'
 import { NO_SETTINGS, SETTINGS } from './session-settings.ts'
 import type { SessionSettings } from './session-settings.ts'
 
@@ -70,12 +70,6 @@ interface Open {
   readonly progress: Question['progress']
 }
 
-interface Early {
-  readonly notice: Payload
-  /** When it arrived. */
-  readonly atMs: number
-}
-
 /** Receives messages for the host. */
 export interface Outlet {
   readonly flow?: Flow | undefined
@@ -87,10 +81,6 @@ const INITIALIZED_WAIT_MS = 10_000
 const COMPLETED = 'notifications/elicitation/complete'
 const UPDATED = 'notifications/resources/updated'
 const MAX_WAITING = 32
-/** Limits of early cancellations: number, bytes of one, and for how long they are kept, ms. */
-const MAX_EARLY = 32
-const MAX_EARLY_BYTES = 1024
-const EARLY_MS = 5_000
 
 export class Session implements HostSession, Subscriber, ChangeListener {
   /** Contains 128 random bits, so that it cannot be guessed (B197). */
@@ -130,10 +120,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Server requests waiting for `notifications/initialized`: sends by id. */
   #unsent: Map<Id, () => void> | undefined
   #isEnded = false
-  /** The greatest number that was the id of a request. */
-  #highestId = -1
-  /** Cancellations whose requests have not arrived, by id. */
-  #early: Map<Id, Early> | undefined
+  readonly #early = new EarlyCancellations()
 
   constructor(
     introduction: Introduction,
@@ -328,18 +315,9 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   begin(running: Running): void {
     this.#running.push(running)
     this.#admission.begin(this.principal, running.bytes)
-    const number = Number(running.id)
-    if (number > this.#highestId) this.#highestId = number
-    if (this.#early !== undefined) this.#endEarly(running, this.#early)
-  }
-
-  /** Ends a request whose cancellation has arrived before it. */
-  #endEarly({ id }: Running, early: Map<Id, Early>): void {
-    const key = idKey(id)
-    const { notice, atMs } = early.get(key) ?? {}
-    if (!early.delete(key) || notice === undefined || atMs === undefined || performance.now() - atMs > EARLY_MS) return
+    const cancelled = this.#early.begun(running.id)
     // When its call has begun, like any other cancellation.
-    queueMicrotask(() => this.cancel(notice))
+    if (cancelled !== undefined) queueMicrotask(() => this.cancel(cancelled))
   }
 
   finish(running: Running): void {
@@ -368,23 +346,13 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Handles `notifications/cancelled`: ends the newest request of that id. */
   cancel(notice: Payload | undefined): void {
     const id: Id | undefined = notice?.raw('requestId')?.toString()
-    if (id === undefined) return
+    if (notice === undefined || id === undefined) return
     const key = idKey(id)
     const running = this.#running.findLast((each) => idKey(each.id) === key)
-    if (running === undefined) return this.#keepEarly(key, notice)
+    if (running === undefined) return this.#early.keep(key, notice)
     this.finish(running)
     running.abort.abort(notice)
     running.exchange.end()
-  }
-
-  /**
-   * Over HTTP each message has its own connection, so a cancellation can arrive before its request. Only a number above those of all requests
-   * so far is kept: other ids belong to requests that have ended.
-   */
-  #keepEarly(key: Id, notice: Payload | undefined): void {
-    if (notice === undefined || !(Number(key) > this.#highestId) || byteLength(notice.parts()) > MAX_EARLY_BYTES) return
-    this.#early ??= new Map()
-    setBounded(this.#early, key, { notice, atMs: performance.now() }, MAX_EARLY)
   }
 
   /** Handles `notifications/progress` of a server request (B274). */

@@ -161,7 +161,8 @@ const startPeer = async (isMarked: boolean) => {
   return peer
 }
 
-test('F-28 a replica that is alive is believed for a while; one that has ended is asked again each time, once at a time', async () => {
+/** Replicas that believe for a minute that a peer is alive. */
+const startBelieving = async (): Promise<Replicas> => {
   const replicas = new Replicas({
     self: await lostHome('self'),
     seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
@@ -170,6 +171,11 @@ test('F-28 a replica that is alive is believed for a while; one that has ended i
     times: { believedMs: 60_000, leaseMs: 100, renewMs: 50, lookMs: 10 },
   })
   open.push(replicas)
+  return replicas
+}
+
+test('F-28 a replica that is alive is believed for a while; one that has ended is asked again each time, once at a time', async () => {
+  const replicas = await startBelieving()
   const [alive, other] = [await startPeer(true), await startPeer(false)]
   const aliveHome = formatHome(alive.self)
   for (let i = 0; i < 3; i++) expect(await replicas.locate(aliveHome, undefined)).toEqual(alive.self)
@@ -184,14 +190,7 @@ test('F-28 a replica that is alive is believed for a while; one that has ended i
 })
 
 test('F-28 a replica is believed to be alive after it has answered a request, and asked again after one that it did not answer', async () => {
-  const replicas = new Replicas({
-    self: await lostHome('self'),
-    seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
-    store: undefined,
-    log: quiet,
-    times: { believedMs: 60_000, leaseMs: 100, renewMs: 50, lookMs: 10 },
-  })
-  open.push(replicas)
+  const replicas = await startBelieving()
   const peer = await startPeer(true)
   const home = formatHome(peer.self)
   const replied: number[] = []
