@@ -34,6 +34,27 @@ describe.each(everyTransport)('a host over $name that gives up', ({ connect, nam
   })
 })
 
+test.each(everyTransport)(
+  'B138 calls over $name that are cancelled at once leave the only slot of their server',
+  async ({ connect }) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.offering('slow') },
+      options: { a: { limits: { maxConcurrent: 1 } } },
+    })
+    const a = gateway.fake('a')
+    await using host = await connect(gateway)
+    for (let round = 0; round < 20; round++) {
+      a.on('tools/call', fake.never)
+      for (let call = 0; call < 3; call++) host.begin('tools/call', { name: 'a__slow' }).cancel()
+      await host.call('tools/list')
+      a.off('tools/call')
+      expect(await host.call('tools/call', { name: 'a__slow', arguments: { n: round } })).toMatchObject({
+        content: [{ text: JSON.stringify({ n: round }) }],
+      })
+    }
+  },
+)
+
 test('B138 a cancellation that arrives before its request ends it', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
   gateway.fake('a').on('tools/call', fake.never)
