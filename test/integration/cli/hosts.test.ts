@@ -445,11 +445,13 @@ describe('the first request of a connected host', () => {
     expect(stdout).not.toContain('zed')
     expect(code).toBe(0)
     const again = cli.here('connect', 'cursor', '--http', '--json', '--wait', '30s')
-    let visits = 0
-    const visiting = setInterval(() => void visit(up.url, 'cursor-vscode', `2.${visits++}`), 100)
+    const visits: Promise<void>[] = []
+    const visiting = setInterval(() => visits.push(visit(up.url, 'cursor-vscode', `2.${visits.length}`)), 100)
     onTestFinished(() => clearInterval(visiting))
     const { stdout: answer } = await again
     clearInterval(visiting)
+    // Before the gateway ends, which would refuse the last of them.
+    await Promise.all(visits)
     expect(JSON.parse(answer)).toMatchObject({
       hosts: [{ host: 'cursor', changed: false, firstRequest: { seen: { name: 'cursor-vscode' } } }],
     })
