@@ -9,9 +9,9 @@ import type { ServerLogs } from '../downstream/server-logs.ts'
 import type { Faults } from '../gateway/faults.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Front } from '../host/http/front.ts'
-import type { ListenerContext } from '../host/listener-context.ts'
 import type { HostOptions } from '../host/options.ts'
 import type { Redactor } from '../redactor.ts'
+import type { HttpClients } from '../transport/http1/client/http-clients.ts'
 import type { HeldBytes } from '../transport/held-bytes.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { PolicyInForce } from './policy-in-force.ts'
@@ -34,7 +34,7 @@ export interface Reloadable {
   /** Its addresses are not bound if the gateway serves one host on a pipe. */
   readonly front: Front
   readonly isBound: boolean
-  readonly context: { options: HostOptions } & Pick<ListenerContext, 'bodies'>
+  readonly clients: HttpClients
   readonly subjects: SubjectTokens
   readonly faults: Faults | undefined
   readonly fleet: Fleet
@@ -44,7 +44,7 @@ export interface Reloadable {
 
 /** Rejects with the system's error, or with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened. */
 export const applyConfiguration = async (parts: Reloadable, next: Configuration, restart: ReadonlySet<string>): Promise<void> => {
-  const { inForce, context, fleet, gateway } = parts
+  const { inForce, fleet, gateway } = parts
   learnSecrets(parts, next)
   await parts.memory.learn(next.servers)
   const before = inForce.configuration
@@ -58,9 +58,8 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
   // Before any other option of the next configuration, so that nothing is allowed meanwhile that it forbids.
   if (!isDeepStrictEqual(before.policy, next.policy)) await parts.policy.apply(next.policy)
   if (!isDeepStrictEqual(before.tracing, next.tracing)) await parts.traces.apply(next.tracing)
-  context.options = next.host
   parts.subjects.want(exchangesTokens(next))
-  holdAtMost(context.bodies.held, next.host)
+  holdAtMost(parts.clients.bodies.held, next.host)
   if (!isDeepStrictEqual(before.faults, next.faults)) parts.faults?.apply(next.faults)
   inForce.configuration = next
   fleet.apply(next.servers, restart, next.host.drainMs)

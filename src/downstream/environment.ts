@@ -119,7 +119,28 @@ export interface SharedBy {
   readonly hasSessions: boolean
 }
 
-export interface DownstreamEnvironment {
+/** What servers report, for hosts and for traces. */
+export interface ServerReports {
+  /** The lists of a server for one principal. */
+  readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
+  /** The lists of a server for one session; `undefined`: the common lists. */
+  readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
+  /** The lists of a server for the callers that share one principal's link; `undefined`: the common lists. */
+  readonly principalListed: (key: string, to: SharedBy, inventory: Inventory | undefined) => void
+  /** A server announced a changed list. `owner`: of the link; `undefined`: a link of all callers. */
+  readonly listAnnounced: (key: string, list: ChangedList, owner: LinkOwner | undefined) => void
+  /** A subscribed resource changed. `uri`: the server's own. */
+  readonly updated: (id: string, uri: string, params: Payload, audience: UpdateAudience) => void
+  /** A task changed, in the form of the server's era. `owner`: of the link; `undefined`: a link of all callers. */
+  readonly taskChanged: (id: string, task: Payload, owner: LinkOwner | undefined) => void
+  /** The main link is up again after a loss, or replaces that of a predecessor. */
+  readonly reconnected: (downstream: Reconnected) => void
+  readonly linkOpened: (link: Link, options: ServerOptions) => void
+  /** Asks whether a legacy host is connected that is notified of changed lists. */
+  readonly hasLegacyHosts: () => boolean
+}
+
+export interface DownstreamEnvironment extends ServerReports {
   readonly sweeper: Sweeper
   readonly identity: Identity
   /** Name of this process among gateways (T-35). */
@@ -156,28 +177,10 @@ export interface DownstreamEnvironment {
   readonly soleHost: Promise<SoleHost> | undefined
   /** The changing credential of a server, if it needs one. `principal`: present if each principal has its own. */
   readonly credential: (options: ServerOptions, principal: string | undefined) => Credential | undefined
-  /** Reports the lists of a server for one principal. */
-  readonly personalListed: (key: string, principal: string, inventory: Inventory) => void
-  /** Reports a change of a subscribed resource. `uri`: the server's own. */
-  readonly updated: (id: string, uri: string, params: Payload, audience: UpdateAudience) => void
-  /** Reports the lists of a server for one session; `undefined`: the common lists. */
-  readonly sessionListed: (key: string, session: HostSession, inventory: Inventory | undefined) => void
-  /** Whether a legacy host is connected that is notified of changed lists. */
-  readonly hasLegacyHosts: () => boolean
-  /** Reports that a server announced a changed list. `owner`: of the link; `undefined`: a link of all callers. */
-  readonly listAnnounced: (key: string, list: ChangedList, owner: LinkOwner | undefined) => void
-  /** Reports the lists of a server for the callers that share one principal's link; `undefined`: the common lists. */
-  readonly principalListed: (key: string, to: SharedBy, inventory: Inventory | undefined) => void
-  /** Reports a changed task, in the form of the server's era. `owner`: of the link; `undefined`: a link of all callers. */
-  readonly taskChanged: (id: string, task: Payload, owner: LinkOwner | undefined) => void
   /** Whether the whole fleet is being stopped. */
   readonly isEnding: () => boolean
   /** Whether the server replaces one of the same key, whose subscriptions it takes over. */
   readonly isSuccessor: boolean
   /** The layer that injects faults into calls to a server; absent: faults are not allowed. */
   readonly faultsOf?: (server: { readonly key: string; readonly era: Era; readonly idleMs: number }) => Layer | undefined
-  /** Called with each opened link (for traces). */
-  readonly linkOpened?: (link: Link, options: ServerOptions) => void
-  /** Called when the main link is up again after a loss, or replaces that of a predecessor. */
-  readonly reconnected: (downstream: Reconnected) => void
 }

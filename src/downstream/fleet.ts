@@ -2,25 +2,30 @@
 import { BehaviorSubject } from 'rxjs'
 import type { Caller } from '../rpc/call.ts'
 import { Downstream } from './downstream.ts'
-import type { DownstreamEnvironment } from './environment.ts'
+import type { DownstreamEnvironment, ServerReports } from './environment.ts'
 import type { ServerOptions } from './options.ts'
 import { Starts } from './pacing/starts.ts'
 
+/** What all servers have in common, without what the fleet itself adds. */
+export type FleetEnvironment = Omit<
+  DownstreamEnvironment,
+  keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'
+>
+
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
-  readonly #environment: DownstreamEnvironment
+  readonly #environment: Omit<DownstreamEnvironment, keyof ServerReports | 'startAfter' | 'isSuccessor'>
+  #reports: ServerReports | undefined
   #isEnding = false
   readonly #leaving = new Map<Downstream, Promise<void>>()
   #byKey: ReadonlyMap<string, Downstream> = new Map()
 
-  constructor(environment: Omit<DownstreamEnvironment, 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'>) {
+  constructor(environment: FleetEnvironment) {
     const { sweeper, maxStarts, limits } = environment
     this.#environment = {
       ...environment,
       isEnding: () => this.#isEnding,
-      isSuccessor: false,
       sseIds: { next: 1 },
-      startAfter: undefined,
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }
@@ -58,6 +63,11 @@ export class Fleet {
     )
   }
 
+  /** Sets who is told what servers report. Called once, before the first `apply`. */
+  reportTo(reports: ServerReports): void {
+    this.#reports = reports
+  }
+
   /**
    * Replaces the configured servers. Servers that stay keep their processes, links and sessions. Removed servers, and those in `restart`,
    * are drained for at most `drainMs` and stopped.
@@ -66,7 +76,7 @@ export class Fleet {
     const before = new Map(this.#byKey)
     const after = servers.map((options) => {
       const existing = before.get(options.key)
-      if (existing === undefined) return new Downstream(options, this.#environment)
+      if (existing === undefined) return this.#open(options, { isSuccessor: false, startAfter: undefined })
       if (restart.has(options.key)) return this.#successor(existing, options, drainMs)
       before.delete(options.key)
       existing.adopt(options)
@@ -104,7 +114,12 @@ export class Fleet {
   #successor(old: Downstream, options: ServerOptions, drainMs: number): Downstream {
     const isAlone = old.options.launch === undefined || old.options.url === undefined
     const startAfter = isAlone ? undefined : this.#end(old, drainMs)
-    return new Downstream(options, { ...this.#environment, isSuccessor: true, startAfter })
+    return this.#open(options, { isSuccessor: true, startAfter })
+  }
+
+  #open(options: ServerOptions, order: Pick<DownstreamEnvironment, 'isSuccessor' | 'startAfter'>): Downstream {
+    if (this.#reports === undefined) throw new Error('a fleet without `reportTo` has no servers')
+    return new Downstream(options, { ...this.#environment, ...this.#reports, ...order })
   }
 
   #end(downstream: Downstream, drainMs: number): Promise<void> {

@@ -17,7 +17,7 @@ import type { Inventory } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { findTool } from '../catalog/view/routes.ts'
-import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
+import type { Reconnected, ServerReports } from '../downstream/environment.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import type { LinkOwner } from '../downstream/link-owner.ts'
@@ -246,8 +246,23 @@ export class Gateway {
     this.#tasks.follow(subscriber, caller, id)
   }
 
+  /** Receives what servers report. */
+  get reports(): Omit<ServerReports, 'linkOpened'> {
+    const { feed } = this
+    return {
+      personalListed: (key, principal, inventory) => feed.personalListed(key, principal, inventory),
+      sessionListed: (key, session, inventory) => feed.sessionListed(key, session, inventory),
+      principalListed: (key, to, inventory) => feed.principalListed(key, to, inventory),
+      listAnnounced: (key, list, owner) => this.#listAnnounced(key, list, owner),
+      updated: (id, uri, params, audience) => this.#subscriptions.updated(id, uri, params, audience),
+      taskChanged: (id, task, owner) => void this.#tasks.changed(id, task, owner).catch(() => undefined),
+      reconnected: (downstream) => void this.#restored(downstream),
+      hasLegacyHosts: () => feed.hasLegacyWatcher,
+    }
+  }
+
   /** A server announced a changed list: notifies hosts at a bridge that read the list over the same link (B277). */
-  listAnnounced(key: string, list: ChangedList, owner: LinkOwner | undefined): void {
+  #listAnnounced(key: string, list: ChangedList, owner: LinkOwner | undefined): void {
     this.feed.announced(list, (caller) => {
       if (caller.scope.server !== key) return false
       const downstream = this.#fleet.for(key, caller.principal)
@@ -257,11 +272,6 @@ export class Gateway {
       if (owner !== undefined) return session !== undefined && owner.sessions.has(session)
       return session === undefined || !downstream.sessions.hasLinkOf(session)
     })
-  }
-
-  /** A server reported a changed task. `owner`: of the link of the report; `undefined`: a link of all callers. */
-  taskChanged(id: string, task: Payload, owner: LinkOwner | undefined): void {
-    this.#tasks.changed(id, task, owner).catch(() => undefined)
   }
 
   levelChanged({ session, principal }: Caller, level: LogLevel): void {
@@ -278,13 +288,8 @@ export class Gateway {
     this.#fleet.bridged(caller)?.sessions.notified(caller, method, params)
   }
 
-  /** A server reported a changed resource. */
-  updated(id: string, uri: string, params: Payload, audience: UpdateAudience): void {
-    this.#subscriptions.updated(id, uri, params, audience)
-  }
-
   /** A server is connected again after a loss. */
-  async restored(downstream: Reconnected): Promise<void> {
+  async #restored(downstream: Reconnected): Promise<void> {
     this.#tasks.restore(downstream)
     await this.#subscriptions.restore(downstream)
   }

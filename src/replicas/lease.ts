@@ -40,7 +40,7 @@ export interface LeaseOptions {
   readonly store: Store
   readonly times: ReplicaTimes
   readonly log: { warn(facts: object, message: string): void }
-  readonly facts: (() => ReplicaFacts) | undefined
+  readonly facts: () => ReplicaFacts | undefined
   /** Called when another replica may have taken over sessions, or the store has lost its data. Called again if it rejects. */
   readonly onFenced: () => Promise<void>
   /** Whether another replica may take over sessions: it reaches the store, or is not known to have ended. */
@@ -200,7 +200,7 @@ export class Lease {
   async #hold(): Promise<number> {
     const { store, self, times, facts, onFenced } = this.#options
     const nowMs = performance.now()
-    await store.set(leaseOf(self.instance), JSON.stringify({ url: self.url, ...facts?.() }), times.leaseMs)
+    await store.set(leaseOf(self.instance), JSON.stringify({ url: self.url, ...facts() }), times.leaseMs)
     const [fence, known] = await store.getAll([fenceOf(self.instance), EPOCH])
     const epoch = known ?? (await this.#beginEpoch())
     if (fence !== this.#fence || (this.#epoch !== undefined && epoch !== this.#epoch)) {

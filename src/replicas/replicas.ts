@@ -36,8 +36,6 @@ export interface ReplicasOptions {
   readonly times?: ReplicaTimes
   /** The others are processes of this machine, which trust this one's `X-Forwarded-For`. */
   readonly isLocal?: boolean
-  /** Facts about this process, for `ps --all` at another one. */
-  readonly facts?: () => ReplicaFacts
   /** Wall clock in milliseconds. */
   readonly now?: () => number
 }
@@ -107,6 +105,7 @@ export class Replicas {
   #watch: NodeJS.Timeout | undefined
   #isEnding = false
   #onFenced: (() => Promise<void>) | undefined
+  #facts: (() => ReplicaFacts) | undefined
   #forwarded = 0
   #takeovers = 0
 
@@ -114,7 +113,7 @@ export class Replicas {
     this.#options = options
     this.#now = options.now ?? Date.now
     this.#times = options.times ?? DEFAULT_REPLICA_TIMES
-    const { store, self, log, facts } = options
+    const { store, self, log } = options
     this.#lease =
       store &&
       new Lease({
@@ -122,7 +121,7 @@ export class Replicas {
         store,
         times: this.#times,
         log,
-        facts,
+        facts: () => this.#facts?.(),
         onFenced: async () => this.#onFenced?.(),
         mayTake: (home) => this.#reachesStore(home),
       })
@@ -154,11 +153,12 @@ export class Replicas {
   }
 
   /**
-   * Takes the lease and renews it. `onFenced` is called when another replica has taken over sessions of this one, or the store has lost its
+   * Takes the lease and renews it. `facts` are those about this process, for `ps --all` at another one. `onFenced` is called when another replica has taken over sessions of this one, or the store has lost its
    * data. It is called again if it rejects.
    */
-  async start(onFenced: () => Promise<void>): Promise<void> {
+  async start(onFenced: () => Promise<void>, facts?: () => ReplicaFacts): Promise<void> {
     this.#onFenced = onFenced
+    this.#facts = facts
     await this.#lease?.start()
   }
 

@@ -268,7 +268,7 @@ export class Dialer {
 
   async #dial(host: DialedFor, events: LinkEvents, choice: DialChoice): Promise<Dialed> {
     const dialed = await this.#dialChannel(host, events, choice)
-    this.#environment.linkOpened?.(dialed.link, this.#options)
+    this.#environment.linkOpened(dialed.link, this.#options)
     return dialed
   }
 

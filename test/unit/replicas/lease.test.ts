@@ -37,7 +37,7 @@ const startOne = async (instance: string, store: MemoryStore, mayTake: (home: Ho
     store: throughLink(store, side.link),
     times: DEFAULT_REPLICA_TIMES,
     log: { warn: (facts, text) => void side.warned.push([facts, text]) },
-    facts: undefined,
+    facts: () => undefined,
     onFenced: async () => void side.fenced++,
     mayTake: async (home) => mayTake(home),
   })
