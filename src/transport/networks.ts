@@ -1,5 +1,5 @@
 /** Networks of IP addresses as options name them: an address with a prefix length, or an address alone. */
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4 } from 'node:net'
 
 type Family = 'ipv4' | 'ipv6'
 
@@ -12,7 +12,8 @@ export interface Network {
 
 const WIDTHS = { ipv4: 32, ipv6: 128 }
 
-const familyOf = (address: string): Family => (isIPv6(address) ? 'ipv6' : 'ipv4')
+// Not `isIPv6`: Node compiles its pattern for the first address, which takes milliseconds of each start.
+const familyOf = (address: string): Family => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
 /** Reads `10.0.0.0/8`, or an address; `undefined`: neither. */
 export const readNetwork = (text: string): Network | undefined => {

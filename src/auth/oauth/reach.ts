@@ -2,7 +2,7 @@
  * The addresses that may be reached for an untrusted URL (T-09): hostile metadata may name endpoints in our own network. Checks apply to
  * addresses, not to names, since a name may resolve differently each time.
  */
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4 } from 'node:net'
 import { isLoopback, isLoopbackHost } from '../../transport/loopback.ts'
 
 /**
@@ -60,7 +60,7 @@ const isPublic = (address: string): boolean => {
   return family === 'ipv4' || unicast.check(address, 'ipv6')
 }
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6')
 
 /** Built per check, since checks are rare. IPv4 ranges also apply to IPv4-mapped addresses. */
 const lists = (): Readonly<Record<'special' | 'unicast', BlockList>> => {

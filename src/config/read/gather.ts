@@ -69,169 +69,207 @@ interface Include {
   readonly env: Scope['env']
 }
 
+/** A file that is being read. */
+interface Opened extends Source {
+  readonly file: string
+  /** Of its variables. */
+  readonly scope: Scope
+  readonly include: Include
+}
+
 export const gather = async (
-  { files: paths, value }: Sources,
+  { files, value }: Sources,
   context: RuntimeEnvironment,
   problems: Problem[],
   warnings: string[],
 ): Promise<Gathered> => {
-  const files = new Set<string>()
-  const emptyFiles = new Set<string>()
-  const globs = new Set<string>()
-  const servers = new Map<string, GatheredServer>()
-  const sections = new Map<string, Tree>()
-  const settings: Record<string, unknown> = {}
-  const folders = new Map<string, string>()
-  const secrets = new SecretStore(context)
+  const gathering = new Gathering(context, problems, warnings)
+  if (value !== undefined) await gathering.read(resolve(context.cwd, GIVEN), { value })
+  for (const file of files) await gathering.read(resolve(context.cwd, file))
+  return gathering.end()
+}
 
-  const read = async (file: string, include: Include, from?: Tree): Promise<void> => {
-    const name = shortPath(file, context.cwd)
-    if (files.has(file)) {
+class Gathering {
+  readonly #context: RuntimeEnvironment
+  readonly #problems: Problem[]
+  readonly #warnings: string[]
+  readonly #secrets: SecretStore
+  readonly #files = new Set<string>()
+  readonly #emptyFiles = new Set<string>()
+  readonly #globs = new Set<string>()
+  readonly #servers = new Map<string, GatheredServer>()
+  readonly #sections = new Map<string, Tree>()
+  readonly #settings: Record<string, unknown> = {}
+  readonly #folders = new Map<string, string>()
+
+  constructor(context: RuntimeEnvironment, problems: Problem[], warnings: string[]) {
+    this.#context = context
+    this.#problems = problems
+    this.#warnings = warnings
+    this.#secrets = new SecretStore(context)
+  }
+
+  end(): Gathered {
+    this.#warnings.push(...this.#secrets.warnings)
+    return {
+      files: this.#files,
+      emptyFiles: this.#emptyFiles,
+      globs: this.#globs,
+      servers: this.#servers,
+      settings: this.#settings,
+      sections: this.#sections,
+      folders: this.#folders,
+      secrets: this.#secrets.values,
+    }
+  }
+
+  /** `value`: read in place of the file. `from`: the include that names the file. */
+  async read(
+    file: string,
+    { value, include, from }: { readonly value?: object; readonly include?: Include; readonly from?: Tree } = {},
+  ): Promise<void> {
+    const { cwd, edited, env, home } = this.#context
+    const name = shortPath(file, cwd)
+    if (this.#files.has(file)) {
       const place = from?.place ?? `${name}:1:1`
-      problems.push({ place, path: from?.path ?? '', message: `${name} is read twice`, remedy: 'name it once' })
+      this.#problems.push({ place, path: from?.path ?? '', message: `${name} is read twice`, remedy: 'name it once' })
       return
     }
-    files.add(file)
+    this.#files.add(file)
     const found: Problem[] = []
-    const edited = context.edited?.find((one) => one.file === file)?.text
-    const source = value !== undefined && from === undefined ? given(value, found) : await readSource(file, name, found, edited)
-    problems.push(...found.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
+    const text = edited?.find((one) => one.file === file)?.text
+    const source = value === undefined ? await readSource(file, name, found, text) : given(value, found)
+    this.#problems.push(...found.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
     if (source === undefined) return
-    if (source.isEmpty) emptyFiles.add(file)
+    if (source.isEmpty) this.#emptyFiles.add(file)
     const host = recogniseHostFile(source.tree, file)
+    const { tags = [], env: variables = env } = include ?? {}
     const scope: Scope = {
-      env: include.env,
-      constants: host ? hostConstants(file, context.home) : { workspaceFolder: dirname(file) },
+      env: variables,
+      constants: host ? hostConstants(file, home) : { workspaceFolder: dirname(file) },
       inputs: host ? readInputs(source.tree) : new Map(),
       folder: host ? workspaceOf(file) : dirname(file),
-      home: context.home,
-      files,
-      secrets: secrets.lookUp,
+      home,
+      files: this.#files,
+      secrets: this.#secrets.lookUp,
       forms: host && FORMS[host.kind],
-      warn: (text) => warnings.push(text),
+      warn: (warning) => this.#warnings.push(warning),
     }
-    if (host) await readHosts(source, host, file, scope, include)
-    else await readOurs(source.tree, scope, include, source.readable)
+    const opened = { ...source, file, scope, include: { tags, env: variables } }
+    await (host ? this.#readHosts(opened, host) : this.#readOurs(opened))
   }
 
-  const readHosts = async (
-    { tree, readable }: Source,
-    host: HostFile,
-    file: string,
-    scope: Scope,
-    include: Include,
-  ): Promise<void> => {
-    const switches = await readSwitches(tree, host.kind, file, context.home, warnings)
-    for (const path of switches.files) files.add(path)
-    const found = readHostServers(host, switches, new Set(servers.keys()), include.env, problems, warnings)
+  async #readHosts(opened: Opened, host: HostFile): Promise<void> {
+    const { tree, file, scope, include } = opened
+    const switches = await readSwitches(tree, host.kind, file, this.#context.home, this.#warnings)
+    for (const path of switches.files) this.#files.add(path)
+    const known = new Set(this.#servers.keys())
+    const found = readHostServers(host, switches, known, include.env, this.#problems, this.#warnings)
     for (const { key, tree, problems } of found) {
       const own = [...problems]
-      await addServer(key, await withEnvFile(tree, scope, own), scope, include, readable, own)
+      await this.#addServer(key, await withEnvFile(tree, scope, own), opened, own)
     }
   }
 
-  const readOurs = async (tree: MapTree, outer: Scope, include: Include, readable: boolean): Promise<void> => {
-    const section = async <K extends keyof typeof fileSchema.shape>(key: K, scope: Scope) => {
-      const written = tree.entries.get(key)
-      // A section whose lines are all commented out counts as absent.
-      if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
-      const expanded = await expandTree(written, scope, problems)
-      // Cast: TypeScript does not relate a schema of the union to the output of its key.
-      const schema: z.ZodType<z.output<(typeof fileSchema.shape)[K]>> = fileSchema.shape[key] as never
-      return { tree: expanded, value: validate(schema, expanded, problems) }
-    }
+  async #readOurs(opened: Opened): Promise<void> {
+    const { tree, scope: outer } = opened
     const keys = keysOf(fileSchema.shape)
     const known: readonly string[] = keys
-    for (const [key, node] of tree.entries) if (!known.includes(key)) problems.push(unknownKey(key, node, '', known))
-    const envFiles = (await section('env_file', outer)) ?? { tree, value: [] }
-    const scope = {
-      ...outer,
-      env: { ...(await readEnvFiles(envFiles.value ?? [], outer, envFiles.tree, problems)), ...outer.env },
-    }
-
-    const isFirst = (key: string, tree: Tree): boolean => {
-      const first = sections.get(key)
-      if (first === undefined) sections.set(key, tree)
-      else {
-        const message = `"${key}" is already set at ${first.place}`
-        problems.push({ place: tree.place, path: key, message, remedy: 'keep one of them' })
-      }
-      return first === undefined
-    }
+    for (const [key, node] of tree.entries) if (!known.includes(key)) this.#problems.push(unknownKey(key, node, '', known))
+    const envFiles = (await this.#section('env_file', tree, outer)) ?? { tree, value: [] }
+    const fromFiles = await readEnvFiles(envFiles.value ?? [], outer, envFiles.tree, this.#problems)
+    const scope = { ...outer, env: { ...fromFiles, ...outer.env } }
     const providers = tree.entries.get('secrets')
-    if (providers !== undefined && isFirst('secrets', providers)) await secrets.define(providers, scope, problems)
+    if (providers !== undefined && this.#isFirst('secrets', providers))
+      await this.#secrets.define(providers, scope, this.#problems)
     for (const key of keys) {
       if (['include', 'env_file', 'secrets', 'servers'].includes(key)) continue
-      const found = await section(key, scope)
-      if (found === undefined || key === '$schema' || key === 'version' || !isFirst(key, found.tree)) continue
-      settings[key] = found.value
-      folders.set(key, scope.folder)
+      const found = await this.#section(key, tree, scope)
+      if (found === undefined || key === '$schema' || key === 'version' || !this.#isFirst(key, found.tree)) continue
+      this.#settings[key] = found.value
+      this.#folders.set(key, scope.folder)
     }
-    const entries = tree.entries.get('servers')
+    await this.#readServers({ ...opened, scope })
+    await this.#readIncludes({ ...opened, scope })
+  }
+
+  /** A section with its variables replaced; `undefined`: it is absent. */
+  async #section<K extends keyof typeof fileSchema.shape>(key: K, tree: MapTree, scope: Scope) {
+    const written = tree.entries.get(key)
+    // A section whose lines are all commented out counts as absent.
+    if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
+    const expanded = await expandTree(written, scope, this.#problems)
+    // Cast: TypeScript does not relate a schema of the union to the output of its key.
+    const schema: z.ZodType<z.output<(typeof fileSchema.shape)[K]>> = fileSchema.shape[key] as never
+    return { tree: expanded, value: validate(schema, expanded, this.#problems) }
+  }
+
+  /** Takes note of a section. False, and a problem, if another file has it. */
+  #isFirst(key: string, tree: Tree): boolean {
+    const first = this.#sections.get(key)
+    if (first === undefined) this.#sections.set(key, tree)
+    else {
+      const message = `"${key}" is already set at ${first.place}`
+      this.#problems.push({ place: tree.place, path: key, message, remedy: 'keep one of them' })
+    }
+    return first === undefined
+  }
+
+  async #readServers(opened: Opened): Promise<void> {
+    const entries = opened.tree.entries.get('servers')
     if (entries?.kind === 'map') {
       for (const [key, entry] of entries.entries) {
-        checkKey(key, entry, problems)
-        if (entry.kind === 'map') await addServer(key, entry, scope, include, readable)
-        else reporterAt(entry, problems)([], 'expected a mapping with command or url', '')
+        checkKey(key, entry, this.#problems)
+        if (entry.kind === 'map') await this.#addServer(key, entry, opened)
+        else reporterAt(entry, this.#problems)([], 'expected a mapping with command or url', '')
       }
     } else if (entries && plain(entries) !== null) {
-      reporterAt(entries, problems)([], 'expected a mapping of servers', 'write "key:" and below it command or url')
+      reporterAt(entries, this.#problems)([], 'expected a mapping of servers', 'write "key:" and below it command or url')
     }
-    const includes = await section('include', scope)
+  }
+
+  async #readIncludes({ tree, scope, include }: Opened): Promise<void> {
+    const includes = await this.#section('include', tree, scope)
     for (const [index, item] of (includes?.value ?? []).entries()) {
       // Cast: the tree has a node for each include.
-      const node = child(includes!.tree, index)!
+      const from = child(includes!.tree, index)!
       const pattern = absolutePath(item.path, scope.folder, scope.home)
       const inner = { tags: [...include.tags, ...item.tags], env: scope.env }
       if (!isGlob(item.path)) {
-        await read(pattern, inner, node)
+        await this.read(pattern, { include: inner, from })
         continue
       }
-      globs.add(pattern)
-      const matches = (await expandGlob(pattern)).filter((file) => !files.has(file))
-      if (matches.length === 0) warnings.push(`${node.place}: no file matches ${item.path}`)
-      for (const file of matches) await read(file, inner, node)
+      this.#globs.add(pattern)
+      const matches = (await expandGlob(pattern)).filter((file) => !this.#files.has(file))
+      if (matches.length === 0) this.#warnings.push(`${from.place}: no file matches ${item.path}`)
+      for (const file of matches) await this.read(file, { include: inner, from })
     }
   }
 
   /** `own`: it is from a host's file, and has these problems so far. */
-  const addServer = async (
-    key: string,
-    written: MapTree,
-    scope: Scope,
-    include: Include,
-    readable: boolean,
-    own?: readonly Problem[],
-  ): Promise<void> => {
+  async #addServer(key: string, written: MapTree, { scope, include, readable }: Opened, own?: readonly Problem[]): Promise<void> {
     const isHosts = own !== undefined
-    const first = servers.get(key)
+    const first = this.#servers.get(key)
     if (first) {
       const message = `server "${key}" is already defined at ${first.tree.place}`
       const problem = { ...at(written), message, remedy: 'give one of them another key' }
-      if (isHosts) warnings.push(leftOut(key, problem))
-      else problems.push(problem)
+      if (isHosts) this.#warnings.push(leftOut(key, problem))
+      else this.#problems.push(problem)
       return
     }
     const found: Problem[] = [...(own ?? [])]
     const flag = child(written, 'enabled')
     const enabled = !isOff(flag && (await expandTree(flag, scope, [])))
+    const used = enabled ? scope : { ...scope, secrets: noSecret, warn: () => undefined }
     // Cast: variables replace scalars only.
-    const tree = (await expandTree(
-      written,
-      enabled ? scope : { ...scope, secrets: noSecret, warn: () => undefined },
-      found,
-    )) as MapTree
+    const tree = (await expandTree(written, used, found)) as MapTree
     const isLeftOut = isHosts && enabled && found.length > 0
     // A disabled server may name variables that are not set here.
-    if (isLeftOut) warnings.push(...found.map((problem) => leftOut(key, problem)))
-    else if (enabled) problems.push(...found)
-    servers.set(key, { key, tree, folder: scope.folder, tags: include.tags, enabled, readable, isHosts, isLeftOut })
+    if (isLeftOut) this.#warnings.push(...found.map((problem) => leftOut(key, problem)))
+    else if (enabled) this.#problems.push(...found)
+    const { folder } = scope
+    this.#servers.set(key, { key, tree, folder, tags: include.tags, enabled, readable, isHosts, isLeftOut })
   }
-
-  if (value !== undefined) await read(resolve(context.cwd, GIVEN), { tags: [], env: context.env })
-  for (const path of paths) await read(resolve(context.cwd, path), { tags: [], env: context.env })
-  warnings.push(...secrets.warnings)
-  return { files, emptyFiles, globs, servers, settings, sections, folders, secrets: secrets.values }
 }
 
 /** The warning for a server of a host's file that cannot be used. */
