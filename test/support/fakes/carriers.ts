@@ -121,6 +121,8 @@ export const openHttp = async (era: Era, arrivals: Arrivals): Promise<Carrier> =
         for (const text of known.waiting.splice(0)) response.write(event(text))
         return
       }
+      // A program of another test that has lost its collector of traces may send them to this port.
+      if (request.headers['content-type'] !== 'application/json') return response.writeHead(415).end()
       const isOpening = era === 'legacy' && /"method":"initialize"/.test(body) && id === ''
       if (known === undefined && !isOpening) return response.writeHead(id === '' ? 400 : 404).end()
       const session = isOpening ? `fake-session-${++minted}` : ''

@@ -17,7 +17,7 @@ import type { ListenerEvents, RequestLimits, ListenerState } from './request/htt
 import { NodeServer, refuseLate } from './node/node-server.ts'
 import { FastConnections } from './fast/fast-connections.ts'
 import { bind } from './connection/listen-address.ts'
-import type { ListenAddress, TcpAddress } from './connection/listen-address.ts'
+import type { Bound, ListenAddress, TcpAddress } from './connection/listen-address.ts'
 import { readProxyHeader } from './connection/proxy-header.ts'
 import { isHandshake, SecureSockets } from './connection/secure-sockets.ts'
 import type { ServerCertificate } from './connection/secure-sockets.ts'
@@ -80,64 +80,91 @@ export const listenHttp = async (
   caps: ConnectionCaps,
   events: ListenerEvents,
 ): Promise<Listening> => {
-  const { tls, trusted, forwarded, takesProxyHeader = false, headersTimeoutMs } = options
-  const ending = { isEnding: false }
-  const peers = takesProxyHeader ? new WeakMap<Socket, string>() : undefined
-  const below = (socket: Socket): Socket => secure?.below(socket) ?? socket
-  const shared: ListenerState = {
-    caps: tls === undefined ? caps : { proven: (socket) => caps.proven(below(socket)) },
-    batch: new WriteBatch(),
-    bodies,
-    writeStallMs: options.writeStallMs,
-    events,
-    ending,
-    addressOf: peers === undefined ? remoteAddressOf : (socket) => peers.get(below(socket)) ?? remoteAddressOf(socket),
-    clientOf: (request, peer) => {
-      const header = forwarded?.()
-      if (header === undefined || trusted === undefined) return peer
-      return clientBehind(peer, request.header(header), header, trusted)
-    },
-  }
-  const native = new NodeServer(options, shared)
-  const accept = (socket: Socket): void => native.accept(socket)
-  const refuseSlow = (socket: Socket, isReading: boolean): void => refuseLate(socket, isReading, options, events)
-  const fast =
-    options.httpServer === 'own' ? new FastConnections(options, shared, accept, refuseSlow, tls !== undefined) : undefined
-  let accepted = 0
-  const sockets = new Set<Socket>()
-  const track = (socket: Socket): void => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  }
-  const serve = (socket: Socket): void => {
-    if (fast === undefined) accept(socket)
-    else fast.add(socket)
-    // The socket was paused while its first bytes were read.
-    if (socket.isPaused()) socket.resume()
-  }
-  const tooLate = (socket: Socket): void => refuseLate(socket, false, options, events)
-  const secure =
-    tls &&
-    new SecureSockets(tls, headersTimeoutMs, (socket) => {
-      track(socket)
-      serve(socket)
-    })
-  /** `client`: its address as a trusted proxy states it; `null`: the proxy itself. */
-  const admit = (socket: Socket, client?: string | null): void => {
-    if (!caps.admit(socket, client)) return
-    if (secure === undefined || socket.remoteAddress === undefined) return serve(socket)
-    let isPlain = false
-    const decide = (bytes: Buffer) => {
-      isPlain = !isHandshake(bytes)
-      return { drop: 0 }
+  const server = new HttpServer(options, bodies, caps, events)
+  await server.bind(address)
+  return server
+}
+
+class HttpServer implements Listening {
+  readonly #options: HttpServerOptions
+  readonly #caps: ConnectionCaps
+  readonly #events: ListenerEvents
+  readonly #shared: ListenerState
+  readonly #ending = { isEnding: false }
+  readonly #server = new NetServer(SOCKETS, (socket) => this.#accepted(socket))
+  readonly #secure: SecureSockets | undefined
+  readonly #fast: FastConnections | undefined
+  readonly #native: NodeServer
+  /** Addresses of hosts, as the PROXY headers of their connections state them. */
+  readonly #clients = new WeakMap<Socket, string>()
+  readonly #sockets = new Set<Socket>()
+  #acceptedCount = 0
+  #bound: Bound | undefined
+
+  constructor(options: HttpServerOptions, bodies: BodyPool, caps: ConnectionCaps, events: ListenerEvents) {
+    const { tls, trusted, forwarded, takesProxyHeader = false } = options
+    this.#options = options
+    this.#caps = caps
+    this.#events = events
+    this.#secure = tls && new SecureSockets(tls, options.headersTimeoutMs, (socket) => this.#serve(this.#tracked(socket)))
+    const below = (socket: Socket): Socket => this.#secure?.below(socket) ?? socket
+    this.#shared = {
+      caps: tls === undefined ? caps : { proven: (socket) => caps.proven(below(socket)) },
+      batch: new WriteBatch(),
+      bodies,
+      writeStallMs: options.writeStallMs,
+      events,
+      ending: this.#ending,
+      addressOf: takesProxyHeader ? (socket) => this.#clients.get(below(socket)) ?? remoteAddressOf(socket) : remoteAddressOf,
+      clientOf: (request, peer) => {
+        const header = forwarded?.()
+        if (header === undefined || trusted === undefined) return peer
+        return clientBehind(peer, request.header(header), header, trusted)
+      },
     }
-    const done = (): void => {
-      if (isPlain) refuse(socket, 400, 'this address requires HTTPS (listen.http.tls)')
-      else secure.add(socket)
-    }
-    readBeginning(socket, headersTimeoutMs, decide, done, () => void socket.destroy())
+    const native = new NodeServer(options, this.#shared)
+    const toNative = (socket: Socket): void => native.accept(socket)
+    const refuseSlow = (socket: Socket, isReading: boolean): void => this.#refuseLate(socket, isReading)
+    this.#native = native
+    this.#fast =
+      options.httpServer === 'own'
+        ? new FastConnections(options, this.#shared, toNative, refuseSlow, tls !== undefined)
+        : undefined
   }
-  const admitBehindProxy = (socket: Socket): void => {
+
+  get tcp(): TcpAddress | undefined {
+    return this.#bound?.tcp
+  }
+
+  get path(): string | undefined {
+    return this.#bound?.path
+  }
+
+  get isSecure(): boolean {
+    return this.#secure !== undefined
+  }
+
+  async bind(address: ListenAddress): Promise<void> {
+    this.#bound = await bind(this.#server, address)
+    this.#server.on('error', (error) => this.#events.trouble(error))
+  }
+
+  #accepted(socket: Socket): void {
+    const { trusted, takesProxyHeader = false } = this.#options
+    this.#acceptedCount++
+    this.#tracked(socket)
+    if (trusted?.(socket.remoteAddress) !== true) return this.#admit(socket)
+    if (takesProxyHeader) this.#readProxyHeader(socket)
+    else this.#admit(socket, null)
+  }
+
+  #tracked(socket: Socket): Socket {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    return socket
+  }
+
+  #readProxyHeader(socket: Socket): void {
     let client: string | null = null
     let isMissing = false
     const decide = (bytes: Buffer) => {
@@ -150,58 +177,79 @@ export const listenHttp = async (
     }
     const done = (): void => {
       if (isMissing) return refuse(socket, 400, 'a PROXY header was expected from this proxy (listen.http.proxy_protocol)')
-      if (client !== null) peers?.set(socket, client)
-      admit(socket, client)
+      if (client !== null) this.#clients.set(socket, client)
+      this.#admit(socket, client)
     }
-    readBeginning(socket, headersTimeoutMs, decide, done, () => tooLate(socket))
+    readBeginning(socket, this.#options.headersTimeoutMs, decide, done, () => this.#refuseLate(socket, false))
   }
-  const server = new NetServer(SOCKETS, (socket) => {
-    accepted++
-    track(socket)
-    if (trusted?.(socket.remoteAddress) !== true) return admit(socket)
-    if (takesProxyHeader) admitBehindProxy(socket)
-    else admit(socket, null)
-  })
-  const bound = await bind(server, address)
-  server.on('error', (error) => events.trouble(error))
-  return {
-    tcp: bound.tcp,
-    path: bound.path,
-    isSecure: secure !== undefined,
-    renew: (certificate) => secure?.renew(certificate),
-    endConnections: () => {
-      ending.isEnding = true
-    },
-    stopAccepting: () => {
-      ending.isEnding = true
-      return new Promise((resolve) => {
-        onceAllAreAccepted(
-          () => accepted,
-          () => {
-            server.close()
-            void bound.release()
-            setTimeout(() => {
-              native.closeIdle()
-              fast?.closeIdle()
-            }, LINGER_MS).unref()
-            resolve()
-          },
-        )
-      })
-    },
-    close: async () => {
-      // Complete answers are sent before their connections are closed.
-      shared.batch.flush()
-      await flushed(sockets)
-      await bound.release()
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        native.close()
-        fast?.close()
-        // Refused connections belong to neither parser.
-        for (const socket of sockets) socket.destroy()
-      })
-    },
+
+  /** `client`: its address as a trusted proxy states it; `null`: the proxy itself. */
+  #admit(socket: Socket, client?: string | null): void {
+    const secure = this.#secure
+    if (!this.#caps.admit(socket, client)) return
+    if (secure === undefined || socket.remoteAddress === undefined) return this.#serve(socket)
+    let isPlain = false
+    const decide = (bytes: Buffer) => {
+      isPlain = !isHandshake(bytes)
+      return { drop: 0 }
+    }
+    const done = (): void => {
+      if (isPlain) refuse(socket, 400, 'this address requires HTTPS (listen.http.tls)')
+      else secure.add(socket)
+    }
+    readBeginning(socket, this.#options.headersTimeoutMs, decide, done, () => void socket.destroy())
+  }
+
+  #serve(socket: Socket): void {
+    if (this.#fast === undefined) this.#native.accept(socket)
+    else this.#fast.add(socket)
+    // The socket was paused while its first bytes were read.
+    if (socket.isPaused()) socket.resume()
+  }
+
+  #refuseLate(socket: Socket, isReading: boolean): void {
+    refuseLate(socket, isReading, this.#options, this.#events)
+  }
+
+  renew(certificate: ServerCertificate): void {
+    this.#secure?.renew(certificate)
+  }
+
+  endConnections(): void {
+    this.#ending.isEnding = true
+  }
+
+  stopAccepting(): Promise<void> {
+    this.endConnections()
+    const closeIdle = (): void => {
+      this.#native.closeIdle()
+      this.#fast?.closeIdle()
+    }
+    return new Promise((resolve) => {
+      onceAllAreAccepted(
+        () => this.#acceptedCount,
+        () => {
+          this.#server.close()
+          void this.#bound?.release()
+          setTimeout(closeIdle, LINGER_MS).unref()
+          resolve()
+        },
+      )
+    })
+  }
+
+  async close(): Promise<void> {
+    // Complete answers are sent before their connections are closed.
+    this.#shared.batch.flush()
+    await flushed(this.#sockets)
+    await this.#bound?.release()
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve())
+      this.#native.close()
+      this.#fast?.close()
+      // Refused connections belong to neither parser.
+      for (const socket of this.#sockets) socket.destroy()
+    })
   }
 }
 
