@@ -3,53 +3,10 @@ import { expect, test } from 'vitest'
 import { NEVER } from '../../../src/observe/capture/call-facts.ts'
 import type { CallFacts } from '../../../src/observe/capture/call-facts.ts'
 import { detailOf, rowOf } from '../../../src/observe/capture/call-view.ts'
-import { EVERYTHING } from '../../../src/rpc/call.ts'
+import { factsOf, HOP, laneOf } from './call-facts.ts'
 
-const HOP = { era: 'legacy', revision: '2025-11-25', transport: 'pipe' } as const
-
-const facts = (more: Partial<CallFacts> = {}): CallFacts => ({
-  id: 1,
-  method: 'tools/call',
-  principal: 'p',
-  scope: EVERYTHING,
-  revision: '2025-11-25',
-  sessionId: undefined,
-  clientInfo: undefined,
-  transport: undefined,
-  replayOf: undefined,
-  name: undefined,
-  server: undefined,
-  original: undefined,
-  traceId: undefined,
-  atMs: 0,
-  receivedMs: 100,
-  startedMs: NEVER,
-  slottedMs: NEVER,
-  answeredMs: NEVER,
-  writtenMs: NEVER,
-  bytesIn: 0,
-  bytesOut: 0,
-  lanes: [],
-  asks: [],
-  deviations: [],
-  end: undefined,
-  request: undefined,
-  response: undefined,
-  ...more,
-})
 const OPTIONS = { nowMs: () => 200, toolsetOf: () => undefined, hide: (text: string) => text }
-const row = (more: Partial<CallFacts>) => rowOf(facts(more), OPTIONS)
-const lane = (sentMs: number, doneMs: number): CallFacts['lanes'][number] => ({
-  hop: HOP,
-  id: 1,
-  kind: 'call',
-  sentMs,
-  firstMs: doneMs,
-  doneMs,
-  end: 'result',
-  request: undefined,
-  response: undefined,
-})
+const row = (more: Partial<CallFacts>) => rowOf(factsOf(more), OPTIONS)
 
 test.each<[clientInfo: unknown, host: string | null]>([
   [undefined, null],
@@ -81,17 +38,17 @@ test.each<[end: Partial<CallFacts>, error: unknown]>([
 
 test.each<[what: string, facts: Partial<CallFacts>, ms: object]>([
   ['is under way in the gateway', {}, { total: 100, host: 0, gateway: 100, downstream: 0 }],
-  ['is under way at the server', { lanes: [lane(130, NEVER)] }, { total: 100, host: 0, gateway: 30, downstream: 70 }],
-  ['is answered', { answeredMs: 160, lanes: [lane(130, 150)] }, { total: 100, host: 40, gateway: 40, downstream: 20 }],
+  ['is under way at the server', { lanes: [laneOf(130, NEVER)] }, { total: 100, host: 0, gateway: 30, downstream: 70 }],
+  ['is answered', { answeredMs: 160, lanes: [laneOf(130, 150)] }, { total: 100, host: 40, gateway: 40, downstream: 20 }],
   [
     'is written',
-    { answeredMs: 160, writtenMs: 170, lanes: [lane(130, 150)] },
+    { answeredMs: 160, writtenMs: 170, lanes: [laneOf(130, 150)] },
     { total: 70, host: 10, gateway: 40, downstream: 20 },
   ],
   [
     'asks its host within a lane, between two and until now',
     {
-      lanes: [lane(110, 140), lane(160, NEVER)],
+      lanes: [laneOf(110, 140), laneOf(160, NEVER)],
       asks: [
         { method: 'a', fromMs: 120, toMs: 130 },
         { method: 'b', fromMs: 140, toMs: 150 },
@@ -105,14 +62,19 @@ test.each<[what: string, facts: Partial<CallFacts>, ms: object]>([
 })
 
 test('times count from the receipt of the call, and what did not happen is null', () => {
-  expect(detailOf(facts(), OPTIONS)).toMatchObject({
+  expect(detailOf(factsOf(), OPTIONS)).toMatchObject({
     times: { received: 0, started: null, slotted: null, sent: null, firstByte: null, done: null, answered: null, written: null },
     hops: [],
     asks: [],
     diff: null,
   })
-  const some = { startedMs: 101, answeredMs: 104.006, lanes: [lane(102, 103)], asks: [{ method: 'a', fromMs: 102, toMs: NEVER }] }
-  expect(detailOf(facts({ ...some, server: 'a' }), OPTIONS)).toMatchObject({
+  const some = {
+    startedMs: 101,
+    answeredMs: 104.006,
+    lanes: [laneOf(102, 103)],
+    asks: [{ method: 'a', fromMs: 102, toMs: NEVER }],
+  }
+  expect(detailOf(factsOf({ ...some, server: 'a' }), OPTIONS)).toMatchObject({
     times: { started: 1, slotted: null, sent: 2, firstByte: 3, done: 3, answered: 4.01, written: null },
     hops: [{ server: 'a', sent: 2, firstByte: 3, done: 3, requestId: 1, ...HOP }],
     asks: [{ method: 'a', from: 2, to: null }],
