@@ -12,8 +12,7 @@ afterEach(() => void vi.useRealTimers())
 
 const RELATED = 'io.modelcontextprotocol/related-task'
 const [ANN, BOB] = [{ id: 'ann' } as HostSession, { id: 'bob' } as HostSession]
-const call = (method = 'tools/call', session: HostSession | undefined = undefined, target = 'a'): Call =>
-  callOf({ method, target, caller: { session } })
+const call = (method = 'tools/call', session?: HostSession, target = 'a'): Call => callOf({ method, target, caller: { session } })
 
 /** A link with these calls under way, and a server that asks. */
 const linkWith = (calls: readonly Call[], more: { isQuiet?: boolean; task?: Call; answersTasks?: boolean } = {}) => {
