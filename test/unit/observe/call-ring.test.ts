@@ -1,6 +1,5 @@
 /** What is kept of ended calls: every fact, for as long as there is room, and the memory of their messages after that for others. */
 import { describe, expect, test } from 'vitest'
-import { messagesOf } from '../../../src/observe/capture/call-facts.ts'
 import type { CallFacts } from '../../../src/observe/capture/call-facts.ts'
 import { CallRing } from '../../../src/observe/capture/call-ring.ts'
 import { ruleFor } from '../../../src/observe/capture/change-rules.ts'
@@ -69,7 +68,9 @@ test('every fact of a call is kept, whatever stands beside it', () => {
       100 + at,
       call.principal,
     ])
-    expect(ring.messagesAt(place), what).toEqual(messagesOf(call))
+    const ofLanes = call.lanes.flatMap((lane) => [lane.request, lane.response])
+    const messages = [call.request, call.response, ...ofLanes].filter((one) => one !== undefined)
+    expect(ring.messagesAt(place), what).toEqual(messages)
   }
   ring.written(places[0]!, 77)
   expect([ring.at(places[0]!).writtenMs, ring.at(places[1]!).writtenMs]).toEqual([77, 6])
@@ -116,6 +117,51 @@ test('memory of messages is released with their calls', () => {
   expect(own.segments).toBeLessThanOrEqual(3)
 })
 
+describe('memory', () => {
+  const SOME = 600 * 1024
+
+  test('of a released message is not written again while another of its segment is kept', () => {
+    const own = new MessageMemory()
+    const [a, b] = ['aaa', 'bbb'].map((text) => own.copy([Buffer.from(text)], 100))
+    a!.release()
+    const c = own.copy([Buffer.from('ccc')], 100)
+    expect([a, b, c].map((one) => one!.shown(as).text)).toEqual(['', 'bbb', 'ccc'])
+    a!.release()
+    expect(own.copy([Buffer.from('ddd')], 100).shown(as).text).toBe('ddd')
+    expect(b!.shown(as).text).toBe('bbb')
+  })
+
+  test('that is free is used again, and of much that is free three segments are kept', () => {
+    const own = new MessageMemory()
+    for (let at = 0; at < 5; at++) own.copy([Buffer.alloc(SOME)], 2 * SOME).release()
+    expect(own.segments).toBe(1)
+    const fill = (count: number) => Array.from({ length: count }, (_, at) => own.copy([Buffer.alloc(SOME, at)], 2 * SOME))
+    for (const count of [6, 3]) {
+      const kept = fill(count)
+      expect(own.segments).toBe(count)
+      for (const one of kept) one.release()
+      expect(own.segments).toBe(3)
+    }
+    const large = own.copy([Buffer.alloc(3 * SOME, 7)], 4 * SOME)
+    expect(own.segments).toBe(3)
+    const [after] = fill(1)
+    large.release()
+    expect([own.segments, after!.shown(as).text?.length]).toEqual([2, SOME])
+  })
+
+  test('has room for both ends of every message', () => {
+    const own = new MessageMemory()
+    const text = `a${'x'.repeat(100_000)}b`
+    for (let at = 0; at < 300; at++) {
+      const kept = own.copy([Buffer.from(text)], 100)
+      expect([kept.size, kept.shown(as).head?.[0], kept.shown(as).tail?.at(-1)]).toEqual([128 + 2 * (50 + MARGIN), 'a', 'b'])
+      const collector = new EndsCollector(100)
+      collector.push(Buffer.from(text))
+      expect(collector.captured(own).shown(as)).toMatchObject({ head: text.slice(0, 50), tail: text.slice(-50) })
+    }
+  })
+})
+
 describe('a body', () => {
   const shown = (text: string, maxBytes: number) => new MessageMemory().copy([Buffer.from(text)], maxBytes).shown(as)
 
@@ -143,9 +189,17 @@ describe('a body', () => {
   })
 
   test('that passes on while it comes needs no more memory than its ends', () => {
-    const collector = new EndsCollector(100)
-    for (let at = 0; at < 1_000; at++) collector.push(Buffer.alloc(1_000, 97 + (at % 26)))
-    expect(collector.captured(new MessageMemory()).size).toBeLessThan(2 * (MARGIN + 1_050) + 200)
+    for (const step of [1, 1_000, 10_000]) {
+      const collector = new EndsCollector(100)
+      for (let at = 0; at < 20_000; at += step) collector.push(Buffer.alloc(step))
+      const lengths: number[] = []
+      const lengthOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, { length }) => sum + length, 0)
+      // Cast: only this is used.
+      collector.captured({ copyEnds: (...ends: Uint8Array[][]) => lengths.push(lengthOf(ends[0]!), lengthOf(ends[1]!)) } as never)
+      expect(lengths[0], String(step)).toBe(50 + MARGIN)
+      expect(lengths[1], String(step)).toBeGreaterThanOrEqual(50 + MARGIN)
+      expect(lengths[1], String(step)).toBeLessThan(50 + MARGIN + Math.min(step, 50 + MARGIN))
+    }
   })
 
   test('T-14 in which one end had a secret is hidden again, and the memory of both is free', () => {
@@ -155,6 +209,7 @@ describe('a body', () => {
       const kept = own.copy([Buffer.from(text)], 100)
       expect(JSON.stringify(kept.shown((part) => part.replaceAll(secret, '***')))).not.toContain(secret)
       expect(JSON.stringify(kept.shown(as))).not.toContain(secret)
+      expect([kept.shown(as).head, kept.shown(as).tail].join('')).toContain('x')
       expect(JSON.stringify(kept.shown((part) => part.replaceAll('x', 'y')))).not.toContain('x')
     }
     // A message as large as a segment has one of its own, which is free with it.

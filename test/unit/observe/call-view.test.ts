@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { NEVER } from '../../../src/observe/capture/call-facts.ts'
 import type { CallFacts } from '../../../src/observe/capture/call-facts.ts'
+import { MessageMemory } from '../../../src/observe/capture/message-memory.ts'
 import { detailOf, rowOf } from '../../../src/observe/capture/call-view.ts'
 import { factsOf, HOP, laneOf } from './call-facts.ts'
 
@@ -79,6 +80,33 @@ test('times count from the receipt of the call, and what did not happen is null'
     hops: [{ server: 'a', sent: 2, firstByte: 3, done: 3, requestId: 1, ...HOP }],
     asks: [{ method: 'a', from: 2, to: null }],
   })
+})
+
+test('what is known of a call is shown', () => {
+  const known = { transport: 'http', server: 'a', original: 'o', replayOf: 3, traceId: 'T', name: 'n' } as const
+  expect(row(known)).toMatchObject(known)
+})
+
+test('messages are compared where both sides were kept whole', () => {
+  const memory = new MessageMemory()
+  const message = (text: string) => memory.copy([Buffer.from(text)], 100)
+  const diffOf = (more: Partial<CallFacts>) => {
+    const { diff } = detailOf(factsOf(more), OPTIONS)
+    return diff && [diff.request.length, diff.response.length]
+  }
+  const [request, response] = [message('{"id":1}'), message('{"id":2}')]
+  const sides = { request: message('{"id":3}'), response: message('{"id":4}') }
+  const lanes = (more: object) => [{ ...laneOf(1, 2), ...more }]
+  expect(diffOf({ request, response, lanes: lanes(sides) })).toEqual([1, 1])
+  expect(diffOf({ request, response, lanes: lanes({ request: sides.request }) })).toEqual([1, 0])
+  expect(diffOf({ request, response, lanes: lanes({ response: sides.response }) })).toEqual([0, 1])
+  expect(diffOf({ response, lanes: lanes(sides) })).toEqual([0, 1])
+  expect(diffOf({ request, lanes: lanes(sides) })).toEqual([1, 0])
+  expect([
+    diffOf({ request, response }),
+    diffOf({ lanes: lanes(sides) }),
+    diffOf({ request: memory.copy([Buffer.alloc(200)], 100), lanes: lanes(sides) }),
+  ]).toEqual([null, null, null])
 })
 
 test('rules are told once each, and four bytes count as a token', () => {

@@ -180,6 +180,43 @@ describe('a call', () => {
   })
 })
 
+test('a result that is an error, a retry and progress are told with their times', async () => {
+  const { run, find, clock } = observing()
+  const id = await run(async ({ record }) => {
+    clock.ms += 1
+    record?.sent?.([Buffer.from('{}')], 1, PIPE)
+    clock.ms += 1
+    record?.sent?.([Buffer.from('{}')], 2, PIPE)
+    for (const _ of [1, 2]) {
+      clock.ms += 1
+      record?.progressed?.()
+    }
+    clock.ms += 1
+    record?.received?.(answerOf(2))
+    return complete(Payload.of({ isError: true }))
+  })
+  expect(find(id)).toMatchObject({
+    outcome: 'tool_error',
+    hops: [
+      { sent: 1, firstByte: null, done: 2, end: 'lost' },
+      { sent: 2, firstByte: 3, done: 5, end: 'result' },
+    ],
+  })
+})
+
+test('a call that is begun by its listener is kept with what that knows, and counts the bytes of its params', async () => {
+  const { observer, find } = observing()
+  const { caller } = callOf()
+  const begun = { ...caller, ref: 7, method: 'tools/call', clientInfo: { name: 'h' }, replayOf: 3, message: undefined } as const
+  const recording = observer.begin({ ...begun, transport: 'sse' })
+  recording.progressed()
+  recording.received(answerOf(1))
+  const params = Payload.at(Buffer.from('   {"name":"a"}'), 3)
+  await observer.layer(async () => complete(Payload.of({})))(callOf({ ref: 7, params, record: recording }))
+  recording.answered(undefined)
+  expect(find(7)).toMatchObject({ transport: 'sse', replayOf: 3, host: 'h', outcome: 'ok', bytesIn: 12, hops: [] })
+})
+
 describe('who looks', () => {
   test('sees its own calls, an operator all of them, and neither what is too old', async () => {
     const { run, observer, clock, passed } = observing({ capture: { maxAgeMs: 100 } })

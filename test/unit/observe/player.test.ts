@@ -110,6 +110,7 @@ describe('a file', () => {
     [['{"trunkline":"recording","format":1}'], 'line 1: this is no recording, as tail --record writes it'],
     [['{"trunkline":"recording","format":2,"tools":[]}'], 'line 1: the recording has format 2, this version reads 1'],
     [[formatHeader([]), '[]'], 'line 2: expected a JSON object'],
+    [[formatHeader([]), '{"method":"x","request":{"text":"{}"},"response":{"text":"["}}'], 'line 2: expected a JSON object'],
     [[formatHeader([]), '{}', '{}'], 'line 2: this is no captured call'],
     [
       [formatHeader([]), LINES[0]!, '{"method":"x","request":{"text":"["},"response":{"text":"{}"}}'],
