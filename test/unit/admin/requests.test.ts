@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { readQuestion } from '../../../src/admin/explain/can.ts'
 import { countOf, followCalls, pageOfCalls, readFilter } from '../../../src/admin/calls/calls.ts'
 import { readReplay } from '../../../src/admin/calls/replay.ts'
-import { statsOf } from '../../../src/admin/calls/stats.ts'
+import { statsOf, timedCalls } from '../../../src/admin/calls/stats.ts'
 import type { TimedCall } from '../../../src/admin/calls/stats.ts'
 import type { Control } from '../../../src/admin/control.ts'
 import { findRoute } from '../../../src/admin/routes.ts'
@@ -57,10 +57,19 @@ test.each<[line: string, query: string, asked: readonly unknown[], answer: unkno
   ['GET /metrics', '', ['metrics', false], { text: undefined }],
   ['GET /basis', '', ['basis'], {}],
   ['POST /restart', 'server=a', ['restart', 'a'], { restarted: undefined }],
+  ['POST /restart', '', ['restart', ''], { restarted: undefined }],
+  ['POST /login', 'server=a', ['login', 'a'], { login: undefined }],
+  ['GET /tools', '', ['tools', '', undefined], { tools: undefined }],
+  ['GET /tools', 'query=q&toolset=t', ['tools', 'q', 't'], { tools: undefined }],
+  ['GET /why', 'name=n&toolset=t', ['why', 'n', 't'], undefined],
+  ['GET /why', '', ['why', '', undefined], undefined],
+  ['GET /search', 'query=q&toolset=t', ['search', 'q', 't'], { tools: [] }],
+  ['GET /search', '', ['search', '', undefined], { tools: [] }],
+  ['GET /guides', 'toolset=t', ['guides', 't'], { guides: [] }],
   ['POST /approve', 'server=a&tool=b', ['approve', 'a', 'b'], { approved: undefined }],
   ['POST /approve', 'server=a', ['approve', 'a', undefined], { approved: undefined }],
 ])('%s?%s asks for %j', async (line, query, wanted, answer) => {
-  const { asked, request } = asking({ stderr: [] })
+  const { asked, request } = asking({ stderr: [], search: [], guides: [] })
   expect(await request(line, query)).toEqual(answer)
   expect(asked).toEqual([wanted])
 })
@@ -227,6 +236,39 @@ test.each([
 
 test.each(['[]', '{}', '{"id":"x"}', '{"id":1.5}'])('the replay %s is refused', (body) => {
   expect(() => readReplay(body)).toThrow(refused(400, 'body'))
+})
+
+test('calls that went to a server are counted, with the tool and the kind of error they have', () => {
+  const since: number[] = []
+  const call = (more: object) => ({
+    method: 'tools/call',
+    name: 'a',
+    server: 'one',
+    atMs: 5,
+    receivedMs: 10,
+    writtenMs: 30,
+    ...more,
+  })
+  const calls = [
+    call({ end: { outcome: 'ok' } }),
+    call({ server: undefined }),
+    call({ method: 'resources/read', end: { outcome: 'error' } }),
+    call({ end: { outcome: 'failed', kind: 'timeout' } }),
+    call({ end: undefined }),
+  ]
+  const observer = { since: (ms: number) => (since.push(ms), calls) }
+  const before = performance.now()
+  // Cast: only this is read of it.
+  expect(timedCalls({ observer } as never, 60_000)).toEqual(
+    [
+      { tool: 'a', error: undefined },
+      { tool: undefined, error: 'error' },
+      { tool: 'a', error: 'timeout' },
+      { tool: 'a', error: undefined },
+    ].map((facts) => ({ server: 'one', atMs: 5, totalMs: 20, ...facts })),
+  )
+  expect(since[0]).toBeGreaterThanOrEqual(before - 60_000)
+  expect(since[0]).toBeLessThanOrEqual(performance.now() - 60_000)
 })
 
 test('figures of calls are by server, by tool and by error, with quantiles by nearest rank', () => {
