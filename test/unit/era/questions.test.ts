@@ -166,6 +166,17 @@ test('a question loses its progress token and its task, and one without params s
   expect(encodeQuestion(bare, ASKER, { revision: '2025-11-25', session }, () => undefined)).toBe(bare)
 })
 
+test.each<[properties: string, notes: readonly string[]]>([
+  ['"c":{"type":"array","items":{}}', ['severalChoices']],
+  ['"c":{"type":"string","oneOf":[{"const":"r"}]}', ['questionForm']],
+  ['"c":{"type":"string"}', []],
+])('B094 of a form with %s, %j is noted', (properties, expected) => {
+  const notes: string[] = []
+  const question: Question = { method: 'elicitation/create', params: Payload.at(Buffer.from(form(properties))) }
+  encodeQuestion(question, ASKER, { revision: '2025-06-18', session }, (note) => notes.push(note))
+  expect(notes).toEqual(expected)
+})
+
 test('a form of 2025-06-18 keeps fields without titled options, whatever they are', () => {
   const odd = form('"a":5,"b":{"type":"string","oneOf":"x"},"c":{"oneOf":[{"title":"T"}]}')
   const asked = JSON.parse(String(put('elicitation/create', odd, '2025-06-18'))) as { requestedSchema: { properties: object } }
