@@ -1,29 +1,19 @@
 /** A link to a legacy server: its handshake, what calls become on it, and what its notifications do (BRIDGING 3.3). */
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
-import type { LinkEvents } from '../../../src/era/server/link.ts'
-import { Connection } from '../../../src/rpc/connection.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
-import { Sweeper } from '../../../src/rpc/sweeper.ts'
-import type { Channel, ChannelEvents } from '../../../src/transport/channel/channel.ts'
-import { readServerMessage } from '../../../src/wire/message/envelope.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 import { callOf } from '../../support/calls.ts'
+import { serveConnection } from './served-connection.ts'
+import type { Sent, Server } from './served-connection.ts'
 
 const LIMITS = { idleMs: 1_000, totalMs: 60_000, startMs: 1_000 }
 const IDENTITY = { name: 'g', title: 'G', version: '1' }
 const HERE = { instance: 'me', hops: 0 }
 const GATEWAYS = { _meta: { 'dev.trunkline/gateways': ['other'] } }
 const SESSION = { id: 's' } as HostSession
-
-interface Sent {
-  readonly id?: number
-  readonly method: string
-  readonly params?: Readonly<Record<string, unknown>>
-}
-type Server = (message: Sent) => object | undefined
 
 const RESULTS: Readonly<Record<string, object>> = {
   initialize: {
@@ -40,48 +30,7 @@ const answering =
 
 /** A link on a pipe to a server that answers as said; `undefined`: not at all. */
 const linkTo = async (server: Server = answering(), isBegun = true) => {
-  const sent: Sent[] = []
-  let events: ChannelEvents | undefined
-  const receive = (message: object): void =>
-    events?.receive(readServerMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))))
-  const channel: Channel = {
-    kind: 'pipe',
-    open: (given) => Promise.resolve(void (events = given)),
-    send: ({ parts }) => {
-      const message = JSON.parse(Buffer.concat([parts].flat(2)).toString()) as Sent
-      sent.push(message)
-      const answer = message.id === undefined ? undefined : server(message)
-      if (answer !== undefined) queueMicrotask(() => receive({ id: message.id, ...answer }))
-      return true
-    },
-    abandon: () => undefined,
-    closed: new Promise(() => undefined),
-    close: () => Promise.resolve(),
-  }
-  const sweeper = new Sweeper()
-  onTestFinished(() => sweeper[Symbol.dispose]())
-  const connection = new Connection(channel, sweeper)
-  await connection.open()
-  const told: unknown[] = []
-  const tell =
-    (name: string) =>
-    (...args: readonly unknown[]) =>
-      void told.push([name, ...args.map((arg) => (arg instanceof Payload ? 'params' : arg))])
-  const names = [
-    'listChanged',
-    'updated',
-    'taskChanged',
-    'message',
-    'vendor',
-    'elicitationComplete',
-    'violation',
-    'refused',
-  ] as const
-  // Cast: every function of the interface is there.
-  const handlers = {
-    ...Object.fromEntries(names.map((name) => [name, tell(name)])),
-    ask: () => new Promise(() => undefined),
-  } as unknown as LinkEvents
+  const { connection, handlers, sent, told, receive } = await serveConnection(server)
   const link = new LegacyLink(connection, handlers, LIMITS)
   const begin = (more: object = {}, position = HERE) => link.initialize({ roots: {} }, { identity: IDENTITY, ...more }, position)
   if (isBegun) await begin()
