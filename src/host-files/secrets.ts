@@ -94,7 +94,7 @@ export const variableName = (text: string): string =>
   text
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]+/g, '_')
-    .replace(/^(\d)/, '_$1')
-    .replaceAll(/^_+|_+$/g, (found, at: number) => (at === 0 && /^_\d/.test(text) ? found : ''))
+    .replaceAll(/^_|_$/g, '')
+    .replace(/^(?=\d)/, '_')
 
 const unescape = (value: string): string => value.replaceAll('$${', '${')

@@ -145,7 +145,7 @@ const patternOf = (pattern: string): ((text: string) => boolean) => {
   return (text) => {
     const lower = text.toLowerCase()
     if (last === undefined) return lower.length === first.length && isAt(lower, first, 0)
-    if (!isAt(lower, first, 0) || lower.length < first.length + last.length) return false
+    if (!isAt(lower, first, 0)) return false
     let at = first.length
     for (const piece of rest) {
       at = findPiece(lower, piece, at)

@@ -396,7 +396,7 @@ const isCounted = (node: ASTNode): boolean => node.op === '?:' && node.args[0].o
 /** The rewritten text. */
 const bounded = ({ text, edits }: Survey): string => {
   let result = text
-  for (const { start, end, text: added } of edits.sort((a, b) => b.start - a.start || b.end - a.end))
+  for (const { start, end, text: added } of edits.sort((a, b) => b.start - a.start))
     result = result.slice(0, start) + added + result.slice(end)
   return result
 }

@@ -72,7 +72,11 @@ const SECRET =
 const shown = ({ path, source }: ScalarTree): string => {
   if (/^\$\{[^}]*\}$/.test(source)) return source
   if (SECRET.test(path)) return HIDDEN
-  return source
-    .replaceAll(/\/\/[^/@\s]*@/g, `//${HIDDEN}@`)
-    .replace(/^(--?[\w-]*(?:token|secret|password|key)[\w-]*=).+/i, `$1${HIDDEN}`)
+  return (
+    source
+      .replaceAll(/\/\/[^/@\s]*@/g, `//${HIDDEN}@`)
+      .replaceAll(/([?&][\w.-]*(?:token|secret|password|key)[\w.-]*=)[^&#\s]+/gi, `$1${HIDDEN}`)
+      // `--token=VALUE`, `API_KEY=VALUE` for docker, `Authorization: Bearer VALUE` for `--header`.
+      .replace(/^([\w-]*(?:token|secret|password|key|authorization)[\w-]*(?:=|:\s)\s*).+/i, `$1${HIDDEN}`)
+  )
 }

@@ -56,8 +56,8 @@ export class LinkTasks {
   observe(id: string | undefined, status: string | undefined): void {
     const task = id === undefined ? undefined : this.#tasks.get(id)
     if (id === undefined || task === undefined || !isTerminal(status)) return
-    task.onEnd()
-    if (!isFollowed(task)) this.#remove(id)
+    if (isFollowed(task)) task.onEnd()
+    else this.#remove(id)
   }
 
   /** The call that created the task. */

@@ -5,6 +5,7 @@
  */
 import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from 'yaml'
 import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { asError } from '../../values/as-error.ts'
 import { EditError, nested } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
@@ -25,7 +26,15 @@ const open = (text: string): Document.Parsed => {
   return document
 }
 
-const parseYaml = (text: string): unknown => open(text).toJS({ maxAliasCount: 100 })
+const parseYaml = (text: string): unknown => {
+  const document = open(text)
+  try {
+    return document.toJS({ maxAliasCount: 100 })
+  } catch (cause) {
+    // An alias without its anchor, or too many aliases.
+    throw new EditError(`does not parse as YAML (${asError(cause).message})`, { cause })
+  }
+}
 
 /** In a parsed document, keys and items are nodes. */
 type Item = Pair<Node> | Node

@@ -87,9 +87,18 @@ const changed = (
   const before = text.slice(bom.length)
   const wanted = apply(copied(format.parse(before)) ?? {})
   const after = edit(format, before)
-  if (!isDeepStrictEqual(normal(format.parse(after)), normal(wanted)))
-    throw new EditError('is written in a form that cannot be changed without damage')
+  if (!holds(format, after, wanted)) throw new EditError('is written in a form that cannot be changed without damage')
   return bom + after
+}
+
+/** Whether the text has this data. */
+const holds = (format: TextFormat, text: string, wanted: unknown): boolean => {
+  try {
+    return isDeepStrictEqual(normal(format.parse(text)), normal(wanted))
+  } catch (error) {
+    if (error instanceof EditError) return false
+    throw error
+  }
 }
 
 /** A copy without shared values. A value that two places refer to (anchors) would otherwise be changed at both. */

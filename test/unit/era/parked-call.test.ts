@@ -55,3 +55,168 @@ test('B076 a call that nobody comes back for is given up when its time is over',
   await vi.advanceTimersByTimeAsync(TTL_MS)
   expect(expired).toHaveBeenCalledOnce()
 })
+
+/** A parked call whose server asks these questions at once, and then answers when it is told to. */
+const asking = async (...questions: readonly Question[]) => {
+  const scene = open()
+  const server = Promise.withResolvers<Outcome>()
+  const answers: (Answer | undefined)[] = questions.map(() => undefined)
+  const seen: { ask?: NonNullable<Call['ask']>; signal?: Call['signal'] } = {}
+  const carrier = new Cancellation()
+  const first = scene.parked.start({ ...scene.call({}), signal: carrier.signal }, (inner) => {
+    const { ask } = inner
+    Object.assign(seen, { ask, signal: inner.signal })
+    for (const [at, asked] of questions.entries()) void ask?.(asked).then((answer) => (answers[at] = answer))
+    return server.promise
+  })
+  await vi.advanceTimersByTimeAsync(OPTIONS.coalesceMs)
+  const round = async (outcome: Promise<Outcome>): Promise<object> =>
+    JSON.parse(Buffer.concat([(await outcome).result.parts()].flat(2)).toString()) as object
+  const resume = (inputResponses: object, at = scene.nonces.length - 1): Promise<Outcome> =>
+    scene.parked.resume(scene.call({ inputResponses }), scene.nonces[at] ?? '')
+  return { ...scene, first, server, answers, seen, carrier, round, resume, settled: () => vi.advanceTimersByTimeAsync(0) }
+}
+const form = (...fields: readonly string[]): Question => ({
+  method: 'elicitation/create',
+  params: Payload.of({ message: 'm', requestedSchema: { properties: Object.fromEntries(fields.map((field) => [field, {}])) } }),
+})
+const YES = { action: 'accept', content: {} }
+
+test('B060 the questions of a round have keys: the only field of a form, else a number; none is used twice', async () => {
+  const { first, round } = await asking(form('name'), form('name'), form('a', 'b'), form('1st'), {
+    method: 'roots/list',
+    params: undefined,
+  })
+  expect(await round(first)).toMatchObject({
+    resultType: 'input_required',
+    requestState: expect.any(String) as unknown,
+    inputRequests: { name: {}, 'input-2': {}, 'input-3': {}, 'input-4': {}, 'input-5': { method: 'roots/list' } },
+  })
+})
+
+test('B061 questions without an answer are asked again with a new state, and the old one is used', async () => {
+  const { first, round, resume, answers, nonces, server, settled } = await asking(form('a'), form('b'))
+  await first
+  const second = resume({ a: YES })
+  expect(Object.keys(((await round(second)) as { inputRequests: object }).inputRequests)).toEqual(['b'])
+  await settled()
+  expect([answers[0] !== undefined, answers[1], nonces.length]).toEqual([true, undefined, 2])
+  expect(() => resume({ b: YES }, 0)).toThrow(expect.objectContaining({ code: -32602 }) as Error)
+  const third = resume({ b: YES })
+  expect(() => resume({ b: YES }, 1)).toThrow(expect.objectContaining({ code: -32600 }) as Error)
+  server.resolve(complete(Payload.of({ n: 1 })))
+  expect(await round(third)).toEqual({ n: 1 })
+  expect(() => resume({ b: YES }, 1)).toThrow(expect.objectContaining({ code: -32602 }) as Error)
+})
+
+test('a malformed answer delivers none, and the round stays open', async () => {
+  const { first, resume, answers, settled } = await asking(form('a'), form('b'))
+  await first
+  expect(() => resume({ a: YES, b: { action: 'yes' } })).toThrow(expect.objectContaining({ code: -32602 }) as Error)
+  await settled()
+  expect(answers).toEqual([undefined, undefined])
+  void resume({ a: YES, b: YES })
+  await settled()
+  expect(answers).not.toContain(undefined)
+})
+
+test('the end of a call that nobody carries is kept for its next request, and what it asked is declined', async () => {
+  const { first, round, resume, server, answers, settled, expired } = await asking(form('a'))
+  await first
+  server.resolve(complete(Payload.of({ n: 1 })))
+  await settled()
+  expect(answers[0]).toHaveProperty('result')
+  expect(await round(resume({ a: YES }))).toEqual({ n: 1 })
+  await vi.advanceTimersByTimeAsync(2 * TTL_MS)
+  expect(expired).not.toHaveBeenCalled()
+})
+
+test('an error of the server ends the carrying request, also one that came later', async () => {
+  const { first, resume, server } = await asking(form('a'))
+  await first
+  const second = resume({ a: YES })
+  server.reject(new Error('lost'))
+  await expect(second).rejects.toThrow('lost')
+  const later = await asking(form('a'))
+  await later.first
+  later.server.reject(new Error('lost'))
+  await later.settled()
+  await expect(later.resume({ a: YES })).rejects.toThrow('lost')
+})
+
+test('B076 a host that cancels its request cancels the call, while it carries it and not later', async () => {
+  const carried = await asking()
+  const notice = Payload.of({ reason: 'r' })
+  carried.carrier.abort(notice)
+  await expect(carried.first).rejects.toMatchObject({ kind: 'cancelled' })
+  expect([carried.seen.signal?.aborted, carried.seen.signal?.notice]).toEqual([true, notice])
+  const parked = await asking(form('a'))
+  await parked.first
+  parked.carrier.abort()
+  expect(parked.seen.signal?.aborted).toBe(false)
+  const aborted = new Cancellation()
+  aborted.abort()
+  await expect(
+    parked.parked.resume({ ...parked.call({}), signal: aborted.signal }, parked.nonces[0] ?? ''),
+  ).rejects.toMatchObject({ kind: 'cancelled' })
+  expect(parked.seen.signal?.aborted).toBe(true)
+})
+
+test('a call that is given up declines its questions, cancels its server and is over', async () => {
+  const { first, parked, answers, seen, settled } = await asking(form('a'))
+  await first
+  await vi.advanceTimersByTimeAsync(TTL_MS)
+  await settled()
+  expect([answers[0] !== undefined, seen.signal?.aborted, parked.isParked]).toEqual([true, true, true])
+})
+
+test('a call that may not ask any more declines what is open and what follows, and goes on', async () => {
+  const scene = open()
+  const server = Promise.withResolvers<Outcome>()
+  const answers: Answer[] = []
+  const first = scene.parked.start(scene.call({}), async ({ ask }) => {
+    answers.push(await ask!(scene.question))
+    answers.push(await ask!(scene.question))
+    return server.promise
+  })
+  scene.parked.stopAsking()
+  await vi.advanceTimersByTimeAsync(2 * OPTIONS.coalesceMs)
+  expect([answers.length, scene.nonces]).toEqual([2, []])
+  server.resolve(complete(Payload.of({ n: 1 })))
+  expect(await first).toMatchObject({ kind: 'complete' })
+})
+
+test('a question that its server withdraws is asked no more', async () => {
+  const withdraw: (() => void)[] = []
+  const onWithdrawn: Question['onWithdrawn'] = (callback) => withdraw.push(() => callback(Payload.of({})))
+  const scene = open()
+  const server = Promise.withResolvers<Outcome>()
+  let answer: Answer | undefined
+  const first = scene.parked.start(scene.call({}), async ({ ask }) => {
+    answer = await ask!({ ...form('a'), onWithdrawn })
+    return server.promise
+  })
+  withdraw[0]?.()
+  await vi.advanceTimersByTimeAsync(2 * OPTIONS.coalesceMs)
+  expect([answer !== undefined, scene.nonces]).toEqual([true, []])
+  server.resolve(complete(Payload.of({})))
+  expect(await first).toMatchObject({ kind: 'complete' })
+})
+
+test('a call whose server ends before its questions are put answers, and is over once', async () => {
+  const onEnd = vi.fn()
+  const parked = new ParkedCall('P', OPTIONS, {
+    issue: () => 's',
+    limitReached: () => undefined,
+    expired: () => undefined,
+    onEnd,
+  })
+  const { call } = open()
+  const first = parked.start(call({}), async ({ ask }) => {
+    void ask?.(form('a'))
+    return complete(Payload.of({ n: 1 }))
+  })
+  expect(await first).toMatchObject({ kind: 'complete' })
+  await vi.advanceTimersByTimeAsync(2 * TTL_MS)
+  expect(onEnd).toHaveBeenCalledTimes(1)
+})

@@ -1,6 +1,17 @@
 /** Questions of servers in the words of each host (BRIDGING 3.13, 3.14; 8.4, 8.5). */
 import { describe, expect, test } from 'vitest'
-import { refusalOf, encodeQuestion } from '../../../src/era/questions.ts'
+import {
+  acceptsUrls,
+  answerIn,
+  Declined,
+  encodeQuestion,
+  inputRequests,
+  isAnswerTo,
+  noAnswer,
+  refusalOf,
+  responseOf,
+} from '../../../src/era/questions.ts'
+import { encodeSampled, encodeSampling } from '../../../src/era/sampling.ts'
 import { EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, HostSession, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
@@ -96,4 +107,233 @@ test.each([
 ])('%s %s with %o of a host that declares %o: %s', (_, method, params, capabilities, code) => {
   const refusal = refusalOf({ method, params: Payload.of(params) }, capabilities)
   expect(refusal && 'error' in refusal ? refusal.error.value('code') : undefined).toBe(code)
+})
+
+describe('B090 the name of the server', () => {
+  const asked = (label: string | undefined, message: string | undefined) => {
+    const question: Question = { method: 'elicitation/create', params: Payload.of({ mode: 'url', message }) }
+    encodeQuestion(question, { ...ASKER, label }, { revision: '2025-11-25', session }, () => undefined)
+    return (JSON.parse(textOf(question.params)) as { message?: string }).message
+  }
+  test.each([
+    ['Bank', 'Sure?', '[Bank] Sure?'],
+    ['Bank', undefined, '[Bank] '],
+    [undefined, 'Sure?', 'Sure?'],
+  ])('%s stands before the message %s: %s', (label, message, shown) => {
+    expect(asked(label, message)).toBe(shown)
+  })
+})
+
+describe('B277 at a bridge', () => {
+  const encode = (params: object, server: Revision | undefined, host: Revision, isBridge = true) => {
+    const question: Question = { method: 'elicitation/create', params: Payload.of(params) }
+    encodeQuestion(question, { ...ASKER, revision: server, isBridge }, { revision: host, session }, () => undefined)
+    return JSON.parse(textOf(question.params)) as object
+  }
+  test.each<[params: object, server: Revision | undefined, host: Revision, shown: object]>([
+    [{ message: 'm' }, '2025-11-25', '2025-11-25', { message: 'm' }],
+    [{ message: 'm' }, undefined, '2025-11-25', { message: 'm' }],
+    [{ message: 'm', mode: 'form' }, '2025-11-25', '2025-06-18', { message: 'm' }],
+    [
+      { mode: 'url', url: 'u', elicitationId: 'own' },
+      '2025-11-25',
+      '2025-11-25',
+      { mode: 'url', url: 'u', elicitationId: 'own' },
+    ],
+    [
+      { mode: 'url', url: 'u', elicitationId: 'own' },
+      '2025-11-25',
+      '2025-06-18',
+      { mode: 'url', url: 'u', elicitationId: 'own' },
+    ],
+  ])('%j of a server of %s reaches a host of %s as %j', (params, server, host, shown) => {
+    expect(encode(params, server, host)).toEqual(shown)
+  })
+  test('without an id a visit has one all the same, and elsewhere always one of ours', () => {
+    const visit = { mode: 'url', url: 'u' }
+    expect(encode(visit, '2025-11-25', '2025-11-25')).toHaveProperty('elicitationId')
+    expect(encode({ ...visit, elicitationId: 'own' }, '2025-11-25', '2025-11-25', false)).not.toHaveProperty(
+      'elicitationId',
+      'own',
+    )
+    expect(encode({ message: 'm' }, '2025-11-25', '2025-11-25', false)).toEqual({ mode: 'form', message: 'm' })
+  })
+})
+
+test('a question loses its progress token and its task, and one without params stays', () => {
+  expect(put('roots/list', { task: {}, _meta: { progressToken: 1, x: 2 } }, '2025-11-25')).toBe('{"_meta":{"x":2}}')
+  const bare: Question = { method: 'roots/list', params: undefined }
+  expect(encodeQuestion(bare, ASKER, { revision: '2025-11-25', session }, () => undefined)).toBe(bare)
+})
+
+test.each<[properties: string, notes: readonly string[]]>([
+  ['"c":{"type":"array","items":{}}', ['severalChoices']],
+  ['"c":{"type":"string","oneOf":[{"const":"r"}]}', ['questionForm']],
+  ['"c":{"type":"string"}', []],
+])('B094 of a form with %s, %j is noted', (properties, expected) => {
+  const notes: string[] = []
+  const question: Question = { method: 'elicitation/create', params: Payload.at(Buffer.from(form(properties))) }
+  encodeQuestion(question, ASKER, { revision: '2025-06-18', session }, (note) => notes.push(note))
+  expect(notes).toEqual(expected)
+})
+
+test('a form of 2025-06-18 keeps fields without titled options, whatever they are', () => {
+  const odd = form('"a":5,"b":{"type":"string","oneOf":"x"},"c":{"oneOf":[{"title":"T"}]}')
+  const asked = JSON.parse(String(put('elicitation/create', odd, '2025-06-18'))) as { requestedSchema: { properties: object } }
+  expect(asked.requestedSchema.properties).toEqual({
+    a: 5,
+    b: { type: 'string', oneOf: 'x' },
+    c: { enum: [null], enumNames: ['T'] },
+  })
+  expect(put('elicitation/create', '{"message":"m"}', '2025-06-18')).toBe('{"message":"m"}')
+})
+
+test.each<[capabilities: object, hasSession: boolean, revision: Revision, accepts: boolean]>([
+  [{ elicitation: { url: {} } }, true, '2025-11-25', true],
+  [{ elicitation: { url: {} } }, true, '2025-06-18', false],
+  [{ elicitation: { url: {} } }, false, '2026-07-28', true],
+  [{ elicitation: {} }, true, '2025-11-25', false],
+  [{}, false, '2026-07-28', false],
+])('a host with %j, in a session: %s, of %s accepts URLs: %s', (capabilities, hasSession, revision, accepts) => {
+  const caller = {
+    principal: 'p',
+    capabilities: { ...capabilities },
+    revision,
+    scope: EVERYTHING,
+    session: hasSession ? session : undefined,
+  }
+  expect(acceptsUrls(caller)).toBe(accepts)
+})
+
+describe('an answer', () => {
+  const [ELICIT, SAMPLE, ROOTS] = ['elicitation/create', 'sampling/createMessage', 'roots/list']
+  test.each<[method: string, response: object, fits: boolean]>([
+    [ELICIT, { action: 'accept', content: {} }, true],
+    [ELICIT, { action: 'accept' }, true],
+    [ELICIT, { action: 'accept', content: null }, true],
+    [ELICIT, { action: 'accept', content: 5 }, false],
+    [ELICIT, { action: 'decline', content: 5 }, true],
+    [ELICIT, { action: 'cancel' }, true],
+    [ELICIT, { action: 'yes' }, false],
+    [ELICIT, { content: {} }, false],
+    [SAMPLE, { role: 'assistant', content: {} }, true],
+    [SAMPLE, { role: 'assistant' }, false],
+    [SAMPLE, { content: {} }, false],
+    [ROOTS, { roots: [] }, true],
+    [ROOTS, { roots: {} }, false],
+    [ROOTS, {}, false],
+  ])('to %s of %j fits: %s', (method, response, fits) => {
+    const question = { method, params: undefined }
+    expect(isAnswerTo(question, Payload.of(response))).toBe(fits)
+    const read = (): string => textOf(answerIn(Payload.of({ k: response }), 'k', question))
+    if (fits) expect(read()).toBe(JSON.stringify(response))
+    else
+      expect(read).toThrow(
+        expect.objectContaining({ code: -32602, message: `inputResponses["k"] is not a valid answer to ${method}` }) as Error,
+      )
+    expect(() => answerIn(undefined, 'k', question)).toThrow(/not a valid answer/)
+  })
+
+  test('that is an error ends the call, but for a dialog, which is cancelled', () => {
+    const result = Payload.of({ n: 1 })
+    expect(responseOf(SAMPLE, { result })).toBe(result)
+    expect(textOf(responseOf(ELICIT, { error: Payload.of({ message: 'no' }) }))).toBe('{"action":"cancel"}')
+    expect(() => responseOf(SAMPLE, { error: Payload.of({ message: 'no' }) })).toThrow(new Declined('no'))
+    expect(() => responseOf(ROOTS, { error: Payload.of({ code: 1 }) })).toThrow(new Declined('the host declined'))
+  })
+
+  test.each([
+    [ELICIT, { result: { action: 'cancel' } }],
+    [SAMPLE, { error: { code: -1, message: 'not answered' } }],
+    [ROOTS, { error: { code: -32603, message: 'not answered' } }],
+  ])('that never comes to %s is %j', (method, expected) => {
+    const shown = Object.entries(noAnswer({ method: method, params: undefined })).map(([kind, payload]) => [
+      kind,
+      JSON.parse(textOf(payload)) as unknown,
+    ])
+    expect(Object.fromEntries(shown)).toEqual(expected)
+  })
+
+  test('is asked for by key, with the params of its question', () => {
+    const answer = (): void => undefined
+    const requests = inputRequests([
+      ['a', { question: { method: ELICIT, params: Payload.of({ message: 'm' }) }, answer }],
+      ['b', { question: { method: ROOTS, params: undefined }, answer }],
+    ])
+    expect(JSON.parse(Buffer.concat([requests].flat(2)).toString())).toEqual({
+      a: { method: ELICIT, params: { message: 'm' } },
+      b: { method: ROOTS },
+    })
+  })
+})
+
+describe('sampling', () => {
+  const text = { type: 'text', text: 'x' }
+  const noted = (params: object, revision: Revision, isBridge?: boolean) => {
+    const notes: string[] = []
+    const payload = Payload.of(params)
+    const reason = encodeSampling(payload, revision, (note) => notes.push(note), isBridge)
+    return { reason, notes, params: JSON.parse(textOf(payload)) as unknown }
+  }
+
+  test.each([
+    ['thisServer', undefined, true],
+    ['thisServer', false, true],
+    ['thisServer', true, false],
+    ['none', undefined, false],
+  ])('B095 with the context %s, at a bridge: %s, loses it: %s', (includeContext, isBridge, isLost) => {
+    expect(noted({ includeContext }, '2025-11-25', isBridge)).toEqual({
+      reason: undefined,
+      notes: isLost ? ['context'] : [],
+      params: isLost ? {} : { includeContext },
+    })
+  })
+
+  test.each<[content: unknown, revision: Revision, shown: unknown]>([
+    [text, '2025-06-18', text],
+    [[text], '2025-06-18', text],
+    [[text], '2025-11-25', [text]],
+    [[text, text], '2025-11-25', [text, text]],
+    [[text, text], '2025-06-18', /several content blocks/],
+    [[], '2025-06-18', /several content blocks/],
+    [{ type: 'tool_use' }, '2025-06-18', /type "tool_use"/],
+    [[{ type: 'tool_result' }], '2025-03-26', /type "tool_result"/],
+    [{ type: 'audio' }, '2024-11-05', /type "audio"/],
+    [{ type: 'audio' }, '2025-03-26', { type: 'audio' }],
+    ['x', '2024-11-05', 'x'],
+    [undefined, '2024-11-05', undefined],
+  ])('of %j to a host of %s is %j', (content, revision, shown) => {
+    const { reason, params } = noted({ messages: [5, { role: 'user', content }] }, revision)
+    if (shown instanceof RegExp) expect(reason).toMatch(shown)
+    else
+      expect([reason, params]).toEqual([
+        undefined,
+        { messages: [5, { role: 'user', ...(content !== undefined && { content: shown }) }] },
+      ])
+  })
+
+  test('that a host has no form for is refused to the server, and noted', () => {
+    const notes: string[] = []
+    const question: Question = { method: 'sampling/createMessage', params: Payload.of({ messages: [{ content: [] }] }) }
+    expect(encodeQuestion(question, ASKER, { revision: '2025-06-18', session }, (note) => notes.push(note))).toHaveProperty(
+      'error',
+    )
+    expect(notes).toEqual(['samplingShape'])
+  })
+
+  test.each<[content: unknown, revision: Revision | undefined, shown: unknown]>([
+    [[text], '2025-06-18', text],
+    [text, '2025-06-18', text],
+    [[text], '2025-11-25', [text]],
+    [[text], undefined, [text]],
+    [undefined, '2025-06-18', undefined],
+    [[text, text], '2025-06-18', 'error'],
+    [[], '2025-06-18', 'error'],
+  ])('answered with %j reaches a server of %s as %j', (content, revision, shown) => {
+    const answer = encodeSampled({ result: Payload.of({ role: 'assistant', content }) }, revision)
+    if (shown === 'error') expect(answer).toHaveProperty('error')
+    else expect(JSON.parse(textOf('result' in answer ? answer.result : undefined))).toEqual({ role: 'assistant', content: shown })
+    const error = { error: Payload.of({ code: 1 }) }
+    expect(encodeSampled(error, revision)).toBe(error)
+  })
 })

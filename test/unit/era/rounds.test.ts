@@ -5,7 +5,7 @@ import { Seal } from '../../../src/auth/seal.ts'
 import { Parking } from '../../../src/era/host/parking.ts'
 import { DEFAULT_PARKING } from '../../../src/era/host/parking-options.ts'
 import { Rounds } from '../../../src/gateway/rounds/rounds.ts'
-import type { Call, Outcome, Question } from '../../../src/rpc/call.ts'
+import type { Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
@@ -61,5 +61,100 @@ describe('B062 a state of one principal', () => {
     const second = await handle(callFrom('ann', {}))
     expect(Buffer.concat(second.result.parts()).toString()).toMatch(/limits\.parked_per_principal \(1\) reached/)
     expect((await handle(callFrom('bob', {}))).kind).toBe('input_required')
+  })
+})
+
+describe('calls that are parked', () => {
+  const question: Question = { method: 'elicitation/create', params: Payload.of({ message: '?' }) }
+  /** Parking in front of a server that asks once and tells what it got. */
+  const parkingOf = (options: Partial<typeof DEFAULT_PARKING> = {}, owner?: string) => {
+    const reached: string[] = []
+    const parking = new Parking(
+      seal,
+      () => ({ ...DEFAULT_PARKING, coalesceMs: 0, ...options }),
+      (option) => reached.push(option),
+      owner,
+    )
+    const handle = parking.layer(async ({ ask }) => {
+      if (ask === undefined) return { kind: 'complete', result: Payload.of({ asked: false }) }
+      const answer = await ask(question)
+      const got = 'error' in answer ? answer.error.text('message') : (answer.result.text('action') ?? '')
+      return { kind: 'complete', result: Payload.of({ got }) }
+    })
+    const read = async (outcome: Promise<Outcome>): Promise<object> =>
+      JSON.parse(Buffer.concat([(await outcome).result.parts()].flat(2)).toString()) as object
+    return { parking, handle, reached, read }
+  }
+  const answering = (round: Outcome): object => ({
+    requestState: stateOf(round),
+    inputResponses: { 'input-1': { action: 'decline' } },
+  })
+
+  test.each<[what: string, call: Call, isAsked: boolean]>([
+    ['elicitation', callOf({ caller: { capabilities: { elicitation: {} } } }), true],
+    ['sampling', callOf({ caller: { capabilities: { sampling: {} } } }), true],
+    ['roots', callOf({ caller: { capabilities: { roots: {} } } }), true],
+    ['nothing', callOf(), false],
+    ['elicitation, but for a list', callOf({ method: 'tools/list', caller: { capabilities: { elicitation: {} } } }), false],
+    [
+      'elicitation, in a session',
+      callOf({ caller: { capabilities: { elicitation: {} }, session: { id: 's' } as HostSession } }),
+      false,
+    ],
+  ])('are those of modern hosts that declare %s', async (_what, call, isAsked) => {
+    const { handle, read, parking } = parkingOf()
+    const outcome = handle(call)
+    if (isAsked) expect([(await outcome).kind, parking.size]).toEqual(['input_required', 1])
+    else expect(await read(outcome)).toEqual({ asked: false })
+    parking.close()
+  })
+
+  test('have an owner that is read from their state, while they wait and no longer are counted', async () => {
+    const { parking, handle, read } = parkingOf({}, 'me')
+    const round = await handle(callFrom('ann', {}))
+    expect([parking.ownerOf(stateOf(round)), parking.ownerOf('x'), parking.size]).toEqual(['me', undefined, 1])
+    expect(await read(handle(callFrom('ann', answering(round))))).toEqual({ got: 'decline' })
+    expect(parking.size).toBe(0)
+    expect(() => handle(callFrom('ann', answering(round)))).toThrow(
+      expect.objectContaining({ code: -32602, message: 'requestState already used' }) as Error,
+    )
+    const other = parkingOf({}, 'you')
+    expect(() => other.handle(callFrom('ann', answering(round)))).toThrow(
+      expect.objectContaining({ kind: 'lost', executed: 'unknown' }) as Error,
+    )
+  })
+
+  test.each<[options: Partial<typeof DEFAULT_PARKING>, principals: readonly string[], limit: string | undefined]>([
+    [{ maxParked: 1 }, ['ann', 'bob'], 'limits.parked'],
+    [{ maxParked: 2 }, ['ann', 'bob'], undefined],
+    [{ maxParked: 2 }, ['ann', 'bob', 'eve'], 'limits.parked'],
+    [{ maxPerPrincipal: 1 }, ['ann', 'ann'], 'limits.parked_per_principal'],
+    [{ maxPerPrincipal: 1 }, ['ann', 'bob'], undefined],
+    [{ maxPerPrincipal: 1 }, ['local', 'local'], undefined],
+  ])('are limited by %j: of %j the last is refused for %s', async (options, principals, limit) => {
+    const { parking, handle, read, reached } = parkingOf(options)
+    const outcomes = []
+    for (const principal of principals) outcomes.push(await handle(callFrom(principal, {})))
+    const last = outcomes.at(-1)!
+    if (limit === undefined) expect([last.kind, reached]).toEqual(['input_required', []])
+    else
+      expect([await read(Promise.resolve(last)), reached]).toEqual([
+        { got: expect.stringContaining(`${limit} (`) as unknown },
+        [limit],
+      ])
+    parking.close()
+  })
+
+  test('end with the gateway; those with a request of their host go on without their question, also later ones', async () => {
+    const { parking, handle, read } = parkingOf({ coalesceMs: 60_000 })
+    const carried = handle(callFrom('ann', {}))
+    parking.close()
+    expect(await read(carried)).toEqual({ got: 'cancel' })
+    expect(await read(handle(callFrom('ann', {})))).toEqual({ got: 'cancel' })
+    const waiting = parkingOf()
+    const round = await waiting.handle(callFrom('ann', {}))
+    waiting.parking.close()
+    expect(waiting.parking.size).toBe(0)
+    expect(() => waiting.handle(callFrom('ann', answering(round)))).toThrow(expect.objectContaining({ code: -32602 }) as Error)
   })
 })

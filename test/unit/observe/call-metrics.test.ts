@@ -64,6 +64,22 @@ test('durations are cumulative, and an exemplar is in the bucket of its call', (
   expect(bucket('+Inf')).toMatch(/\} 5 # \{call="1000"\}/)
 })
 
+test('a duration of exactly a bound is in its bucket, and its exemplar is the latest call there', () => {
+  const metrics = new CallMetrics(
+    () => 3,
+    () => undefined,
+  )
+  metrics.count(call({ seconds: 0.001, ref: 1 }))
+  metrics.count(call({ seconds: 0.0009, ref: 2, traceId: 'T', at: 1_700_000_001 }))
+  const text = linesOf(metrics, true)
+  expect(text.find((line) => line.includes('le="0.001"'))).toMatch(/\} 2 # \{call="2",trace_id="T"\} 0\.0009 1700000001\.000$/)
+  expect(text.find((line) => line.includes('_sum'))).toMatch(/ 0\.0019$/)
+  expect(text).toContain('# TYPE trunkline_calls counter')
+  expect(text.slice(-2)).toEqual(['# EOF', ''])
+  expect(linesOf(metrics)).toContain('# TYPE trunkline_calls_total counter')
+  expect(formatMetrics([{ type: 'gauge', name: 'x', help: 'X', samples: [] }], false)).toBe('\n')
+})
+
 test('a name that would end its label is escaped', () => {
   const metrics = new CallMetrics(
     () => 3,

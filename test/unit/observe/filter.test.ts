@@ -86,6 +86,56 @@ describe('a term', () => {
     ['-tool:gh__*', false],
     ['-err >1s server:github', true],
     ['>1s err', false],
+    // The value itself, just below and just above it.
+    ['total>1500', false],
+    ['total<1500', false],
+    ['<=1500', true],
+    ['>=1500.001ms', false],
+    ['<=1499.999ms', false],
+    ['<1m', true],
+    ['>1h', false],
+    ['<1d', true],
+    ['gateway>=2', true],
+    ['lanes>0', true],
+    ['lanes>1', false],
+    ['in>=200', true],
+    ['out<=20k', true],
+    ['out>=20KB', true],
+    ['out<0.02m', false],
+    ['out<1MB', true],
+    ['out<1MiB', true],
+    ['out<1GiB', true],
+    ['tokens>=5000', true],
+    ['since:2026-11-22T19:55:00Z', true],
+    ['until:2026-11-22T19:55:00Z', true],
+    ['until:2026-11-22T19:54:59Z', false],
+    ['since:5m', true],
+    ['until:5m', true],
+    ['since:2026-11-23', false],
+    ['name:*search*', true],
+    ['tool:*', true],
+    ['tool:gh__search_code*', true],
+    ['tool:search_code_and_more', false],
+    ['tool:*ch_co*de', true],
+    ['tool:gh__*gh__search_code', false],
+    ['tool:search_?ode', true],
+    ['tool:search_cod', false],
+    ['tool:search_code*code', false],
+    ['tool:*search_code', true],
+    ['tool:*earc?*ode', true],
+    ['tool:*_code*', true],
+    ['tool:*ode*ode*', false],
+    ['tool:*ode*e', false],
+    ['tool:,gh__*,', true],
+    ['host:"claude-code 2.1.0"', true],
+    ['host:"claude-code 2.1', false],
+    ['transport:http', true],
+    ['id:8', false],
+    ['session:*', false],
+    ['"tool:x"', false],
+    ['-nothing', true],
+    ['tools/call', true],
+    ['GITHUB', true],
   ])('%j holds: %j', (text, expected) => expect(holds(text)).toBe(expected))
 
   test('an error is found by its state, its kind and its words', () => {
@@ -100,6 +150,16 @@ describe('a term', () => {
   })
 })
 
+test.each<[text: string, facts: Partial<CallRow>]>([
+  ['server:one', { server: null, endpoint: 'one' }],
+  ['kind:-32602', { error: { kind: null, code: -32602, message: null } }],
+  ['outcome:open', { state: 'open', outcome: null }],
+  ['session:s1', { session: 's1' }],
+  ['-host:cursor', { host: null }],
+  ['-search', { name: null, original: null }],
+  ['-', { name: 'a-b' }],
+])('%j holds for %j', (text, facts) => expect(holds(text, facts)).toBe(true))
+
 describe('a mistake', () => {
   test.each([
     ['outcome=error', 0, /a field is written "outcome:…"/],
@@ -110,6 +170,12 @@ describe('a mistake', () => {
     ['server:', 0, /needs a value/],
     ['constructor:x', 0, /nothing is called/],
     ['constructor>1', 0, /nothing is called/],
+    ['server:,,', 0, /needs a value/],
+    ['out>1xb', 0, /needs a value/],
+    ['since:x', 0, /such as 10m/],
+    ['until:10', 0, /such as 10m/],
+    ['since:2026-99-99', 0, /such as 10m/],
+    ['  -a=b', 2, /a field is written "a:…"; in quotes, "a=b" is searched/],
   ])('in %j is told with its place', (text, at, message) => {
     const end = parseFilter(text)
     expect(end).toMatchObject({ problem: { at, message: expect.stringMatching(message) as string } })
@@ -118,6 +184,7 @@ describe('a mistake', () => {
   test('a pattern made to be slow is not', () => {
     const name = `${'a'.repeat(5_000)}b`
     expect(holds(`tool:${'*a'.repeat(300)}c`, { name, original: null })).toBe(false)
+    expect(parseFilter('x'.repeat(1_000))).toHaveProperty('filter')
     expect(parseFilter('x'.repeat(1_001))).toMatchObject({ problem: { message: expect.stringContaining('1000') as string } })
   })
 })

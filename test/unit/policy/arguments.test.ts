@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ANY_CHARS, decodeArguments, decodeMembers, RuleKeys, UnjudgedArguments, wholeOf } from '../../../src/policy/arguments.ts'
 
-const KEYS = new RuleKeys(['path', 'amount'])
+const KEYS = new RuleKeys(['path', 'mode', 'amount'])
 const decode = (json: string): unknown => decodeArguments(Buffer.from(json), KEYS)
 
 test('arguments are decoded, whole numbers exactly', () => {
@@ -21,6 +21,7 @@ test.each([
   ['{"x":{"y":1,"y":2}}', /repeat a key/],
   ['{"__proto__":1,"__proto__":2}', /repeat a key/],
   ['{"Path":"/etc"}', /"Path" differs from "path" only in case/],
+  ['{"Mode":1}', /"Mode" differs from "mode" only in case/],
   ['{"x":[{"AMOUNT":1}]}', /"AMOUNT" differs from "amount" only in case/],
   ['{"x":{"Pat\\u0068":1}}', /"Path" differs from "path" only in case/],
 ])('T-20 %s is not judged', (json, message) => {

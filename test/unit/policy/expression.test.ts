@@ -60,6 +60,11 @@ test.each<[text: string, expected: boolean]>([
   ['caller.principal == "ann" && caller.toolset == "ops" && "read" in caller.scopes', true],
   ['call.method == "tools/call" && call.server == "a" && call.name == "a__x" && call.original == "x"', true],
   ['call.annotations.readOnlyHint && !call.annotations.destructiveHint', true],
+  ['call.annotations.idempotentHint || call.annotations.openWorldHint', false],
+  ['[1, "a"].size() == 2', true],
+  ['[1].all(a, [1].all(b, [1].all(c, a == b && b == c)))', true],
+  [`"${'x'.repeat(1_000)}".matches("${'x'.repeat(1_000)}")`, true],
+  [`call.name != "${'x'.repeat(MAX_EXPRESSION_CHARS - 'call.name != ""'.length)}"`, true],
   ['request.revision == "2025-11-25" && request.host == "inspector" && request.address == "127.0.0.1"', true],
   ['request.time.getHours() == 12 && request.time > timestamp("2026-01-01T00:00:00Z")', true],
   ['"dev" in caller.claims.groups', true],
@@ -112,7 +117,36 @@ describe('what is not known', () => {
   })
 })
 
+test('an unknown field that one rule reads does not make the failure of the next one unknown', () => {
+  const one = subject({ args: UNKNOWN, time: UNKNOWN, claims: { admin: 'yes' } })
+  for (const text of ['call.arguments.amount > 1', 'request.time.getHours() > 8']) {
+    expect(() => compile(text).evaluate(one)).toThrow(Unknown)
+    expect(() => compile('caller.claims.admin + 1 == 2').evaluate(one)).toThrow(EvaluationFailed)
+  }
+})
+
 describe('input that would be slow', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  test('100,000 rounds are counted, and no more, in loops that are fast', () => {
+    vi.spyOn(performance, 'now').mockReturnValue(0)
+    const run = (rounds: number): boolean =>
+      evaluate('caller.claims.groups.all(g, g == 1.0)', { claims: { groups: Array.from({ length: rounds }, () => 1) } })
+    expect(run(100_000)).toBe(true)
+    expect(() => run(100_001)).toThrow(/more than 100000 rounds/)
+  })
+
+  test('loops that are slow end after 250 ms', () => {
+    let nowMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 100))
+    expect(evaluate('caller.claims.groups.all(g, g == 1.0)', { claims: { groups: Array.from({ length: 48 }, () => 1) } })).toBe(
+      true,
+    )
+    expect(() =>
+      evaluate('caller.claims.groups.all(g, g == 1.0)', { claims: { groups: Array.from({ length: 64 }, () => 1) } }),
+    ).toThrow(/250 ms/)
+  })
+
   const groups = Array.from({ length: 10_000 }, (_, at) => `team-${at}`)
 
   test('10,000 groups are looked through', () => {
@@ -180,7 +214,9 @@ test.each<[text: string, members: readonly (readonly [name: string, chars: numbe
     ],
   ],
   ['call.arguments.rows.exists(row, row.id == 1.0)', [['rows', Infinity]]],
-  ['caller.principal == "a"', []],
+  ['caller.principal == "a" || caller.claims["path"] == "a"', []],
+  ['call.arguments.rows["x"] == 1.0', [['rows', Infinity]]],
+  ['call.arguments.?path.orValue(null) == "/etc"', [['path', Infinity]]],
   ['"path" in call.arguments', undefined],
   ['call.arguments.exists(name, name == "x")', undefined],
   ['call.arguments[call.name] == 1.0', undefined],
@@ -223,10 +259,12 @@ test.each<[text: string, members: readonly (readonly [name: string, chars: numbe
 
 test('T-20 members of arguments are names that a rule looks up, and those of claims are none', () => {
   const { names } = compile(
-    'caller.claims.Team.Name == "a" && call.arguments.rows[0].path == "b" && caller["claims"]["Owner"] == "c"',
+    `caller.claims.Team.Name == "a" && call.arguments.rows[0].path == "b" && caller["claims"].Owner == "c" &&
+      caller.?claims.?Area.orValue("") == "d" && caller[?"claims"].?Zone.orValue("") == "e"`,
   )
   expect([...names].toSorted()).toEqual(expect.arrayContaining(['path', 'rows']) as unknown)
-  expect([...names]).not.toContain('Name')
+  for (const name of ['Name', 'Owner', 'Area', 'Zone']) expect([...names]).not.toContain(name)
+  expect([...compile('call.arguments.rows.exists(row, row.kind == "x")').names]).toContain('kind')
 })
 
 test('T-20 a name that a rule compares a member with is one of the names it looks up', () => {

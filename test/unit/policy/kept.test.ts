@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '../../../src/catalog/inventory.ts'
 import { wholeOf } from '../../../src/policy/arguments.ts'
-import { DEFAULT_POLICY } from '../../../src/policy/options.ts'
+import { DEFAULT_POLICY, DEFAULT_SERVICE } from '../../../src/policy/options.ts'
 import { Policy } from '../../../src/policy/policy.ts'
 import type { Judged } from '../../../src/policy/policy.ts'
 import { PolicyAnnotations } from '../../../src/policy/subject.ts'
@@ -34,6 +34,7 @@ const decide = (policy: Policy, call: Judged, args = '{}'): string =>
 
 test.each<[what: string, when: string, other: Judged]>([
   ['claims, as of a renewed token', '"dev" in caller.claims.groups', judged({ ...FACTS, claims: { groups: [] } })],
+  ['claims, read from the whole', '[caller].exists(c, "dev" in c.claims.groups)', judged({ ...FACTS, claims: { groups: [] } })],
   ['scopes', '"mcp:connect" in caller.scopes', judged({ ...FACTS, scopes: [] })],
   ['the address', 'request.address == "10.0.0.7"', judged({ ...FACTS, address: '10.0.0.8' })],
   ['the host', 'request.host == "editor"', judged({ ...FACTS, host: 'other' })],
@@ -97,6 +98,51 @@ test('T-20 arguments that cannot be judged are denied after others that were lon
 test('what a list shows depends on the time where a rule does', () => {
   expect(policyOf('request.time < timestamp("2000-01-01T00:00:00Z")').mayAllow(judged(FACTS))).toBe('default')
   expect(policyOf('request.time > timestamp("2000-01-01T00:00:00Z")').mayAllow(judged(FACTS))).toBe(true)
+})
+
+test.each([
+  ['deny', 'call.arguments.amount > 10.0', 'default'],
+  ['allow', 'call.arguments.amount > 10.0', true],
+  ['confirm', 'call.arguments.amount > 10.0', true],
+  ['deny', 'request.time > timestamp("2000-01-01T00:00:00Z")', false],
+  ['allow', 'request.time > timestamp("2000-01-01T00:00:00Z") && caller.claims.groups', false],
+] as const)('a list, with a rule that would %s for %s: %s', (decision, when, shown) => {
+  const policy = new Policy({ ...DEFAULT_POLICY, rules: [{ id: 'r', when, decision, reason: undefined }] })
+  expect(policy.mayAllow(judged(FACTS))).toBe(shown)
+  expect(policy.confirms).toBe(decision === 'confirm')
+})
+
+test('a policy with a service may ask for a confirmation', () => {
+  const service = { ...DEFAULT_SERVICE, url: new URL('http://127.0.0.1:9/') }
+  expect(new Policy({ ...DEFAULT_POLICY, service }).confirms).toBe(true)
+})
+
+test.each(['call.arguments.?path.orValue("") != "/etc"', '[call].exists(c, !has(c.arguments.path))'])(
+  'T-20 a key that differs from one of %s only in case is denied',
+  (when) => {
+    const policy = policyOf(when)
+    expect(decide(policy, judged(FACTS), '{"other":1}')).toBe('allow')
+    expect(decide(policy, judged(FACTS), '{"Path":"/etc"}')).toBe('deny')
+    expect(() => policy.checkArguments(Buffer.from('{"Path":1}'))).toThrow(/only in case/)
+  },
+)
+
+test('arguments may have as many bytes as policy.max_arguments says, wherever they lie', () => {
+  const rules = [{ id: 'r', when: 'has(call.arguments.path)', decision: 'allow', reason: undefined }] as const
+  const policy = new Policy({ ...DEFAULT_POLICY, rules, maxArgumentsBytes: 10 })
+  const bytes = Buffer.from(' '.repeat(20) + '{"path":1}')
+  expect(policy.judge(judged(FACTS), () => ({ bytes, start: 20, end: 30 })).decision).toBe('allow')
+  expect(decide(policy, judged(FACTS), '{"path":12}')).toBe('deny')
+})
+
+test('what is kept of callers is bounded', () => {
+  const policy = policyOf('call.annotations.readOnlyHint')
+  const callers = Array.from({ length: 20_001 }, (_, at) =>
+    judged(FACTS, { caller: { ...judged(FACTS).caller, principal: `${at}` } }),
+  )
+  expect(evaluations(policy, callers.slice(0, 20_000)).every((count) => count === 1)).toBe(true)
+  expect(evaluations(policy, callers.slice(0, 1))).toEqual([0])
+  expect(evaluations(policy, [callers[20_000]!, callers[0]!])).toEqual([1, 1])
 })
 
 test('arguments that no rule reads are not asked for', () => {
