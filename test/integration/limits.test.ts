@@ -25,6 +25,7 @@ import type { JsonMap } from '../support/fakes/messages.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { exchangeRaw } from '../support/fakes/raw-tcp.ts'
 import type { Turn } from '../support/fakes/turn.ts'
+import { overloaded } from '../support/overloaded.ts'
 import { PER_USER } from '../support/credentials.ts'
 import { asPrincipal, startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
@@ -299,7 +300,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
   'listen.limits.max_queued': deaf({ maxQueuedBytes: 1_000 }, 'listen.limits.max_queued'),
   'listen.limits.loop_lag': over({ servers: { a: server() } }, async (host, { running }) => {
     const reason = 'the event loop is late (listen.limits.loop_lag, 200 ms)'
-    Object.assign(running.context, { overload: { shedding: 2, reason, limit: 'listen.limits.loop_lag' } })
+    overloaded(running.context.overload, { shedding: 2, reason, limit: 'listen.limits.loop_lag' })
     return answer(host)
   }),
   'limits.park_ttl': over(parked({ ttlMs: 100 }), async (_, gateway) => {

@@ -1,13 +1,15 @@
 /** Near our own limits new work is refused in two steps, and what is under way goes on. */
 import { describe, expect, test } from 'vitest'
+import type { Shedding } from '../../../src/host/limits/overload.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import { everyLegacyTransport, legacyHttp, legacySse, modernHttp } from '../../support/fake-host.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { startGateway } from '../../support/gateway.ts'
 import { send } from '../../support/fakes/raw-http.ts'
+import { overloaded } from '../../support/overloaded.ts'
 
-const shed = ({ running }: TestGateway, shedding: number): void => {
-  Object.assign(running.context, { overload: { shedding, reason: 'a test' } })
+const shed = ({ running }: TestGateway, shedding: Shedding): void => {
+  overloaded(running.context.overload, { shedding, reason: 'a test' })
 }
 const answering = fake.of({ kind: 'modern http', tools: ['echo'] })
 const call = { name: 'a__echo', arguments: {} }
