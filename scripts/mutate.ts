@@ -41,7 +41,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     /** Only files of `src` whose paths begin with one of these, with commas between them. */
     folder: { type: 'string', default: '' },
-    /** Not more test files than these are tried for one mutation, the nearest of each kind that come to it. */
+    /** Not more test files than these are tried for one mutation, the nearest of each kind that come to it; 0: none of this kind. */
     unit: { type: 'string', default: '40' },
     integration: { type: 'string', default: '32' },
     e2e: { type: 'string', default: '6' },
@@ -130,6 +130,7 @@ const tried = mutations.map((mutation, key): Tried => {
 })
 
 for (const { kind, nearest } of KINDS) {
+  if (values[kind] === '0') continue
   const some = tried.filter(({ isCaught }) => !isCaught)
   const candidatesOf = ({ file }: Mutation): readonly string[] =>
     testsOf(file).filter((test) => test.startsWith(join('test', kind, '/')) && !TOO_LONG.test(test))

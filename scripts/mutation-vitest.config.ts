@@ -1,4 +1,4 @@
-/** The tests as `npm run mutate` runs them, in a copy, where nothing is translated twice. */
+/** The tests as `npm run mutate` runs them, in a copy. */
 import { mergeConfig } from 'vitest/config'
 import config from '../vitest.config.ts'
 
@@ -10,7 +10,6 @@ export default {
   test: {
     ...test,
     reporters: ['./scripts/mutation-reporter.ts'],
-    experimental: { fsModuleCache: true, fsModuleCachePath: `${import.meta.dirname}/../../translated` },
     projects: projects.map((project) => mergeConfig(project as object, setup)),
   },
 }
