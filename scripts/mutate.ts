@@ -124,6 +124,11 @@ const nextOf = (one: Tried, count: number): readonly (readonly [string, Tried])[
 
 const mutations = choose(Number(values.count), random(Number(values.seed)))
 using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    copy[Symbol.dispose]()
+    process.exit(1)
+  })
 console.log(`${mutations.length} mutations, seed ${values.seed}`)
 const tried = mutations.map((mutation, key): Tried => {
   return { ...mutation, key, left: [], suspects: new Set(), files: 0, isCaught: false }

@@ -1,5 +1,6 @@
 /** A copy of the checkout that has many mutations, each behind a switch, and runs tests with one of them on for each test file. */
 import { execFileSync, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import {
   copyFileSync,
   cpSync,
@@ -36,6 +37,7 @@ export class MutatedCopy implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'mutate-'))
   readonly #copy = join(this.#folder, 'copy')
   readonly #silentMs: number
+  #tests: ChildProcess | undefined
 
   /** The key of a mutation is its place in `mutations`. A run that `silentMs` long ends no test file is cut off. */
   constructor(root: string, mutations: readonly Mutation[], silentMs: number) {
@@ -84,6 +86,7 @@ export class MutatedCopy implements Disposable {
       stdio: 'ignore',
       detached: true,
     })
+    this.#tests = child
     const exited = new Promise<void>((resolve) => {
       child.once('exit', () => resolve())
     })
@@ -92,10 +95,11 @@ export class MutatedCopy implements Disposable {
       const now = this.#ended().length
       if (now !== count) [count, at] = [now, performance.now()]
       isHanging = performance.now() - at > this.#silentMs
-      if (isHanging) process.kill(-(child.pid ?? 0), 'SIGKILL')
+      if (isHanging) this.#kill()
     }, 1000)
     await exited
     clearInterval(watch)
+    this.#tests = undefined
     const ended = new Map(this.#ended().map(([state, test = '']) => [test, state as 'red' | 'green']))
     if (isHanging)
       for (const name of readdirSync(join(this.#folder, 'running'))) {
@@ -103,6 +107,11 @@ export class MutatedCopy implements Disposable {
         if (!ended.has(test)) ended.set(test, 'red')
       }
     return ended
+  }
+
+  /** The tests that run, and every process that they have started. */
+  #kill(): void {
+    if (this.#tests?.pid !== undefined) process.kill(-this.#tests.pid, 'SIGKILL')
   }
 
   #ended(): readonly (readonly string[])[] {
@@ -138,6 +147,7 @@ export class MutatedCopy implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#kill()
     if (existsSync(this.#folder)) rmSync(this.#folder, { recursive: true, force: true })
   }
 }
