@@ -3,7 +3,7 @@
  * are marked instead of digested, so that two shells with different `PATH` do not count as two configurations. The folder of the file
  * does not count either.
  */
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { dirname, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerOptions } from '../../downstream/options.ts'
@@ -83,7 +83,8 @@ const NO_OPTIONS: ReadonlySet<string> = new Set(['key', 'place', 'locked', 'laun
 
 export const fingerprint = (configuration: Configuration, options: FingerprintOptions): ConfigurationFingerprints => {
   const folder = dirname(configuration.files[0] ?? '.')
-  const digestOf = (text: string): string => createHmac('sha256', options.salt).update(text).digest('base64url')
+  const key = createSecretKey(options.salt)
+  const digestOf = (text: string): string => createHmac('sha256', key).update(text).digest('base64url')
   const digest = (value: unknown): string => {
     const texts = new Set([canonicalText(value, undefined), canonicalText(value, folder)])
     return [...texts].map(digestOf).join(' ')
