@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { attempt } from './values/attempt.ts'
 import { asError } from './values/as-error.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import type { Log } from './downstream/environment.ts'
@@ -74,11 +75,12 @@ const makeKey = (file: string, log: Pick<Log, 'warn'>): Buffer => {
   const key = randomBytes(KEY_BYTES)
   const temporary = `${file}.new`
   try {
-    rmSync(temporary, { force: true })
+    // What an interrupted start has left, or whatever else is there.
+    rmSync(temporary, { force: true, recursive: true })
     writeFileSync(temporary, key, { mode: 0o600, flag: 'wx' })
     renameSync(temporary, file)
   } catch (error) {
-    rmSync(temporary, { force: true, recursive: true })
+    attempt(() => rmSync(temporary, { force: true, recursive: true }))
     log.warn({ file, error: String(error) }, 'the key of sealed tokens cannot be kept (state.dir): they end with this process')
   }
   return key

@@ -84,8 +84,11 @@ test('a folder in its place is no key: this process has one of its own, and says
   expect(readdirSync(folder)).toEqual(['seal.key'])
 })
 
-test('what an earlier start left half done is no hindrance', () => {
-  writeFileSync(`${file}.new`, 'half')
+test.each([
+  ['a file', (path: string) => writeFileSync(path, 'half')],
+  ['a folder', (path: string) => mkdirSync(join(path, 'in it'), { recursive: true })],
+])('what an earlier start left half done is no hindrance: %s', (_, leave) => {
+  leave(`${file}.new`)
   const key = sealKey(folder, log)
   expect([readFileSync(file), readdirSync(folder), warned]).toEqual([key, ['seal.key'], []])
 })
@@ -127,6 +130,8 @@ test.runIf(process.platform === 'linux')('T-06 a key that the system does not le
 test.runIf(process.platform === 'linux')(
   'a folder that takes no files: the key lasts as long as the process, which is said',
   () => {
+    // What was left of an earlier start cannot be removed either.
+    mkdirSync(join(`${file}.new`, 'in it'), { recursive: true })
     chmodSync(folder, 0o555)
     expect(asAnother(() => sealKey(folder, log))).toHaveLength(32)
     expect(warned).toEqual(['the key of sealed tokens cannot be kept (state.dir): they end with this process'])
