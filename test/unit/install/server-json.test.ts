@@ -1,7 +1,7 @@
 /** What a `server.json` of the registry becomes as an entry of a configuration. */
 import { describe, expect, test } from 'vitest'
 import { InstallError } from '../../../src/install/inputs.ts'
-import type { Answer } from '../../../src/install/inputs.ts'
+import type { Answer, InputRequest } from '../../../src/install/inputs.ts'
 import { draftOf, readServerJson, sourcesOf } from '../../../src/install/server-json.ts'
 import type { ServerJson } from '../../../src/install/server-json.ts'
 
@@ -139,6 +139,37 @@ describe('what is chosen', () => {
   ])('nothing of %j can be run: the reason is told', async (offer, message) => {
     await expect(draftOf({ name: 'io.example/server', ...offer }, none, undefined)).rejects.toThrow(message)
   })
+})
+
+test('what is left open is asked for as it is described; variables of a fixed value always need one', async () => {
+  const requests: InputRequest[] = []
+  const remote = {
+    type: 'streamable-http',
+    url: 'https://{region}.example.com/{fixed}',
+    variables: {
+      region: { description: 'Region', choices: ['eu', 'us'], default: 'e${u}' },
+      fixed: { value: 'mcp' },
+      unused: {},
+    },
+    headers: [
+      { name: 'X-Key', isRequired: true, isSecret: true },
+      { name: 'X-Open' },
+      { name: 'X-Two', value: '{region} {a}', variables: { a: {} } },
+    ],
+  }
+  const answer: Answer = (request) => {
+    requests.push(request)
+    return Promise.resolve(request.name === 'X-Key' ? 'k' : undefined)
+  }
+  const draft = await draftOf({ name: 'io.example/server', remotes: [remote] }, answer, undefined)
+  expect(draft).toEqual({ url: 'https://.example.com/mcp', headers: { 'X-Key': 'k', 'X-Two': '{region} ' } })
+  const open = { description: undefined, isRequired: false, isSecret: false, standard: undefined, choices: undefined }
+  expect(requests).toEqual([
+    { ...open, name: 'region', description: 'Region', isRequired: true, standard: 'e$${u}', choices: ['eu', 'us'] },
+    { ...open, name: 'X-Key', isRequired: true, isSecret: true },
+    { ...open, name: 'X-Open' },
+    { ...open, name: 'a', isRequired: true },
+  ])
 })
 
 test('what is no server.json is told with the place', () => {
