@@ -8,6 +8,9 @@ export interface Member {
   readonly mode?: number
   readonly flags?: number
   readonly method?: number
+  /** Extra fields before the data, and in the directory; and a comment in the directory. */
+  readonly extra?: readonly [local: string, central: string]
+  readonly comment?: string
 }
 
 /** Writes the members, their directory and its end, with `comment` after it. */
@@ -15,12 +18,15 @@ export const zipOf = (members: readonly Member[], comment = ''): Buffer => {
   const locals: Buffer[] = []
   const directory: Buffer[] = []
   let at = 0
-  for (const { path, text, isDeflated = false, mode = 0, flags = 0, method = isDeflated ? 8 : 0 } of members) {
+  for (const { path, text, isDeflated = false, mode = 0, flags = 0, method = isDeflated ? 8 : 0, ...more } of members) {
+    const [localExtra, centralExtra] = more.extra ?? ['', '']
+    const note = more.comment ?? ''
     const name = Buffer.from(path)
     const data = isDeflated ? deflateRawSync(text) : Buffer.from(text)
     const local = Buffer.alloc(30)
     local.writeUInt32LE(0x04034b50, 0)
     local.writeUInt16LE(name.length, 26)
+    local.writeUInt16LE(localExtra.length, 28)
     const entry = Buffer.alloc(46)
     entry.writeUInt32LE(0x02014b50, 0)
     entry.writeUInt16LE(flags, 8)
@@ -28,11 +34,13 @@ export const zipOf = (members: readonly Member[], comment = ''): Buffer => {
     entry.writeUInt32LE(data.length, 20)
     entry.writeUInt32LE(Buffer.byteLength(text), 24)
     entry.writeUInt16LE(name.length, 28)
+    entry.writeUInt16LE(centralExtra.length, 30)
+    entry.writeUInt16LE(note.length, 32)
     entry.writeUInt32LE(mode * 0x10000, 38)
     entry.writeUInt32LE(at, 42)
-    locals.push(local, name, data)
-    directory.push(entry, name)
-    at += local.length + name.length + data.length
+    locals.push(local, name, Buffer.from(localExtra), data)
+    directory.push(entry, name, Buffer.from(centralExtra), Buffer.from(note))
+    at += local.length + name.length + localExtra.length + data.length
   }
   const end = Buffer.alloc(22)
   end.writeUInt32LE(0x06054b50, 0)

@@ -171,6 +171,8 @@ describe('a bundle', () => {
     ])
     expect(readFileSync(join(folder, 'bin/clock'), 'utf8')).toBe('run')
     expect(['bin/clock', 'manifest.json'].map((path) => statSync(join(folder, path)).mode & 0o777)).toEqual([0o700, 0o600])
+    const other = folderOf()
+    expect(readdirSync(await unpackBundle(bundle, other)).sort()).toEqual(['bin', 'manifest.json'])
     writeFileSync(join(folder, 'state'), 'of the server')
     expect(await unpackBundle(bundle, root)).toBe(folder)
     expect(readFileSync(join(folder, 'state'), 'utf8')).toBe('of the server')

@@ -29,6 +29,18 @@ describe('a package', () => {
       { command: 'npx', args: ['-y', '--quiet', '@example/server@1.2.3'] },
     ],
     ['pypi', { registryType: 'pypi', identifier: 'server', version: '2' }, { command: 'uvx', args: ['server@2'] }],
+    [
+      'nuget, that says yes itself',
+      {
+        registryType: 'nuget',
+        identifier: 'Server',
+        runtimeArguments: [
+          { type: 'positional', value: '--yes' },
+          { type: 'positional', value: '--quiet' },
+        ],
+      },
+      { command: 'dnx', args: ['Server', '--quiet', '--yes'] },
+    ],
     ['nuget', { registryType: 'nuget', identifier: 'Server', version: '3' }, { command: 'dnx', args: ['Server@3', '--yes'] }],
     [
       'oci',
@@ -93,6 +105,40 @@ describe('a package', () => {
       args: ['-y', '@example/server@1.2.3', '--flag', '--level', 'high', '$${HOME}/notes'],
     })
   })
+})
+
+test('an argument that is required has its name, and its value where it can have one; each is asked for by what it is called', async () => {
+  const asked: string[] = []
+  const answer: Answer = ({ name }) => {
+    asked.push(name)
+    return Promise.resolve(`<${name}>`)
+  }
+  const packageArguments: Package['packageArguments'] = [
+    { type: 'named', name: '--flag', isRequired: true },
+    { type: 'named', name: '--fixed', value: 'f', isRequired: true },
+    { type: 'named', name: '--default', default: 'd', isRequired: true },
+    { type: 'named', name: '--hinted', valueHint: 'path', isRequired: true },
+    { type: 'named', isRequired: true },
+    { type: 'positional', name: 'folder', valueHint: 'path', isRequired: true },
+    { type: 'positional', valueHint: 'file', isRequired: true },
+    { type: 'positional', name: 'unasked', value: 'p' },
+  ]
+  const draft = await draftOf(of({ ...npm, packageArguments }), answer, undefined)
+  expect(asked).toEqual(['--default', '--hinted', 'argument', 'folder', 'file'])
+  const own = [
+    '--flag',
+    '--fixed',
+    'f',
+    '--default',
+    '<--default>',
+    '--hinted',
+    '<--hinted>',
+    '<argument>',
+    '<folder>',
+    '<file>',
+    'p',
+  ]
+  expect(draft).toEqual({ command: 'npx', args: ['-y', '@example/server@1.2.3', ...own] })
 })
 
 describe('a remote', () => {

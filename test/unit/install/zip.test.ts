@@ -18,6 +18,18 @@ test.each([0, 9, 0xffff])('members are read, with a comment of %i bytes after th
   ])
 })
 
+test('extra fields and comments of members are passed over', () => {
+  const noted = TWO.map((member): Member => ({ ...member, extra: ['12345', '123'], comment: 'a note' }))
+  expect(readZip(zipOf(noted)).map(({ path, read }) => [path, read().toString()])).toEqual([
+    ['a.txt', 'stored'],
+    ['bin/b', 'deflated '.repeat(50)],
+  ])
+})
+
+test('an archive without members is one', () => {
+  expect(readZip(zipOf([]))).toEqual([])
+})
+
 describe('refuses an archive', () => {
   const whole = zipOf(TWO)
   const directory = whole.readUInt32LE(whole.length - 6)
@@ -33,6 +45,11 @@ describe('refuses an archive', () => {
 
   test.each<[string, Member, string]>([
     ['with a path out of its folder', { path: '../a', text: '' }, 'outside of its folder'],
+    ['with one that leaves it later', { path: 'a/../../b', text: '' }, 'outside of its folder'],
+    ['with a path from the root', { path: '/a', text: '' }, 'outside of its folder'],
+    ['with a path of Windows', { path: 'a\\b', text: '' }, 'outside of its folder'],
+    ['with a drive', { path: 'C:a', text: '' }, 'outside of its folder'],
+    ['with a path that ends early', { path: 'a\0b', text: '' }, 'outside of its folder'],
     ['with a symbolic link', { path: 'a', text: '/etc', mode: 0o120777 }, 'a symbolic link'],
     ['with an encrypted member', { path: 'a', text: '', flags: 1 }, 'it is encrypted, or compressed'],
     ['compressed in another way', { path: 'a', text: '', method: 12 }, 'it is encrypted, or compressed'],
