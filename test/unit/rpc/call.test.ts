@@ -1,6 +1,16 @@
 /** What is said of calls in one place for all: their ends, errors of servers and of the gateway, and what is recorded. */
 import { expect, test } from 'vitest'
-import { complete, endpointKey, isEndOf, Refusal, ServerError, toolText } from '../../../src/rpc/call.ts'
+import {
+  complete,
+  endpointKey,
+  endpointServer,
+  isBridge,
+  isEndOf,
+  isSameEndpoint,
+  Refusal,
+  ServerError,
+  toolText,
+} from '../../../src/rpc/call.ts'
 import type { Outcome } from '../../../src/rpc/call.ts'
 import { noteDenial, notePolicy, noteRoute } from '../../../src/rpc/record.ts'
 import type { CallRecord } from '../../../src/rpc/record.ts'
@@ -47,6 +57,21 @@ test('endpoints differ by server and toolset', () => {
     endpointKey({ server: undefined, ...scope }),
   )
   expect(new Set(keys).size).toBe(4)
+})
+
+test('a scope is that of one server, of all, or of the only one there is; a session stays at its endpoint', () => {
+  const all = { server: undefined }
+  const only = { server: 'a', isMerged: true } as const
+  const one = { server: 'a' }
+  expect([all, only, one].map(isBridge)).toEqual([false, true, true])
+  expect([all, only, one].map(endpointServer)).toEqual([undefined, undefined, 'a'])
+  expect([isSameEndpoint(all, only), isSameEndpoint(only, one), isSameEndpoint(one, { server: 'b' })]).toEqual([
+    true,
+    false,
+    false,
+  ])
+  const ofTeam = { ...one, toolset: 'team' }
+  expect([isSameEndpoint(one, ofTeam), isSameEndpoint(ofTeam, { ...ofTeam, granted: 'x' })]).toEqual([false, true])
 })
 
 test('the record of a call has its route, the decision of the policy and its denial; without a record nothing is kept', () => {

@@ -69,6 +69,7 @@ describe('a request that takes too long', () => {
     ],
   ])('as it %s is cancelled at the server, and fails with its limit', async (_, more, limitMs, limit, amount) => {
     const { ask, ended, done, pass, connection } = await connect()
+    await pass(7_000)
     ask('one', more)
     await pass(limitMs - 100)
     expect(ended).toEqual({})
@@ -199,6 +200,16 @@ describe('the calls under way', () => {
     expect([connection.calls(), connection.onlyCall()]).toEqual([[first, second], undefined])
     receive({ id: 2, result: {} })
     expect([connection.calls(), connection.onlyCall()]).toEqual([[second], second])
+  })
+
+  test('are oldest first after many others as well', async () => {
+    const { ask, connection, receive } = await connect()
+    const calls = Array.from({ length: 40 }, (_, ref) => callOf({ ref }))
+    for (const [at, call] of calls.entries()) {
+      ask(`${at}`, { call })
+      if (at >= 5) receive({ id: at - 4, result: {} })
+      expect(connection.calls()).toEqual(calls.slice(Math.max(0, at - 4), at + 1))
+    }
   })
 
   test.each<[Channel['kind'], withOwn: boolean]>([
@@ -335,4 +346,102 @@ test('F-21 a stream whose only host does not read is paused until it does', asyn
     ['resume', undefined],
     ['resume', 1],
   ])
+})
+
+test('answers are sent as such, and notifications not', async () => {
+  const sent: unknown[] = []
+  const { connection } = await connect({
+    send: ({ parts, isAnswer }) => sent.push([isAnswer, JSON.parse(join(parts).toString())]) > 0,
+  })
+  connection.respond('1', [Buffer.from('{}')])
+  connection.refuse('"a"', -1, 'no')
+  connection.respondError('2', [Buffer.from('{"code":-2}')])
+  connection.notify('notifications/x')
+  expect(sent).toEqual([
+    [true, { jsonrpc: '2.0', id: 1, result: {} }],
+    [true, { jsonrpc: '2.0', id: 'a', error: { code: -1, message: 'no' } }],
+    [true, { jsonrpc: '2.0', id: 2, error: { code: -2 } }],
+    [false, { jsonrpc: '2.0', method: 'notifications/x' }],
+  ])
+})
+
+test.each([0, -1, 1.5, 'x', 99, null])('T-19 the tenth answer to %j, which was never sent, closes the connection', async (id) => {
+  const violations: unknown[] = []
+  const { done, receive } = await connect({}, { violation: (...args) => void violations.push(args) })
+  for (let count = 0; count < 9; count++) receive({ id, error: { code: 1, message: 'no' } })
+  expect(done).toEqual([])
+  receive({ id, error: { code: 1, message: 'no' } })
+  expect(done).toEqual([['close']])
+  expect(violations).toEqual(
+    Array.from({ length: 10 }, () => ['an unsolicited response', id === null ? 'no id' : JSON.stringify(id)]),
+  )
+})
+
+describe('B256 a server that says much by itself', () => {
+  const counting = async () => {
+    const done: unknown[] = []
+    const pause: Channel['pause'] = (id) => {
+      done.push(['pause', id])
+      return () => void done.push(['resume', id])
+    }
+    const peer = await connect({ pause })
+    const say = (count: number, message: object = { method: 'notifications/message' }): void => {
+      for (let at = 0; at < count; at++) peer.receive(message)
+    }
+    return { ...peer, done, say, turn: () => vi.advanceTimersToNextTimerAsync() }
+  }
+  const BOTH = [
+    ['pause', undefined],
+    ['resume', undefined],
+  ]
+
+  test('is paused at its 64th message of a turn, in each turn anew', async () => {
+    const { done, say, turn } = await counting()
+    say(63)
+    expect(done).toEqual([])
+    say(1)
+    expect(done).toEqual(BOTH.slice(0, 1))
+    await turn()
+    say(64)
+    await turn()
+    await turn()
+    expect(done).toEqual([...BOTH, ...BOTH])
+  })
+
+  test('is not where its messages come in many turns', async () => {
+    const { done, say, turn } = await counting()
+    for (let count = 0; count < 100; count++) {
+      say(1)
+      await turn()
+    }
+    expect(done).toEqual([])
+  })
+
+  test('is paused for answers that nobody waits for as well', async () => {
+    const { ask, done, say } = await counting()
+    const signal = new Cancellation()
+    ask('one', { signal })
+    signal.abort()
+    say(64, { id: 1, result: {} })
+    expect(done).toEqual(BOTH.slice(0, 1))
+  })
+
+  test('is not read on after the end', async () => {
+    const { done, say, closed, pass } = await counting()
+    say(64)
+    closed.resolve(undefined)
+    await pass(1_000)
+    expect(done).toEqual(BOTH.slice(0, 1))
+  })
+})
+
+test('F-21 what is paused at the end of a connection is forgotten', async () => {
+  const resumed = vi.fn()
+  const { receive, closed, pass } = await connect({ pause: () => resumed }, { isHostStalled: () => !resumed.mock.calls.length })
+  receive({ method: 'notifications/message' })
+  await pass(100)
+  expect(vi.getTimerCount()).toBe(1)
+  closed.resolve(undefined)
+  await pass(100)
+  expect([vi.getTimerCount(), resumed.mock.calls]).toEqual([0, []])
 })
