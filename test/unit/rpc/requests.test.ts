@@ -1,4 +1,4 @@
-/** Requests on a connection: how long each may take, how it is cancelled, which calls it carries, and what is paused. Time is vitest's. */
+/** Requests on a connection: their time, their cancellation, the calls that they carry, and what is paused. Time is vitest's. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'

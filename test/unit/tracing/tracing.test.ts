@@ -11,6 +11,7 @@ import { DEFAULT_TRACING } from '../../../src/tracing/options.ts'
 import { Tracing } from '../../../src/tracing/tracing.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
+import { StreamedResult } from '../../../src/wire/result/streamed-result.ts'
 import { callOf } from '../../support/calls.ts'
 
 afterEach(() => {
@@ -61,6 +62,7 @@ const A = { key: 'a', url: undefined, revision: '2026-07-28' }
 test('a call and its request to a server are spans of one trace, and durations of both sides', async () => {
   const { tracing, spans, durations } = start()
   vi.useFakeTimers({ toFake: ['performance'] })
+  vi.advanceTimersByTime(10_000)
   const seen: (readonly [string | undefined, string | undefined])[] = []
   const responseChannel: ResponseChannel = { hostId: '1', transport: 'tcp' }
   const answer = tracing.layer((call) => {
@@ -137,6 +139,31 @@ test('arguments and results are kept up to 64 KiB, of tools alone, and only wher
   expect((await of({}, sized(65_537)))[1]).toBeUndefined()
 })
 
+test.each<[what: string, end: (result: StreamedResult) => void, type: string | undefined]>([
+  ['goes through', (result) => result.finish(), undefined],
+  ['breaks off', (result) => result.fail(new Failure('lost', 'gone')), 'lost'],
+])('a call with a streamed result that %s is over with its stream', async (_, end, type) => {
+  const { tracing, spans, durations } = start()
+  const bytes = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"content":[]}}')
+  const source = { pause: () => undefined, resume: () => undefined, abort: () => undefined }
+  const result = StreamedResult.begin(bytes, '1', source)
+  if (!(result instanceof StreamedResult)) throw new Error('it is read whole')
+  await tracing.layer(() => Promise.resolve(complete(result)))(callOf())
+  expect([spans, durations]).toEqual([[], []])
+  result.pipe({ write: () => undefined, end: () => undefined, fail: () => undefined })
+  end(result)
+  expect(spans.map(({ attributes }) => attributes['error.type'])).toEqual([type])
+  expect(durations).toHaveLength(1)
+})
+
+test('the trace of the HTTP request is a link of the span of a call, where there is one', async () => {
+  const { tracing, spans } = start()
+  for (const ambient of [`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, undefined])
+    await tracing.layer(done)(callOf({ responseChannel: { hostId: '1', ambient } }))
+  const linked = { context: expect.objectContaining({ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }) as unknown }
+  expect(spans.map(({ links }) => links)).toEqual([[expect.objectContaining(linked)], []])
+})
+
 test('a question to the host is a span below its call, or below the span of the server that asks', async () => {
   const { tracing, spans } = start()
   const asked: unknown[] = []
@@ -183,6 +210,7 @@ test('a server is told of its span, under the id of its request', async () => {
 test('sessions and connections to servers have their durations', async () => {
   const { tracing, durations } = start()
   vi.useFakeTimers({ toFake: ['performance'] })
+  vi.advanceTimersByTime(10_000)
   let end = (): void => undefined
   tracing.sessionOpened({ revision: '2025-11-25', onEnd: (callback) => ((end = callback), () => undefined) })
   const closed = [Promise.withResolvers<Failure | undefined>(), Promise.withResolvers<Failure | undefined>()]
