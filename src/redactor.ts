@@ -206,7 +206,7 @@ const withoutRuns = (text: string, cores: RegExp): string => {
     let start = index
     while (start > at && IN_BASE64.test(text.charAt(start - 1))) start--
     let end = index + core.length
-    while (end < text.length && IN_BASE64.test(text.charAt(end))) end++
+    while (IN_BASE64.test(text.charAt(end))) end++
     while (text.charAt(end) === '=') end++
     shown += text.slice(at, start) + HIDDEN
     at = end

@@ -185,7 +185,7 @@ const words = async (args: readonly Argument[], answer: Answer): Promise<readonl
     const { type, name, valueHint } = argument
     const hasValue =
       argument.value !== undefined || argument.default !== undefined || type === 'positional' || valueHint !== undefined
-    if (type === 'named' && name !== undefined && !hasValue && argument.isRequired === true) {
+    if (name !== undefined && !hasValue && argument.isRequired === true) {
       all.push(name)
       continue
     }

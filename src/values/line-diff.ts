@@ -36,7 +36,8 @@ const compareMiddle = (old: readonly string[], now: readonly string[]): readonly
   const lines: string[] = []
   let [i, j] = [0, 0]
   while (i < old.length || j < now.length) {
-    if (i < old.length && j < now.length && old[i] === now[j]) {
+    // At the end of one text its line is `undefined`, which no line of the other is.
+    if (old[i] === now[j]) {
       lines.push(`  ${old[i++]}`)
       j++
     } else if (i < old.length && (j === now.length || commonAt(i + 1, j) >= commonAt(i, j + 1))) lines.push(`- ${old[i++]}`)

@@ -27,9 +27,24 @@ describe('the redactor', () => {
     }
   })
 
+  test.each(['abc', 'abcd', 'abcde'])('T-14 hides a secret as short as %j, also where it is the whole text', (secret) => {
+    const redactor = new Redactor([secret])
+    expect([secret, `x ${secret} x`, 'x ab x'].map(redactor.hide)).toEqual(['***', 'x *** x', 'x ab x'])
+  })
+
+  test('T-14 hides a secret of five characters in base64, wherever it stands; shorter ones would be found by chance', () => {
+    for (const before of ['', 'x', 'xx', 'xxx']) {
+      const [five, four] = ['v3ry!', 'v3r!'].map((secret) => Buffer.from(`${before}${secret}~`).toString('base64'))
+      expect(new Redactor(['v3ry!']).hide(`a ${five} b`)).toBe('a *** b')
+      expect(new Redactor(['v3r!']).hide(`a ${four} b`)).toBe(`a ${four} b`)
+    }
+  })
+
   test('T-14 hides each line of a key, as a process prints it', () => {
     const redactor = new Redactor(['-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----\n'])
     expect(redactor.hide('line 2: MIIEvQIBADANBg')).toBe('line 2: ***')
+    const short = new Redactor(['first-line\nof-eight\nseven-7'])
+    expect(['it is of-eight', 'it is seven-7'].map(short.hide)).toEqual(['it is ***', 'it is seven-7'])
   })
 
   test('what is JSON stays JSON, also where a number or a name holds the digits or letters of a secret', () => {
@@ -137,4 +152,25 @@ test('T-14 a token that was replaced twice stays hidden for as long as captured 
   redactor.hold(holder, ['fourth-token-0123456789'])
   expect(redactor.hide('first-token-0123456789')).toBe('first-token-0123456789')
   expect(redactor.hide('second-token-0123456789')).toBe('***')
+})
+
+test('T-14 where there are live tokens alone, they are hidden in JSON and in data as well', () => {
+  const redactor = new Redactor()
+  redactor.hold({}, ['live-token-0123456789'])
+  expect(redactor.hideIn({ a: ['Bearer live-token-0123456789'] })).toEqual({ a: ['Bearer ***'] })
+  expect(redactor.hideJson('{"a":"live-token-0123456789"}')).toBe('{"a":"***"}')
+})
+
+test('T-14 a token of two holders is hidden until both have replaced it twice', () => {
+  const redactor = new Redactor()
+  const token = 'shared-token-0123456789'
+  const [first, second] = [{}, {}]
+  for (const holder of [first, second]) redactor.hold(holder, [token])
+  const replace = (holder: object): void => {
+    for (const next of ['1', '2']) redactor.hold(holder, [`next-token-${next}-0123456789`])
+  }
+  replace(first)
+  expect(redactor.hide(token)).toBe('***')
+  replace(second)
+  expect(redactor.hide(token)).toBe(token)
 })

@@ -1,6 +1,13 @@
-import { expect, test } from 'vitest'
-import { bundleDraft } from '../../../src/install/bundle.ts'
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bundleDraft, readBundle, unpackBundle } from '../../../src/install/bundle.ts'
 import type { Bundle } from '../../../src/install/bundle.ts'
+import type { InputRequest } from '../../../src/install/inputs.ts'
+import { zipOf } from './archive.ts'
+import type { Member } from './archive.ts'
 
 type Server = Bundle['manifest']['server']
 const draftOf = (server: Server, user_config: Bundle['manifest']['user_config'] = {}, platform: NodeJS.Platform = 'linux') =>
@@ -57,5 +64,117 @@ test('settings fill arguments and the environment; a list alone becomes as many 
     args: ['a.js', '/home/ada/a', '/b', '--zone=UTC'],
     env: { ZONE: 'UTC' },
     cwd: '/state/clock',
+  })
+})
+
+test('variables of folders and separators are filled in', async () => {
+  const args = ['${HOME}${/}a', '${DESKTOP}', '${DOCUMENTS}', '${DOWNLOADS}', 'a${pathSeparator}b', '${OTHER}']
+  const server: Server = { type: 'binary', mcp_config: { command: '${__dirname}/clock', args } }
+  expect(await draftOf(server)).toEqual({
+    command: '/state/clock/clock',
+    args: ['/home/ada/a', '/home/ada/Desktop', '/home/ada/Documents', '/home/ada/Downloads', 'a/b', '${OTHER}'],
+    cwd: '/state/clock',
+  })
+})
+
+test('each setting is asked for as the manifest describes it; what is given is one value, even with blanks', async () => {
+  const requests: InputRequest[] = []
+  const user_config: Bundle['manifest']['user_config'] = {
+    key: { title: 'Key', description: 'The key', required: true, sensitive: true },
+    dirs: { title: 'Folders', default: ['${HOME}', '/b'] },
+    count: { default: 3 },
+  }
+  const args = ['${user_config.key}', '${user_config.dirs}', '${user_config.count}', 'all of ${user_config.dirs}']
+  const server: Server = { type: 'node', mcp_config: { command: 'node', args } }
+  const ask = (given: Readonly<Record<string, string>>): ReturnType<typeof draftOf> => {
+    requests.length = 0
+    const bundle = { name: 'clock', manifest: { name: 'clock', server, user_config }, members: [], digest: '' }
+    return bundleDraft(bundle, '/state/clock', { home: '/home/ada' }, (request) => {
+      requests.push(request)
+      return Promise.resolve(given[request.name])
+    })
+  }
+  expect(await ask({ key: 'k y', dirs: '/c d', count: '4' })).toMatchObject({ args: ['k y', '/c d', '4', 'all of /c d'] })
+  expect(requests).toEqual([
+    { name: 'key', description: 'The key', isRequired: true, isSecret: true, standard: undefined, choices: undefined },
+    { name: 'dirs', description: 'Folders', isRequired: false, isSecret: false, standard: '/home/ada /b', choices: undefined },
+    { name: 'count', description: undefined, isRequired: false, isSecret: false, standard: '3', choices: undefined },
+  ])
+  expect(await ask({ dirs: '/home/ada /b' })).toMatchObject({ args: ['/home/ada', '/b', 'all of /home/ada /b'] })
+})
+
+const folderOf = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'trunkline-bundle-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+const MANIFEST = { name: 'clock', server: { type: 'node', entry_point: 'server/index.js' } }
+const MANIFEST_FILE: Member = { path: 'manifest.json', text: JSON.stringify(MANIFEST) }
+
+const written = (...members: readonly Member[]): string => {
+  const file = join(folderOf(), 'clock.mcpb')
+  writeFileSync(file, zipOf(members))
+  return file
+}
+
+describe('a bundle', () => {
+  test('is read with its manifest; its digest is of the whole archive', async () => {
+    const file = written(MANIFEST_FILE, { path: 'a', text: 'x' })
+    const { members, ...bundle } = await readBundle(file)
+    const digest = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12)
+    expect(bundle).toEqual({ name: 'clock', manifest: MANIFEST, digest })
+    expect(members.map(({ path }) => path)).toEqual(['manifest.json', 'a'])
+  })
+
+  test.each<[what: string, member: Member, reason: string | RegExp]>([
+    ['without a manifest', { path: 'other.json', text: '{}' }, 'it contains no manifest.json'],
+    ['whose manifest is not JSON', { path: 'manifest.json', text: '{' }, 'its manifest.json is not JSON'],
+    [
+      'whose manifest has no server',
+      { path: 'manifest.json', text: '{"name":"a"}' },
+      /its manifest\.json is not valid \(server: .+\)/,
+    ],
+  ])('%s is refused', async (_, member, reason) => {
+    const file = written(member)
+    await expect(readBundle(file)).rejects.toThrow(reason)
+    await expect(readBundle(file)).rejects.toThrow(`${file} cannot be installed: `)
+  })
+
+  test('may have a manifest of 1 MiB and no more', async () => {
+    const sized = (bytes: number): string => written({ path: 'manifest.json', text: JSON.stringify(MANIFEST).padEnd(bytes) })
+    expect(await readBundle(sized(1024 ** 2))).toMatchObject({ name: 'clock' })
+    await expect(readBundle(sized(1024 ** 2 + 1))).rejects.toThrow('its manifest.json is larger than 1 MiB')
+  })
+
+  test('that is too large is not read at all', async () => {
+    const file = written(MANIFEST_FILE)
+    truncateSync(file, 512 * 1024 ** 2 + 1)
+    await expect(readBundle(file)).rejects.toThrow('it is larger than 512 MiB')
+  })
+
+  test('that is not there is refused with the reason of the system', async () => {
+    const file = join(folderOf(), 'none.mcpb')
+    await expect(readBundle(file)).rejects.toThrow(`${file} cannot be installed: ENOENT`)
+  })
+
+  test('is unpacked below a folder of its own, for its owner alone, once', async () => {
+    const root = folderOf()
+    const program: Member = { path: 'bin/clock', text: 'run', mode: 0o100755, isDeflated: true }
+    const bundle = { ...(await readBundle(written(MANIFEST_FILE, program))), name: '..a b/c' }
+    const folder = join(root, 'bundles', `a-b-c-${bundle.digest}`)
+    // What was left of an attempt that broke off.
+    mkdirSync(`${folder}.new/old`, { recursive: true })
+    expect(await unpackBundle(bundle, root)).toBe(folder)
+    expect([readdirSync(join(root, 'bundles')), readdirSync(folder).sort()]).toEqual([
+      [`a-b-c-${bundle.digest}`],
+      ['bin', 'manifest.json'],
+    ])
+    expect(readFileSync(join(folder, 'bin/clock'), 'utf8')).toBe('run')
+    expect(['bin/clock', 'manifest.json'].map((path) => statSync(join(folder, path)).mode & 0o777)).toEqual([0o700, 0o600])
+    const other = folderOf()
+    expect(readdirSync(await unpackBundle(bundle, other)).sort()).toEqual(['bin', 'manifest.json'])
+    writeFileSync(join(folder, 'state'), 'of the server')
+    expect(await unpackBundle(bundle, root)).toBe(folder)
+    expect(readFileSync(join(folder, 'state'), 'utf8')).toBe('of the server')
   })
 })

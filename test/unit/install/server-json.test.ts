@@ -1,7 +1,7 @@
 /** What a `server.json` of the registry becomes as an entry of a configuration. */
 import { describe, expect, test } from 'vitest'
 import { InstallError } from '../../../src/install/inputs.ts'
-import type { Answer } from '../../../src/install/inputs.ts'
+import type { Answer, InputRequest } from '../../../src/install/inputs.ts'
 import { draftOf, readServerJson, sourcesOf } from '../../../src/install/server-json.ts'
 import type { ServerJson } from '../../../src/install/server-json.ts'
 
@@ -29,6 +29,18 @@ describe('a package', () => {
       { command: 'npx', args: ['-y', '--quiet', '@example/server@1.2.3'] },
     ],
     ['pypi', { registryType: 'pypi', identifier: 'server', version: '2' }, { command: 'uvx', args: ['server@2'] }],
+    [
+      'nuget, that says yes itself',
+      {
+        registryType: 'nuget',
+        identifier: 'Server',
+        runtimeArguments: [
+          { type: 'positional', value: '--yes' },
+          { type: 'positional', value: '--quiet' },
+        ],
+      },
+      { command: 'dnx', args: ['Server', '--quiet', '--yes'] },
+    ],
     ['nuget', { registryType: 'nuget', identifier: 'Server', version: '3' }, { command: 'dnx', args: ['Server@3', '--yes'] }],
     [
       'oci',
@@ -95,6 +107,40 @@ describe('a package', () => {
   })
 })
 
+test('an argument that is required has its name, and its value where it can have one; each is asked for by what it is called', async () => {
+  const asked: string[] = []
+  const answer: Answer = ({ name }) => {
+    asked.push(name)
+    return Promise.resolve(`<${name}>`)
+  }
+  const packageArguments: Package['packageArguments'] = [
+    { type: 'named', name: '--flag', isRequired: true },
+    { type: 'named', name: '--fixed', value: 'f', isRequired: true },
+    { type: 'named', name: '--default', default: 'd', isRequired: true },
+    { type: 'named', name: '--hinted', valueHint: 'path', isRequired: true },
+    { type: 'named', isRequired: true },
+    { type: 'positional', name: 'folder', valueHint: 'path', isRequired: true },
+    { type: 'positional', valueHint: 'file', isRequired: true },
+    { type: 'positional', name: 'unasked', value: 'p' },
+  ]
+  const draft = await draftOf(of({ ...npm, packageArguments }), answer, undefined)
+  expect(asked).toEqual(['--default', '--hinted', 'argument', 'folder', 'file'])
+  const own = [
+    '--flag',
+    '--fixed',
+    'f',
+    '--default',
+    '<--default>',
+    '--hinted',
+    '<--hinted>',
+    '<argument>',
+    '<folder>',
+    '<file>',
+    'p',
+  ]
+  expect(draft).toEqual({ command: 'npx', args: ['-y', '@example/server@1.2.3', ...own] })
+})
+
 describe('a remote', () => {
   test('over Streamable HTTP is preferred; its headers are filled in', async () => {
     const server: ServerJson = {
@@ -139,6 +185,37 @@ describe('what is chosen', () => {
   ])('nothing of %j can be run: the reason is told', async (offer, message) => {
     await expect(draftOf({ name: 'io.example/server', ...offer }, none, undefined)).rejects.toThrow(message)
   })
+})
+
+test('what is left open is asked for as it is described; variables of a fixed value always need one', async () => {
+  const requests: InputRequest[] = []
+  const remote = {
+    type: 'streamable-http',
+    url: 'https://{region}.example.com/{fixed}',
+    variables: {
+      region: { description: 'Region', choices: ['eu', 'us'], default: 'e${u}' },
+      fixed: { value: 'mcp' },
+      unused: {},
+    },
+    headers: [
+      { name: 'X-Key', isRequired: true, isSecret: true },
+      { name: 'X-Open' },
+      { name: 'X-Two', value: '{region} {a}', variables: { a: {} } },
+    ],
+  }
+  const answer: Answer = (request) => {
+    requests.push(request)
+    return Promise.resolve(request.name === 'X-Key' ? 'k' : undefined)
+  }
+  const draft = await draftOf({ name: 'io.example/server', remotes: [remote] }, answer, undefined)
+  expect(draft).toEqual({ url: 'https://.example.com/mcp', headers: { 'X-Key': 'k', 'X-Two': '{region} ' } })
+  const open = { description: undefined, isRequired: false, isSecret: false, standard: undefined, choices: undefined }
+  expect(requests).toEqual([
+    { ...open, name: 'region', description: 'Region', isRequired: true, standard: 'e$${u}', choices: ['eu', 'us'] },
+    { ...open, name: 'X-Key', isRequired: true, isSecret: true },
+    { ...open, name: 'X-Open' },
+    { ...open, name: 'a', isRequired: true },
+  ])
 })
 
 test('what is no server.json is told with the place', () => {

@@ -1,48 +1,8 @@
 /** Which ZIP archives are read, and which are refused: those that are cut, altered, too large, or unsafe to unpack. */
-import { deflateRawSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readZip } from '../../../src/install/zip.ts'
-
-interface Member {
-  readonly path: string
-  readonly text: string
-  readonly isDeflated?: boolean
-  readonly mode?: number
-  readonly flags?: number
-  readonly method?: number
-}
-
-/** Writes the members, their directory and its end, with `comment` after it. */
-const zipOf = (members: readonly Member[], comment = ''): Buffer => {
-  const locals: Buffer[] = []
-  const directory: Buffer[] = []
-  let at = 0
-  for (const { path, text, isDeflated = false, mode = 0, flags = 0, method = isDeflated ? 8 : 0 } of members) {
-    const name = Buffer.from(path)
-    const data = isDeflated ? deflateRawSync(text) : Buffer.from(text)
-    const local = Buffer.alloc(30)
-    local.writeUInt32LE(0x04034b50, 0)
-    local.writeUInt16LE(name.length, 26)
-    const entry = Buffer.alloc(46)
-    entry.writeUInt32LE(0x02014b50, 0)
-    entry.writeUInt16LE(flags, 8)
-    entry.writeUInt16LE(method, 10)
-    entry.writeUInt32LE(data.length, 20)
-    entry.writeUInt32LE(Buffer.byteLength(text), 24)
-    entry.writeUInt16LE(name.length, 28)
-    entry.writeUInt32LE(mode * 0x10000, 38)
-    entry.writeUInt32LE(at, 42)
-    locals.push(local, name, data)
-    directory.push(entry, name)
-    at += local.length + name.length + data.length
-  }
-  const end = Buffer.alloc(22)
-  end.writeUInt32LE(0x06054b50, 0)
-  end.writeUInt16LE(members.length, 10)
-  end.writeUInt32LE(at, 16)
-  end.writeUInt16LE(comment.length, 20)
-  return Buffer.concat([...locals, ...directory, end, Buffer.from(comment)])
-}
+import { zipOf } from './archive.ts'
+import type { Member } from './archive.ts'
 
 const BROKEN = 'it is not a ZIP archive that can be read'
 const TWO: readonly Member[] = [
@@ -56,6 +16,18 @@ test.each([0, 9, 0xffff])('members are read, with a comment of %i bytes after th
     ['a.txt', false, 'stored'],
     ['bin/b', true, 'deflated '.repeat(50)],
   ])
+})
+
+test('extra fields and comments of members are passed over', () => {
+  const noted = TWO.map((member): Member => ({ ...member, extra: ['12345', '123'], comment: 'a note' }))
+  expect(readZip(zipOf(noted)).map(({ path, read }) => [path, read().toString()])).toEqual([
+    ['a.txt', 'stored'],
+    ['bin/b', 'deflated '.repeat(50)],
+  ])
+})
+
+test('an archive without members is one', () => {
+  expect(readZip(zipOf([]))).toEqual([])
 })
 
 describe('refuses an archive', () => {
@@ -73,6 +45,11 @@ describe('refuses an archive', () => {
 
   test.each<[string, Member, string]>([
     ['with a path out of its folder', { path: '../a', text: '' }, 'outside of its folder'],
+    ['with one that leaves it later', { path: 'a/../../b', text: '' }, 'outside of its folder'],
+    ['with a path from the root', { path: '/a', text: '' }, 'outside of its folder'],
+    ['with a path of Windows', { path: 'a\\b', text: '' }, 'outside of its folder'],
+    ['with a drive', { path: 'C:a', text: '' }, 'outside of its folder'],
+    ['with a path that ends early', { path: 'a\0b', text: '' }, 'outside of its folder'],
     ['with a symbolic link', { path: 'a', text: '/etc', mode: 0o120777 }, 'a symbolic link'],
     ['with an encrypted member', { path: 'a', text: '', flags: 1 }, 'it is encrypted, or compressed'],
     ['compressed in another way', { path: 'a', text: '', method: 12 }, 'it is encrypted, or compressed'],

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { expect, test, vi } from 'vitest'
+import { Cancellation, pauseFor } from '../../../src/rpc/cancellation.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 test('listeners are called once, in order, without those that were removed before', () => {
@@ -35,4 +35,22 @@ test('it is aborted for its listeners, with the notice of the first abort', () =
   cancellation.abort(later)
   expect(seen).toEqual([true, notice])
   expect(cancellation.signal.notice).toBe(notice)
+})
+
+test('a pause ends after its time, or fails once the host cancels', async () => {
+  vi.useFakeTimers()
+  try {
+    const cancellation = new Cancellation()
+    const over = vi.fn()
+    const whole = pauseFor(100, cancellation).then(over)
+    await vi.advanceTimersByTimeAsync(99)
+    expect(over).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    await whole
+    const cut = expect(pauseFor(100, cancellation)).rejects.toMatchObject({ kind: 'cancelled', message: 'cancelled by the host' })
+    cancellation.abort()
+    await cut
+  } finally {
+    vi.useRealTimers()
+  }
 })

@@ -48,3 +48,47 @@ test('F-27 a gap of five seconds counts in full; a longer one, a suspended machi
     vi.useRealTimers()
   }
 })
+
+test('F-27 its time goes on while nothing is watched, and a long idle time is no stop', () => {
+  vi.useFakeTimers()
+  try {
+    const clock = { ms: 0 }
+    const sweeper = new Sweeper({ clock: () => clock.ms })
+    clock.ms = 3_000
+    expect(sweeper.nowMs).toBe(3_000)
+    clock.ms = 20_000
+    const swept: number[] = []
+    sweeper.watch({ sweep: (nowMs) => swept.push(nowMs) })
+    expect(sweeper.nowMs).toBe(20_000)
+    clock.ms = 20_100
+    // Until the next sweep it stands still.
+    expect(sweeper.nowMs).toBe(20_000)
+    vi.advanceTimersByTime(100)
+    expect([swept, sweeper.nowMs]).toEqual([[20_100], 20_100])
+    sweeper[Symbol.dispose]()
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('F-30 the event loop is late where a sweep comes more than 100 ms late; after a stop it is not', () => {
+  vi.useFakeTimers()
+  try {
+    const clock = { ms: 0 }
+    using sweeper = new Sweeper({ clock: () => clock.ms })
+    const item = { sweep: () => undefined }
+    sweeper.watch(item)
+    const isLate = [100, 200, 201, 100, 5_001, 5_000].map((gap) => {
+      clock.ms += gap
+      vi.advanceTimersByTime(100)
+      return sweeper.isLate
+    })
+    expect(isLate).toEqual([false, false, true, false, false, true])
+    sweeper.unwatch(item)
+    clock.ms += 1_000
+    expect([sweeper.nowMs, sweeper.isLate]).toEqual([6_701, false])
+  } finally {
+    vi.useRealTimers()
+  }
+})

@@ -37,3 +37,13 @@ test('F-31 another error is logged at once; what is thrown need not be an error'
     { count: 1, error: 'undefined', message: 'failed' },
   ])
 })
+
+test('F-31 errors of two places are two kinds, and so are those without a stack whose names differ', () => {
+  const { lines, errors } = logged()
+  errors.report(new Error('no'), {}, 'failed')
+  errors.report(new Error('no'), {}, 'failed')
+  expect(lines).toHaveLength(2)
+  const bare = (error: Error): Error => Object.assign(error, { stack: undefined })
+  for (const error of [new TypeError('a'), new TypeError('b'), new RangeError('c')]) errors.report(bare(error), {}, 'failed')
+  expect(lines.slice(2)).toMatchObject([{ error: 'a' }, { error: 'c' }])
+})

@@ -60,6 +60,30 @@ test('a key is a value or a list: the latest of both', async () => {
   expect([await store.get('a'), await store.range('a')]).toEqual([undefined, []])
 })
 
+test('a value that ends does not bring back the list that it replaced', async () => {
+  const { clock, store } = timed()
+  await store.append('a', ['1'], 9, MINUTE)
+  await store.set('a', 'x', 100)
+  clock.ms += 100
+  expect([await store.get('a'), await store.range('a')]).toEqual([undefined, []])
+})
+
+test('a list that was found to have ended leaves its room to others', async () => {
+  const { clock, store } = timed({ maxListBytes: 8 })
+  await store.append('kept', ['1'], 9, MINUTE)
+  await store.append('ended', ['1234'], 9, 100)
+  clock.ms += 100
+  expect(await store.range('ended')).toEqual([])
+  await store.append('new', ['1234567'], 9, MINUTE)
+  expect(await store.range('kept')).toEqual(['1'])
+})
+
+test('a number is the sum of all that was added to it', async () => {
+  const { store } = timed()
+  for (const amount of [2, 3, -1]) await store.add('sum', amount, MINUTE)
+  expect([await store.add('sum', 4, MINUTE), await store.get('sum')]).toEqual([8, '8'])
+})
+
 test('a number keeps the end that it began with, and begins again after it', async () => {
   const { clock, store } = timed()
   expect(await store.add('sum', 2, 100)).toBe(2)
@@ -78,6 +102,16 @@ test('a claim ends, and is released by its holder alone', async () => {
   expect(await store.claim('a', 'two', 100)).toBe('two')
   expect([await store.release('a', 'two'), await store.get('a')]).toEqual([true, undefined])
   expect(await store.release('a', 'two')).toBe(false)
+})
+
+test('a claim is renewed by its holder, and made instead of another one or of none', async () => {
+  const { clock, store } = timed()
+  expect(await store.claim('a', 'one', 100, 'another')).toBe('one')
+  clock.ms += 60
+  expect(await store.claim('a', 'one', 100)).toBe('one')
+  clock.ms += 60
+  expect(await store.claim('a', 'two', 100)).toBe('one')
+  expect([await store.claim('a', 'two', 100, 'one'), await store.get('a')]).toEqual(['two', 'two'])
 })
 
 test('lists have so many bytes together: the one that was not added to for the longest time goes first', async () => {
@@ -100,8 +134,8 @@ test('lists have so many bytes together: the one that was not added to for the l
 
 test('a thousand writes remove what ended meanwhile, and nothing else', async () => {
   const { clock, store } = timed({ maxListBytes: 8 })
-  await store.append('ended', ['1234'], 9, 100)
   await store.append('kept', ['1'], 9, MINUTE)
+  await store.append('ended', ['1234'], 9, 100)
   await store.set('value', 'x', MINUTE)
   clock.ms += 100
   for (let count = 3; count < 1_000; count++) await store.set('other', 'y', MINUTE)

@@ -28,6 +28,16 @@ describe('compared lines', () => {
       ['b', 'c', 'x', 'd'],
       ['- a', '  b', '  c', '+ x', '  d'],
     ],
+    [
+      ['a', 'b', 'c'],
+      ['x', 'a', 'c'],
+      ['+ x', '  a', '- b', '  c'],
+    ],
+    [
+      ['x', 'a', 'c'],
+      ['a', 'b', 'c'],
+      ['- x', '  a', '+ b', '  c'],
+    ],
     [[], ['a'], ['+ a']],
     [['a'], ['a'], ['  a']],
   ])('of %j and %j keep the longest common sequence', (old, now, expected) => {

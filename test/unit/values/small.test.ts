@@ -1,6 +1,7 @@
 /** Small functions on values: what each takes for an object, an error, a constant. */
 import { expect, test, vi } from 'vitest'
 import { asError } from '../../../src/values/as-error.ts'
+import { setBounded } from '../../../src/values/bounded-map.ts'
 import { isInteger, isJsonObject, isList, jsonObject, memberOf, parseJsonObject } from '../../../src/values/json-object.ts'
 import { lazily } from '../../../src/values/lazily.ts'
 import { entriesOf, keysOf } from '../../../src/values/typed-keys.ts'
@@ -57,5 +58,15 @@ test('keys and entries of a table', () => {
   expect(entriesOf({ a: 1, b: 2 })).toEqual([
     ['a', 1],
     ['b', 2],
+  ])
+})
+
+test('a bounded map gives up what was set the longest time ago', () => {
+  const map = new Map<string, number>()
+  for (const [at, key] of ['a', 'b', 'a', 'c', 'd'].entries()) setBounded(map, key, at, 3)
+  expect([...map]).toEqual([
+    ['a', 2],
+    ['c', 3],
+    ['d', 4],
   ])
 })

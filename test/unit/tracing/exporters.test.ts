@@ -1,0 +1,50 @@
+/** Exports to a collector over HTTP: where they go, and that those that fail are reported. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { loadExporters } from '../../../src/tracing/exporters.ts'
+
+/** A collector that answers with this status, and what it was sent. */
+const collectorThat = async (status: number) => {
+  const got: unknown[] = []
+  const server = createServer((request, response) => {
+    got.push([request.url, request.headers['x-key']])
+    response.writeHead(status).end()
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+test.each([
+  ['', ''],
+  ['/', ''],
+  ['/base', '/base'],
+  ['/base/', '/base'],
+])('below %j each signal has its path', async (path, base) => {
+  const { got, url } = await collectorThat(200)
+  const failures: unknown[] = []
+  const exporters = await loadExporters(
+    { endpoint: new URL(`${url}${path}`), protocol: 'http/protobuf', headers: { 'x-key': 'k' }, timeoutMs: 5_000 },
+    (error) => failures.push(error),
+  )
+  const code = await new Promise<number>((resolve) => exporters.spans.export([], (result) => resolve(result.code)))
+  expect([code, failures, got]).toEqual([0, [], [[`${base}/v1/traces`, 'k']]])
+  await exporters.spans.shutdown()
+})
+
+test('an export that is refused is reported, and so to its caller', async () => {
+  const { url } = await collectorThat(400)
+  const failures: unknown[] = []
+  const target = { endpoint: new URL(url), protocol: 'http/protobuf', headers: {}, timeoutMs: 5_000 } as const
+  const { spans } = await loadExporters(target, (error) => failures.push(error))
+  const result = await new Promise<{ code: number; error?: Error }>((resolve) => spans.export([], resolve))
+  expect(result.code).toBe(1)
+  expect(failures).toEqual([result.error])
+  expect(result.error).toBeInstanceOf(Error)
+  await spans.shutdown()
+})
