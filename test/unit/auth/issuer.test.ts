@@ -146,7 +146,8 @@ describe('metadata of an issuer that is asked again', () => {
       time.nowMs = nowMs
       const { message, remedy } = await errorOf(issuer.metadata())
       expect([message, remedy, asked.length]).toEqual([
-        `no metadata of ${ISSUER}: the authorization server cannot be asked (${ISSUER}/.well-known/openid-configuration answered HTTP 404)`,
+        `no metadata of ${ISSUER}: the authorization server cannot be asked ` +
+          `(${ISSUER}/.well-known/openid-configuration answered HTTP 404)`,
         'write issuer exactly as its tokens do in "iss"; where it has no metadata, set jwks_uri beside issuer',
         count,
       ])
