@@ -104,8 +104,8 @@ export class AuthorizationProxy {
 
   /** Checks an authorization request. Errors are sent to the redirect URI only after it is verified to be the client's. */
   async ask(params: URLSearchParams, issuer: string): Promise<Asked> {
-    const repeated = [...params.keys()].find((name) => name !== 'resource' && params.getAll(name).length > 1)
-    if (repeated !== undefined) return { kind: 'refused', reason: 'a parameter of the request is repeated' }
+    const isRepeated = [...params.keys()].some((name) => name !== 'resource' && params.getAll(name).length > 1)
+    if (isRepeated) return { kind: 'refused', reason: 'a parameter of the request is repeated' }
     const id = params.get('client_id') ?? ''
     const client = id.length > 8_192 ? undefined : await this.clients.find(id)
     if (client === undefined) return { kind: 'refused', reason: 'the application is not registered here; let it register again' }

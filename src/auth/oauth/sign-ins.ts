@@ -91,6 +91,8 @@ export class SignIns {
       report(entry, 'failed')
       throw error
     })
+    // It may have ended meanwhile, and would not take the answer.
+    if (this.#live(id) === undefined) return undefined
     for (const [state, { entry: other }] of this.#authorizing) if (other === entry) this.#authorizing.delete(state)
     this.#authorizing.set(pending.state, { entry, pending, browser })
     await this.#announce(pending.state)

@@ -87,7 +87,7 @@ export class TaskListeners {
         clearTimeout(timer)
         own.delete(creator)
         all.delete(creator)
-        if (all.size === 0 && this.#created.get(key) === all) this.#created.delete(key)
+        if (all.size === 0) this.#created.delete(key)
       },
     }
     const storedMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_STORED_MS) : MAX_STORED_MS

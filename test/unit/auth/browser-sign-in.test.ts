@@ -22,7 +22,7 @@ const METADATA = {
 const KEYS = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'key-1', alg: 'ES256' }] }
 
 /** A person on the way back, with the ID token that the issuer then sends; the form that it was asked with. */
-const returning = async (claims: object, key = privateKey, answered: Record<string, string> = {}) => {
+const returning = async (claims: object, key = privateKey, answered: Record<string, string> = {}, chooses = false) => {
   let idToken = ''
   const forms: URLSearchParams[] = []
   const fetch = async ({ url, body }: { url: string; body?: string | undefined }) => {
@@ -42,7 +42,7 @@ const returning = async (claims: object, key = privateKey, answered: Record<stri
   const { oauth } = oauthOf({ issuer: ISSUER }, 'https://mcp.example.com/mcp', { client })
   const clock = { wallMs: () => WALL_MS, monotonicMs: () => 0 }
   const at = new BrowserSignIns(oauth!, fetch, clock).of(PRINCIPAL)!
-  const { url, pending } = await at.begin('https://mcp.example.com/connect/identity', false)
+  const { url, pending } = await at.begin('https://mcp.example.com/connect/identity', chooses)
   const asked = new URL(url).searchParams
   idToken = await new SignJWT({
     iss: ISSUER,
@@ -68,13 +68,22 @@ test('a good one names the caller as access tokens do, for a code with its verif
   expect(await (await returning({ aud: ['trunkline', 'other'], azp: 'trunkline' })).finish()).toBe(PRINCIPAL)
 })
 
+test('one that ended less than a minute ago is good, because clocks differ', async () => {
+  expect(await (await returning({ exp: NOW - 59 })).finish()).toBe(PRINCIPAL)
+})
+
+test('a person who wants another account is asked to sign in again', async () => {
+  const prompts = [false, true].map(async (chooses) => (await returning({}, privateKey, {}, chooses)).asked.get('prompt'))
+  expect(await Promise.all(prompts)).toEqual([null, 'login'])
+})
+
 test.each<[what: string, claims: object, why: string]>([
   ['of another issuer', { iss: 'https://evil.test' }, 'iss is another'],
   ['for another client', { aud: 'other' }, 'aud is another client'],
   ['for several clients, which was given to another', { aud: ['trunkline', 'other'], azp: 'other' }, 'azp is another client'],
   ['for several clients, which was given to none', { aud: ['trunkline', 'other'] }, 'azp is another client'],
   ['that was given to another client', { azp: 'other' }, 'azp is another client'],
-  ['that has ended', { exp: NOW - 61 }, 'exp has passed'],
+  ['that has ended', { exp: NOW - 60 }, 'exp has passed'],
   ['that never ends', { exp: undefined }, 'exp has passed'],
   ['of another sign-in', { nonce: 'other' }, 'nonce is another'],
   ['of no sign-in', { nonce: undefined }, 'nonce is another'],

@@ -26,6 +26,8 @@ const rule = (facts: Partial<ClaimRule>, ...toolsets: string[]): ClaimRule => ({
 describe('who it is', () => {
   test('good until its end, and a minute longer', () => {
     expect(admit({})?.untilMs).toBe(1_000_000 + SKEW_MS)
+    const isGoodAt = (nowMs: number): boolean => judgeClaims(good, { ...READING, nowMs }).admitted !== undefined
+    expect([1_000_000, 1_000_000 + SKEW_MS - 1, 1_000_000 + SKEW_MS].map(isGoodAt)).toEqual([true, true, false])
   })
   test('good from its beginning on, and a minute earlier; a beginning that is no time is refused', () => {
     const beginning = (nbf: unknown, nowMs: number): boolean =>

@@ -14,6 +14,7 @@ test('a credential is known for a minute, and never longer than it is good', () 
   const [long, short] = [digestOf('long'), digestOf('short')]
   known.set(long, admitted('l'), 1_000)
   known.set(short, admitted('s', 11_000), 1_000)
+  expect(known.find(long, 1_000)).toBeDefined()
   expect([known.find(long, 10_999), known.find(short, 10_999)]).toMatchObject([
     { identity: { principal: 'l' } },
     { identity: { principal: 's' } },

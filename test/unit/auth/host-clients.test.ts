@@ -102,6 +102,16 @@ describe('a client with a metadata document', () => {
     expect(await clients.find(ID)).toEqual({ id: ID, name: 'A host', redirectUris: [BACK], document: ID })
   })
 
+  test('may have an address of 512 characters and a document of 16 KiB', async () => {
+    const id = `https://host.example/${'x'.repeat(512 - 21)}`
+    const { text } = documentOf(id, { padding: '' })
+    const padded = text.replace('"padding":""', `"padding":"${'x'.repeat(16_384 - text.length)}"`)
+    expect(padded).toHaveLength(16_384)
+    expect(await clientsWith({ [id]: { text: padded } }).clients.find(id)).toMatchObject({ id })
+    expect(await clientsWith({ [id]: { text: `${padded} ` } }).clients.find(id)).toBeUndefined()
+    expect(await clientsWith({ [`${id}x`]: documentOf(`${id}x`) }).clients.find(`${id}x`)).toBeUndefined()
+  })
+
   test.each([
     'https://host.example/',
     'https://host.example/client#part',

@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { SafeFetch } from '../../../src/auth/oauth/safe-fetch.ts'
+import { AnswerTimeout, SafeFetch } from '../../../src/auth/oauth/safe-fetch.ts'
 import type { Fetch, FetchRequest } from '../../../src/auth/oauth/safe-fetch.ts'
-import { IssuerUnreachable } from '../../../src/auth/inbound/issuer.ts'
+import { Issuer, IssuerUnreachable } from '../../../src/auth/inbound/issuer.ts'
 import { ResourceServer } from '../../../src/auth/inbound/resource-server.ts'
 import { oauthOf } from '../../support/credentials.ts'
 import type { ResourceServerOptions } from '../../../src/auth/inbound/inbound-options.ts'
@@ -95,6 +95,124 @@ describe('metadata', () => {
   })
 })
 
+describe('metadata of an issuer that is asked again', () => {
+  /** An issuer that answers each request in this way; the error, if it is not reached. */
+  const issuerAt = (answer: (url: string) => { status: number; text: string } | Error, name = ISSUER) => {
+    const [asked, time] = [[] as string[], { nowMs: 0 }]
+    const fetch: Fetch = async ({ url }) => {
+      asked.push(url)
+      const found = answer(url)
+      if (found instanceof Error) throw found
+      return found
+    }
+    const issuer = new Issuer(name, fetch, () => time.nowMs)
+    const errorOf = (asking: Promise<unknown>): Promise<IssuerUnreachable> =>
+      asking.then(
+        () => expect.fail('it was reached'),
+        (error: unknown) => (error instanceof IssuerUnreachable ? error : expect.fail(String(error))),
+      )
+    return { issuer, asked, time, errorOf }
+  }
+  const found = (text: string) => ({ status: 200, text })
+  const missing = { status: 404, text: '' }
+
+  test('is read again after ten minutes, and kept where it cannot be read', async () => {
+    let text: string | undefined = metadata()
+    const { issuer, asked, time } = issuerAt(() => (text === undefined ? missing : found(text)))
+    const at = async (nowMs: number) => {
+      time.nowMs = nowMs
+      return [(await issuer.metadata()).jwksUri, asked.length]
+    }
+    expect([await at(5), await at(600_004)]).toEqual([
+      ['https://idp.test/keys', 1],
+      ['https://idp.test/keys', 1],
+    ])
+    text = metadata({ jwks_uri: 'https://idp.test/new' })
+    expect(await at(600_005)).toEqual(['https://idp.test/new', 2])
+    text = undefined
+    expect([await at(1_200_005), await at(1_200_006)]).toEqual([
+      ['https://idp.test/new', 5],
+      ['https://idp.test/new', 5],
+    ])
+  })
+
+  test('is not read again within 2 s after it was not found', async () => {
+    const { issuer, asked, time, errorOf } = issuerAt(() => missing)
+    for (const [nowMs, count] of [
+      [0, 3],
+      [1_999, 3],
+      [2_000, 6],
+    ] as const) {
+      time.nowMs = nowMs
+      const { message, remedy } = await errorOf(issuer.metadata())
+      expect([message, remedy, asked.length]).toEqual([
+        `no metadata of ${ISSUER}: the authorization server cannot be asked ` +
+          `(${ISSUER}/.well-known/openid-configuration answered HTTP 404)`,
+        'write issuer exactly as its tokens do in "iss"; where it has no metadata, set jwks_uri beside issuer',
+        count,
+      ])
+    }
+  })
+
+  test.each([
+    [
+      metadata({ issuer: 'https://other.test' }),
+      'describes the issuer "https://other.test"',
+      'as its metadata and its tokens do',
+    ],
+    [metadata({ issuer: undefined }), 'describes the issuer nothing', 'as its metadata and its tokens do'],
+    ['x', 'is no JSON object', 'as its tokens do in "iss"'],
+  ])('a wrong document tells more than missing ones: %s', async (text, why, remedy) => {
+    for (const place of [METADATA, `${ISSUER}/.well-known/openid-configuration`]) {
+      const { issuer, errorOf } = issuerAt((url) => (url === place ? found(text) : missing))
+      const error = await errorOf(issuer.metadata())
+      expect(error.message).toBe(`no metadata of ${ISSUER}: ${place} ${why}`)
+      expect(error.remedy).toContain(`write issuer exactly ${remedy}`)
+    }
+  })
+
+  test.each([
+    [404, ''],
+    [429, 'the issuer cannot serve requests now'],
+    [499, ''],
+    [500, 'the issuer cannot serve requests now'],
+  ])('an answer with status %i has the remedy "%s"', async (status, remedy) => {
+    const { issuer, errorOf } = issuerAt(() => ({ status, text: '' }))
+    const error = await errorOf(issuer.request('https://idp.test/keys?secret=1', true))
+    expect([error.name, error.message, error.remedy]).toEqual([
+      'IssuerUnreachable',
+      `the authorization server cannot be asked (https://idp.test/keys answered HTTP ${status})`,
+      remedy,
+    ])
+    expect((await errorOf(issuer.request('nonsense', false))).message).toContain('(the address answered HTTP')
+  })
+
+  const CHECK = 'check that the issuer runs, the network from here, and HTTPS_PROXY'
+  test.each([
+    ['ENOTFOUND', 'check the name in issuer, the resolver from here, and HTTPS_PROXY'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'use the name that its certificate is for'],
+    ['CERT_HAS_EXPIRED', 'renew its certificate, or set the clock'],
+    ['CERT_NOT_YET_VALID', 'renew its certificate, or set the clock'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'name the authority of its certificate with NODE_EXTRA_CA_CERTS'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'name the authority of its certificate with NODE_EXTRA_CA_CERTS'],
+    ['EPROTO', 'check that TLS is spoken at this port'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'check that TLS is spoken at this port'],
+    ['ECONNREFUSED', CHECK],
+    [undefined, ''],
+  ])('a connection that ends with %s has the remedy "%s"', async (code, remedy) => {
+    const cause = Object.assign(new Error('why'), code !== undefined && { code })
+    const { issuer, errorOf } = issuerAt(() => new Error('failed', { cause }))
+    const error = await errorOf(issuer.request('https://idp.test/keys', true))
+    expect([error.message, error.remedy]).toEqual(['the authorization server cannot be asked (failed)', remedy])
+  })
+
+  test('one that gives no answer in time is asked at one place, and the remedy is kept', async () => {
+    const { issuer, asked, errorOf } = issuerAt(() => new AnswerTimeout('no answer within 5 s'))
+    const error = await errorOf(issuer.metadata())
+    expect([error.remedy, new IssuerUnreachable('no keys', error).remedy, asked]).toEqual([CHECK, CHECK, [METADATA]])
+  })
+})
+
 describe('keys', () => {
   const serving = (published: { keys: string | number }) => set((url) => (url.endsWith('/keys') ? published.keys : metadata()))
 
@@ -157,11 +275,12 @@ describe('keys', () => {
     const published = { keys: jwks(first) }
     const { server, time } = serving(published)
     const token = await tokenBy(first)
+    time.monotonicMs = 100_000
     expect(await server.verify(token)).toBeDefined()
     published.keys = jwks(second)
-    time.monotonicMs = 599_999
+    time.monotonicMs = 699_999
     expect(await server.verify(token)).toBeDefined()
-    time.monotonicMs = 600_000
+    time.monotonicMs = 700_000
     expect(await server.verify(token)).toBeUndefined()
   })
   test('keys that cannot be fetched again stay good; without any, nothing is said about a token', async () => {

@@ -87,6 +87,11 @@ describe('a token with a subject', () => {
     expect(names[0]).toBeDefined()
     expect(new Set(names).size).toBe(1)
   })
+  test('T-39 of 255 characters stands for it, and so does such a client', () => {
+    expect(nameOf({ sub: 'x'.repeat(255) })).toBe(JSON.stringify([ISSUER, 'sub', 'x'.repeat(255)]))
+    expect(nameOf({ client_id: 'x'.repeat(255) })).toBe(JSON.stringify([ISSUER, 'client', 'x'.repeat(255)]))
+    expect(nameOf({ client_id: 'x'.repeat(256) })).toBeUndefined()
+  })
   test('T-39 of another issuer is another caller', () => {
     expect(nameOf({ sub: 'alice' })).not.toBe(nameOf({ sub: 'alice' }, { issuer: 'https://other.test' }))
   })

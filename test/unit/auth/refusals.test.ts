@@ -88,13 +88,19 @@ describe('one refusal says', () => {
     ['that it has ended', () => sign({ exp: NOW - 61 }), { cause: 'end', claim: 'exp', got: '2027-01-15T07:58:59.000Z' }],
     ['that it never ends', () => sign({ exp: undefined }), { cause: 'end', claim: 'exp', got: 'missing' }],
     ['that its end is a text', () => sign({ exp: 'soon' as never }), { cause: 'end', got: 'a text' }],
-    ['that it has not begun', () => sign({ nbf: NOW + 61 }), { cause: 'beginning', claim: 'nbf' }],
+    [
+      'that it has not begun',
+      () => sign({ nbf: NOW + 61 }),
+      { cause: 'beginning', claim: 'nbf', got: '2027-01-15T08:01:01.000Z' },
+    ],
+    ['that its beginning is a text', () => sign({ nbf: 'soon' as never }), { cause: 'beginning', got: 'a text' }],
     ['that its key is not published', () => sign({}, { kid: 'other' }), { cause: 'key', claim: 'kid', got: '"other"' }],
     ['that it is an ID token', () => sign({}, { typ: 'logout+jwt' }), { cause: 'type', claim: 'typ', got: '"logout+jwt"' }],
     ['that it is bound to a key', () => sign({ cnf: { jkt: 'x' } }), { cause: 'binding', claim: 'cnf' }],
     ['that it names no caller', () => sign({ sub: undefined }), { cause: 'caller', claim: 'sub' }],
     ['that its caller is a number', () => sign({ sub: 7 as never }), { cause: 'caller', claim: 'sub', got: 'a number' }],
     ['that it is not a JWT', async () => 'AAECAwQFBgc', { cause: 'form', got: 'an opaque text' }],
+    ['that the longest one is not a JWT', async () => 'x'.repeat(65_536), { cause: 'form', got: 'an opaque text' }],
     [
       'that it is too long',
       async () => 'x'.repeat(65_537),
@@ -107,6 +113,26 @@ describe('one refusal says', () => {
     expect(refusals).toEqual([expect.objectContaining(expected)])
     expect(JSON.stringify(refusals)).not.toContain(text)
     expect(JSON.stringify(refusals)).not.toContain('secret-name')
+  })
+
+  test.each([
+    [{}, {}, [], 'no typ', 'no nbf', 'any'],
+    [{ nbf: NOW, groups: ['sre'] }, { typ: 'at+JWT' }, ['ops', 'dev'], 'at+JWT', 'nbf 2027-01-15T08:00:00.000Z', 'ops, dev'],
+  ])('what each check found, of a token that is good: %j %j', async (claims, header, toolsets, type, beginning, given) => {
+    const rule = { claim: 'groups', issuer: undefined, has: 'sre', is: undefined, toolsets }
+    const { checks } = await set({}, toolsets.length === 0 ? [] : [rule]).server.examine(await sign(claims, header))
+    expect(checks.map(({ cause, found }) => [cause, found])).toEqual([
+      ['issuer', ISSUER],
+      ['algorithm', 'ES256'],
+      ['type', type],
+      ['signature', 'ES256 by key "k"'],
+      ['end', 'exp 2027-01-15T08:10:00.000Z'],
+      ['beginning', beginning],
+      ['binding', 'no cnf'],
+      ['audience', `aud "${ORIGIN}"`],
+      ['caller', JSON.stringify([ISSUER, 'sub', 'secret-name'])],
+      ['toolsets', given],
+    ])
   })
 
   test('every check that failed, not the first alone', async () => {

@@ -13,11 +13,11 @@ const makeSession = () => {
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test.each<[string, (listeners: TaskListeners, end: () => void) => void]>([
-  ['at its end', (listeners) => listeners.creatorsOf('a', '1')[0]!.forget()],
-  ['when its lifetime is over', () => vi.advanceTimersByTime(5_000)],
-  ['with its session', (_, end) => end()],
-])('a task that a session made is forgotten %s', (_, finish) => {
+test.each<[string, left: number, (listeners: TaskListeners, end: () => void) => void]>([
+  ['at its end', 2, (listeners) => listeners.creatorsOf('a', '1')[0]!.forget()],
+  ['when its lifetime is over', 1, () => vi.advanceTimersByTime(5_000)],
+  ['with its session', 1, (_, end) => end()],
+])('a task that a session made is forgotten %s', (_, left, finish) => {
   const listeners = new TaskListeners()
   const { session, callbacks, end } = makeSession()
   for (const id of ['1', '2', '1']) listeners.created(session, 'a', id, `t1.a.${id}`, 5_000)
@@ -27,6 +27,8 @@ test.each<[string, (listeners: TaskListeners, end: () => void) => void]>([
   finish(listeners, end)
   expect(listeners.creatorsOf('a', '1')).toEqual([])
   expect(listeners.creatorsOf('a', '3')).toHaveLength(1)
+  // Nothing else is left of it either.
+  expect([listeners.sizes.created, vi.getTimerCount()]).toEqual([left, left])
 })
 
 test('one session cannot push out the tasks of another', () => {
@@ -35,7 +37,9 @@ test('one session cannot push out the tasks of another', () => {
   listeners.created(two, 'a', 'mine', 't1.a.mine', null)
   for (let id = 0; id < 3_000; id++) listeners.created(one, 'a', String(id), `t1.a.${id}`, null)
   expect(listeners.creatorsOf('a', 'mine')).toHaveLength(1)
-  expect([listeners.creatorsOf('a', '0'), listeners.creatorsOf('a', '2999').length]).toEqual([[], 1])
+  const counts = ['0', '1999', '2000', '2999'].map((id) => listeners.creatorsOf('a', id).length)
+  expect(counts).toEqual([0, 0, 1, 1])
+  expect(listeners.sizes.created).toBe(1_001)
 })
 
 test('two sessions whose servers chose one id are both remembered', () => {
@@ -43,6 +47,8 @@ test('two sessions whose servers chose one id are both remembered', () => {
   const sessions = [makeSession().session, makeSession().session]
   for (const session of sessions) listeners.created(session, 'a', '1', 't1.a.1', 5_000)
   expect(listeners.creatorsOf('a', '1').map(({ session }) => session)).toEqual(sessions)
+  listeners.creatorsOf('a', '1')[0]?.forget()
+  expect(listeners.creatorsOf('a', '1').map(({ session }) => session)).toEqual(sessions.slice(1))
 })
 
 test('a followed task that has ended is unfollowed at its server while the stream that named it goes on', () => {
@@ -56,4 +62,41 @@ test('a followed task that has ended is unfollowed at its server while the strea
   expect(unfollowTask.mock.calls).toEqual([['1']])
   listeners.restore(server)
   expect(followTask.mock.calls).toEqual([['1'], ['2'], ['2']])
+})
+
+test('a task is followed once for several streams, until the last of them has left', () => {
+  const listeners = new TaskListeners()
+  const [followTask, unfollowTask] = [vi.fn(() => Promise.resolve()), vi.fn(() => Promise.resolve())]
+  const server = { id: 'a', followTask, unfollowTask } as unknown as Reconnected
+  const caller = {} as Caller
+  const [one, two, stranger] = [{ task: vi.fn() }, { task: vi.fn() }, { task: vi.fn() }]
+  expect(listeners.followersOf('a', '1')).toEqual([])
+  for (const subscriber of [one, two]) listeners.add(subscriber, { exposed: 'x', caller }, server, '1')
+  expect(followTask.mock.calls).toEqual([['1']])
+  expect(listeners.followersOf('a', '1').map(([subscriber]) => subscriber)).toEqual([one, two])
+  listeners.release(one)
+  listeners.release(stranger)
+  listeners.over(stranger, 'a', '2')
+  expect(listeners.followersOf('a', '1').map(([subscriber]) => subscriber)).toEqual([two])
+  expect(unfollowTask).not.toHaveBeenCalled()
+  listeners.release(two)
+  expect(unfollowTask.mock.calls).toEqual([['1']])
+  expect(listeners.sizes.followed).toBe(0)
+})
+
+test('after a reconnect a task is unfollowed where it is followed now, and tasks of other servers stay', () => {
+  const listeners = new TaskListeners()
+  const serverOf = (id: string) => ({
+    id,
+    followTask: vi.fn(() => Promise.resolve()),
+    unfollowTask: vi.fn(() => Promise.resolve()),
+  })
+  const [before, after, other] = [serverOf('a'), serverOf('a'), serverOf('b')]
+  const subscriber = {}
+  for (const server of [before, other])
+    listeners.add(subscriber, { exposed: 'x', caller: {} as Caller }, server as unknown as Reconnected, '1')
+  listeners.restore(after as unknown as Reconnected)
+  expect([after.followTask.mock.calls, other.followTask.mock.calls]).toEqual([[['1']], [['1']]])
+  listeners.release(subscriber)
+  expect([before, after, other].map(({ unfollowTask }) => unfollowTask.mock.calls)).toEqual([[], [['1']], [['1']]])
 })

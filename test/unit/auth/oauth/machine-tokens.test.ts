@@ -90,3 +90,37 @@ test('B247 a server may ask for more scopes as often again once it has refused a
   await refuse(401)
   expect(await stepsUntilRefused()).toBe(2)
 })
+
+test('an exchanged token that a server refuses is exchanged again, once for all, and never for more rights', async () => {
+  const { environment } = scene()
+  const credential = new ExchangeCredential(SERVER, { ...OPTIONS, mode: 'exchange', audience: undefined }, 'ann', environment)
+  await credential.ready()
+  const renew = (used: string | undefined, status: 401 | 403 = 401): Promise<void> =>
+    credential.renew({ used, status, challenge: undefined })
+  await expect(renew('Bearer token-1', 403)).rejects.toMatchObject({ kind: 'forbidden', facts: { status: 403 } })
+  await Promise.all([renew('Bearer token-1'), renew('Bearer token-1'), renew('Bearer token-1', 403)])
+  expect(credential.bearer.value).toBe('Bearer token-2')
+  // A request that was sent with the old one.
+  await renew('Bearer token-1')
+  await renew('Bearer token-1', 403)
+  expect(credential.bearer.value).toBe('Bearer token-2')
+})
+
+test.each([
+  ['invalid_grant', ['ann', 'token of the caller']],
+  ['invalid_request', ['ann', 'token of the caller']],
+  ['invalid_token', ['ann', 'token of the caller']],
+  ['invalid_target', undefined],
+])("the error %s of an exchange blames the caller's token, or not", async (error, blamed) => {
+  const { environment } = scene()
+  const refused: unknown[] = []
+  const fetch: OAuthEnvironment['fetch'] = async ({ url }) =>
+    url.endsWith('/token') ? { status: 400, text: JSON.stringify({ error }) } : { status: 200, text: JSON.stringify(METADATA) }
+  const credential = new ExchangeCredential(SERVER, { ...OPTIONS, mode: 'exchange', audience: undefined }, 'ann', {
+    ...environment,
+    fetch,
+    subjectRefused: (...names) => void refused.push(names),
+  })
+  await expect(credential.ready()).rejects.toMatchObject({ kind: 'auth_required' })
+  expect(refused).toEqual(blamed === undefined ? [] : [blamed])
+})

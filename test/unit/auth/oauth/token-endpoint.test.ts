@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ClientOptions } from '../../../../src/auth/oauth/credential-options.ts'
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
-import { GrantRefused, requestTokens } from '../../../../src/auth/oauth/token-endpoint.ts'
+import { GrantRefused, isFresh, requestTokens } from '../../../../src/auth/oauth/token-endpoint.ts'
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const PEM = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -104,4 +104,73 @@ test.each<[said: unknown, expiresAt: number | undefined]>([
     now: () => 1_000,
   })
   expect(tokens.expiresAt).toBe(expiresAt)
+})
+
+test.each<[status: number, answer: object, code: string, message: string]>([
+  [400, {}, 'HTTP 400', 'the authorization server refused: "HTTP 400"'],
+  [499, { error: 7 }, 'HTTP 499', 'the authorization server refused: "HTTP 499"'],
+  [200, { error: 'bad_verification_code' }, 'bad_verification_code', 'the authorization server refused: "bad_verification_code"'],
+  [400, { error: 'x', error_description: '' }, 'x', 'the authorization server refused: "x"'],
+  [400, { error: 'x', error_description: 7 }, 'x', 'the authorization server refused: "x"'],
+  [400, { error: 'x', error_description: 'why' }, 'x', 'the authorization server refused: "x" ("why")'],
+  [
+    400,
+    { error: 'x', error_description: `${'a'.repeat(39)} ${'b'.repeat(40)} refresh_token` },
+    'x',
+    `the authorization server refused: "x" ("${'a'.repeat(39)} … refresh_token")`,
+  ],
+])('HTTP %i with %j refuses the grant with the code %s', async (status, answer, code, message) => {
+  const refusal = answering(status, JSON.stringify(answer))
+  await expect(refusal).rejects.toBeInstanceOf(GrantRefused)
+  await expect(refusal).rejects.toMatchObject({ code, message })
+})
+
+test.each([408, 429, 500])('HTTP %i is said with the place of the authorization server', async (status) => {
+  await expect(answering(status, '{}')).rejects.toThrow(`https://as.test: answered HTTP ${status}`)
+})
+
+test.each<[answer: object, isTaken: boolean]>([
+  [{ token_type: 'Bearer' }, true],
+  [{ token_type: 'BEARER' }, true],
+  [{ token_type: 'N_A' }, true],
+  [{}, true],
+  [{ token_type: 'DPoP' }, false],
+  [{ access_token: undefined }, false],
+  [{ access_token: '' }, false],
+  [{ access_token: 'a\nb' }, false],
+])('a token answered with %j is a bearer token: %s', async (answer, isTaken) => {
+  const tokens = answering(200, JSON.stringify({ access_token: 't', ...answer }))
+  if (!isTaken) return expect(tokens).rejects.toThrow('the authorization server sent no bearer token')
+  expect(await tokens).toEqual({ accessToken: 't', refreshToken: undefined, expiresAt: undefined, scope: undefined })
+})
+
+test('the scopes and the refresh token of an answer are kept where they are texts', async () => {
+  const kept = async (refresh_token: unknown, scope: unknown) => {
+    const { refreshToken, scope: found } = await answering(200, JSON.stringify({ access_token: 't', refresh_token, scope }))
+    return [refreshToken, found]
+  }
+  expect([await kept('r', 'a b'), await kept(7, ['a'])]).toEqual([
+    ['r', 'a b'],
+    [undefined, undefined],
+  ])
+})
+
+test('a token is fresh until half a minute before its end', () => {
+  const freshAt = (nowMs: number, expiresAt: number | undefined = 100_000) =>
+    isFresh({ accessToken: 't', refreshToken: undefined, expiresAt, scope: undefined }, nowMs)
+  expect([freshAt(69_999), freshAt(70_000)]).toEqual([true, false])
+  expect(isFresh({ accessToken: 't', refreshToken: undefined, expiresAt: undefined, scope: undefined }, 1e15)).toBe(true)
+})
+
+test('an assertion is for the issuer alone, and ends after a minute', async () => {
+  const { form } = await sentBy(client({ privateKey: PEM }), ['private_key_jwt'])
+  const [, claims = ''] = (form.get('client_assertion') ?? '').split('.')
+  expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({
+    iss: 'us & them',
+    sub: 'us & them',
+    aud: 'https://as.test',
+    jti: expect.any(String),
+    iat: 0,
+    exp: 60,
+  })
 })

@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { SignInOptions } from '../../../../src/auth/oauth/credential-options.ts'
 import { SafeFetch } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
 import { UserCredential } from '../../../../src/auth/oauth/user-credential.ts'
@@ -185,3 +186,136 @@ test.each([503, 500, 429, 'silent'] as const)(
     expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
   },
 )
+
+describe('before and after a sign-in', () => {
+  /** A credential at a provider that answers a grant with these members, and what it was asked. */
+  const at = (
+    signIn: Partial<SignInOptions> = {},
+    store = new TokenStore(new Seal({ keys: [KEY] }), undefined, () => undefined),
+  ) => {
+    const provider: { issuer: string; tokens: object; status: number } = {
+      issuer: 'https://as.example',
+      tokens: { access_token: 'a1', token_type: 'Bearer' },
+      status: 200,
+    }
+    const client = { id: 'trunkline', secret: undefined, privateKey: undefined, algorithm: '' }
+    const who = new UserCredential(
+      {
+        key: 'a',
+        server: new URL('https://mcp.example/mcp'),
+        principal: 'p',
+        signIn: {
+          mode: 'user',
+          perUser: true,
+          client,
+          clientDocument: undefined,
+          scopes: undefined,
+          isPrivate: false,
+          ...signIn,
+        },
+      },
+      {
+        fetch: async ({ url }) => {
+          const { issuer, tokens, status } = provider
+          if (url.endsWith('/token')) return { status, text: JSON.stringify(tokens) }
+          const document = url.includes('oauth-protected-resource')
+            ? { resource: 'https://mcp.example/mcp', authorization_servers: [issuer] }
+            : {
+                issuer,
+                authorization_endpoint: `${issuer}/authorize`,
+                token_endpoint: `${issuer}/token`,
+                code_challenge_methods_supported: ['S256'],
+                scopes_supported: ['offline_access'],
+              }
+          return { status: 200, text: JSON.stringify(document) }
+        },
+        store,
+        now: () => 0,
+        subject: () => undefined,
+        subjectRefused: () => undefined,
+        secrets: () => undefined,
+      },
+    )
+    const scopeAsked = async (): Promise<string | null> => new URL((await who.begin(BACK)).url).searchParams.get('scope')
+    const signedIn = async (): Promise<void> => {
+      const { pending } = await who.begin(BACK)
+      await who.finish(pending, new URLSearchParams({ code: 'c', state: pending.state }))
+    }
+    const refused = (status: 401 | 403, challenge?: string): Promise<void> =>
+      who.renew({ used: who.bearer.value, status, challenge })
+    return { who, provider, store, signedIn, scopeAsked, refused }
+  }
+  const needed = (kind: string, why: string) => ({ kind, message: `needs sign-in: ${why}`, facts: { signIn: true } })
+
+  test('a request goes out without a token until the server asks for one', async () => {
+    const { who, signedIn, refused } = at()
+    expect([who.ready(), who.bearer.value, who.isSignedIn, who.principal]).toEqual([undefined, undefined, false, 'p'])
+    await expect(refused(401)).rejects.toMatchObject(needed('auth_required', 'the server refuses the token'))
+    await expect(who.ready()).rejects.toMatchObject(needed('auth_required', 'not signed in yet'))
+    let changes = 0
+    who.onChange(() => changes++)
+    await signedIn()
+    expect([who.ready(), who.bearer.value, who.isSignedIn, changes]).toEqual([undefined, 'Bearer a1', true, 1])
+    // A request of before says nothing about the new token.
+    await who.renew({ used: undefined, status: 401, challenge: undefined })
+  })
+
+  test('B247 a server that wants more scopes gets two sign-ins for the same ones', async () => {
+    const { signedIn, scopeAsked, refused } = at()
+    await signedIn()
+    const more = (scope: string) => refused(403, `Bearer error="insufficient_scope", scope="${scope}"`)
+    for (let times = 0; times < 2; times++)
+      await expect(more('write')).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+    expect(await scopeAsked()).toContain('write')
+    await expect(more('write')).rejects.toMatchObject({
+      kind: 'forbidden',
+      message: 'the server wants more scopes than signing in has brought',
+      facts: { status: 403 },
+    })
+    await expect(more('admin')).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+  })
+
+  test('configured scopes are a limit, which the operator is told of', async () => {
+    const { signedIn, refused } = at({ scopes: ['read', 'write'] })
+    await signedIn()
+    await expect(refused(403, 'Bearer scope="read admin"')).rejects.toMatchObject({
+      kind: 'forbidden',
+      message: 'the server wants the scopes read admin; credentials.oauth.scopes does not name all of them',
+    })
+    for (const challenge of ['Bearer scope="read write"', 'Bearer'])
+      await expect(refused(403, challenge)).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+  })
+
+  test('offline_access is asked for, unless that is switched off', async () => {
+    expect(await at().scopeAsked()).toContain('offline_access')
+    expect(await at({ offline: false }).scopeAsked()).toBeNull()
+  })
+
+  test('B245 a configured client is sent to the issuer where it was first used, and to no other', async () => {
+    const { provider, store, scopeAsked } = at()
+    await scopeAsked()
+    await scopeAsked()
+    provider.issuer = 'https://other.example'
+    await expect(scopeAsked()).rejects.toMatchObject({
+      kind: 'auth_required',
+      message: 'client_id is of https://as.example, and the server names https://other.example now',
+    })
+    const other = { id: 'another', secret: undefined, privateKey: undefined, algorithm: '' }
+    const second = at({ client: other }, store)
+    second.provider.issuer = 'https://other.example'
+    expect(await second.scopeAsked()).toContain('offline_access')
+  })
+
+  test.each([
+    ['invalid_grant', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    ['invalid_client', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    ['invalid_request', 'auth_required', 'the token could not be renewed', true],
+  ])('a renewal that ends with %s is %s', async (error, kind, message, isSignedIn) => {
+    const { who, provider, signedIn, refused } = at()
+    provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+    await signedIn()
+    Object.assign(provider, { tokens: { error }, status: 400 })
+    await expect(refused(401)).rejects.toMatchObject({ kind, message: expect.stringContaining(message) })
+    expect(who.isSignedIn).toBe(isSignedIn)
+  })
+})
