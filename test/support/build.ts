@@ -1,6 +1,6 @@
 /** Before the first test, and before each run of a watched one: builds the programs that tests start as processes. */
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { cachedProgram } from '../../scripts/cached-build.ts'
@@ -45,6 +45,8 @@ export const setup = async (project: TestProject): Promise<() => void> => {
   if (!hasMemory()) return () => undefined
   // A short name: a path of a socket has at most 107 bytes.
   const folder = mkdtempSync(join(MEMORY, 't-'))
+  // Everybody's, as the usual one is: a test may become another user.
+  chmodSync(folder, 0o1777)
   process.env['TMPDIR'] = folder
   return () => rmSync(folder, { recursive: true, force: true })
 }
