@@ -186,17 +186,22 @@ describe('a lock file that was touched is refused with its place', () => {
       line('"z": {}'),
       10,
     ],
-    ...['<<<<<<< HEAD', '=======', '>>>>>>> other'].map(
-      (mark) =>
-        [
-          `the mark of a merge ${mark}`,
-          (lock: string) => lock.replace('    "z": {}', `${mark}\n"z": {}`),
-          'holds marks of a merge that is not resolved',
-          '',
-          line('"z": {}'),
-          1,
-        ] as const,
-    ),
+    [
+      'the first mark of a merge',
+      (lock) => lock.replace('    "z": {}', '<<<<<<< HEAD\n"z": {}'),
+      'holds marks of a merge that is not resolved',
+      '',
+      line('"z": {}'),
+      1,
+    ],
+    [
+      'a mark that was left of a merge',
+      (lock) => lock.replace('    "z": {}', '    "z": {}\n======='),
+      'holds marks of a merge that is not resolved',
+      '',
+      line('"z": {}') + 1,
+      1,
+    ],
     [
       'half a file',
       (lock) => lock.slice(0, lock.indexOf('"prompts"')),
