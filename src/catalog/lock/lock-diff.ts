@@ -20,6 +20,6 @@ export const changedMembers = (from: Pick<Locked, 'definition'>, to: Pick<Locked
     return new Map(membersAt(bytes, 0).map(({ key, start, end }) => [key, bytes.toString('utf8', start, end)]))
   }
   const [before, after] = [membersOf(from), membersOf(to)]
-  if (before.size === 0 || after.size === 0) return ['text']
+  if (before.size === 0) return ['text']
   return [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key))
 }

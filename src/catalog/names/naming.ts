@@ -59,7 +59,8 @@ const plainName = (prefix: string, original: string): string => `${prefix}__${or
 
 const shortened = (prefix: string, original: string, maxLength: number, hashLength: number): string => {
   const head = plainName(prefix, original.replace(OUTSIDE, '_')).slice(0, Math.max(0, maxLength - hashLength - 1))
-  return `${head}_${hash(`${prefix}\0${original}`).slice(0, hashLength)}`
+  // With the least maximum the longer hash loses its last character.
+  return `${head}_${hash(`${prefix}\0${original}`).slice(0, hashLength)}`.slice(0, maxLength)
 }
 
 /** The first 16 characters of SHA-256 in lower-case base32 ([RFC 4648] alphabet): 80 bits. */

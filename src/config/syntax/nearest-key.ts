@@ -42,7 +42,7 @@ const editDistance = (a: string, b: string): number => {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
       const change = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? beforeLast[j - 2]! + 1 : Infinity
+      const swap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? beforeLast[j - 2]! + 1 : Infinity
       row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, change, swap))
     }
     beforeLast = last

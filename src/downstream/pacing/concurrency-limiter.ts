@@ -67,7 +67,8 @@ export class ConcurrencyLimiter {
   #wait(signal: CancelSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (failure: Failure): void => {
-        if (this.#waiting.delete(waiter)) finish(() => reject(failure))
+        this.#waiting.delete(waiter)
+        finish(() => reject(failure))
       }
       const onAbort = (): void => leave(new Failure('cancelled', 'cancelled while waiting', { executed: 'no' }))
       const timer = setTimeout(
@@ -81,7 +82,7 @@ export class ConcurrencyLimiter {
       }
       const waiter: Waiter = { enter: () => finish(resolve) }
       this.#waiting.add(waiter)
-      signal.addEventListener('abort', onAbort, { once: true })
+      signal.addEventListener('abort', onAbort)
     })
   }
 }

@@ -22,8 +22,7 @@ export const isMismatch = (error: unknown, { method }: Call): boolean =>
   error instanceof ServerError && error.code === -32020 && method === 'tools/call'
 
 /** The delay before `call` is sent again after `error`; `undefined`: it is not sent again. */
-const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
-  if (!(error instanceof Failure)) return undefined
+const retryDelayMs = (error: Failure, { method }: Call): number | undefined => {
   const { kind, executed, facts } = error
   const isUntouched = executed === 'no'
   if (isForgotten(error)) return 0
@@ -39,11 +38,11 @@ const retryDelayMs = (error: unknown, { method }: Call): number | undefined => {
  * that the session was lost, one more follows, since the server has refused that attempt unread.
  */
 export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, attempt: () => Promise<T>): Promise<T> => {
+  if (!(error instanceof Failure)) throw error
   const delayMs = retryDelayMs(error, call)
   if (delayMs === undefined) throw error
   // A lost session costs no retry budget: all its calls share one new handshake.
-  // Cast: only a `Failure` has a delay.
-  if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error as Failure)
+  if (!isForgotten(error) && !budget.take(call.ref)) throw withoutBudget(error)
   if (delayMs > 0) await pause(delayMs, call.signal)
   if (call.signal.aborted) throw error
   try {
@@ -59,8 +58,8 @@ export const again = async <T>(error: unknown, call: Call, budget: RetryBudget, 
 }
 
 /** The last error; if the first attempt may have been executed, that remains possible. */
-const inDoubt = (first: unknown, last: unknown): unknown => {
-  if (!(first instanceof Failure) || !(last instanceof Failure)) return last
+const inDoubt = (first: Failure, last: unknown): unknown => {
+  if (!(last instanceof Failure)) return last
   const isDoubtful = first.executed === 'unknown' && first.kind !== 'rate_limited' && last.executed === 'no'
   return isDoubtful ? new Failure(last.kind, last.message, { ...last.facts, executed: 'unknown' }, last) : last
 }

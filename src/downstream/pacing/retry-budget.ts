@@ -5,9 +5,8 @@
 
 /** One retry, in hundredths. */
 const ONE = 100
-/** Maximum budget, and refill per millisecond: ten retries a second. */
+/** Maximum budget. It grows by one each millisecond: ten retries a second. */
 const RESERVE = 100 * ONE
-const PER_MS = 1
 
 export class RetryBudget {
   /** `limits.retry_budget`, per cent of the calls; 0: no retries. */
@@ -27,7 +26,7 @@ export class RetryBudget {
   take(ref: number): boolean {
     const nowMs = this.#nowMs()
     const percent = this.#percent()
-    const earned = Math.max(0, ref - this.#ref) * percent + (nowMs - this.#countedMs) * PER_MS
+    const earned = Math.max(0, ref - this.#ref) * percent + (nowMs - this.#countedMs)
     this.#left = Math.min(RESERVE, this.#left + earned)
     this.#ref = Math.max(this.#ref, ref)
     this.#countedMs = nowMs

@@ -102,7 +102,7 @@ export class Starts implements Sweepable {
   #take(): StartSlot {
     const { sweeper } = this.#options
     const slot: Slot = new Slot(sweeper.nowMs, () => this.#release(slot))
-    if (this.#held.size === 0) sweeper.watch(this)
+    sweeper.watch(this)
     this.#held.add(slot)
     return slot
   }

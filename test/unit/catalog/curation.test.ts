@@ -82,6 +82,7 @@ describe('what is shown', () => {
     for (const uri of ['file:///pub/a', 'file:///pub/a/', 'file:///pub/a%20b', 'file:///pub/{name}'])
       expect([uri, isShown(uri)]).toEqual([uri, true])
     for (const uri of [
+      'file:///PUB/a',
       'file:///pub/secret/x',
       'file:///pub/SECRET/x',
       'file:///pub/%73ecret/x',
@@ -100,6 +101,22 @@ describe('what is shown', () => {
       expect([uri, isShown(uri)]).toEqual([uri, false])
   })
 
+  test('a URI that may mean any other is hidden wherever there are rules for URIs', async () => {
+    const denying = await rules({ resources: { deny: ['file:///secret/**'] } })
+    const allowing = await rules({ resources: { allow: ['file:///pub/**'] } })
+    const none = await rules({ filter: { deny: ['x'] } })
+    const isShown = (uri: string): boolean[] => [denying, allowing, none].map((curation) => decideUri(curation, uri).isShown)
+    expect(isShown('file:///pub/a')).toEqual([true, true, true])
+    expect(isShown('file:///pub/../secret/x')).toEqual([false, false, true])
+    expect(isShown('file:///pub/x/../a')).toEqual([false, false, true])
+  })
+
+  test('the tool to sign in is shown whatever is allowed', async () => {
+    const signIn: Entry = { ...toolOf('sign_in'), isSignIn: true }
+    const inventory = inventoryOf({ tools: [signIn, toolOf('get')] })
+    expect(shown(await curate(inventory, { filter: { allow: ['none'] } }))['tools']).toEqual(['sign_in'])
+  })
+
   test('an entry that no rule touches is the very same, and one that is edited is edited once', async () => {
     const curation = await rules({ tools: { get: { title: 'Get' } } })
     const curator = new Curator()
@@ -108,6 +125,7 @@ describe('what is shown', () => {
     expect(first[1]).toBe(offered.lists.tools[1])
     expect(again[0]).toBe(first[0])
     expect(first[0]).not.toBe(offered.lists.tools[0])
+    expect(curator.curate(offered, curation).lists).toBe(curator.curate(offered, curation).lists)
   })
 })
 
@@ -169,6 +187,14 @@ describe('definitions', () => {
   test('where nobody needs to send anything, nothing is required', async () => {
     const entry = await edited({ org: { hide: true, value: 1 }, q: { default: '' }, per_page: { value: 3 } })
     expect(schemaOf(entry)).not.toHaveProperty('required')
+  })
+
+  test('what is required stays as it is spelled where no argument of it is decided, or there is none', async () => {
+    for (const required of ['', ',"required": [ "q" ]', ',"required":"q"']) {
+      const json = `{"name":"t","inputSchema":{"properties":{"q":{},"n":{}}${required}}}`
+      const { lists } = await curate(inventoryOf({ tools: [tool(json)] }), { tools: { t: { args: { n: { value: 1 } } } } })
+      expect(lists.tools[0]!.raw.toString()).toBe(json.replace('"n":{}', '"n":{"const":1}'))
+    }
   })
 
   test('a tool whose results are limited promises no shape', async () => {
@@ -338,8 +364,17 @@ describe('why an entry is as it is', () => {
     expect(rulesFor({ curation: undefined }, 'tools', toolOf('x'))).toEqual([])
   })
 
+  test('what tools must have is told where it hides one', async () => {
+    const curation = await rules({ trusted: true, filter: { annotations: { read_only: 'require' } } })
+    expect(rulesFor({ curation }, 'tools', toolOf('x')).map(({ effect, what }) => [effect, what])).toEqual([
+      ['hides', 'requires readOnlyHint'],
+    ])
+  })
+
   test('an alias is among them', async () => {
     const curation = await rules({ alias: { x: 'y' } })
+    expect(rulesFor({ curation }, 'tools', toolOf('x'))).toHaveLength(1)
+    expect(rulesFor({ curation }, 'resources', resourceOf('x'))).toEqual([])
     expect(rulesFor({ curation }, 'prompts', promptOf('x')).map(({ effect, path }) => [effect, path])).toEqual([
       ['renames', 'servers.a.alias.x'],
     ])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digestEntry, digestInventory } from '../../../src/catalog/digest.ts'
+import { digestBytes, digestEntry, digestInventory } from '../../../src/catalog/digest.ts'
 import { inventoryOf, toolOf } from './fixtures.ts'
 
 const digest = (json: string): string => digestEntry(Buffer.from(json))
@@ -21,6 +21,17 @@ describe('digests', () => {
     expect(of('2025-11-25', [x, y])).toBe(of('2025-11-25', [y, x]))
     expect(of('2026-07-28', [x, y])).not.toBe(of('2026-07-28', [y, x]))
     expect(of('2025-11-25', [x])).not.toBe(of('2025-11-25', [x, y]))
+  })
+
+  test('other instructions change the inventory', () => {
+    const of = (instructions?: string): string => digestInventory(inventoryOf({}, '2026-07-28', instructions))
+    expect(new Set([of(), of('a'), of('b'), of('a')]).size).toBe(3)
+  })
+
+  test('of buffers, their order and where each ends count', () => {
+    const of = (...texts: string[]): string => digestBytes(texts.map((text) => Buffer.from(text)))
+    expect(of('a', 'b')).toBe(of('a', 'b'))
+    expect(new Set([of(), of(''), of('ab'), of('a', 'b'), of('b', 'a'), of('ab', '')]).size).toBe(6)
   })
 
   test('an entry that moves to another list changes the inventory', () => {

@@ -1,7 +1,7 @@
 /** The lock file as a text: written in one spelling, read back without loss, refused with a place when it was touched. */
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { diffDefinitions } from '../../../src/catalog/lock/lock-diff.ts'
+import { changedMembers, diffDefinitions } from '../../../src/catalog/lock/lock-diff.ts'
 import { LockError, readLock } from '../../../src/catalog/lock/lock-reader.ts'
 import { printLock } from '../../../src/catalog/lock/lock-text.ts'
 import { compareLocked, lockServer } from '../../../src/catalog/lock/lock.ts'
@@ -64,6 +64,18 @@ describe('a lock file', () => {
     }
   })
 
+  test('keeps lines of texts that look like comments or like marks of a merge, and the escapes of their ends', () => {
+    const offered = inventoryOf({}, '2026-07-28', 'a\n# b\n<<<<<<< c\n\\\nd')
+    const written = printLock([lockServer('s', offered, undefined)])
+    expect(readLock(written)).toEqual([lockServer('s', offered, undefined)])
+    expect(readLock(written.replace('{', '{\n  # A comment'))).toEqual([lockServer('s', offered, undefined)])
+  })
+
+  test('without servers is one that locks nothing', () => {
+    expect(readLock('{"version":1}')).toEqual([])
+    expect(readLock(printLock([]))).toEqual([])
+  })
+
   test('does not change when a server lists in another order or spells otherwise', () => {
     const spelled = (json: string) =>
       printLock([lockServer('s', inventoryOf({ tools: [toolOf('o'), entryOf('t', json)] }), undefined)])
@@ -85,34 +97,146 @@ describe('a lock file', () => {
 const line = (part: string): number => text.split('\n').findIndex((one) => one.includes(part)) + 1
 
 describe('a lock file that was touched is refused with its place', () => {
-  test.each<[string, (lock: string) => string, Partial<LockError>]>([
+  test.each<[string, (lock: string) => string, message: string, path: string, line: number, column: number]>([
     [
       'a definition edited by hand',
       (lock) => lock.replace('first\\n', 'harmless\\n'),
-      { path: 'servers.files.tools.b', line: line('"b": {') + 1 },
+      'its definition does not have its digest: one of them was edited',
+      'servers.files.tools.b',
+      line('"b": {') + 1,
+      21,
     ],
-    ['a digest edited by hand', (lock) => lock.replace(/sha256:[0-9a-f]/, 'sha256:g'), { path: 'servers.files.instructions' }],
-    ['an entry under another name', (lock) => lock.replace('"p": {', '"q": {'), { path: 'servers.files.prompts.q' }],
-    ['an unknown kind', (lock) => lock.replace('"prompts"', '"prompt"'), { path: 'servers.files', line: line('"prompts"') }],
-    ['an unknown member', (lock) => lock.replace('"digest"', '"note": 1,\n"digest"'), { path: 'servers.files.instructions' }],
-    ['an entry without a digest', (lock) => lock.replace(/"digest": "[^"]*",/, ''), { path: 'servers.files.instructions' }],
-    ['a server said twice', (lock) => lock.replace('"z": {}', '"files": {}'), { path: 'servers', line: line('"z": {}') }],
-    ['marks of a merge', (lock) => lock.replace('"z": {}', '<<<<<<< HEAD\n"z": {}'), { path: '', line: line('"z": {}') }],
-    ['half a file', (lock) => lock.slice(0, lock.indexOf('"prompts"')), { path: '', line: line('"prompts"') }],
-    ['something behind its end', (lock) => `${lock}{}`, { path: '', line: text.split('\n').length }],
+    [
+      'a digest edited by hand',
+      (lock) => lock.replace(/sha256:[0-9a-f]/, 'sha256:g'),
+      'its digest is not "sha256:" and 64 digits',
+      'servers.files.instructions',
+      line('"instructions"') + 1,
+      19,
+    ],
+    [
+      'an entry under another name',
+      (lock) => lock.replace('"p": {', '"q": {'),
+      'its definition has another name',
+      'servers.files.prompts.q',
+      line('"p": {') + 2,
+      25,
+    ],
+    [
+      'a prompt among the resources',
+      (lock) => lock.replace('"prompts"', '"resources"').replace('"resources": {\n        "x', '"prompts": {\n        "x'),
+      'its definition has another name',
+      'servers.files.resources.p',
+      line('"p": {') + 2,
+      25,
+    ],
+    [
+      'an unknown kind',
+      (lock) => lock.replace('"prompts"', '"prompt"'),
+      'unknown key "prompt"',
+      'servers.files',
+      line('"prompts"'),
+      7,
+    ],
+    [
+      'an unknown member',
+      (lock) => lock.replace('"digest"', '"note": 1,\n"digest"'),
+      'unknown key "note"',
+      'servers.files.instructions',
+      line('"instructions"') + 1,
+      9,
+    ],
+    [
+      'an unknown member of all',
+      (lock) => lock.replace('"version": 1', '"version": 1, "more": 1'),
+      'unknown key "more"',
+      '',
+      4,
+      17,
+    ],
+    [
+      'apps within apps',
+      (lock) => lock.replace('"z": {}', '"z": { "apps": { "apps": {} } }'),
+      'unknown key "apps"',
+      'servers.z.apps',
+      line('"z": {}'),
+      22,
+    ],
+    [
+      'an entry without a digest',
+      (lock) => lock.replace(/"digest": "[^"]*",/, ''),
+      'has no digest',
+      'servers.files.instructions',
+      line('"instructions"'),
+      23,
+    ],
+    [
+      'a server said twice',
+      (lock) => lock.replace('"z": {}', '"files": {}'),
+      '"files" stands here twice',
+      'servers',
+      line('"z": {}'),
+      5,
+    ],
+    [
+      'a server that is a list',
+      (lock) => lock.replace('"z": {}', '"z": []'),
+      'expected a mapping',
+      'servers.z',
+      line('"z": {}'),
+      10,
+    ],
+    [
+      'the first mark of a merge',
+      (lock) => lock.replace('    "z": {}', '<<<<<<< HEAD\n"z": {}'),
+      'holds marks of a merge that is not resolved',
+      '',
+      line('"z": {}'),
+      1,
+    ],
+    [
+      'a mark that was left of a merge',
+      (lock) => lock.replace('    "z": {}', '    "z": {}\n======='),
+      'holds marks of a merge that is not resolved',
+      '',
+      line('"z": {}') + 1,
+      1,
+    ],
+    [
+      'half a file',
+      (lock) => lock.slice(0, lock.indexOf('"prompts"')),
+      expect.stringMatching(/^is no lock file: expected a key at byte \d+$/),
+      '',
+      line('"prompts"'),
+      7,
+    ],
+    [
+      'something behind its end',
+      (lock) => `${lock}{}`,
+      'is no lock file: something stands behind its end',
+      '',
+      text.split('\n').length,
+      1,
+    ],
     [
       'a later version',
       (lock) => lock.replace('"version": 1', '"version": 2'),
-      { message: 'expected a lock file of version 1, found 2' },
+      'expected a lock file of version 1, found 2',
+      '',
+      4,
+      14,
     ],
     [
       'the lock file of another program',
       () => '{"lockfileVersion":3,"packages":{}}',
-      { message: 'expected a lock file of version 1, found none' },
+      'expected a lock file of version 1, found none',
+      '',
+      1,
+      1,
     ],
-    ['a list', () => '[]', { message: 'expected a mapping' }],
-    ['nothing', () => '', { line: 1 }],
-  ])('%s', (_what, touch, expected) => {
+    ['a list', () => '[]', 'expected a mapping', '', 1, 1],
+    ['nothing', () => '', 'is no lock file: unexpected end at byte 0', '', 1, 1],
+  ])('%s', (_what, touch, message, path, atLine, column) => {
     const touched = touch(text)
     expect(touched).not.toBe(text)
     const error = ((): unknown => {
@@ -123,7 +247,7 @@ describe('a lock file that was touched is refused with its place', () => {
       }
     })()
     expect(error).toBeInstanceOf(LockError)
-    expect(error).toMatchObject(expected)
+    expect(error).toMatchObject({ name: 'LockError', message, path, line: atLine, column })
   })
 })
 
@@ -151,6 +275,26 @@ describe('differences', () => {
       '      three",',
       '    "inputSchema": {',
       '  …',
+    ])
+  })
+  test('of one definition are named by its members, those of instructions by `text`', () => {
+    const changed = (from: object | string, to: object | string): readonly string[] =>
+      changedMembers({ definition: JSON.stringify(from) }, { definition: JSON.stringify(to) })
+    expect(changed({ name: 'a', title: 'A', old: 1 }, { name: 'a', title: 'B', more: [1] })).toEqual(['title', 'old', 'more'])
+    expect(changed('Use a.', 'Use b.')).toEqual(['text'])
+  })
+  test('of a server for apps are those that only these see, in the order of a lock file', () => {
+    const offered = inventoryOf({ tools: [toolOf('x')], prompts: [promptOf('x')] }, '2026-07-28', 'Text.')
+    const forApps = inventoryOf(
+      { tools: [toolOf('z'), toolOf('x'), toolOf('y')], prompts: [promptOf('x')] },
+      '2026-07-28',
+      'Other.',
+    )
+    const { entries, apps } = lockServer('s', offered, forApps)
+    const told = (list: typeof apps): string[] => list.map(({ kind, name }) => `${kind} ${name}`)
+    expect([told(entries), told(apps)]).toEqual([
+      ['instructions ', 'tools x', 'prompts x'],
+      ['instructions ', 'tools y', 'tools z'],
     ])
   })
 })

@@ -37,6 +37,13 @@ describe('exposed names', () => {
     }
   })
 
+  test('B162 a name with the longer hash keeps to the least maximum, too', () => {
+    const naming = { ...ALWAYS, maxNameLength: 16 }
+    const shortened = nameOf('a b', 'k', 16) ?? ''
+    const names = exposeNames(serverOf('k'), ['a b', shortened.slice('k__'.length)], naming)
+    expect(names.get('a b')).toMatch(/^_[a-z2-7]{15}$/)
+  })
+
   test('B162 two shortened names with one hash both take a longer one, in whatever order they come', () => {
     const spell = (bits: number): string => Array.from({ length: 24 }, (_, bit) => ((bits >> bit) & 1 ? '.' : ' ')).join('')
     const pair = [spell(454_042), spell(994_895)]

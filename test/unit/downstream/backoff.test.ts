@@ -46,3 +46,18 @@ test('F-04 crashes further apart than five in two minutes are no crash loop', ()
   for (let at = 0; at < 50; at++)
     expect(backoff.fail(at * 31_000, { upMs: 30_000, isCrash: true })).toMatchObject({ isCrashLoop: false })
 })
+
+test.each([
+  [119_999, true],
+  [120_000, false],
+])('F-04 the fifth of five crashes, %i ms after the first, makes a crash loop: %s', (ms, isCrashLoop) => {
+  const backoff = new Backoff(DEFAULT_BACKOFF, () => 1)
+  const ends = [0, 1, 2, 3, ms].map((at) => backoff.fail(10 * MINUTE_MS + at, { upMs: 0, isCrash: true }))
+  expect(ends.map((end) => end.isCrashLoop)).toEqual([false, false, false, false, isCrashLoop])
+})
+
+test('F-04 crashes before a minute of health are not counted with those after it', () => {
+  const backoff = new Backoff(DEFAULT_BACKOFF, () => 1)
+  for (let at = 0; at < 4; at++) backoff.fail(at, { upMs: 0, isCrash: true })
+  expect(backoff.fail(MINUTE_MS + 3, { upMs: MINUTE_MS, isCrash: true })).toEqual({ waitMs: 500, isCrashLoop: false })
+})

@@ -1,5 +1,5 @@
 /** Calls at once at one server, and those that wait (RELIABILITY 7). */
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConcurrencyLimiter } from '../../../src/downstream/pacing/concurrency-limiter.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 
@@ -30,4 +30,58 @@ test('F-25 a reload that allows fewer ends nothing: no call enters until as many
   expect(limiter.acquire(signal)).toBeInstanceOf(Promise)
   limiter.release()
   expect(limiter.inUse).toBe(1)
+})
+
+describe('a server whose slots are taken', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  /** One slot, which is taken, and room for two that wait. */
+  const full = (): ConcurrencyLimiter => {
+    const limiter = new ConcurrencyLimiter(1, 2)
+    void limiter.acquire(signal)
+    return limiter
+  }
+
+  test('lets as many calls wait as limits.queue says, and refuses the next one', async () => {
+    const limiter = full()
+    const waiting = [limiter.acquire(signal), limiter.acquire(signal)]
+    expect(limiter.queued).toBe(2)
+    expect(() => limiter.acquire(signal)).toThrow(
+      expect.objectContaining({
+        kind: 'overloaded',
+        message: 'limits.concurrency (1) and limits.queue (2) reached',
+        facts: { executed: 'no', retryable: true, retryAfterMs: 1_000, limit: 'limits.queue' },
+      }),
+    )
+    for (const next of waiting) {
+      limiter.release()
+      await next
+    }
+    limiter.release()
+    expect([limiter.inUse, limiter.queued, vi.getTimerCount()]).toEqual([0, 0, 0])
+  })
+
+  test('refuses a call that has waited for 10 s, which waits no more', async () => {
+    const limiter = full()
+    const seen: unknown[] = []
+    limiter.acquire(signal)?.catch((error: unknown) => seen.push(error))
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect([limiter.queued, seen]).toEqual([1, []])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(limiter.queued).toBe(0)
+    expect(seen).toMatchObject([{ kind: 'overloaded', facts: { executed: 'no', limit: 'limits.concurrency' } }])
+  })
+
+  test('forgets a call that is cancelled while it waits, and listens to none that has entered', async () => {
+    const limiter = full()
+    const [first, second] = [new Cancellation(), new Cancellation()]
+    const [entered, cancelled] = [limiter.acquire(first), limiter.acquire(second)]
+    const removed = vi.spyOn(first, 'removeEventListener')
+    second.abort()
+    await expect(cancelled).rejects.toMatchObject({ kind: 'cancelled', executed: 'no' })
+    limiter.release()
+    await entered
+    expect([limiter.inUse, limiter.queued, vi.getTimerCount(), removed.mock.calls.length]).toEqual([1, 0, 0, 1])
+  })
 })

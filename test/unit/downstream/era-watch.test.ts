@@ -13,6 +13,7 @@ const REFUSED: Readonly<Record<Era, ServerError>> = {
 }
 /** Longer than the gap between two questions about one link. */
 const LATER_MS = 10_000
+const GAP_MS = 2_000
 
 const linkOf = (era: Era): Link => ({ era, transport: 'http' }) as Link
 
@@ -75,6 +76,33 @@ test('B268 errors of a link that come in bursts ask once, and once more when the
   await sweep()
   expect(scene.asked).toBe(2)
   expect(scene.changes).toBe(1)
+})
+
+test('B268 two seconds after a question the next error asks at once, and what is due is asked', async () => {
+  const one = watchOver('legacy', 'modern')
+  expect(await one.meet()).toBe(false)
+  one.scene.nowMs += GAP_MS
+  expect(await one.meet()).toBe(true)
+  const other = watchOver('legacy', 'modern')
+  await other.meet()
+  await other.meet()
+  other.scene.nowMs += GAP_MS
+  await other.sweep()
+  expect([other.scene.asked, other.scene.changes]).toEqual([2, 1])
+})
+
+test('B268 without an error nothing is asked, whether a link is up or not', async () => {
+  const { scene, sweep } = watchOver('modern')
+  await sweep()
+  let asked = 0
+  const watch = new EraWatch({
+    link: () => undefined,
+    probe: async () => (asked++, 'modern'),
+    changed: () => undefined,
+    nowMs: () => LATER_MS,
+  })
+  watch.sweep(LATER_MS)
+  expect([scene.asked, asked]).toEqual([0, 0])
 })
 
 test('B268 an error is not asked about later where its link was replaced meanwhile', async () => {

@@ -1,6 +1,6 @@
 /** Which failures of a start waiting mends (F-04, F-08, F-29). */
 import { expect, test } from 'vitest'
-import { isHopeless } from '../../../src/downstream/health/health.ts'
+import { isHopeless, UNSIGNED } from '../../../src/downstream/health/health.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
 
 test.each([
@@ -11,4 +11,8 @@ test.each([
   ['F-01 a crash', new Failure('exited', 'exited with code 1', { retryable: true }), false],
 ])('%s', (_, failure, hopeless) => {
   expect(isHopeless(failure)).toBe(hopeless)
+})
+
+test('a server without a common connection says that a sign-in helps', () => {
+  expect(UNSIGNED).toMatchObject({ state: 'failed', failure: { kind: 'auth_required', executed: 'no', facts: { signIn: true } } })
 })

@@ -33,7 +33,11 @@ test('F-14 a link that misses two pings one after the other is closed, no sooner
 
 test('F-14 a link that answers is asked once in each silence and stays', async () => {
   const { close, ping } = watch()
-  await vi.advanceTimersByTimeAsync(4 * PING_MS + 1_000)
+  await vi.advanceTimersByTimeAsync(PING_MS - 1)
+  expect(ping).not.toHaveBeenCalled()
+  await vi.advanceTimersByTimeAsync(1)
+  expect(ping).toHaveBeenCalledOnce()
+  await vi.advanceTimersByTimeAsync(3 * PING_MS + 1_000)
   expect(ping).toHaveBeenCalledTimes(4)
   expect(close).not.toHaveBeenCalled()
 })

@@ -1,9 +1,11 @@
 /** When a call that failed is sent again, and what is said of it in the end (BRIDGING 5.3, 7.2). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServerError } from '../../../src/rpc/call.ts'
 import type { Call } from '../../../src/rpc/call.ts'
-import { again } from '../../../src/downstream/pacing/retries.ts'
+import { again, isMismatch } from '../../../src/downstream/pacing/retries.ts'
 import type { RetryBudget } from '../../../src/downstream/pacing/retry-budget.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
 
 const BUDGET = { take: () => true } as unknown as RetryBudget
 const call = (method: string): Call => ({ method, ref: 1, signal: new AbortController().signal }) as unknown as Call
@@ -76,4 +78,53 @@ test('a call that was refused twice for its session was executed by nobody', asy
   const failed = again(forgotten(), call('tools/call'), BUDGET, attempt)
   await expect(failed).rejects.toMatchObject({ kind: 'session_expired', executed: 'no' })
   expect(count()).toBe(1)
+})
+
+describe('whether a call is sent again', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  const busy = new Failure('downstream_error', 'HTTP 503', { status: 503, retryAfterMs: 1_000 })
+  test.each<[what: string, error: unknown, method: string, waitMs: number | undefined]>([
+    ['a tool that broke unexecuted', new Failure('lost', 'broke', { executed: 'no' }), 'tools/call', 0],
+    ['a tool whose process ended before it was sent', new Failure('exited', 'code 1', { executed: 'no' }), 'tools/call', 0],
+    ['a read whose process ended while it ran', new Failure('exited', 'code 1'), 'resources/read', undefined],
+    ['a read at a server that is busy', busy, 'resources/read', 1_000],
+    ['a tool at a server that is busy', busy, 'tools/call', undefined],
+    [
+      'a read that another status refuses',
+      new Failure('downstream_error', 'HTTP 500', { status: 500, retryAfterMs: 1_000 }),
+      'resources/read',
+      undefined,
+    ],
+    [
+      'a read that failed otherwise with this status',
+      new Failure('bad_response', 'no JSON', { status: 503, retryAfterMs: 1_000 }),
+      'resources/read',
+      undefined,
+    ],
+    ['a server that names no time', new Failure('rate_limited', 'HTTP 429', { executed: 'no' }), 'tools/call', undefined],
+    ['too many calls here', new Failure('overloaded', 'full', { retryAfterMs: 1_000 }), 'resources/read', undefined],
+    ['an error of the server', new ServerError(-32603, 'it broke', Payload.of({})), 'resources/read', undefined],
+  ])('B231 F-15 %s', async (_, error, method, waitMs) => {
+    const { attempt, count } = attempts()
+    const ended = again(error, call(method), BUDGET, attempt).catch((failure: unknown) => failure)
+    await vi.advanceTimersByTimeAsync(waitMs ?? 60_000)
+    expect([await ended, count(), vi.getTimerCount()]).toEqual(waitMs === undefined ? [error, 0, 0] : ['answered', 1, 0])
+  })
+
+  test('B231 a second failure that is none of ours is told as it is', async () => {
+    const error = new ServerError(-32602, 'no such resource', Payload.of({}))
+    const ended = again(lost, call('resources/read'), BUDGET, () => Promise.reject(error))
+    await expect(ended).rejects.toBe(error)
+  })
+})
+
+test.each<[what: string, error: unknown, method: string, is: boolean]>([
+  ['a tool', new ServerError(-32020, 'other headers', Payload.of({})), 'tools/call', true],
+  ['a read', new ServerError(-32020, 'other headers', Payload.of({})), 'resources/read', false],
+  ['a tool with another code', new ServerError(-32602, 'other headers', Payload.of({})), 'tools/call', false],
+  ['a tool and not by the server', new Failure('lost', 'broke', { code: -32020 }), 'tools/call', false],
+])('B221 a refusal of %s may mean that other headers are expected', (_, error, method, is) => {
+  expect(isMismatch(error, call(method))).toBe(is)
 })

@@ -59,3 +59,30 @@ test('a reader waits for a line or for its signal', async () => {
   await other
   await logs.added(abort.signal)
 })
+
+test('a line has what was said beside its text, and what another process received is numbered here', () => {
+  const logs = new ServerLogs(() => 7)
+  logs.printed('a', 10_000, 'plain', 0)
+  logs.printed('a', 10_000, 'after a gap', 3)
+  logs.logged('b', 10_000, Payload.at(Buffer.from('{"level":"info","logger":"db","data":"x"}')))
+  logs.relayed({ number: 90, atMs: 1, server: 'c', from: 'stderr', text: 'relayed' }, 10_000)
+  expect(logs.read(ALL)).toEqual([
+    { number: 1, atMs: 7, server: 'a', from: 'stderr', text: 'plain' },
+    { number: 2, atMs: 7, server: 'a', from: 'stderr', text: 'after a gap', skipped: 3 },
+    { number: 3, atMs: 7, server: 'b', from: 'message', text: 'x', level: 'info', logger: 'db' },
+    { number: 4, atMs: 7, server: 'c', from: 'stderr', text: 'relayed' },
+  ])
+  expect(logs.latest).toBe(4)
+  expect(logs.read({ ...ALL, servers: ['c', 'a'], count: 2 }).map(({ number }) => number)).toEqual([2, 4])
+  expect(logs.read({ ...ALL, count: 0 })).toEqual([])
+  logs.retain(new Set(['b']))
+  expect(logs.read(ALL).map(({ server }) => server)).toEqual(['b'])
+})
+
+test('a server keeps as many lines as fit: its text and 128 bytes for each', () => {
+  const logs = new ServerLogs(() => 1)
+  for (const text of ['one', 'two', 'six']) logs.printed('a', 2 * 131, text, 0)
+  expect(logs.read(ALL).map(({ text }) => text)).toEqual(['two', 'six'])
+  logs.printed('a', 131 + 128, '', 0)
+  expect(logs.read(ALL).map(({ text }) => text)).toEqual(['six', ''])
+})

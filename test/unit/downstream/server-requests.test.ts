@@ -3,15 +3,18 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServerRequests } from '../../../src/downstream/calls/server-requests.ts'
 import { DEFAULT_SERVER } from '../../../src/downstream/options.ts'
 import type { ServerOptions } from '../../../src/downstream/options.ts'
-import type { Answer, Question } from '../../../src/rpc/call.ts'
+import type { Answer, Call, HostSession, Question } from '../../../src/rpc/call.ts'
 import { Fidelity } from '../../../src/rpc/fidelity.ts'
-import { join } from '../../../src/wire/message/payload.ts'
+import { elicitationIdFor } from '../../../src/era/questions.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
 
-const asking = (options: Partial<ServerOptions> = {}): ServerRequests =>
-  new ServerRequests(
-    () => ({ ...DEFAULT_SERVER, ...options }) as ServerOptions,
-    new Fidelity('a', { info: () => undefined, debug: () => undefined }),
-  )
+const asking = (options: Partial<ServerOptions> = {}): ServerRequests => askingWith(options).requests
+/** `noted`: what was recorded as not the same on both sides. */
+const askingWith = (options: Partial<ServerOptions>) => {
+  const fidelity = new Fidelity('a', { info: () => undefined, debug: () => undefined })
+  const requests = new ServerRequests(() => ({ ...DEFAULT_SERVER, key: 'a', ...options }) as ServerOptions, fidelity)
+  return { requests, noted: () => fidelity.counts.map(({ feature, verdict }) => `${feature} ${verdict}`) }
+}
 const question = (method: string, more: Partial<Question> = {}): Question => ({ method, params: undefined, ...more })
 const said = (answer: Answer): unknown =>
   JSON.parse(join('result' in answer ? answer.result.parts() : answer.error.parts()).toString()) as unknown
@@ -47,7 +50,11 @@ describe('a question within none of our requests', () => {
   test('B295 of very many a few are left open; the rest is refused at once', async () => {
     const at = asking()
     for (let count = 0; count < 1_000; count++) void at.decline(question('elicitation/create', { isUnsolicited: true }))
-    expect(vi.getTimerCount()).toBeLessThan(100)
+    expect(vi.getTimerCount()).toBe(64)
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(vi.getTimerCount()).toBe(0)
+    void at.decline(question('elicitation/create', { isUnsolicited: true }))
+    expect(vi.getTimerCount()).toBe(1)
   })
 
   test('roots are told at once: they are no dialogue', async () => {
@@ -73,4 +80,147 @@ test('B263 a question within one of our requests is declined at once', async () 
   expect(said(await asking().decline(question('elicitation/create')))).toEqual({ action: 'cancel' })
   expect(said(await asking().decline(question('sampling/createMessage')))).toMatchObject({ code: -1 })
   expect(said(await asking().decline(question('vendor/ask')))).toMatchObject({ code: -32601 })
+})
+
+/** A host that answers with its name. */
+const answering = (name: string) => vi.fn<(asked: Question) => Promise<Answer>>(async () => ({ result: Payload.of({ name }) }))
+const sessionOf = (id: string, isBridge = false) => {
+  const session = { id, scope: isBridge ? { server: 'a' } : {}, ask: answering(`session ${id}`), notify: vi.fn() }
+  // Cast: what is used of a session.
+  return { ...session, session: session as unknown as HostSession }
+}
+/** A call whose host can be asked. */
+const callOf = (more: { principal?: string; session?: HostSession; isBridge?: boolean; ask?: Call['ask'] } = {}): Call => {
+  const { principal = 'P', session, isBridge = false, ask = answering('call') } = more
+  // Cast: what is used of a call.
+  return { ask, caller: { principal, session, scope: isBridge ? { server: 'a' } : {} } } as unknown as Call
+}
+/** A call whose host cannot be asked. */
+const silent = (principal = 'P'): Call => ({ caller: { principal, scope: {} } }) as unknown as Call
+
+describe('who is asked', () => {
+  const CREATE = question('elicitation/create')
+
+  test('B048 the host of the call is, else the only host of the link, else nobody', async () => {
+    const { requests, noted } = askingWith({})
+    const only = sessionOf('only', true)
+    expect(said(await requests.ask(CREATE, { call: callOf(), only: only.session }))).toEqual({ name: 'call' })
+    expect(said(await requests.ask(CREATE, { call: silent(), only: only.session }))).toEqual({ name: 'session only' })
+    expect(said(await requests.ask(CREATE, { only: only.session }))).toEqual({ name: 'session only' })
+    expect(noted()).toEqual([])
+    for (const call of [silent(), undefined])
+      expect(said(await requests.ask(CREATE, { call, session: only.session }))).toEqual({
+        code: -32601,
+        message: 'no host can be asked elicitation/create now',
+      })
+    expect(noted()).toEqual(['input impossible'])
+  })
+
+  test('a host at a bridge is, with what the protocol does not define; others are not', async () => {
+    const at = asking()
+    const vendor = question('vendor/ask')
+    const [bridged, usual] = [sessionOf('b', true), sessionOf('u')]
+    const refusal = { code: -32601, message: 'Method not found: vendor/ask' }
+    expect(said(await at.ask(vendor, { call: callOf({ isBridge: true }), session: bridged.session }))).toEqual({ name: 'call' })
+    expect(said(await at.ask(vendor, { session: bridged.session }))).toEqual({ name: 'session b' })
+    expect(said(await at.ask(vendor, { call: callOf(), session: bridged.session }))).toEqual(refusal)
+    expect(said(await at.ask(vendor, { session: usual.session }))).toEqual(refusal)
+    expect(said(await at.ask(vendor, {}))).toEqual(refusal)
+    expect(said(await at.ask(question('tools/list', { isUnsolicited: true }), {}))).toMatchObject({ code: -32601 })
+  })
+})
+
+describe('roots', () => {
+  const ROOTS = question('roots/list')
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  test('are those of the configuration, where it names some', async () => {
+    const { requests, noted } = askingWith({ roots: ['/own', 'file:///other'] })
+    const ask = answering('call')
+    const call = callOf({ ask })
+    expect(said(await requests.ask(ROOTS, { call }))).toEqual({ roots: [{ uri: 'file:///own' }, { uri: 'file:///other' }] })
+    expect([noted(), ask.mock.calls.length]).toEqual([['roots projected'], 0])
+  })
+
+  test('are asked of the call within one, else of the session', async () => {
+    const at = asking()
+    const { session } = sessionOf('1')
+    expect(said(await at.ask(ROOTS, { call: callOf(), session }))).toEqual({ name: 'call' })
+    expect(said(await at.ask(ROOTS, { call: silent(), session }))).toEqual({ name: 'session 1' })
+    expect(said(await at.ask(ROOTS, { session, waiting: callOf() }))).toEqual({ name: 'session 1' })
+  })
+
+  test('of hosts without a session are known for five minutes, to calls of the same principal that wait for the link', async () => {
+    const at = asking()
+    const [first, later] = [answering('first'), answering('later')]
+    const asked = async (principal: string, ask: Call['ask'], isWaiting: boolean): Promise<unknown> => {
+      const call = callOf({ principal, ask })
+      return said(await at.ask(ROOTS, isWaiting ? { waiting: call } : { call }))
+    }
+    expect(await asked('P', first, true)).toEqual({ name: 'first' })
+    await vi.advanceTimersByTimeAsync(299_999)
+    expect(await asked('P', later, true)).toEqual({ name: 'first' })
+    expect(await asked('Q', answering('of Q'), true)).toEqual({ name: 'of Q' })
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await asked('P', later, true)).toEqual({ name: 'later' })
+    expect(await asked('P', first, false)).toEqual({ name: 'first' })
+    expect(await asked('P', later, true)).toEqual({ name: 'first' })
+  })
+
+  test('that were refused are asked again, and nobody answers where nobody can', async () => {
+    const { requests, noted } = askingWith({})
+    const refusing = async (): Promise<Answer> => ({ error: Payload.of({ code: -1 }) })
+    expect(said(await requests.ask(ROOTS, { waiting: callOf({ ask: refusing }) }))).toEqual({ code: -1 })
+    expect(said(await requests.ask(ROOTS, { waiting: callOf() }))).toEqual({ name: 'call' })
+    expect(noted()).toEqual([])
+    for (const to of [{}, { call: silent() }, { waiting: silent('Q') }])
+      expect(said(await requests.ask(ROOTS, to))).toEqual({ code: -32601, message: 'no host can be asked for roots now' })
+    expect(noted()).toEqual(['input impossible'])
+  })
+})
+
+describe('B088 the end of an elicitation at a URL', () => {
+  const sent = question('elicitation/create', { params: Payload.of({ mode: 'url', elicitationId: 'e' }) })
+  /** Sends the person of each session to the URL. */
+  const sendAway = async (at: ServerRequests, ...sessions: HostSession[]): Promise<void> => {
+    for (const session of sessions) await at.ask(sent, { call: callOf({ session }) })
+  }
+  const told = ({ notify }: ReturnType<typeof sessionOf>): unknown[] =>
+    notify.mock.calls.map(([method, params]) => [method, said({ result: params as Payload })])
+  const end = (elicitationId: string) => ['notifications/elicitation/complete', { elicitationId }]
+
+  test('is told once, under the id of the session', async () => {
+    const at = asking()
+    const one = sessionOf('1')
+    await sendAway(at, one.session)
+    at.completed('other', one.session)
+    expect(told(one)).toEqual([])
+    for (let times = 0; times < 2; times++) at.completed('e', undefined)
+    expect(told(one)).toEqual([end(elicitationIdFor('1', 'a', 'e'))])
+  })
+
+  test('is told the session of the link alone, and nobody where several have the id', async () => {
+    const at = asking()
+    const [one, two] = [sessionOf('1'), sessionOf('2')]
+    await sendAway(at, one.session, two.session)
+    at.completed('e', undefined)
+    expect([told(one), told(two)]).toEqual([[], []])
+    at.completed('e', two.session)
+    expect([told(one), told(two)]).toEqual([[], [end(elicitationIdFor('2', 'a', 'e'))]])
+  })
+
+  test('has the own id of the server at a bridge, which is told of links of its own by these', async () => {
+    const shared = asking({ sharing: 'shared' })
+    const one = sessionOf('1', true)
+    await sendAway(shared, one.session)
+    shared.completed('e', undefined)
+    expect(told(one)).toEqual([end('e')])
+    const [own, usual] = [sessionOf('1', true), sessionOf('2')]
+    const alone = asking({ sharing: 'session' })
+    await sendAway(alone, own.session, usual.session)
+    alone.completed('e', own.session)
+    alone.completed('e', usual.session)
+    expect([told(own), told(usual)]).toEqual([[], [end(elicitationIdFor('2', 'a', 'e'))]])
+  })
 })

@@ -211,6 +211,16 @@ describe('B289 a link that lasted and has ended', () => {
   })
 })
 
+test('a link that was closed without a reason is lost, and may be used again', async () => {
+  const { supervisor, states, bringUp, settle } = start()
+  supervisor.run()
+  await settle()
+  const opened = await bringUp()
+  opened.end(undefined)
+  await settle()
+  expect(states.now.health.failure).toMatchObject({ kind: 'lost', message: 'the connection was closed', retryable: true })
+})
+
 describe('F-04 a server that cannot be reached', () => {
   test('is tried again after waits that double, and what is known of it is told', async () => {
     const { supervisor, states, attempts, fail, seen, settle } = start()
@@ -261,6 +271,24 @@ describe('F-04 a server that cannot be reached', () => {
     const { link } = await bringUp()
     expect(third.end).toBe(link)
     expect(seen.at(-1)).toBe('up again')
+  })
+
+  test('and has answered the calls that waited is tried again after the whole wait', async () => {
+    const { supervisor, attempts, fail, call, settle } = start()
+    supervisor.run()
+    await settle()
+    for (const waitMs of [firstMs, 2 * firstMs, 4 * firstMs, 8 * firstMs]) {
+      await fail(REFUSED)
+      await vi.advanceTimersByTimeAsync(waitMs)
+    }
+    const waiting = call()
+    await settle()
+    await fail(REFUSED)
+    expect(waiting.end).toMatchObject({ kind: 'unreachable' })
+    await vi.advanceTimersByTimeAsync(16 * firstMs - 1)
+    expect(attempts).toHaveLength(5)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(attempts).toHaveLength(6)
   })
 
   test('is asked by `tried` for one attempt, which never fails', async () => {
