@@ -45,8 +45,7 @@ export class Supervisor {
   readonly #states: ServerStates
   readonly #main: MainLink
   #running: Promise<void> | undefined
-  /** Shortens the wait for the next attempt to this time. */
-  /** Does nothing while no attempt is waited for. */
+  /** Shortens the wait for the next attempt to this time; does nothing while there is no such wait. */
   #wakeIn: (ms: number) => void = () => undefined
   readonly #waiters = new Set<() => void>()
 

@@ -2,6 +2,7 @@
  * Back-off for links that end soon after they were opened: a process that crashes with each call is not started for each call (F-04).
  * Counted by owner, so that crashes of one caller do not delay others.
  */
+import { setMaxListeners } from 'node:events'
 import type { Link } from '../../era/server/link.ts'
 import { pause } from '../../time/pause.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -27,6 +28,8 @@ export class LinkStarts {
     this.#options = options
     this.#nowMs = nowMs
     this.#restarts = restarts
+    // Each waiting caller adds a listener; Node 22 warns of more than ten.
+    setMaxListeners(0, this.#closing.signal)
   }
 
   /** Opens a link, at once or after the back-off; rejects with `exited` or `overloaded` if that takes longer than `maxWaitMs`. */
