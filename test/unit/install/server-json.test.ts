@@ -107,7 +107,7 @@ describe('a package', () => {
   })
 })
 
-test('an argument that is required has its name, and its value where it can have one; each is asked for by what it is called', async () => {
+test('a required argument has its name, and its value where it can have one; each is asked for by its name', async () => {
   const asked: string[] = []
   const answer: Answer = ({ name }) => {
     asked.push(name)
