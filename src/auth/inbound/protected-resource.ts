@@ -46,7 +46,7 @@ export class ProtectedResource {
   documentAt(path: string): string | undefined {
     if (path !== WELL_KNOWN && !path.startsWith(`${WELL_KNOWN}/`)) return undefined
     const named = path.slice(WELL_KNOWN.length)
-    const own = this.#prefix !== '' && named.startsWith(`${this.#prefix}/`) ? named.slice(this.#prefix.length) : named
+    const own = named.startsWith(`${this.#prefix}/`) ? named.slice(this.#prefix.length) : named
     const resource = own === '' ? this.#path : this.#resourceAbove(own)
     if (resource === undefined) return undefined
     const scopes = this.#requested(this.advertised(resource))

@@ -59,6 +59,15 @@ describe('what its claims give', () => {
     expect(admit({})?.identity.toolsets).toBeUndefined()
     expect(admit({ groups: ['dev'] }, [rule({ has: 'sre' }, 'ops')])?.identity.toolsets).toEqual([])
   })
+  test('a rule of one issuer holds for its tokens alone; who has no toolset by any rule is told of it', () => {
+    const of = (issuer: string | undefined) => admit({ groups: ['sre'] }, [rule({ has: 'sre', issuer }, 'ops')])
+    expect([of(undefined), of('https://idp.test')].map((admitted) => admitted?.identity.toolsets)).toEqual([['ops'], ['ops']])
+    expect(of('https://idp.test')).not.toHaveProperty('unmapped')
+    expect(of('https://other.test')).toMatchObject({
+      identity: { toolsets: [] },
+      unmapped: { cause: 'toolsets', claim: 'groups' },
+    })
+  })
   test('all rules that hold, in their order, each toolset once', () => {
     const map = [rule({ has: 'sre' }, 'ops', 'review'), rule({ has: 'none' }, 'x'), rule({ has: 'dev' }, 'review', 'build')]
     expect(admit({ groups: ['dev', 'sre'] }, map)?.identity.toolsets).toEqual(['ops', 'review', 'build'])

@@ -65,6 +65,7 @@ test('behind a proxy that serves us below a path, both spellings find the docume
   for (const path of ['/tools/mcp', '/mcp', '']) expect(resourceAt(resource, WELL_KNOWN + path)).toBe('https://gw.test/tools/mcp')
   expect(resourceAt(resource, `${WELL_KNOWN}/tools/sse`)).toBe('https://gw.test/tools/sse')
   expect(resource.uriOf('/servers/a/mcp')).toBe('https://gw.test/tools/servers/a/mcp')
+  expect([resource.base, of('https://gw.test/mcp').base]).toEqual(['https://gw.test/tools', 'https://gw.test'])
   expect(resource.challenge('/sse', { error: undefined, scopes: [] })).toBe(
     'Bearer resource_metadata="https://gw.test/.well-known/oauth-protected-resource/tools/sse"',
   )

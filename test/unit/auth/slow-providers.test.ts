@@ -319,6 +319,8 @@ test('F-17 the registration proxy goes on with what the provider said before, an
   const proxy = proxyOf(of)
   const begin = (): Promise<string> => proxy.begin(REQUEST, 'browser', ORIGIN)
   await Promise.all([begin(), begin(), begin()])
+  of.state.nowMs = 599_999
+  await begin()
   expect(of.asked).toEqual(['metadata'])
   of.state.nowMs = 600_000
   of.state.away = 'metadata'
