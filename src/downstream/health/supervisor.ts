@@ -45,7 +45,7 @@ export class Supervisor {
   readonly #states: ServerStates
   readonly #main: MainLink
   #running: Promise<void> | undefined
-  /** Shortens the wait for the next attempt to this time; does nothing while there is no such wait. */
+  /** Shortens the wait for the next attempt to this time. */
   #wakeIn: (ms: number) => void = () => undefined
   readonly #waiters = new Set<() => void>()
 
@@ -70,7 +70,9 @@ export class Supervisor {
 
   /** Starts the next attempt as early as `notBeforeMs` allows; does not wait for it. */
   hurry(): void {
-    const waitMs = Math.max(0, this.#states.now.notBeforeMs - performance.now())
+    const { activity, link, notBeforeMs } = this.#states.now
+    if (activity === 'dialing' || link !== undefined) return
+    const waitMs = Math.max(0, notBeforeMs - performance.now())
     if (waitMs <= this.#source.environment.backoff.minRetryMs) this.#wakeIn(waitMs)
   }
 

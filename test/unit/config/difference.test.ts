@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { changedOptions } from '../../../src/config/change/changed-options.ts'
 import { diffConfigurations } from '../../../src/config/change/difference.ts'
 import { yaml } from './workspace.ts'
 
@@ -94,4 +95,10 @@ describe('the difference of two configurations', () => {
       changed: [],
     })
   })
+})
+
+test('changed options have their names in files, in the order of the schema, and equal digests of either kind are no change', () => {
+  const before = { 'launch.command': '1', 'launch.env': '1 2', headers: '1', maxTokens: '1', gone: '1', same: '1' }
+  const after = { 'launch.command': '2', 'launch.env': '3 2', headers: '2', onChange: '1', maxTokens: '2', same: '1' }
+  expect(changedOptions(before, after)).toEqual(['command', 'headers or credentials', 'lock.on_change', 'max_tokens', 'gone'])
 })
