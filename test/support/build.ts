@@ -1,10 +1,11 @@
 /** Before the first test, and before each run of a watched one: builds the programs that tests start as processes. */
 import { spawnSync } from 'node:child_process'
-import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { cachedProgram } from '../../scripts/cached-build.ts'
 import { cachedPeers } from './peer-bundle.ts'
+import { isAlive } from './pids.ts'
 
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES = 2 * 2 ** 30
@@ -43,8 +44,14 @@ export const setup = async (project: TestProject): Promise<() => void> => {
   await build()
   project.onTestsRerun(build)
   if (!hasMemory()) return () => undefined
+  for (const name of readdirSync(MEMORY)) {
+    const [, pid] = /^t-(\d+)$/.exec(name) ?? []
+    // Of a run that was killed.
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(MEMORY, name), { recursive: true, force: true })
+  }
   // A short name: a path of a socket has at most 107 bytes.
-  const folder = mkdtempSync(join(MEMORY, 't-'))
+  const folder = join(MEMORY, `t-${process.pid}`)
+  mkdirSync(folder, { recursive: true })
   // Everybody's, as the usual one is: a test may become another user.
   chmodSync(folder, 0o1777)
   process.env['TMPDIR'] = folder
