@@ -1,6 +1,6 @@
 /** Credentials for tests of who may come in: static tokens, and what a configuration says of them. */
 import type { AuthOptions, ResourceServerOptions, StaticToken } from '../../src/auth/inbound/inbound-options.ts'
-import type { CredentialOptions } from '../../src/auth/oauth/credential-options.ts'
+import type { SignInOptions } from '../../src/auth/oauth/credential-options.ts'
 import { hashLine, readHash } from '../../src/auth/inbound/static-tokens.ts'
 import type { AuthorizationServer } from './authorization-server.ts'
 
@@ -20,7 +20,7 @@ export const staticToken = (id: string, facts: Partial<StaticToken> = {}): Stati
 export const TWO_TOKENS: AuthOptions = { tokens: [staticToken('A'), staticToken('B')], oauth: undefined, map: [] }
 
 /** Each caller signs in at the server for itself; one that asks for no token takes everybody. */
-export const PER_USER: CredentialOptions = {
+export const PER_USER: SignInOptions = {
   mode: 'user',
   perUser: true,
   client: undefined,

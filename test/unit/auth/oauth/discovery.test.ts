@@ -8,6 +8,7 @@ import type { SignInOptions } from '../../../../src/auth/oauth/credential-option
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
+import { PER_USER } from '../../../support/credentials.ts'
 
 const SERVER = new URL('https://mcp.example/team/mcp')
 const ISSUER = 'https://as.example/tenant'
@@ -168,14 +169,7 @@ describe('B246 B247 the scopes of a registration', () => {
     const clientFor1 = (scope: string | undefined): Promise<string> =>
       clientFor({
         provider,
-        options: {
-          mode: 'user',
-          perUser: true,
-          client: undefined,
-          clientDocument: undefined,
-          scopes: undefined,
-          isPrivate: false,
-        },
+        options: PER_USER,
         redirectUri: REDIRECT_URI,
         document: undefined,
         scope,

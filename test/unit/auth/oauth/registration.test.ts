@@ -6,6 +6,7 @@ import { clientFor } from '../../../../src/auth/oauth/registration.ts'
 import type { FetchRequest } from '../../../../src/auth/oauth/safe-fetch.ts'
 import { TokenStore } from '../../../../src/auth/oauth/token-store.ts'
 import { Seal } from '../../../../src/auth/seal.ts'
+import { PER_USER } from '../../../support/credentials.ts'
 
 const ISSUER = 'https://as.example'
 const BACK = 'https://gw.example/connect/callback'
@@ -40,15 +41,7 @@ const scene = (answer: object | Error = {}, status = 201) => {
         takesDocuments: false,
         ...provider,
       },
-      options: {
-        mode: 'user',
-        perUser: true,
-        client: undefined,
-        clientDocument: undefined,
-        scopes: undefined,
-        isPrivate: false,
-        ...options,
-      },
+      options: { ...PER_USER, ...options },
       redirectUri,
       document,
       scope,

@@ -12,6 +12,7 @@ import { Browser } from '../../../support/browser.ts'
 import { FakeDownstream } from '../../../support/fake-downstream.ts'
 import { MemoryStore } from '../../../../src/store/memory-store.ts'
 import { FakeIssuer, protect } from '../../../support/fake-issuer.ts'
+import { PER_USER } from '../../../support/credentials.ts'
 
 const KEY = Buffer.alloc(32, 7)
 const folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
@@ -35,14 +36,7 @@ const scene = async (shared?: MemoryStore) => {
         key: 'a',
         server: (server.address as { url: URL }).url,
         principal,
-        signIn: {
-          mode: 'user',
-          perUser: true,
-          client: undefined,
-          clientDocument: undefined,
-          scopes: undefined,
-          isPrivate: false,
-        },
+        signIn: PER_USER,
       },
       {
         fetch: (request) =>
