@@ -2,14 +2,13 @@
 import { expect, test, vi } from 'vitest'
 import { basisOf } from '../../../src/admin/change/basis.ts'
 import { isEmpty, makePlan } from '../../../src/admin/change/plan.ts'
-import type { CredentialOptions } from '../../../src/auth/oauth/credential-options.ts'
 import { PER_USER } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 import { startGateway } from '../../support/gateway.ts'
 
 test.each([
-  ['the operator', { ...PER_USER, perUser: false } as CredentialOptions, false],
+  ['the operator', { ...PER_USER, perUser: false }, false],
   ['each caller', PER_USER, true],
 ])('a server that %s has not signed in to is planned as it is shown', async (_name, credential, isPerUser) => {
   await using issuer = await FakeIssuer.start()
