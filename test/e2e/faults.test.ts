@@ -171,7 +171,7 @@ describe.runIf(process.platform === 'linux')('F-23 the real server behind a wrap
     const command = `"${process.execPath}" "${script}" stubborn "${log}"; true`
     const file = await home.write('config', { servers: { a: { command: 'sh', args: ['-c', command] } } })
     const started = (): number[] => [...readFileSync(log, 'utf8').matchAll(/^start (\d+)$/gm)].map(([, pid]) => Number(pid))
-    const bystander = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
+    const bystander = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 600_000)'], { detached: true, stdio: 'ignore' })
     try {
       const left: number[] = []
       for (let round = 0; round < 3; round++) {
