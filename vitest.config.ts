@@ -3,7 +3,7 @@ import { LongestFirst } from './test/support/sequence.ts'
 
 /**
  * The kinds of tests. `retry`: on two cores a test may wait longer than it allows for what others do beside it; whatever needs a second run
- * is named in the last lines. Files share nothing and mostly wait, so three run at a time whatever the machine, of all kinds in one queue
+ * is named in the last lines. Files share nothing and mostly wait, so four run at a time whatever the machine, of all kinds in one queue
  * (test/support/sequence.ts). Those that a worker runs one after the other share the modules it has loaded, which keep no state of their
  * own: loading them for each file took longer than the unit tests themselves.
  */
@@ -19,7 +19,7 @@ const project = (name: string, testTimeout: number, retry: number) => ({
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Node itself loads and translates modules: vitest's own loader, made for the web, takes 5 to 8 % more CPU.
     experimental: { viteModuleRunner: false },
   },

@@ -31,9 +31,9 @@ const KINDS = [
   { kind: 'integration', nearest: 3 },
   { kind: 'e2e', nearest: 0 },
 ] as const
-/** Take a minute on a busy machine, and see what shorter tests see. */
-const TOO_LONG =
-  /\/(?:differential|failure-free-calls|fidelity-matrix|floods|pooled-memory|simulation)\.|^test\/e2e\/(?:bridge|client-conf|conf|executable|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)/
+/** Take a minute on a busy machine, and see what shorter tests see, or come to nearly every place and look at generated pages alone. */
+const LEFT_OUT_TESTS =
+  /\/(?:differential|failure-free-calls|fidelity-matrix|floods|pooled-memory|simulation)\.|^test\/e2e\/(?:bridge|client-conf|conf|executable|faults|gateway-inspector|gateway-matrix-stdio|package|peers|proxies)|^test\/unit\/(?:config\/generated|site|[a-z-]+-page)\.test\.ts$/
 
 const { values } = parseArgs({
   options: {
@@ -138,7 +138,7 @@ for (const { kind, nearest } of KINDS) {
   if (values[kind] === '0') continue
   const some = tried.filter(({ isCaught }) => !isCaught)
   const candidatesOf = ({ file }: Mutation): readonly string[] =>
-    testsOf(file).filter((test) => test.startsWith(join('test', kind, '/')) && !TOO_LONG.test(test))
+    testsOf(file).filter((test) => test.startsWith(join('test', kind, '/')) && !LEFT_OUT_TESTS.test(test))
   const all = [...new Set(some.flatMap(candidatesOf))]
   const { green, reached } = await copy.probe(all)
   const red = all.filter((test) => !green.has(test))

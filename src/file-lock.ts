@@ -22,8 +22,17 @@ export const acquireFileLock = async (lock: string, staleMs: number): Promise<bo
       if (asError(error).code !== 'EEXIST') return false
     }
     const ageMs = attempt(() => Date.now() - statSync(lock).mtimeMs) ?? 0
-    if (ageMs > staleMs) rmSync(lock, { force: true })
-    else await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
+    if (ageMs <= staleMs) await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
+    else if (!canRemove(lock)) return false
+  }
+}
+
+const canRemove = (lock: string): boolean => {
+  try {
+    rmSync(lock, { force: true })
+    return true
+  } catch {
+    return false
   }
 }
 

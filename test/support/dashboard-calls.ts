@@ -5,7 +5,7 @@ export const CLIENT = (name: string, version: string): { readonly 'io.modelconte
   'io.modelcontextprotocol/clientInfo': { name, version },
 })
 
-/** `seconds`: how long the slow server takes. */
+/** `seconds`: how long the slow server takes; the person takes nine tenths of it. Above 1.2, so that both are slow calls (1 s). */
 export const makeCalls = async (scene: DashboardScene, seconds = 1.4): Promise<void> => {
   const agent = await scene.host({ meta: CLIENT('claude-code', '2.1.0') })
   const editor = await scene.host({ era: 'legacy', revision: '2025-03-26', capabilities: {} })
@@ -14,7 +14,7 @@ export const makeCalls = async (scene: DashboardScene, seconds = 1.4): Promise<v
     host.call('tools/call', { name, arguments: { ...args } }).catch((error: unknown) => error)
   const person = await scene.host({ era: 'legacy', capabilities: { elicitation: {} } })
   person.answer('elicitation/create', async () => {
-    await new Promise((resolve) => setTimeout(resolve, seconds * 800))
+    await new Promise((resolve) => setTimeout(resolve, seconds * 900))
     return { action: 'accept', content: { ok: true } }
   })
   for (let at = 0; at < 6; at++) {

@@ -1,6 +1,6 @@
 /** A gateway in this process, on a port of its own, in front of fake servers. */
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { DEFAULT_POLICY } from '../../src/policy/options.ts'
 import type { PolicyOptions } from '../../src/policy/options.ts'
@@ -57,6 +57,8 @@ export interface GatewaySetup {
   /** As the environment of a process would name them, for authorization servers. */
   readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
+  /** Start servers with `setpriv`, which is looked for in this PATH, as a process does: another two programs for each gateway. */
+  readonly path?: string | undefined
   readonly spare?: Partial<SpareOptions> | undefined
   /** Serve one host on a pipe and no other, as `trunkline stdio` does; with a path, as its `--server` does. */
   readonly pipe?: boolean | EndpointPath
@@ -99,18 +101,32 @@ export const asPrincipal = (gateway: TestGateway, principal: string): TestGatewa
   openPipe: () => gateway.openPipe({ ...LOCAL, principal }),
 })
 
+const MEMORY = '/dev/shm'
+const ROOM = 2 ** 30
+/** A disk of memory where Linux has one with room: each gateway writes, renames and removes a dozen small files. */
+const hasMemory = (): boolean => {
+  try {
+    accessSync(MEMORY, constants.W_OK)
+    const { bavail, bsize } = statfsSync(MEMORY)
+    return bavail * bsize >= ROOM
+  } catch {
+    return false
+  }
+}
+const STATE_FOLDERS = hasMemory() ? MEMORY : tmpdir()
+
 /** Starts fakes and gateway; resolves once all servers are ready, unless `early` or `pipe` is set. */
 export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> => {
   const fakes = new Map<string, FakeDownstream>(setup.fakes)
   for (const [key, spec] of Object.entries(setup.servers)) if (!fakes.has(key)) fakes.set(key, await FakeDownstream.start(spec))
-  const stateDir = setup.stateDir ?? mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+  const stateDir = setup.stateDir ?? mkdtempSync(join(STATE_FOLDERS, 'trunkline-test-'))
   const configuration = configure(setup, fakes, stateDir)
   const log = new Journal<LogLine>()
   const { pipe = false } = setup
   const streams = pipe === false ? undefined : makeStreams()
   const running = await start(configuration, {
     log: keepIn(log),
-    path: process.env['PATH'],
+    path: setup.path,
     backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, minRetryMs: 20, maxCrashes: 1_000, ...setup.backoff },
     spare: { ...DEFAULT_SPARE, ...setup.spare },
     ...(setup.store !== undefined && { store: setup.store }),

@@ -36,7 +36,9 @@ export interface Look {
 /** A window of its own, with cookies of its own. */
 export const openWindow = async (browser: Browser, look: Look = {}): Promise<{ context: BrowserContext; page: Page }> => {
   const { width = 1280, height = 800, colorScheme = 'light', javaScriptEnabled = true } = look
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled })
+  // Without a graphics card each frame of an animation costs as much as the rest of the page.
+  const reducedMotion = 'reduce'
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, javaScriptEnabled, reducedMotion })
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
   return { context, page }

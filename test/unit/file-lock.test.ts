@@ -1,5 +1,5 @@
 /** A lock between processes: one holder at a time, none for ever, and none where the disk supports none. */
-import { existsSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -68,4 +68,11 @@ test('false where the disk supports none: its folder cannot be made, or the file
   writeFileSync(file, '')
   expect(await acquireFileLock(join(file, 'a.lock'), 60_000)).toBe(false)
   expect(await acquireFileLock(join(folder, 'x'.repeat(300)), 60_000)).toBe(false)
+})
+
+test('false where an old lock cannot be removed', async () => {
+  mkdirSync(lock, { recursive: true })
+  const agoS = Date.now() / 1e3 - 30
+  utimesSync(lock, agoS, agoS)
+  expect(await acquireFileLock(lock, 20_000)).toBe(false)
 })
