@@ -169,6 +169,8 @@ test('an update is news on the stream that holds its URI, and only while that is
   const { set } = await standing('a', 'b')
   expect(['1', '2', undefined].map((key) => set.isNews('a', key))).toEqual([true, false, true])
   expect(set.isNews('a/below', '1')).toBe(true)
+  // A stream that somebody else has opened.
+  expect(set.isNews('a', '3')).toBe(true)
   const both = makeSet()
   const added = ['a', 'b'].map((uri) => both.set.add(uri))
   await pass()

@@ -1,5 +1,5 @@
 /** A configuration out of the files of hosts: what is served, what is left out, and what is said of a wrong name. */
-import { mkdir } from 'node:fs/promises'
+import { chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { discover, refuseBroken } from '../../../src/host-files/discovered.ts'
@@ -129,7 +129,12 @@ describe('a file of a host', () => {
     }
     for (const uid of [undefined, 0, own]) expect(await read(uid)).toEqual([1, 0, false])
     // Files of root are everybody's.
-    expect(await read(own + 1)).toEqual(own === 0 ? [1, 0, false] : [0, 1, false])
+    if (own === 0) {
+      expect(await read(1)).toEqual([1, 0, false])
+      await chown(path, 2, 2)
+    }
+    expect(await read(own + 1)).toEqual([0, 1, false])
+    expect(await read(0)).toEqual([1, 0, false])
   })
 
   test.each<[entry: object, isOurs: boolean]>([

@@ -1,4 +1,6 @@
 /** What is kept of ended calls: every fact, for as long as there is room, and the memory of their messages after that for others. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import type { CallFacts } from '../../../src/observe/capture/call-facts.ts'
 import { CallRing } from '../../../src/observe/capture/call-ring.ts'
@@ -99,6 +101,23 @@ test('over several blocks, calls are read where they were written, and removed o
   expect([ring.find(1_199), ring.find(1_200)?.id]).toEqual([undefined, 1_200])
   ring.written(3, 5)
   expect(ring.at(1_283).writtenMs).toBeNaN()
+})
+
+test('what removed calls held is kept no longer, a block of them at a time', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const ring = new CallRing(() => ({ ...ROOMY, maxBytes: 300 * 1_024 }))
+  const add = (id: number): WeakRef<object> => {
+    const clientInfo = { name: `host ${id}` }
+    ring.add(factsOf({ id, clientInfo }), id)
+    return new WeakRef(clientInfo)
+  }
+  const held = Array.from({ length: 1_500 }, (_, id) => add(id))
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  const isKept = held.map((client) => client.deref() !== undefined)
+  // The first of those that are still kept is the 1,201st, in the block that begins with the 1,025th.
+  expect([isKept.indexOf(true), isKept.lastIndexOf(false)]).toEqual([1_024, 1_023])
 })
 
 test('memory of messages is released with their calls', () => {

@@ -42,7 +42,7 @@ export const buildToolsets = (
 ): readonly ToolsetOptions[] => {
   const tree = gathered.sections.get('toolsets')
   const entries = Object.entries(gathered.settings.toolsets ?? {})
-  if (tree === undefined || entries.length === 0) return []
+  if (tree === undefined) return []
   const report = reporterAt(tree, problems)
   for (const [name] of entries)
     if (!TOOLSET_NAME.test(name))
