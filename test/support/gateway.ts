@@ -57,8 +57,6 @@ export interface GatewaySetup {
   /** As the environment of a process would name them, for authorization servers. */
   readonly proxies?: ProxyRules
   readonly backoff?: Partial<BackoffOptions>
-  /** Start servers with `setpriv`, which is looked for in this PATH, as a process does: another two programs for each gateway. */
-  readonly path?: string | undefined
   readonly spare?: Partial<SpareOptions> | undefined
   /** Serve one host on a pipe and no other, as `trunkline stdio` does; with a path, as its `--server` does. */
   readonly pipe?: boolean | EndpointPath
@@ -126,7 +124,8 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
   const streams = pipe === false ? undefined : makeStreams()
   const running = await start(configuration, {
     log: keepIn(log),
-    path: setup.path,
+    // No `setpriv`: servers end with their pipes, and looking for it starts another process for each gateway.
+    path: undefined,
     backoff: { ...DEFAULT_BACKOFF, firstMs: 20, maxMs: 100, minRetryMs: 20, maxCrashes: 1_000, ...setup.backoff },
     spare: { ...DEFAULT_SPARE, ...setup.spare },
     ...(setup.store !== undefined && { store: setup.store }),

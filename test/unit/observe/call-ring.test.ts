@@ -1,12 +1,11 @@
 /** What is kept of ended calls: every fact, for as long as there is room, and the memory of their messages after that for others. */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import type { CallFacts } from '../../../src/observe/capture/call-facts.ts'
 import { CallRing } from '../../../src/observe/capture/call-ring.ts'
 import { ruleFor } from '../../../src/observe/capture/change-rules.ts'
 import { diffMessages } from '../../../src/observe/capture/diff.ts'
 import { EndsCollector, MARGIN, MessageMemory } from '../../../src/observe/capture/message-memory.ts'
+import { collector } from '../../support/garbage-collector.ts'
 import { factsOf, laneOf } from './call-facts.ts'
 
 const memory = new MessageMemory()
@@ -104,8 +103,7 @@ test('over several blocks, calls are read where they were written, and removed o
 })
 
 test('what removed calls held is kept no longer, a block of them at a time', async () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  const collect = collector()
   const ring = new CallRing(() => ({ ...ROOMY, maxBytes: 300 * 1_024 }))
   const add = (id: number): WeakRef<object> => {
     const clientInfo = { name: `host ${id}` }

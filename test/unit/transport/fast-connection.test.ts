@@ -1,17 +1,10 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
 import { FastConnection } from '../../../src/transport/http1/server/fast/fast-connection.ts'
 import { fastShared } from '../../support/fast-shared.ts'
-
-/** The collector, which is hidden unless a flag asks for it. */
-const collector = (): (() => void) => {
-  setFlagsFromString('--expose-gc')
-  return runInNewContext('gc') as () => void
-}
+import { collector } from '../../support/garbage-collector.ts'
 
 const REQUEST = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'
 
