@@ -1,5 +1,5 @@
 /** A lock between processes: a file that only one of them can create. An old lock belongs to a process that has ended. */
-import { closeSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, lstatSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { asError } from './values/as-error.ts'
 import { attempt } from './values/attempt.ts'
@@ -21,7 +21,8 @@ export const acquireFileLock = async (lock: string, staleMs: number): Promise<bo
     } catch (error) {
       if (asError(error).code !== 'EEXIST') return false
     }
-    const ageMs = attempt(() => Date.now() - statSync(lock).mtimeMs) ?? 0
+    // Of the lock itself, also where it is a link. One from the future was made before the clock was set back.
+    const ageMs = attempt(() => Math.abs(Date.now() - lstatSync(lock).mtimeMs)) ?? 0
     if (ageMs <= staleMs) await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
     else if (!canRemove(lock)) return false
   }

@@ -1,5 +1,16 @@
 /** A lock between processes: one holder at a time, none for ever, and none where the disk supports none. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -50,17 +61,26 @@ test('is taken over where its holder has ended, not before', async () => {
   expect(await second).toBe(true)
 })
 
-test('a lock that cannot be looked at is not taken over', async () => {
+test('a link to nothing is a lock like any other: waited for, and taken over when it is old', async () => {
   expect(await acquireFileLock(lock, 60_000)).toBe(true)
   releaseFileLock(lock)
   symlinkSync(join(folder, 'nowhere'), lock)
   let isHeld = false
-  const waiting = acquireFileLock(lock, 0).finally(() => (isHeld = true))
+  const waiting = acquireFileLock(lock, 20_000).finally(() => (isHeld = true))
   await aWhile()
   expect(isHeld).toBe(false)
-  rmSync(lock)
+  const agoS = Date.now() / 1e3 - 30
+  lutimesSync(lock, agoS, agoS)
   await aWhile()
   expect(await waiting).toBe(true)
+  expect(lstatSync(lock).isFile()).toBe(true)
+})
+
+test('a lock of the future is from before the clock was set back, and is not waited for until then', async () => {
+  expect(await acquireFileLock(lock, 60_000)).toBe(true)
+  const thenS = Date.now() / 1e3 + 3_600
+  utimesSync(lock, thenS, thenS)
+  expect(await acquireFileLock(lock, 20_000)).toBe(true)
 })
 
 test('false where the disk supports none: its folder cannot be made, or the file cannot', async () => {
