@@ -11,12 +11,15 @@ import type { Target } from './processes.ts'
 import { PROGRAM } from './program.ts'
 
 /** What a configuration file may hold; only Trunkline checks it. */
-export type GatewayConfig = Record<string, unknown> & { readonly state?: object }
+export type GatewayConfig = Record<string, unknown> & { readonly state?: object; readonly timeouts?: object }
 
 /** A folder for one configuration and its state; disposing it removes both. */
 export interface GatewayHome extends AsyncDisposable {
   folder: string
-  /** Writes `config`, with its state in this folder, and returns its path. */
+  /**
+   * Writes `config`, with its state in this folder, and returns its path. Unless it says otherwise, the first list waits a minute for
+   * servers: on a busy machine some take longer to start than its default allows for.
+   */
   write(name: string, config: GatewayConfig): Promise<string>
 }
 
@@ -40,7 +43,9 @@ export const gatewayHome = async (): Promise<GatewayHome> => {
     folder,
     async write(name, config) {
       const file = join(folder, `${name}.json`)
-      await writeFile(file, JSON.stringify({ ...config, state: { ...config.state, dir: join(folder, `${name}-state`) } }))
+      const state = { ...config.state, dir: join(folder, `${name}-state`) }
+      const timeouts = { list_budget: '60s', ...config.timeouts }
+      await writeFile(file, JSON.stringify({ ...config, state, timeouts }))
       return file
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
