@@ -118,8 +118,10 @@ describe('F-04 an outage is one failure', () => {
     await stateIs(gateway, 'a', 'down')
     while (attempts.length < 3) await host.call('tools/call', CALL)
     const before = attempts.length
+    const startMs = performance.now()
     const ends = await Promise.all(Array.from({ length: 50 }, () => host.call('tools/call', CALL)))
-    expect(attempts.length - before).toBeLessThanOrEqual(1)
+    // One, and on a busy machine one more for each `minRetryMs` that the calls took.
+    expect(attempts.length - before).toBeLessThanOrEqual(1 + Math.floor((performance.now() - startMs) / 100))
     for (const end of ends)
       expect(end).toMatchObject({
         isError: true,

@@ -340,10 +340,9 @@ export const runGroup = async (
   const command = server.server.map((word) => word.replace(JOURNAL, journal))
   await using served = await serve({ server: command }, transport)
   const launch = bridge?.side === 'server' ? await bridged(bridge, served.target) : undefined
-  // How long a program takes to start on a busy machine is not the subject, nor that calls which hosts gave up without a word are drained.
+  // That calls which hosts gave up without a word are drained is not the subject.
   const file = await home.write('trunkline', {
     servers: { [KEY]: launch ?? served.config },
-    timeouts: { list_budget: '60s' },
     reload: { drain: '1s' },
   })
   const isStdio = transport === 'stdio' || launch !== undefined
