@@ -14,7 +14,7 @@ import { asTyped, child, plain } from '../config/syntax/tree.ts'
 import type { MapTree, Tree } from '../config/syntax/tree.ts'
 import { isList } from '../values/json-object.ts'
 import { keysOf } from '../values/typed-keys.ts'
-import { HOSTS, OUR_NAME } from './hosts.ts'
+import { HOSTS, OUR_NAME, placesOf } from './hosts.ts'
 import type { UserEnvironment, HostPlace, Scope, HostName } from './hosts.ts'
 import { translate } from './variables.ts'
 import type { UsedVariable } from './variables.ts'
@@ -57,9 +57,8 @@ export const findServers = async (
   hosts: readonly HostName[] = keysOf(HOSTS),
   scopes: readonly Scope[] = ['local', 'project', 'user'],
 ): Promise<readonly FoundFile[]> => {
-  const places = hosts.flatMap((host) => HOSTS[host].places(user).map((place) => ({ host, place })))
-  const wanted = places.filter(({ place }) => scopes.includes(place.scope))
-  const read = await Promise.all(wanted.map(({ host, place }) => readPlace(host, place, user)))
+  const places = hosts.flatMap((host) => placesOf(host, user, scopes).map((place) => ({ host, place })))
+  const read = await Promise.all(places.map(({ host, place }) => readPlace(host, place, user)))
   return read.filter((file) => file !== undefined)
 }
 

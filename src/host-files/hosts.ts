@@ -410,6 +410,14 @@ export const HOSTS: Readonly<Record<HostName, HostRow>> = {
   },
 }
 
+/** The files of a host with these scopes. If the project is the home folder, some are a file of both: they count as the user's. */
+export const placesOf = (host: HostName, user: UserEnvironment, scopes: readonly Scope[]): readonly HostPlace[] => {
+  const places = HOSTS[host].places(user).filter(({ scope }) => scopes.includes(scope))
+  const isUsers = ({ scope, path }: HostPlace): boolean =>
+    places.some((one) => one.scope === 'user' && scope === 'project' && one.path === path)
+  return places.filter((place) => !isUsers(place))
+}
+
 /** The name of our entry in files of hosts. */
 export const OUR_NAME = 'trunkline'
 

@@ -23,11 +23,6 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : JS
 
 const isCutOff = (transcript: unknown): boolean => /Not connected|Connection closed/.test(text(transcript))
 
-/** The texts of the log messages of a transcript. */
-const messagesOf = (transcript: unknown): readonly string[] =>
-  (transcript as { messages?: readonly { params?: { data?: unknown } }[] }).messages?.map(({ params }) => text(params?.data)) ??
-  []
-
 /** Whether these are members of `_meta` that name who answers, or what is beside the server's own. */
 const namesTheAnswerer = ({ path, direct, through }: Difference): boolean => {
   const keys = (value: unknown): string[] => Object.keys(value ?? {})
@@ -97,15 +92,6 @@ export const EXPLANATIONS: readonly Explanation[] = [
     reason: 'Progress must increase: progress that mcp-go sends out of order is dropped',
     covers: ({ path }, { scenario, cell }) =>
       scenario === 'call: progress' && cell.server.key === 'go-mcpgo' && path.startsWith('progress'),
-  },
-  {
-    rule: '3.11',
-    reason: 'mcp-go sends log messages beside the answer, and a stream that ends first loses some, with and without Trunkline',
-    covers: ({ path }, { scenario, cell, direct, through }) =>
-      scenario === 'call: log messages at a level' &&
-      cell.server.key === 'go-mcpgo' &&
-      path.startsWith('messages') &&
-      messagesOf(through).length >= messagesOf(direct).length,
   },
   {
     rule: 'B285',

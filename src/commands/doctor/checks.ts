@@ -3,6 +3,7 @@ import { constants, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { asError } from '../../values/as-error.ts'
 import type { ServerOptions } from '../../downstream/options.ts'
+import { HOSTS } from '../../host-files/hosts.ts'
 import { readOurFile } from '../../host-files/our-file.ts'
 import { HttpClients } from '../../transport/http1/client/http-clients.ts'
 import { proxyFor } from '../../transport/http1/client/proxy-rules.ts'
@@ -34,9 +35,21 @@ const advice = (text: string, remedy: string): Finding => ({ level: 'advice', te
 /** Reports that there is no server; other checks are useless then. */
 const noServer: Check = async ({ configuration, invocation: { command, isFound, files } }) => {
   if (configuration.servers.length > 0) return []
-  const where = isFound ? `no server is enabled in ${files[0]}` : 'there is no configuration, and no server in the files of hosts'
+  const where = isFound
+    ? `no server is enabled in ${files[0]}`
+    : 'there is no configuration, and no usable server in the files of hosts'
   const add = command('add', 'NAME')
   return [advice(where, `add one: ${add} URL, or ${add} -- COMMAND`)]
+}
+
+/** Without a configuration: servers, and whole files, of hosts that cannot be used; the others are served. */
+const hostFiles: Check = ({ discovered }) => {
+  const { found = [], leftOut = new Map<string, string>() } = discovered ?? {}
+  const texts = [
+    ...found.flatMap(({ host, problems }) => problems.map((text) => `${HOSTS[host].label}: ${text}`)),
+    ...[...leftOut].map(([key, reason]) => `${key}: ${reason}`),
+  ]
+  return Promise.resolve(texts.map((text) => trouble(text, 'correct the file of the host; until then this is not served')))
 }
 
 /** Calls `look` for every server that a command starts. */
@@ -238,6 +251,7 @@ const secrets: Check = async ({ configuration, invocation: { context } }) => {
 
 export const CHECKS: readonly Check[] = [
   noServer,
+  hostFiles,
   ownNode,
   commands,
   quarantine,

@@ -23,13 +23,13 @@ export interface DoctorOptions {
 /** Exit code 6: something does not work. */
 export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Promise<number> => {
   const { context } = invocation
-  const { configuration } = await load(invocation)
+  const { configuration, discovered } = await load(invocation)
   const [shellPath, desktopPath, control] = await Promise.all([
     askShellPath(context),
     askDesktopPath(context),
     connectAdmin(invocation.socket),
   ])
-  const examined: Examined = { configuration, invocation, shellPath, desktopPath, isRunning: control !== undefined }
+  const examined: Examined = { configuration, discovered, invocation, shellPath, desktopPath, isRunning: control !== undefined }
   const status = await control?.status()
   const signIns = (status?.servers ?? [])
     .filter(({ needsSignIn }) => needsSignIn)

@@ -1,5 +1,6 @@
 /** The findings of `trunkline doctor`, and the input of its checks. */
 import type { Configuration } from '../../config/options.ts'
+import type { Discovered } from '../../host-files/discovered.ts'
 import type { Invocation } from '../terminal/io.ts'
 
 /** A repair that `--fix` makes without a question. */
@@ -21,6 +22,8 @@ export interface Finding {
 /** The environment under examination. */
 export interface Examined {
   readonly configuration: Configuration
+  /** Set if there is no configuration: the servers come from files of hosts. */
+  readonly discovered: Discovered | undefined
   readonly invocation: Invocation
   /** `PATH` of the login shell; `undefined`: it cannot be read. */
   readonly shellPath: string | undefined

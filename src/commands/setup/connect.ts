@@ -14,8 +14,8 @@ import { ChangeError } from '../../host-files/edit/change.ts'
 import { HostConnection } from '../../host-files/connection.ts'
 import type { Change } from '../../host-files/connection.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
-import { findServers, nameOf } from '../../host-files/found.ts'
-import { entryFor, HOSTS, OUR_NAME } from '../../host-files/hosts.ts'
+import { findServers, nameOf, readPlace } from '../../host-files/found.ts'
+import { entryFor, HOSTS, OUR_NAME, placesOf } from '../../host-files/hosts.ts'
 import type { HostEntry, HostPlace, Scope, Target, HostName } from '../../host-files/hosts.ts'
 import { editedText } from '../../host-files/sample.ts'
 import { operatorCommand } from '../../operator-command.ts'
@@ -171,8 +171,7 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
   const { label, afterwards, note } = HOSTS[host]
   const connection = new HostConnection(place, stateRoot(context))
   const shown = nameOf(place.path, context)
-  const others = (await findServers(context, [host])).filter(({ file, scope }) => file === place.path && scope === place.scope)
-  const servers = others.flatMap((file) => file.servers).filter((server) => !server.isOff)
+  const servers = (await readPlace(host, place, context))?.servers.filter((server) => !server.isOff) ?? []
   const count = servers.length === 1 ? 'its server' : `its ${servers.length} servers`
   const isMoved =
     servers.length > 0 &&
@@ -227,13 +226,13 @@ export const disconnect = async (
 ): Promise<number> => {
   const words = options.all === true ? keysOf(HOSTS) : hosts.map(knownHost)
   if (words.length === 0) throw new CommandError(EXIT.usage, 'name a host, or --all')
-  const scope = options.scope === undefined ? undefined : knownScope(options.scope)
+  const scopes = options.scope === undefined ? SCOPES : [knownScope(options.scope)]
   const reports: object[] = []
   const lines: Line[] = []
   const failures: string[] = []
   for (const host of words)
-    for (const place of HOSTS[host].places(context)) {
-      if (place.isOld === true || (scope !== undefined && place.scope !== scope)) continue
+    for (const place of placesOf(host, context, scopes)) {
+      if (place.isOld === true) continue
       try {
         const connection = new HostConnection(place, stateRoot(context))
         const planned = await connection.planDisconnect()

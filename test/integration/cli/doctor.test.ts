@@ -46,6 +46,19 @@ describe('doctor', () => {
     })
   })
 
+  test('without a configuration, what cannot be used in the files of hosts is told', async () => {
+    await using cli = await commandLine()
+    await mkdir(cli.path('home/.cursor'), { recursive: true })
+    await mkdir(cli.path('home/.gemini'), { recursive: true })
+    await cli.write('home/.cursor/mcp.json', '{"mcpServers": {')
+    await cli.write('home/.gemini/settings.json', JSON.stringify({ mcpServers: { a: { httpUrl: 'no URL' } } }))
+    const { code, stdout, stderr } = await cli.here('doctor')
+    expect(code).toBe(6)
+    expect(stdout).toMatch(/✗ Cursor: \S*\.cursor\/mcp\.json:1:\d+: .+\n    → correct the file of the host/)
+    expect(stdout).toMatch(/✗ a: .*settings\.json.*\n    → correct the file of the host/)
+    expect(stderr).toContain('3 things do not work')
+  })
+
   test('a command of the login shell alone is repaired by --fix, with every comment kept; a missing one is not', async () => {
     const yaml = `# mine\n${NO_PORT}servers:\n  a: { command: tool, args: [x] } # keep\n  b: { command: uvx }\n`
     await using cli = await laid(yaml, {

@@ -22,7 +22,7 @@ test('without a configuration no command names a file that is not there, and eac
   expect(await cli.here('doctor')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /^ {2}▲ there is no configuration, and no server in the files of hosts\n {4}→ add one: trunkline add NAME URL, or trunkline add NAME -- COMMAND\n/,
+      /^ {2}▲ there is no configuration, and no usable server in the files of hosts\n {4}→ add one: trunkline add NAME URL, or trunkline add NAME -- COMMAND\n/,
     ) as string,
   })
   expect(await cli.here('fmt')).toMatchObject({ code: 2, stderr: 'no configuration found; name a file with -c FILE\n' })

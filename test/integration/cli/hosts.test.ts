@@ -302,6 +302,16 @@ describe('connect and disconnect', () => {
     expect(read(cli, CURSOR)).toBe(before)
   })
 
+  test('in the home folder a file that does not parse is told once', async () => {
+    await using cli = await commandLine()
+    cli.env['HOME'] = cli.folder
+    await mkdir(cli.path('.cursor'))
+    await cli.write('.cursor/mcp.json', '{')
+    const { code, stderr } = await cli.run(['disconnect', 'cursor'])
+    expect(code).toBe(2)
+    expect(stderr.match(/does not parse/g)).toHaveLength(1)
+  })
+
   test('--move takes its servers behind Trunkline, and disconnecting brings them back', async () => {
     const before = mcpServers({
       files: { command: 'files-server', disabledTools: ['rm'] },

@@ -279,3 +279,16 @@ test('a folder in place of a file is told', async () => {
   await mkdir(join(files.home, '.cursor', 'mcp.json'), { recursive: true })
   expect((await findServers(files.around, ['cursor'])).flatMap(({ problems }) => problems)).toHaveLength(1)
 })
+
+test('where the project is the home folder, a file of both is read once, as the user’s', async () => {
+  await using files = await hostsHome()
+  await files.write('home/.cursor/mcp.json', JSON.stringify({ mcpServers: { a: { command: 'a' } } }))
+  await files.write('home/.vscode/mcp.json', JSON.stringify({ servers: { b: { command: 'b' } } }))
+  const around = { ...files.around, cwd: files.home }
+  const found = await findServers(around)
+  expect(found.map(({ host, scope, servers }) => [host, scope, servers.map(({ name }) => name)])).toEqual([
+    ['vscode', 'project', ['b']],
+    ['cursor', 'user', ['a']],
+  ])
+  expect(await findServers(around, ['cursor'], ['project'])).toHaveLength(1)
+})

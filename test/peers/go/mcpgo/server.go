@@ -126,6 +126,8 @@ func newServer() *server.MCPServer {
 		for _, level := range []mcp.LoggingLevel{"debug", "info", "warning", "error"} {
 			_ = s.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(level, "peer", map[string]string{"text": "at " + string(level)}))
 		}
+		// mcp-go sends notifications beside the answer, and drops what has not been sent when the answer is ready.
+		time.Sleep(200 * time.Millisecond)
 		return mcp.NewToolResultText("logged"), nil
 	})
 	add("wait", "Waits until it is cancelled.", func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
