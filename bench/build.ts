@@ -13,7 +13,9 @@ export const buildGateway = async (folder: string): Promise<string> => {
   await copyFile(join(ROOT, 'package.json'), join(folder, 'package.json'))
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   const dist = join(folder, 'dist')
-  await promisify(execFile)(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', dist], { cwd: ROOT })
+  // The code of `npm run build`, without its declarations and the check of its types, which take ten times as long.
+  const options = ['-p', 'tsconfig.build.json', '--noCheck', '--declaration', 'false', '--outDir', dist]
+  await promisify(execFile)(process.execPath, [compiler, ...options], { cwd: ROOT })
   await bundleProgram(dist)
   return join(dist, 'main.js')
 }
