@@ -86,6 +86,8 @@ export class PostExchange implements Exchange {
   #name: string | undefined
   #pollAtMs = Infinity
   #detachedMs = Infinity
+  /** The host has another connection now: the end of the first one means nothing. */
+  #isResumed = false
   /** The streamed answer. */
   #passing: StreamedResult | undefined
   #isDone = false
@@ -96,6 +98,7 @@ export class PostExchange implements Exchange {
     this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
     options.request.onDisconnect(() => {
+      if (this.#isResumed) return
       this.#passing?.abort()
       options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
@@ -216,6 +219,7 @@ export class PostExchange implements Exchange {
 
   /** Sends further messages to `stream`, by which the host has resumed. */
   resume(stream: EventStream): void {
+    this.#isResumed = true
     this.#stream?.end()
     this.#attach(stream)
     stream.onClose(() => {
