@@ -33,6 +33,7 @@ const listen = async (
 }
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const isAcknowledged = ({ method }: Message): boolean => method === ACKNOWLEDGED
+const isUpdated = ({ method }: Message): boolean => method === 'notifications/resources/updated'
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 
 describe.each(everyTransport)('over $name', ({ connect }) => {
@@ -190,6 +191,26 @@ describe('counting', () => {
     await one.call('resources/unsubscribe', { uri })
     await gateway.fake('a').until('resources/unsubscribe')
   })
+  test.each(['legacy http', 'modern http'] as const)(
+    'B131 a %s server that a reload takes away and another brings back is told again what hosts watch',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources: ['file:///r'] }), b: {} } })
+      const uri = 'a+file:///r'
+      const a = gateway.fake('a')
+      await using early = await legacyHttp.connect(gateway)
+      await early.call('resources/subscribe', { uri })
+      const { running } = gateway
+      const { configuration } = running
+      await running.apply({ ...configuration, servers: configuration.servers.filter(({ key }) => key !== 'a') }, new Set())
+      await running.apply(configuration, new Set())
+      await gateway.ready()
+      await using late = await legacyHttp.connect(gateway)
+      await late.call('resources/subscribe', { uri })
+      await a.until(kind === 'legacy http' ? 'resources/subscribe' : 'subscriptions/listen')
+      a.updated('file:///r')
+      for (const { heard } of [late, early]) await heard.until(isUpdated)
+    },
+  )
   test('B131 a server is told to watch again only once it has stopped watching', async () => {
     const done: string[] = []
     const slow = (word: string, ms: number) => async (): Promise<JsonMap> => {
