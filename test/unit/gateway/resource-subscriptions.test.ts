@@ -8,6 +8,7 @@ import type { Access } from '../../../src/gateway/access.ts'
 import { ResourceSubscriptions } from '../../../src/gateway/resource-subscriptions.ts'
 import type { Subscriber } from '../../../src/gateway/subscriptions.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
+import type { HostSession } from '../../../src/rpc/call.ts'
 import { callOf } from '../../support/calls.ts'
 import { ALWAYS, resourceOf, serverOf, sourceOf } from '../catalog/fixtures.ts'
 
@@ -62,4 +63,42 @@ test.each<[string, Case]>([
   ['a resource of a bridge that was refused', { ...BRIDGE, leftOut: [{ name: 'x:9', isRefused: true }] }],
 ])('B278 a subscription to %s goes to no server', async (_, made) => {
   expect(await routeOf(made)).toBeUndefined()
+})
+
+/** A server of `https://x/1`, with a list that the test replaces, and a policy that the test delays. */
+const makeWatched = () => {
+  const server = serverOf('a')
+  const viewWith = (...uris: readonly string[]) =>
+    new Views().of(buildCatalog([sourceOf(server, { resources: uris.map((uri) => resourceOf(uri)) })], ALWAYS), {
+      revision: '2025-11-25',
+    })
+  const at = { view: viewWith('https://x/1'), checked: Promise.resolve() as Promise<unknown> }
+  const server_ = { id: 'a', subscribe: vi.fn(async () => true), unsubscribe: vi.fn(async () => undefined) }
+  const unwatchFor = vi.fn()
+  const sessions = { watchFor: async () => undefined, unwatchFor }
+  const downstream = { options: server, id: 'a', subscriptions: server_, sessions } as unknown as Downstream
+  const get = (key: string): Downstream | undefined => (key === 'a' ? downstream : undefined)
+  const subscriptions = new ResourceSubscriptions({
+    feed: { viewOf: () => at.view },
+    fleet: { for: get, find: get } as unknown as Fleet,
+    access: { check: () => at.checked } as unknown as Access,
+    relay: () => Promise.reject(new Error('not relayed')),
+    max: () => 1,
+  })
+  const session = { id: '1', updated: vi.fn() } as unknown as HostSession & Subscriber
+  const { caller } = callOf({ caller: { session, revision: '2025-11-25' } })
+  const send = (verb: string, uri: string): Promise<unknown> =>
+    subscriptions.serve(callOf({ method: `resources/${verb}`, target: uri, caller }), undefined)
+  return { at, viewWith, ...server_, unwatchFor, subscriptions, session, caller, send }
+}
+
+test('B131 a host that leaves while the policy decides on its subscription leaves nothing behind', async () => {
+  const { at, subscribe, subscriptions, session, caller } = makeWatched()
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  at.checked = promise
+  const added = subscriptions.add(session, caller, 'https://x/1')
+  subscriptions.release(session)
+  resolve(undefined)
+  expect(await added).toBe(false)
+  expect(subscribe).not.toHaveBeenCalled()
 })
