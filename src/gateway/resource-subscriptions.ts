@@ -77,9 +77,8 @@ export class ResourceSubscriptions {
       return this.#watchDirectly(call, bridged, session)
     if (target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
     const found = this.#find(caller, target)
-    if (call.method === 'resources/unsubscribe') {
-      if (found !== undefined) this.#remove(session, found)
-    } else if (found === undefined) {
+    if (call.method === 'resources/unsubscribe') this.#leave(session, target, found)
+    else if (found === undefined) {
       noteDenial(call, 'unknown')
       throw new Refusal(-32002, `Resource not found: ${target}`, { data: { uri: target } })
     } else await this.#subscribe(call, target, session, found)
@@ -124,6 +123,15 @@ export class ResourceSubscriptions {
     })
     if (isOffered && caller.session !== undefined) await downstream.sessions.watchFor(caller.session, original)
     return isOffered
+  }
+
+  /** Also leaves a resource that its server no longer lists, and that `found` therefore is not. */
+  #leave(session: HostSession, uri: string, found: Found | undefined): void {
+    if (found !== undefined) this.#remove(session, found)
+    for (const { server, original } of this.#subscriptions.under(session, uri)) {
+      this.#parts.fleet.find(server)?.sessions.unwatchFor(session, original)
+      this.#subscriptions.remove(session, server, original)
+    }
   }
 
   #remove(session: HostSession, { route: { original }, downstream }: Found): void {

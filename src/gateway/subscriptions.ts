@@ -56,8 +56,9 @@ export class Subscriptions {
   }
 
   /**
-   * Adds a subscriber; idempotent. False: the server does not offer the subscription, or the subscriber has ended. Rejects if the subscriber has reached its limit, or
-   * if the server is not connected; in the second case the subscriber stays, and gets one update when the server is connected again.
+   * Adds a subscriber; idempotent. False: the server does not offer the subscription, or the subscriber has ended. Rejects if the
+   * subscriber has reached its limit, or if the server is not connected; in the second case the subscriber stays, and gets one update
+   * when the server is connected again.
    */
   async add(subscriber: Subscriber, downstream: Reconnected, original: string, interest: Interest): Promise<boolean> {
     if (this.#released.has(subscriber)) return false
@@ -79,6 +80,13 @@ export class Subscriptions {
     const key = keyOf(server, original)
     const watched = this.#watched.get(key)
     if (watched !== undefined) this.#remove(key, watched, subscriber)
+  }
+
+  /** What a subscriber watches under this URI, also if lists no longer lead to its server. */
+  under(subscriber: Subscriber, exposed: string): readonly { readonly server: string; readonly original: string }[] {
+    return [...this.#watched.values()].flatMap(({ downstream, original, subscribers }) =>
+      subscribers.get(subscriber)?.exposed === exposed ? [{ server: downstream.id, original }] : [],
+    )
   }
 
   /** Removes a session or stream that has ended. */

@@ -102,3 +102,14 @@ test('B131 a host that leaves while the policy decides on its subscription leave
   expect(await added).toBe(false)
   expect(subscribe).not.toHaveBeenCalled()
 })
+
+test('B132 a resource that its server no longer lists can be left, and counts no longer', async () => {
+  const { at, viewWith, subscribe, unsubscribe, unwatchFor, session, send } = makeWatched()
+  await send('subscribe', 'https://x/1')
+  at.view = viewWith('https://x/2')
+  await send('unsubscribe', 'https://x/1')
+  expect(unwatchFor.mock.calls).toEqual([[session, 'https://x/1']])
+  await vi.waitFor(() => expect(unsubscribe.mock.calls).toEqual([['https://x/1']]))
+  await send('subscribe', 'https://x/2')
+  expect(subscribe.mock.calls).toEqual([['https://x/1'], ['https://x/2']])
+})
