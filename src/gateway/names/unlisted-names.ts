@@ -62,7 +62,8 @@ export class UnlistedNames {
     const toolset = feed.toolsets.of(scope)
     if (toolset === undefined) return true
     const hasPrefix = feed.catalog.naming.prefix === 'always'
-    const exposed = server.alias[original] ?? (hasPrefix ? `${server.prefix}__${original}` : original)
+    const alias = Object.hasOwn(server.alias, original) ? server.alias[original] : undefined
+    const exposed = alias ?? (hasPrefix ? `${server.prefix}__${original}` : original)
     return toolset.showsName(kind, server, exposed) && !toolset.isConfirmed(exposed)
   }
 }
