@@ -6,6 +6,7 @@
  */
 import { exposedUri, findResource } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
+import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -115,11 +116,13 @@ export class ResourceSubscriptions {
   async #add(subscriber: Subscriber, caller: Caller, uri: string, { route: { original }, downstream }: Found): Promise<boolean> {
     const { feed } = this.#parts
     const { options } = downstream
+    // The scope of a session changes with its token.
+    const viewNow = (): View => feed.viewOf({ ...caller, scope: caller.session?.scope ?? caller.scope })
     const isOffered = await this.#subscriptions.add(subscriber, downstream.subscriptions, original, {
       caller,
       exposed: uri,
-      isShown: (other) => feed.viewOf(caller).showsUri(options, other),
-      expose: (other) => exposedUri(feed.viewOf(caller), options, other),
+      isShown: (other) => viewNow().showsUri(options, other),
+      expose: (other) => exposedUri(viewNow(), options, other),
     })
     if (isOffered && caller.session !== undefined) await downstream.sessions.watchFor(caller.session, original)
     return isOffered

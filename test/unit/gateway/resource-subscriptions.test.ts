@@ -2,12 +2,15 @@
 import { expect, test, vi } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import { Views } from '../../../src/catalog/view/view.ts'
+import type { View } from '../../../src/catalog/view/view.ts'
 import type { Downstream } from '../../../src/downstream/downstream.ts'
 import type { Fleet } from '../../../src/downstream/fleet.ts'
 import type { Access } from '../../../src/gateway/access.ts'
 import { ResourceSubscriptions } from '../../../src/gateway/resource-subscriptions.ts'
 import type { Subscriber } from '../../../src/gateway/subscriptions.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+import { EVERYTHING } from '../../../src/rpc/call.ts'
 import type { HostSession } from '../../../src/rpc/call.ts'
 import { callOf } from '../../support/calls.ts'
 import { ALWAYS, resourceOf, serverOf, sourceOf } from '../catalog/fixtures.ts'
@@ -72,6 +75,7 @@ const makeWatched = () => {
     new Views().of(buildCatalog([sourceOf(server, { resources: uris.map((uri) => resourceOf(uri)) })], ALWAYS), {
       revision: '2025-11-25',
     })
+  const hiding = { showsUri: () => false } as unknown as View
   const at = { view: viewWith('https://x/1'), checked: Promise.resolve() as Promise<unknown> }
   const server_ = { id: 'a', subscribe: vi.fn(async () => true), unsubscribe: vi.fn(async () => undefined) }
   const unwatchFor = vi.fn()
@@ -79,13 +83,13 @@ const makeWatched = () => {
   const downstream = { options: server, id: 'a', subscriptions: server_, sessions } as unknown as Downstream
   const get = (key: string): Downstream | undefined => (key === 'a' ? downstream : undefined)
   const subscriptions = new ResourceSubscriptions({
-    feed: { viewOf: () => at.view },
+    feed: { viewOf: ({ scope }) => (scope.granted === '' ? hiding : at.view) },
     fleet: { for: get, find: get } as unknown as Fleet,
     access: { check: () => at.checked } as unknown as Access,
     relay: () => Promise.reject(new Error('not relayed')),
     max: () => 1,
   })
-  const session = { id: '1', updated: vi.fn() } as unknown as HostSession & Subscriber
+  const session = { id: '1', scope: EVERYTHING, updated: vi.fn() } as unknown as HostSession & Subscriber
   const { caller } = callOf({ caller: { session, revision: '2025-11-25' } })
   const send = (verb: string, uri: string): Promise<unknown> =>
     subscriptions.serve(callOf({ method: `resources/${verb}`, target: uri, caller }), undefined)
@@ -112,4 +116,14 @@ test('B132 a resource that its server no longer lists can be left, and counts no
   await vi.waitFor(() => expect(unsubscribe.mock.calls).toEqual([['https://x/1']]))
   await send('subscribe', 'https://x/2')
   expect(subscribe.mock.calls).toEqual([['https://x/1'], ['https://x/2']])
+})
+
+test('B236 a session whose token reaches less far now gets no update of what it no longer sees', async () => {
+  const { subscriptions, session, send } = makeWatched()
+  await send('subscribe', 'https://x/1')
+  const change = (): void => subscriptions.updated('a', 'https://x/1', Payload.of({ uri: 'https://x/1' }), {})
+  change()
+  Object.assign(session, { scope: { ...EVERYTHING, granted: '' } })
+  change()
+  expect(session.updated).toHaveBeenCalledOnce()
 })
