@@ -31,6 +31,8 @@ export interface Exchange {
   readonly ambient?: string | undefined
   /** The host has disconnected and cannot resume: nothing sent here reaches it. */
   readonly isGone?: boolean
+  /** The exchange of the whole batch; absent: the request is not part of one. */
+  readonly batch?: Exchange | undefined
   /** Ends the exchange without an answer, because the host has cancelled. */
   end(): void
   /** Sends a streamed answer, followed by `CLOSE`. Absent: the channel does not support it. `onBroken`: the result broke off. */

@@ -361,13 +361,14 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
   }
 
-  /** Ends the request of an exchange whose host has not resumed its stream. */
+  /** Ends the requests of an exchange whose host has not resumed its stream: one, or those of a batch. */
   abandon(exchange: Exchange): void {
-    const running = this.#running.find((each) => each.listenerExchange === exchange)
-    if (running === undefined) return
-    this.finish(running)
-    running.abort.abort()
-    running.exchange.end()
+    const left = this.#running.filter(({ listenerExchange: own }) => own === exchange || own.batch === exchange)
+    for (const running of left) {
+      this.finish(running)
+      running.abort.abort()
+      running.exchange.end()
+    }
   }
 
   /** Excludes time in which the process was stopped. */
