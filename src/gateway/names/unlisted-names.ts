@@ -11,6 +11,7 @@ import type { Downstream } from '../../downstream/downstream.ts'
 import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { Feed } from '../lists/feed.ts'
+import { isPromptRef } from '../completion-ref.ts'
 import type { LateOwner } from './late-names.ts'
 import { within } from '../../time/within.ts'
 import { FRESH_WAIT_MS } from '../lists/lists.ts'
@@ -77,7 +78,6 @@ const isAllowed = ({ curation }: Downstream['options'], kind: NamedKind, origina
 
 const kindOf = ({ method, params }: Call): NamedKind | undefined => {
   if (method === 'tools/call') return 'tools'
-  const isPrompt =
-    method === 'prompts/get' || (method === 'completion/complete' && params.object('ref')?.text('type') === 'ref/prompt')
+  const isPrompt = method === 'prompts/get' || (method === 'completion/complete' && isPromptRef(params))
   return isPrompt ? 'prompts' : undefined
 }
