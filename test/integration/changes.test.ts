@@ -103,6 +103,25 @@ describe('legacy hosts', () => {
     await host.call('ping')
     expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
   })
+  test.each([
+    ['/mcp', 'a+'],
+    ['/servers/a/mcp', ''],
+  ])('3.8 at %s an update while no stream is open waits, one of a resource, until one is', async (path, prefix) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r', 'file:///s', 'file:///t'] }) } })
+    await using host = await connectHttp(gateway, { deaf: true, path })
+    await using other = await legacyPipe.connect(gateway)
+    for (const name of ['r', 's', 't']) {
+      await host.call('resources/subscribe', { uri: `${prefix}file:///${name}` })
+      await other.call('resources/subscribe', { uri: `a+file:///${name}` })
+    }
+    for (const name of ['r', 't', 'r', 's']) gateway.fake('a').updated(`file:///${name}`)
+    await other.heard.until(({ params }) => params?.['uri'] === 'a+file:///s')
+    await host.call('resources/unsubscribe', { uri: `${prefix}file:///t` })
+    await host.listen()
+    await host.heard.until(({ params }) => params?.['uri'] === `${prefix}file:///s`)
+    const updates = host.heard.entries.filter(isUpdated)
+    expect(updates.map(({ params }) => params)).toEqual([{ uri: `${prefix}file:///r` }, { uri: `${prefix}file:///s` }])
+  })
   test('3.7 what a change says to a legacy host is the bare notification', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['one'] }) } })
     await using host = await legacyHttp.connect(gateway)
