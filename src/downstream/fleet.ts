@@ -19,6 +19,8 @@ export class Fleet {
   #isEnding = false
   readonly #leaving = new Map<Downstream, Promise<void>>()
   #byKey: ReadonlyMap<string, Downstream> = new Map()
+  /** Keys of all servers so far: hosts may still watch resources of a server that was removed. */
+  readonly #keys = new Set<string>()
 
   constructor(environment: FleetEnvironment) {
     const { sweeper, maxStarts, limits } = environment
@@ -76,7 +78,7 @@ export class Fleet {
     const before = new Map(this.#byKey)
     const after = servers.map((options) => {
       const existing = before.get(options.key)
-      if (existing === undefined) return this.#open(options, { isSuccessor: false, startAfter: undefined })
+      if (existing === undefined) return this.#open(options, { isSuccessor: this.#keys.has(options.key), startAfter: undefined })
       if (restart.has(options.key)) return this.#successor(existing, options, drainMs)
       before.delete(options.key)
       existing.adopt(options)
@@ -119,6 +121,7 @@ export class Fleet {
 
   #open(options: ServerOptions, order: Pick<DownstreamEnvironment, 'isSuccessor' | 'startAfter'>): Downstream {
     if (this.#reports === undefined) throw new Error('a fleet without `reportTo` has no servers')
+    this.#keys.add(options.key)
     return new Downstream(options, { ...this.#environment, ...this.#reports, ...order })
   }
 

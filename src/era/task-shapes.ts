@@ -2,8 +2,13 @@
 import { META } from '../wire/protocol/meta.ts'
 import { Draft, join, Payload } from '../wire/message/payload.ts'
 
-const MODERN_NAMES: Readonly<Record<string, string>> = { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }
-const LEGACY_NAMES: Readonly<Record<string, string>> = { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' }
+type Names = ReadonlyMap<string, string>
+
+const MODERN_NAMES: Names = new Map([
+  ['ttl', 'ttlMs'],
+  ['pollInterval', 'pollIntervalMs'],
+])
+const LEGACY_NAMES: Names = new Map([...MODERN_NAMES].map(([legacy, modern]) => [modern, legacy]))
 /** Members of the result that do not belong to the task. */
 const OF_RESULT: ReadonlySet<string> = new Set(['_meta', 'resultType'])
 
@@ -51,9 +56,9 @@ export const unrelate = (params: Payload): void => {
   else meta?.delete(META.relatedTask)
 }
 
-const renamed = (task: Payload, names: Readonly<Record<string, string>>): Draft => {
+const renamed = (task: Payload, names: Names): Draft => {
   const draft = new Draft()
   for (const { key, start, end } of task.members)
-    if (!OF_RESULT.has(key)) draft.set(names[key] ?? key, task.bytes.subarray(start, end))
+    if (!OF_RESULT.has(key)) draft.set(names.get(key) ?? key, task.bytes.subarray(start, end))
   return draft
 }

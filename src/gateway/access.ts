@@ -21,6 +21,7 @@ import { Failure } from '../wire/message/failure.ts'
 import { join, Payload } from '../wire/message/payload.ts'
 import type { JsonObject } from '../wire/message/payload.ts'
 import { META } from '../wire/protocol/meta.ts'
+import { refName } from './completion-ref.ts'
 import { Unconfirmed } from './unconfirmed.ts'
 import { OPEN_BRACE } from '../wire/json/tokens.ts'
 
@@ -201,7 +202,6 @@ const denied = (call: Placed['call'], { rule, reason = '', detail }: Verdict): F
 
 const judgedCall = ({ call, route, downstream: { options: server }, view }: Placed): Judged => {
   const { caller, method, params } = call
-  const ref = call.target === undefined ? params.object('ref') : undefined
   const { entry } = route
   const isTool = method === 'tools/call'
   return {
@@ -209,7 +209,7 @@ const judgedCall = ({ call, route, downstream: { options: server }, view }: Plac
     toolset: view.toolset?.name,
     method,
     server: server.key,
-    name: call.target ?? ref?.text('name') ?? ref?.text('uri') ?? '',
+    name: call.target ?? refName(params) ?? '',
     original: route.original,
     entry: isTool ? entry : undefined,
     annotations: () =>

@@ -6,6 +6,7 @@
  */
 import { exposedUri, findResource } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
+import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -77,9 +78,8 @@ export class ResourceSubscriptions {
       return this.#watchDirectly(call, bridged, session)
     if (target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
     const found = this.#find(caller, target)
-    if (call.method === 'resources/unsubscribe') {
-      if (found !== undefined) this.#remove(session, found)
-    } else if (found === undefined) {
+    if (call.method === 'resources/unsubscribe') this.#leave(session, target, found)
+    else if (found === undefined) {
       noteDenial(call, 'unknown')
       throw new Refusal(-32002, `Resource not found: ${target}`, { data: { uri: target } })
     } else await this.#subscribe(call, target, session, found)
@@ -116,14 +116,25 @@ export class ResourceSubscriptions {
   async #add(subscriber: Subscriber, caller: Caller, uri: string, { route: { original }, downstream }: Found): Promise<boolean> {
     const { feed } = this.#parts
     const { options } = downstream
+    // The scope of a session changes with its token.
+    const viewNow = (): View => feed.viewOf({ ...caller, scope: caller.session?.scope ?? caller.scope })
     const isOffered = await this.#subscriptions.add(subscriber, downstream.subscriptions, original, {
       caller,
       exposed: uri,
-      isShown: (other) => feed.viewOf(caller).showsUri(options, other),
-      expose: (other) => exposedUri(feed.viewOf(caller), options, other),
+      isShown: (other) => viewNow().showsUri(options, other),
+      expose: (other) => exposedUri(viewNow(), options, other),
     })
     if (isOffered && caller.session !== undefined) await downstream.sessions.watchFor(caller.session, original)
     return isOffered
+  }
+
+  /** Also leaves a resource that its server no longer lists, and that `found` therefore is not. */
+  #leave(session: HostSession, uri: string, found: Found | undefined): void {
+    if (found !== undefined) this.#remove(session, found)
+    for (const { server, original } of this.#subscriptions.under(session, uri)) {
+      this.#parts.fleet.find(server)?.sessions.unwatchFor(session, original)
+      this.#subscriptions.remove(session, server, original)
+    }
   }
 
   #remove(session: HostSession, { route: { original }, downstream }: Found): void {

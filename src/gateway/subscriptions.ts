@@ -42,6 +42,8 @@ export class Subscriptions {
   readonly #left = new Set<string>()
   /** Number of resources by subscriber. */
   readonly #counts = new Map<Subscriber, number>()
+  /** Ended subscribers: the policy may still decide on a subscription of theirs. */
+  readonly #released = new WeakSet<Subscriber>()
   readonly #max: () => number
 
   /** `max`: resources that one subscriber may watch (`limits.subscriptions`); a reload may change it. */
@@ -54,10 +56,12 @@ export class Subscriptions {
   }
 
   /**
-   * Adds a subscriber; idempotent. False: the server does not offer the subscription. Rejects if the subscriber has reached its limit, or
-   * if the server is not connected; in the second case the subscriber stays, and gets one update when the server is connected again.
+   * Adds a subscriber; idempotent. False: the server does not offer the subscription, or the subscriber has ended. Rejects if the
+   * subscriber has reached its limit, or if the server is not connected; in the second case the subscriber stays, and gets one update
+   * when the server is connected again.
    */
   async add(subscriber: Subscriber, downstream: Reconnected, original: string, interest: Interest): Promise<boolean> {
+    if (this.#released.has(subscriber)) return false
     const key = keyOf(downstream.id, original)
     let watched = this.#watched.get(key)
     if (watched?.subscribers.has(subscriber) !== true) this.#count(subscriber)
@@ -78,8 +82,16 @@ export class Subscriptions {
     if (watched !== undefined) this.#remove(key, watched, subscriber)
   }
 
+  /** What a subscriber watches under this URI, also if lists no longer lead to its server. */
+  under(subscriber: Subscriber, exposed: string): readonly { readonly server: string; readonly original: string }[] {
+    return [...this.#watched.values()].flatMap(({ downstream, original, subscribers }) =>
+      subscribers.get(subscriber)?.exposed === exposed ? [{ server: downstream.id, original }] : [],
+    )
+  }
+
   /** Removes a session or stream that has ended. */
   release(subscriber: Subscriber): void {
+    this.#released.add(subscriber)
     for (const [key, watched] of this.#watched) if (watched.subscribers.has(subscriber)) this.#remove(key, watched, subscriber)
   }
 

@@ -72,6 +72,20 @@ describe('over legacy Streamable HTTP', () => {
     resolve()
     expect(new Set((await answersOf(reply)).keys())).toEqual(new Set([1, 2]))
   })
+  test('B139 listen.orphan: the calls of a batch whose host does not come back are cancelled', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('echo') }, hostLimits: { orphanMs: 150 } })
+    const a = gateway.fake('a').on('tools/call', (turn) => {
+      turn.progress(1)
+      return fake.never()
+    })
+    await using host = await connectHttp(gateway, { revision: '2025-03-26' })
+    const slow = (id: number): string => request(id, 'tools/call', { name: 'a__echo', _meta: { progressToken: id } })
+    const reply = await post(gateway, host, batch(slow(1), slow(2)))
+    for (const id of [1, 2]) await reply.events.until(({ data }) => data.includes(`"progressToken":${id}`))
+    reply.close()
+    for (const { id } of a.all('tools/call')) await a.until('notifications/cancelled', ({ params }) => params['requestId'] === id)
+    expect(gateway.running.limits.all.find(({ option }) => option === 'listen.orphan')?.count).toBe(1)
+  })
   test('B206 a batch of notifications and responses is answered 202 without a body', async () => {
     await using gateway = await start()
     await using host = await connectHttp(gateway, { revision: '2025-03-26' })

@@ -33,6 +33,7 @@ const listen = async (
 }
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const isAcknowledged = ({ method }: Message): boolean => method === ACKNOWLEDGED
+const isUpdated = ({ method }: Message): boolean => method === 'notifications/resources/updated'
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 
 describe.each(everyTransport)('over $name', ({ connect }) => {
@@ -101,6 +102,25 @@ describe('legacy hosts', () => {
     await host.heard.until(isToolsChanged)
     await host.call('ping')
     expect(host.heard.entries.filter(isToolsChanged)).toHaveLength(1)
+  })
+  test.each([
+    ['/mcp', 'a+'],
+    ['/servers/a/mcp', ''],
+  ])('3.8 at %s an update while no stream is open waits, one of a resource, until one is', async (path, prefix) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r', 'file:///s', 'file:///t'] }) } })
+    await using host = await connectHttp(gateway, { deaf: true, path })
+    await using other = await legacyPipe.connect(gateway)
+    for (const name of ['r', 's', 't']) {
+      await host.call('resources/subscribe', { uri: `${prefix}file:///${name}` })
+      await other.call('resources/subscribe', { uri: `a+file:///${name}` })
+    }
+    for (const name of ['r', 't', 'r', 's']) gateway.fake('a').updated(`file:///${name}`)
+    await other.heard.until(({ params }) => params?.['uri'] === 'a+file:///s')
+    await host.call('resources/unsubscribe', { uri: `${prefix}file:///t` })
+    await host.listen()
+    await host.heard.until(({ params }) => params?.['uri'] === `${prefix}file:///s`)
+    const updates = host.heard.entries.filter(isUpdated)
+    expect(updates.map(({ params }) => params)).toEqual([{ uri: `${prefix}file:///r` }, { uri: `${prefix}file:///s` }])
   })
   test('3.7 what a change says to a legacy host is the bare notification', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['one'] }) } })
@@ -190,6 +210,26 @@ describe('counting', () => {
     await one.call('resources/unsubscribe', { uri })
     await gateway.fake('a').until('resources/unsubscribe')
   })
+  test.each(['legacy http', 'modern http'] as const)(
+    'B131 a %s server that a reload takes away and another brings back is told again what hosts watch',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources: ['file:///r'] }), b: {} } })
+      const uri = 'a+file:///r'
+      const a = gateway.fake('a')
+      await using early = await legacyHttp.connect(gateway)
+      await early.call('resources/subscribe', { uri })
+      const { running } = gateway
+      const { configuration } = running
+      await running.apply({ ...configuration, servers: configuration.servers.filter(({ key }) => key !== 'a') }, new Set())
+      await running.apply(configuration, new Set())
+      await gateway.ready()
+      await using late = await legacyHttp.connect(gateway)
+      await late.call('resources/subscribe', { uri })
+      await a.until(kind === 'legacy http' ? 'resources/subscribe' : 'subscriptions/listen')
+      a.updated('file:///r')
+      for (const { heard } of [late, early]) await heard.until(isUpdated)
+    },
+  )
   test('B131 a server is told to watch again only once it has stopped watching', async () => {
     const done: string[] = []
     const slow = (word: string, ms: number) => async (): Promise<JsonMap> => {

@@ -152,6 +152,17 @@ describe('a stream that was cut', () => {
     expect(steps).toEqual([2, 3, 4, 5, { content: [] }])
   })
 
+  test('B257 is kept with the latest few of its session: a host that never resumes leaves no more', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway, { deaf: true })
+    const ids: string[] = []
+    for (let at = 0; at < 20; at++) {
+      const stream = await send(gateway.url, { method: 'GET', headers: { ...host.headers(), accept: 'text/event-stream' } })
+      ids.push((await stream.events.until(({ id }) => id !== undefined)).id ?? '')
+    }
+    expect((await resume(gateway, host, ids.at(0) ?? '')).status).toBe(400)
+    expect((await resume(gateway, host, ids.at(-2) ?? '')).status).toBe(200)
+  })
   test('B202 has all but overtaken progress where there is no room for it', async () => {
     await using gateway = await start({ hostLimits: { maxEvents: 5 } })
     await using host = await connectHttp(gateway)

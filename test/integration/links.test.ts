@@ -1,6 +1,7 @@
 /** Which hosts share a link to a server, and which never do (BRIDGING 3.0; 8.3). */
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
+import type { Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
@@ -27,6 +28,24 @@ describe.each(LEGACY_KINDS)('a %s server', (kind) => {
       { roots: { listChanged: true } },
     ])
     expect(links).not.toContain(a.connections[0])
+  })
+  test('B046 opens no link that stays for a session that ended while its call waited for the start', async () => {
+    const { promise: isStarted, resolve: start } = Promise.withResolvers<undefined>()
+    const initialize: Handle = async ({ params }) => {
+      await isStarted
+      const { protocolVersion } = params
+      return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
+    }
+    const servers = { a: fake.of({ kind, tools: ['x'], on: { initialize } }) }
+    await using gateway = await startGateway({ servers, early: true })
+    const host = await legacyPipe.connect(gateway)
+    void host.call('tools/call', { name: 'a__x' }).catch(() => undefined)
+    await gateway.fake('a').until('initialize')
+    const [a] = gateway.running.fleet.downstreams$.value
+    await host[Symbol.asyncDispose]()
+    start(undefined)
+    await expect.poll(() => gateway.fake('a').all('initialize')).toHaveLength(2)
+    await expect.poll(() => a?.linkCount).toBe(1)
   })
   test('modern hosts that declare nothing share one link', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
-import { KEY, MODERN, request } from '../support/fakes/messages.ts'
+import { KEY, MODERN, notification, request } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
 import { PipeHost } from '../support/fakes/pipe-host.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -95,6 +95,23 @@ describe('7.4 mistakes of the host', () => {
     release()
     await host.lines.until((line) => line.includes('"twin"') && line.includes('"content"'))
     expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+  })
+  test('B138 a modern id that is used again right after its cancellation can be cancelled again', async () => {
+    await using gateway = await start({ servers: { a: fake.of({ kind: 'modern stdio', tools: ['x'] }) } })
+    await using host = attach(gateway)
+    const a = gateway.fake('a').on('tools/call', () => fake.never())
+    const meta = { [KEY.version]: MODERN, [KEY.capabilities]: {} }
+    const call = request(1, 'tools/call', { name: 'a__x', _meta: meta })
+    const cancel = notification('notifications/cancelled', { requestId: 1 })
+    await host.sendRaw(described('m', 'tools/list'), 'm').response
+    host.write(call)
+    await a.until('tools/call')
+    host.write([cancel, call].join('\n'))
+    await a.journal.when(() => (a.all('tools/call').length === 2 ? true : undefined))
+    host.write(cancel)
+    await a.journal.when(() => (a.all('notifications/cancelled').length === 2 ? true : undefined))
+    const [first, second] = a.all('tools/call').map(({ id }) => id)
+    expect(a.all('notifications/cancelled').map(({ params }) => params['requestId'])).toEqual([first, second])
   })
   test('answers to questions nobody asked are ignored', async () => {
     await using gateway = await start()

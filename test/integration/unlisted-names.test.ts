@@ -116,6 +116,20 @@ test.each([
   else await expect(called).rejects.toMatchObject(UNKNOWN)
 })
 
+test.each(['constructor', 'toString', '__proto__'])('B278 a tool called %s is one like any other for a toolset', async (name) => {
+  const toolsets = [
+    toolsetOf({ tools: ['*'] }, { name: 'asks', confirm: [`a__${name}`] }),
+    toolsetOf({ tools: ['a__*'] }, { name: 'allows' }),
+  ]
+  await using gateway = await startGateway({ servers: { a: hidden() }, gateway: { toolsets } })
+  for (const toolset of ['asks', 'allows']) {
+    await using host = await legacyHttp.connect(gateway, { toolset })
+    const called = host.call('tools/call', { name: `a__${name}`, arguments: {} })
+    if (toolset === 'asks') await expect(called).rejects.toMatchObject({ code: -32602 })
+    else expect(await called).toMatchObject({ content: [{ text: `ran ${name}` }] })
+  }
+})
+
 test('B278 what the server lists and a limit leaves out is unknown', async () => {
   const long = { name: 'hidden', description: 'x'.repeat(200), inputSchema: { type: 'object' } }
   await using gateway = await startGateway({

@@ -13,6 +13,8 @@ import { setBounded } from '../../values/bounded-map.ts'
 
 /** Lifetime of a modern host's roots, since it cannot announce a change. */
 const ROOTS_TTL_MS = 300_000
+/** Principals whose roots are kept. */
+const MAX_ROOTS = 1_000
 const MAX_SENT_AWAY = 256
 /** Delay of a refusal, and the number of questions that may wait for it. */
 const REFUSAL_DELAY_MS = 30_000
@@ -136,7 +138,11 @@ export class ServerRequests {
       return error(-32601, 'no host can be asked for roots now')
     }
     const answer = await ask(question)
-    if ('result' in answer) this.#roots.set(principal, { answer, untilMs: performance.now() + ROOTS_TTL_MS })
+    if ('result' in answer) {
+      // A copy, since the answer is a part of the host's whole message.
+      const own = { result: Payload.at(Buffer.concat(answer.result.parts())) }
+      setBounded(this.#roots, principal, { answer: own, untilMs: performance.now() + ROOTS_TTL_MS }, MAX_ROOTS)
+    }
     return answer
   }
 

@@ -280,14 +280,15 @@ export class Links implements Sweepable {
     const { sharing } = this.#options
     owner.sessions.add(session)
     owner.latest = session
-    let used = this.#bySession.get(session)
-    if (used === undefined) {
-      this.#bySession.set(session, (used = { all: new Set(), unsubscribe: () => undefined, cached: undefined }))
-      used.unsubscribe = session.onEnd(() => this.#ended(session))
-      this.#environment.sessionSeen()
-    }
+    const known = this.#bySession.get(session)
+    const used: SessionLinks = known ?? { all: new Set(), unsubscribe: () => undefined, cached: undefined }
     used.all.add(pooled)
     used.cached = sharing === 'call' ? undefined : { pooled, capabilities, sharing }
+    if (known !== undefined) return
+    this.#bySession.set(session, used)
+    // Last: a session that has ended meanwhile calls back at once, and its link must be found then.
+    used.unsubscribe = session.onEnd(() => this.#ended(session))
+    this.#environment.sessionSeen()
   }
 
   #ended(session: HostSession): void {

@@ -14,6 +14,7 @@ import { isAtLeast, isLegacyRevision, isWithin, latestLegacyWithin, revisionsWit
 import type { LegacyRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
 import { hopsIn } from '../gateways.ts'
 import type { Identity } from '../server/link.ts'
+import { declaredOnly } from './declared-capabilities.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
 import type { Offers } from './modern-host.ts'
 import { legacyCreation } from '../task-shapes.ts'
@@ -57,7 +58,7 @@ export const readInitialize = (message: Envelope, range: RevisionRange): Introdu
 
 /** Removes tasks that the host runs (not bridged) and the tasks extension (not part of this era; SEP-2663, Backward Compatibility). */
 const ownCapabilities = (capabilities: Capabilities): Capabilities =>
-  withoutTasks(Object.fromEntries(Object.entries(capabilities).filter(([name]) => name !== 'tasks')))
+  withoutTasks(Object.fromEntries(Object.entries(declaredOnly(capabilities)).filter(([name]) => name !== 'tasks')))
 
 /** Without `list`: unauthenticated callers are one principal and would see each other's tasks (B183). */
 export const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const

@@ -125,11 +125,14 @@ const nextRound = async (
   // Elicitations one after the other, since a person answers dialogs; all others at once.
   let dialogs: Promise<unknown> = Promise.resolve()
   let isNew = false
+  let isOver = false
   await Promise.all(
     requests.members.map(async ({ key }) => {
       const request = requests.object(key)
       const question: Question = { method: request?.text('method') ?? '', params: request?.object('params') }
       const put = async (): Promise<void> => {
+        // A dialog that waited for its turn is not shown after the end of the call.
+        if (isOver || signal.aborted) throw new Failure('cancelled', 'the call has ended')
         const known = visits.answerTo(question)
         isNew ||= known === undefined
         const answer = known ?? responseOf(question.method, refused?.get(key) ?? (await ask(question)))
@@ -141,7 +144,7 @@ const nextRound = async (
       dialogs = turn.catch(() => undefined)
       return turn
     }),
-  )
+  ).finally(() => (isOver = true))
   if (!isNew) await visits.pause(signal)
   const responses = new Draft()
   for (const { key } of requests.members) responses.set(key, answers.get(key)?.parts() ?? '{}')

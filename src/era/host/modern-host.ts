@@ -15,6 +15,7 @@ import type { JsonObject, Payload } from '../../wire/message/payload.ts'
 import { isModernRevision, isWithin, MODERN, MODERN_REVISIONS, revisionsWithin } from '../../wire/protocol/revisions.ts'
 import type { ModernRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
 import type { CapabilityCache } from './capability-cache.ts'
+import { declaredOnly } from './declared-capabilities.ts'
 
 /** The host's description in `_meta`. */
 export interface Introduced {
@@ -44,8 +45,9 @@ const readIntroduction = (meta: Payload): Introduced => {
   const version = meta.text(META.version)
   if (version === undefined) throw malformed(META.version, 'a string')
   if (!isModernRevision(version)) throw unsupportedVersion(version)
-  const capabilities = jsonObject(meta.value(META.capabilities))
-  if (capabilities === undefined) throw malformed(META.capabilities, 'an object')
+  const given = jsonObject(meta.value(META.capabilities))
+  if (given === undefined) throw malformed(META.capabilities, 'an object')
+  const capabilities = meta.raw(META.capabilities)?.includes('null') === true ? declaredOnly(given) : given
   const level = meta.text(META.logLevel)
   const logLevel = isLogLevel(level) ? level : undefined
   if (meta.has(META.logLevel) && logLevel === undefined) throw new Refusal(-32602, `unknown log level in ${META.logLevel}`)

@@ -141,10 +141,10 @@ export class ParkedCall {
   #keyFor({ params }: Question): string {
     const fields = params?.object('requestedSchema')?.object('properties')?.members ?? []
     const field = fields.length === 1 ? fields[0]?.key : undefined
-    const key =
-      field !== undefined && /^[A-Za-z][\w-]{0,39}$/.test(field) && !this.#keys.has(field)
-        ? field
-        : `input-${this.#keys.size + 1}`
+    const isKey = field !== undefined && /^[A-Za-z][\w-]{0,39}$/.test(field)
+    let key = isKey ? field : numbered(this.#keys.size + 1)
+    // A field may be called like a numbered key.
+    for (let at = this.#keys.size + 1; this.#keys.has(key); at++) key = numbered(at)
     this.#keys.add(key)
     return key
   }
@@ -206,3 +206,5 @@ export class ParkedCall {
     this.#parked.onEnd()
   }
 }
+
+const numbered = (at: number): string => `input-${at}`

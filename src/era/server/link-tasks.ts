@@ -9,7 +9,7 @@ import { complete, Refusal, ServerError } from '../../rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../rpc/call.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
-import { answerIn, inputRequests, noAnswer } from '../questions.ts'
+import { answerIn, inputRequests, noAnswer, refusalOf } from '../questions.ts'
 import type { PendingQuestion } from '../questions.ts'
 import { modernTask, relateTo, unrelate } from '../task-shapes.ts'
 import { within } from '../../time/within.ts'
@@ -69,6 +69,9 @@ export class LinkTasks {
   ask(id: string, question: Question): Promise<Answer> | undefined {
     const task = this.#tasks.get(id)
     if (task === undefined || !isFollowed(task)) return undefined
+    // The host would not be shown it, so that the server would wait for the task's end.
+    const refusal = task.creator && refusalOf(question, task.creator.caller.capabilities)
+    if (refusal !== undefined) return Promise.resolve(refusal)
     return new Promise((answer) => {
       const key = `input-${++task.keys}`
       const params = question.params?.fresh()

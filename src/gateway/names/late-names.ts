@@ -6,6 +6,7 @@ import { restoreUri } from '../../catalog/names/uris.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { Feed } from '../lists/feed.ts'
+import { isPromptRef, refName } from '../completion-ref.ts'
 
 interface LateNamesSource {
   readonly feed: Pick<Feed, 'reaches' | 'viewOf'>
@@ -69,12 +70,12 @@ export class LateNames {
 
 /** The original name; `undefined`: a name of this form cannot belong to the server. */
 const originalOf = ({ method, target, params }: Call, { options }: Downstream, isPrefixed: boolean): string | undefined => {
-  const ref = method === 'completion/complete' ? params.object('ref') : undefined
-  const name = ref === undefined ? target : (ref.text('name') ?? ref.text('uri'))
+  const isCompletion = method === 'completion/complete'
+  const name = isCompletion ? refName(params) : target
   if (name === undefined || !isPrefixed) return name
   const alias = Object.keys(options.alias).find((original) => options.alias[original] === name)
   if (alias !== undefined) return alias
-  if (method === 'resources/read' || ref?.text('uri') !== undefined)
+  if (method === 'resources/read' || (isCompletion && !isPromptRef(params)))
     return restoreUri(name, (prefix) => prefix === options.prefix)?.original
   const start = `${options.prefix}__`
   return name.startsWith(start) && name.length > start.length ? name.slice(start.length) : undefined

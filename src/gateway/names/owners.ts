@@ -17,6 +17,7 @@ import type { Feed } from '../lists/feed.ts'
 import { askHost } from '../rounds/ask-host.ts'
 import type { OpenedRound, Rounds } from '../rounds/rounds.ts'
 import type { SignInRounds } from '../rounds/sign-in.ts'
+import { isPromptRef, refName } from '../completion-ref.ts'
 import type { LateNames, LateOwner } from './late-names.ts'
 import { unknownName } from '../unknown-name.ts'
 import { UnlistedNames } from './unlisted-names.ts'
@@ -78,8 +79,7 @@ export class Owners {
   #bridged(call: Call): Route | undefined {
     const downstream = this.#fleet.bridged(call.caller)
     if (downstream === undefined || !mayBeUnlisted(call, downstream, this.#feed.viewOf(call.caller))) return undefined
-    const ref = call.method === 'completion/complete' ? call.params.object('ref') : undefined
-    const original = call.target ?? ref?.text('name') ?? ref?.text('uri') ?? ''
+    const original = call.target ?? refName(call.params) ?? ''
     return { serverKey: downstream.options.key, original, entry: undefined }
   }
 
@@ -148,11 +148,9 @@ export class Owners {
 
   #lookUp(call: Call, view = this.#feed.viewOf(call.caller)): Route | undefined {
     if (call.method === 'completion/complete') {
-      const ref = call.params.object('ref')
-      const type = ref?.text('type')
-      const name = ref?.text(type === 'ref/prompt' ? 'name' : 'uri')
+      const name = refName(call.params)
       if (name === undefined) throw new Refusal(-32602, 'params.ref must name a prompt or a resource')
-      return type === 'ref/prompt' ? findPrompt(view, name) : findTemplateRef(view, name)
+      return isPromptRef(call.params) ? findPrompt(view, name) : findTemplateRef(view, name)
     }
     if (call.target === undefined)
       throw new Refusal(-32602, `params.${call.method === 'resources/read' ? 'uri' : 'name'} must be a string`)

@@ -11,6 +11,7 @@ import type { Downstream } from '../../downstream/downstream.ts'
 import { SIGN_IN_TOOL } from '../../downstream/lists/sign-in-tool.ts'
 import type { Call } from '../../rpc/call.ts'
 import type { Feed } from '../lists/feed.ts'
+import { isPromptRef } from '../completion-ref.ts'
 import type { LateOwner } from './late-names.ts'
 import { within } from '../../time/within.ts'
 import { FRESH_WAIT_MS } from '../lists/lists.ts'
@@ -62,7 +63,8 @@ export class UnlistedNames {
     const toolset = feed.toolsets.of(scope)
     if (toolset === undefined) return true
     const hasPrefix = feed.catalog.naming.prefix === 'always'
-    const exposed = server.alias[original] ?? (hasPrefix ? `${server.prefix}__${original}` : original)
+    const alias = Object.hasOwn(server.alias, original) ? server.alias[original] : undefined
+    const exposed = alias ?? (hasPrefix ? `${server.prefix}__${original}` : original)
     return toolset.showsName(kind, server, exposed) && !toolset.isConfirmed(exposed)
   }
 }
@@ -76,7 +78,6 @@ const isAllowed = ({ curation }: Downstream['options'], kind: NamedKind, origina
 
 const kindOf = ({ method, params }: Call): NamedKind | undefined => {
   if (method === 'tools/call') return 'tools'
-  const isPrompt =
-    method === 'prompts/get' || (method === 'completion/complete' && params.object('ref')?.text('type') === 'ref/prompt')
+  const isPrompt = method === 'prompts/get' || (method === 'completion/complete' && isPromptRef(params))
   return isPrompt ? 'prompts' : undefined
 }

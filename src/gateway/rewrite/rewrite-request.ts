@@ -12,6 +12,7 @@ import { ambiguousParam } from '../../wire/headers/param-headers.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { declaresApps, UI_EXTENSION, withoutTasks } from '../../wire/protocol/extensions.ts'
 import { isAtLeast } from '../../wire/protocol/revisions.ts'
+import { isPromptRef } from '../completion-ref.ts'
 import { withoutVisits } from '../rounds/url-required.ts'
 import type { RoutedCall } from '../routed-call.ts'
 
@@ -24,7 +25,7 @@ export const rewriteParams = ({ call, route, downstream, view }: RoutedCall): st
     const revision = downstream.eras.revisionFor(call.caller)
     const isOld = revision !== undefined && !isAtLeast(revision, '2025-06-18') && isAtLeast(call.caller.revision, '2025-06-18')
     if (isOld && params.has('context')) downstream.fidelity.note('completionContext', call)
-    ref?.set(ref.text('type') === 'ref/prompt' ? 'name' : 'uri', JSON.stringify(original))
+    ref?.set(isPromptRef(params) ? 'name' : 'uri', JSON.stringify(original))
   } else if (original !== call.target) params.set(call.method === 'resources/read' ? 'uri' : 'name', JSON.stringify(original))
   if (call.method !== 'tools/call') return undefined
   const { options } = downstream

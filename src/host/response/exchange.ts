@@ -31,6 +31,8 @@ export interface Exchange {
   readonly ambient?: string | undefined
   /** The host has disconnected and cannot resume: nothing sent here reaches it. */
   readonly isGone?: boolean
+  /** The exchange of the whole batch; absent: the request is not part of one. */
+  readonly batch?: Exchange | undefined
   /** Ends the exchange without an answer, because the host has cancelled. */
   end(): void
   /** Sends a streamed answer, followed by `CLOSE`. Absent: the channel does not support it. `onBroken`: the result broke off. */
@@ -86,6 +88,8 @@ export class PostExchange implements Exchange {
   #name: string | undefined
   #pollAtMs = Infinity
   #detachedMs = Infinity
+  /** The host has another connection now: the end of the first one means nothing. */
+  #isResumed = false
   /** The streamed answer. */
   #passing: StreamedResult | undefined
   #isDone = false
@@ -96,6 +100,7 @@ export class PostExchange implements Exchange {
     this.#options = options
     this.#streamAtMs = performance.now() + options.streamAfterMs
     options.request.onDisconnect(() => {
+      if (this.#isResumed) return
       this.#passing?.abort()
       options.onDisconnect?.()
       if (options.log === undefined || this.#name === undefined) this.#done()
@@ -216,6 +221,7 @@ export class PostExchange implements Exchange {
 
   /** Sends further messages to `stream`, by which the host has resumed. */
   resume(stream: EventStream): void {
+    this.#isResumed = true
     this.#stream?.end()
     this.#attach(stream)
     stream.onClose(() => {

@@ -20,6 +20,7 @@ import type {
   Refusal,
   Scope,
 } from '../../rpc/call.ts'
+import { parseJson } from '../../values/json-object.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
@@ -80,7 +81,9 @@ export interface Outlet {
 const INITIALIZED_WAIT_MS = 10_000
 const COMPLETED = 'notifications/elicitation/complete'
 const UPDATED = 'notifications/resources/updated'
-const MAX_WAITING = 32
+/** Notifications that wait for an outlet: updates, of any resources that servers report, and completed elicitations beside them. */
+const MAX_UPDATED = 256
+const MAX_WAITING = MAX_UPDATED + 32
 
 export class Session implements HostSession, Subscriber, ChangeListener {
   /** Contains 128 random bits, so that it cannot be guessed (B197). */
@@ -150,6 +153,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
 
   /** Applies the settings of a request that was answered with a result. */
   accepted(method: string, params: Payload | undefined): void {
+    if (method === 'resources/unsubscribe') this.#waiting?.delete(waitingKey(params?.text('uri') ?? ''))
     const settings = SETTINGS.get(method)?.(this.settings, params) ?? this.settings
     if (settings === this.settings) return
     this.settings = settings
@@ -221,6 +225,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     const parts = notificationMessage(method, params?.parts())
     if (this.#outlet !== undefined) this.#outlet.send(parts)
     else if (LIST_CHANGED.has(method)) (this.#waiting ??= new Map()).set(method, parts)
+    else if (method === UPDATED && params instanceof Payload) this.#keepUpdated(parseJson(params.final('uri')?.toString() ?? ''))
     else if (method === COMPLETED) this.#notifyCompleted(parts)
   }
 
@@ -238,9 +243,14 @@ export class Session implements HostSession, Subscriber, ChangeListener {
 
   /** Announces a subscribed resource that may have changed unnoticed, at once or with the next outlet. */
   mayHaveChanged(uri: string): void {
-    const params = Payload.of({ uri })
-    if (this.#outlet !== undefined) this.updated(params)
-    else (this.#waiting ??= new Map()).set(`${UPDATED} ${uri}`, notificationMessage(UPDATED, params.parts()))
+    this.updated(Payload.of({ uri }))
+  }
+
+  /** Keeps an update for the next outlet, one for each resource. */
+  #keepUpdated(uri: unknown): void {
+    const waiting = (this.#waiting ??= new Map())
+    const mayKeep = typeof uri === 'string' && (waiting.size < MAX_UPDATED || waiting.has(waitingKey(uri)))
+    if (mayKeep) waiting.set(waitingKey(uri), notificationMessage(UPDATED, Payload.of({ uri }).parts()))
   }
 
   /** Whether the host's log level includes this level. True without a log level: servers choose (BRIDGING 3.11). */
@@ -361,13 +371,14 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
   }
 
-  /** Ends the request of an exchange whose host has not resumed its stream. */
+  /** Ends the requests of an exchange whose host has not resumed its stream: one, or those of a batch. */
   abandon(exchange: Exchange): void {
-    const running = this.#running.find((each) => each.listenerExchange === exchange)
-    if (running === undefined) return
-    this.finish(running)
-    running.abort.abort()
-    running.exchange.end()
+    const left = this.#running.filter(({ listenerExchange: own }) => own === exchange || own.batch === exchange)
+    for (const running of left) {
+      this.finish(running)
+      running.abort.abort()
+      running.exchange.end()
+    }
   }
 
   /** Excludes time in which the process was stopped. */
@@ -405,6 +416,9 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     return this.wantsLogLevel(params instanceof Payload ? params.text('level') : undefined)
   }
 }
+
+/** Key of an update that waits. */
+const waitingKey = (uri: string): string => `${UPDATED} ${uri}`
 
 const addTo = (running: Running, pending: Pending): void => {
   pending.running = running

@@ -17,6 +17,8 @@ export interface HttpSession {
   readonly posts: IdTable<PostExchange>
   /** The latest standalone stream. */
   stream: { readonly events: EventStream; readonly name: string } | undefined
+  /** Names of the standalone streams in the event log, oldest first. */
+  readonly streamNames: string[]
   /** Latest end of its credentials, wall clock in milliseconds. */
   untilMs: number
   /** The session began in an earlier process. */
@@ -61,7 +63,7 @@ export class Sessions {
     if (this.#byId.size >= maxSessions) this.#makeRoom('listen.limits.sessions', maxSessions)
     const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
     if (isFull) this.#makeRoom('listen.limits.sessions_per_principal', maxSessionsPerPrincipal, principal)
-    const entry: HttpSession = { session, posts: new IdTable(), stream: undefined, untilMs, isReopened: false }
+    const entry: HttpSession = { session, posts: new IdTable(), stream: undefined, streamNames: [], untilMs, isReopened: false }
     this.#byId.set(session.id, entry)
     return entry
   }

@@ -152,7 +152,8 @@ export class StdioListener {
     const abort = new Cancellation()
     const key = idKey(id)
     const done = (): void => {
-      this.#modern.delete(key)
+      // The host may have used the id again since it cancelled the request.
+      if (this.#modern.get(key) === abort) this.#modern.delete(key)
     }
     const exchange: Exchange = {
       message: (parts) => this.#pipe.write(parts),

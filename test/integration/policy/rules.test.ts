@@ -210,6 +210,19 @@ describe('no path leads past a rule', () => {
       expect(gateway.fake('a').received).toEqual([])
     },
   )
+
+  test.each([legacySse, modernHttp])('a completion is judged by what its type means, over $name', async ({ connect }) => {
+    const template = 'a+file:///{name}'
+    await using gateway = await start([
+      { when: `call.name == "${template}"`, decision: 'deny', reason: 'secret' },
+      { when: 'call.name == "a__greet"', decision: 'allow' },
+    ])
+    await using host = await connect(gateway)
+    const ref = { type: 'ref/resource', uri: template, name: 'a__greet' }
+    const completed = host.call('completion/complete', { ref, argument: { name: 'name', value: '' } })
+    await expect(completed).rejects.toMatchObject({ message: 'denied by policy: secret' })
+    expect(gateway.fake('a').received).toEqual([])
+  })
 })
 
 describe('confirm', () => {

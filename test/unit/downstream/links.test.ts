@@ -96,6 +96,13 @@ test('B037 hosts without a session that can answer other things have links of th
   expect(used).toEqual([0, 1, 0, 1])
 })
 
+test('B046 a call of a session that has ended leaves no link behind', async () => {
+  const world = makeLinks('session')
+  const session = { id: '1', onEnd: (callback: () => void) => (callback(), () => undefined) } as unknown as HostSession
+  await run(world, call('P', session))
+  expect([world.links.size, world.opened[0]?.close.mock.calls.length]).toEqual([0, 1])
+})
+
 test('B262 at limits.links the link that was idle longest is closed for a caller that needs another', async () => {
   const world = makeLinks('principal')
   const { opened, clock } = world

@@ -168,6 +168,18 @@ describe('roots', () => {
     expect(await asked('P', later, true)).toEqual({ name: 'first' })
   })
 
+  test('B257 are kept for the latest 1,000 principals, without the message that they came in', async () => {
+    const at = asking()
+    const message = Buffer.from(`{"roots":[]}${' '.repeat(1_000)}`)
+    const answer = async (): Promise<Answer> => ({ result: Payload.at(message) })
+    const askedBy = (principal: string, ask: Call['ask']): Promise<Answer> =>
+      at.ask(ROOTS, { waiting: callOf({ principal, ask }) })
+    for (let count = 0; count <= 1_000; count++) await askedBy(`${count}`, answer)
+    message.fill('x')
+    expect(said(await askedBy('1', answering('again')))).toEqual({ roots: [] })
+    expect(said(await askedBy('0', answering('again')))).toEqual({ name: 'again' })
+  })
+
   test('that were refused are asked again, and nobody answers where nobody can', async () => {
     const { requests, noted } = askingWith({})
     const refusing = async (): Promise<Answer> => ({ error: Payload.of({ code: -1 }) })

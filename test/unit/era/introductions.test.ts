@@ -49,6 +49,14 @@ describe('initialize', () => {
     expect(read({ protocolVersion }, range)).toEqual({ revision, capabilities: {}, clientInfo: { name: 'h' }, hops: 0 })
   })
 
+  test('B282 declares no capability by null, in either era', () => {
+    const capabilities = { elicitation: { form: {}, url: null }, sampling: null, roots: {}, experimental: { x: null } }
+    const declared = { elicitation: { form: {} }, roots: {}, experimental: { x: null } }
+    expect(read({ capabilities }).capabilities).toEqual(declared)
+    const _meta = { [`${P}protocolVersion`]: '2026-07-28', [`${P}clientCapabilities`]: capabilities }
+    expect(readModern(message('tools/list', { _meta }), new CapabilityCache()).capabilities).toEqual(declared)
+  })
+
   test('has its capabilities without the tasks of either era, and its hops', () => {
     const capabilities = { roots: {}, tasks: {}, extensions: { [TASKS]: {}, [UI]: {} } }
     expect(read({ capabilities, _meta: { 'dev.trunkline/hops': 2 } })).toMatchObject({

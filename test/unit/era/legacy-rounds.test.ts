@@ -203,6 +203,26 @@ describe('what a round asks', () => {
     expect(Object.keys(JSON.parse(calls[1]?.responses ?? '') as object)).toEqual(['z', 's', 'a', 'm'])
   })
 
+  test.each(['cancels the call', 'refuses to sample'])(
+    'B082 a host that %s is not asked the dialogs that waited',
+    async (how) => {
+      const pending: ((answer: Answer) => void)[] = []
+      const error = { error: Payload.of({ code: -1, message: 'no' }) }
+      const answer = ({ method }: Question): Promise<Answer> =>
+        how === 'refuses to sample' && method === sampling.method
+          ? Promise.resolve(error)
+          : new Promise((resolve) => pending.push(resolve))
+      const { outcome, asked, abort } = play([{ inputRequests: { a: dialog('1'), b: dialog('2'), s: sampling } }], { answer })
+      await vi.advanceTimersByTimeAsync(0)
+      if (how === 'cancels the call') abort.abort()
+      // The session takes back what is open once its call has ended.
+      for (const settle of pending) settle(error)
+      await vi.advanceTimersByTimeAsync(0)
+      await outcome.catch(() => undefined)
+      expect(asked.toSorted()).toEqual(['1', 's'])
+    },
+  )
+
   test('B094 what the host cannot be asked is not asked: a dialog counts as cancelled, anything else ends the call', async () => {
     const error = { error: Payload.of({ code: -32602, message: 'no words' }) }
     const round = { inputRequests: { a: dialog('1') } }

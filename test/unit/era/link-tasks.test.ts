@@ -6,7 +6,8 @@ import type { Answer, Call, Question } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
-const modern = { caller: { session: undefined, capabilities: TASKS } } as unknown as Call
+const ASKED = { ...TASKS, elicitation: {}, roots: {} }
+const modern = { caller: { session: undefined, capabilities: ASKED } } as unknown as Call
 const plain = { caller: { session: undefined, capabilities: {} } } as unknown as Call
 const about = (method: string): Call => ({ ...modern, method, target: '1' })
 const question = { method: 'elicitation/create', params: Payload.of({ message: 'Sure?' }) }
@@ -131,6 +132,18 @@ test('a task without questions is working, whatever its server says, and one wit
     'input-1': { method: 'elicitation/create', params: { message: 'Sure?' } },
     'input-2': { method: 'roots/list' },
   })
+})
+
+test('B059 a question that the creator of a task did not declare is refused at once, and is not shown', async () => {
+  const { tasks, handle } = answering({ 'tasks/get': { taskId: '1', status: 'working' } })
+  const forms = { caller: { session: undefined, capabilities: { ...TASKS, elicitation: { form: {} } } } } as unknown as Call
+  create(tasks, forms)
+  const url = { method: 'elicitation/create', params: Payload.of({ mode: 'url', message: 'Go', url: 'https://x/' }) }
+  for (const asked of [url, { method: 'sampling/createMessage', params: Payload.of({}) }])
+    expect(await tasks.ask('1', asked)).toHaveProperty('error')
+  expect(await handle('tasks/get')).toMatchObject({ status: 'working' })
+  void tasks.ask('1', question)
+  expect(await handle('tasks/get')).toMatchObject({ status: 'input_required', inputRequests: { 'input-1': {} } })
 })
 
 describe('tasks/update', () => {

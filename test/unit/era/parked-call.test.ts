@@ -94,6 +94,12 @@ test('B060 the questions of a round have keys: the only field of a form, else a 
   })
 })
 
+test('B060 a field that is called like a numbered key takes no other question its key', async () => {
+  const { first, round } = await asking(form('input-2'), form('a', 'b'), form('input-5'), form('a', 'b'), form('a', 'b'))
+  const { inputRequests } = (await round(first)) as { inputRequests: object }
+  expect(Object.keys(inputRequests)).toEqual(['input-2', 'input-3', 'input-5', 'input-4', 'input-6'])
+})
+
 test('B061 questions without an answer are asked again with a new state, and the old one is used', async () => {
   const { first, round, resume, answers, nonces, server, settled } = await asking(form('a'), form('b'))
   await first

@@ -17,6 +17,10 @@ describe('a task in the words of the other generation', () => {
     expect(textOf(modernTask(payload('{"taskId":"t"}')))).toBe('{"taskId":"t","ttlMs":null}')
   })
 
+  test.each(['constructor', 'toString', '__proto__'])('keeps a member that is called %s', (key) => {
+    expect(textOf(modernTask(payload(`{"taskId":"t","ttl":1,"${key}":2}`)))).toBe(`{"taskId":"t","ttlMs":1,"${key}":2}`)
+  })
+
   test('a created one is flat in one and nested in the other, and comes back as it was', () => {
     const legacy =
       '{"task":{"taskId":"t","ttl":null,"pollInterval":5},"_meta":{"io.modelcontextprotocol/model-immediate-response":"soon"}}'

@@ -53,6 +53,8 @@ test.each<[string, Call, readonly string[] | undefined]>([
   ['a resource without a prefix', resource('file:///x'), undefined],
   ['a prompt to be completed', completion({ type: 'ref/prompt', name: 'a__p' }), ['a', 'p']],
   ['a template to be completed', completion({ type: 'ref/resource', uri: 'b+file:///{x}' }), ['b', 'file:///{x}']],
+  ['a template with a name beside it', completion({ type: 'ref/resource', uri: 'b+x:{y}', name: 'a__p' }), ['b', 'x:{y}']],
+  ['a prompt with a URI beside it', completion({ type: 'ref/prompt', uri: 'b+x:{y}', name: 'a__p' }), ['a', 'p']],
   ['nothing to be completed', completion(undefined), undefined],
 ])('%s can be of one server, or of none', (_, call, owner) => {
   const { ownerOf, byForm } = among({ a: {}, b: { alias: { a_long_name: 'short' } } })

@@ -2,12 +2,16 @@
 import { expect, test, vi } from 'vitest'
 import { buildCatalog } from '../../../src/catalog/build-catalog.ts'
 import { Views } from '../../../src/catalog/view/view.ts'
+import type { View } from '../../../src/catalog/view/view.ts'
 import type { Downstream } from '../../../src/downstream/downstream.ts'
 import type { Fleet } from '../../../src/downstream/fleet.ts'
 import type { Access } from '../../../src/gateway/access.ts'
 import { ResourceSubscriptions } from '../../../src/gateway/resource-subscriptions.ts'
 import type { Subscriber } from '../../../src/gateway/subscriptions.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+import { EVERYTHING } from '../../../src/rpc/call.ts'
+import type { HostSession } from '../../../src/rpc/call.ts'
 import { callOf } from '../../support/calls.ts'
 import { ALWAYS, resourceOf, serverOf, sourceOf } from '../catalog/fixtures.ts'
 
@@ -62,4 +66,64 @@ test.each<[string, Case]>([
   ['a resource of a bridge that was refused', { ...BRIDGE, leftOut: [{ name: 'x:9', isRefused: true }] }],
 ])('B278 a subscription to %s goes to no server', async (_, made) => {
   expect(await routeOf(made)).toBeUndefined()
+})
+
+/** A server of `https://x/1`, with a list that the test replaces, and a policy that the test delays. */
+const makeWatched = () => {
+  const server = serverOf('a')
+  const viewWith = (...uris: readonly string[]) =>
+    new Views().of(buildCatalog([sourceOf(server, { resources: uris.map((uri) => resourceOf(uri)) })], ALWAYS), {
+      revision: '2025-11-25',
+    })
+  const hiding = { showsUri: () => false } as unknown as View
+  const at = { view: viewWith('https://x/1'), checked: Promise.resolve() as Promise<unknown> }
+  const server_ = { id: 'a', subscribe: vi.fn(async () => true), unsubscribe: vi.fn(async () => undefined) }
+  const unwatchFor = vi.fn()
+  const sessions = { watchFor: async () => undefined, unwatchFor }
+  const downstream = { options: server, id: 'a', subscriptions: server_, sessions } as unknown as Downstream
+  const get = (key: string): Downstream | undefined => (key === 'a' ? downstream : undefined)
+  const subscriptions = new ResourceSubscriptions({
+    feed: { viewOf: ({ scope }) => (scope.granted === '' ? hiding : at.view) },
+    fleet: { for: get, find: get } as unknown as Fleet,
+    access: { check: () => at.checked } as unknown as Access,
+    relay: () => Promise.reject(new Error('not relayed')),
+    max: () => 1,
+  })
+  const session = { id: '1', scope: EVERYTHING, updated: vi.fn() } as unknown as HostSession & Subscriber
+  const { caller } = callOf({ caller: { session, revision: '2025-11-25' } })
+  const send = (verb: string, uri: string): Promise<unknown> =>
+    subscriptions.serve(callOf({ method: `resources/${verb}`, target: uri, caller }), undefined)
+  return { at, viewWith, ...server_, unwatchFor, subscriptions, session, caller, send }
+}
+
+test('B131 a host that leaves while the policy decides on its subscription leaves nothing behind', async () => {
+  const { at, subscribe, subscriptions, session, caller } = makeWatched()
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  at.checked = promise
+  const added = subscriptions.add(session, caller, 'https://x/1')
+  subscriptions.release(session)
+  resolve(undefined)
+  expect(await added).toBe(false)
+  expect(subscribe).not.toHaveBeenCalled()
+})
+
+test('B132 a resource that its server no longer lists can be left, and counts no longer', async () => {
+  const { at, viewWith, subscribe, unsubscribe, unwatchFor, session, send } = makeWatched()
+  await send('subscribe', 'https://x/1')
+  at.view = viewWith('https://x/2')
+  await send('unsubscribe', 'https://x/1')
+  expect(unwatchFor.mock.calls).toEqual([[session, 'https://x/1']])
+  await vi.waitFor(() => expect(unsubscribe.mock.calls).toEqual([['https://x/1']]))
+  await send('subscribe', 'https://x/2')
+  expect(subscribe.mock.calls).toEqual([['https://x/1'], ['https://x/2']])
+})
+
+test('B236 a session whose token reaches less far now gets no update of what it no longer sees', async () => {
+  const { subscriptions, session, send } = makeWatched()
+  await send('subscribe', 'https://x/1')
+  const change = (): void => subscriptions.updated('a', 'https://x/1', Payload.of({ uri: 'https://x/1' }), {})
+  change()
+  Object.assign(session, { scope: { ...EVERYTHING, granted: '' } })
+  change()
+  expect(session.updated).toHaveBeenCalledOnce()
 })

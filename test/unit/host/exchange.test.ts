@@ -80,3 +80,13 @@ test('a stream that another one has replaced is ended, and its close is ignored'
   exchange.message(MESSAGE)
   expect([onOrphaned.mock.calls.length, third.sent]).toEqual([0, ['{"n":1}']])
 })
+
+test('B202 the old connection of a stream that was resumed may break later: the stream goes on', () => {
+  const { exchange, onOrphaned, sweepAfter, disconnect } = makeExchange()
+  const second = makeStream()
+  exchange.resume(second.stream)
+  disconnect()
+  sweepAfter(LATE_MS)
+  exchange.message(MESSAGE)
+  expect([onOrphaned.mock.calls.length, second.sent]).toEqual([0, ['{"n":1}']])
+})

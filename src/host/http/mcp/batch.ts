@@ -97,12 +97,17 @@ class Answers {
   }
 
   exchange(): Exchange {
+    const outlet = this.#outlet
     return {
-      message: (parts, key) => this.#outlet.message(parts, key),
+      message: (parts, key) => outlet.message(parts, key),
       answer: (parts) => this.#add(parts),
       end: () => this.#add(undefined),
-      transport: this.#outlet.transport,
-      ambient: this.#outlet.ambient,
+      transport: outlet.transport,
+      ambient: outlet.ambient,
+      batch: outlet,
+      get isGone() {
+        return outlet.isGone === true
+      },
     }
   }
 

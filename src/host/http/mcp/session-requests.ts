@@ -32,6 +32,9 @@ import { initializeAnswer, whenReady } from '../../handshake.ts'
 const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
 const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, event_age, event_log'
 
+/** Standalone streams of a session that its host can resume. */
+const MAX_STANDALONE = 16
+
 /** The response channel of a batch without requests. */
 const NO_ANSWER: BatchOutlet = { isStream: false, message: () => undefined, answer: () => undefined, end: () => undefined }
 
@@ -257,6 +260,9 @@ export class SessionRequests {
     if (log === undefined) return
     const events = request.openEvents({})
     const name = resumed ?? log.open()
+    if (resumed === undefined) entry.streamNames.push(name)
+    // A host that never resumes would leave one more with each stream.
+    if (entry.streamNames.length > MAX_STANDALONE) log.forget(entry.streamNames.shift() ?? '')
     const before = entry.stream
     entry.stream = { events, name }
     before?.events.end()
