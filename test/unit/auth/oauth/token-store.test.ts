@@ -23,7 +23,10 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
   trouble = []
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 /** A store as a process has it; `undefined`: without a folder. */
 const storeIn = (at: string | undefined, shared?: MemoryStore): TokenStore =>
@@ -45,6 +48,13 @@ test('a record outlives its process, as a file of its owner that opens under its
   writeFileSync(one, b)
   writeFileSync(other, a)
   expect([storeIn(folder).read(KEY), storeIn(folder).read(OTHER)]).toEqual([undefined, undefined])
+})
+
+test('a record of an earlier version of the program, which had no time, is read', () => {
+  storeIn(folder).write(KEY, { token: 'new' })
+  const [name = ''] = readdirSync(join(folder, 'credentials'))
+  writeFileSync(join(folder, 'credentials', name), seal.seal(`credential ${JSON.stringify(KEY)}`, { token: 'old' }))
+  expect(storeIn(folder).read(KEY)).toEqual({ token: 'old' })
 })
 
 test('a removed record is nowhere', async () => {
@@ -144,4 +154,43 @@ test('F-28 a store that is away delays no sign-in: the change goes on without it
   const store = storeIn(folder, new Away())
   await store.exclusively(KEY, async () => store.write(KEY, { token: 'a' }))
   expect(store.read(KEY)).toEqual({ token: 'a' })
+})
+
+/** A store that can be away for a while. */
+class Leaving extends MemoryStore {
+  isAway = false
+  override get = (key: string): Promise<string | undefined> => (this.isAway ? this.#away() : super.get(key))
+  override set = (key: string, value: string, ttlMs: number): Promise<void> =>
+    this.isAway ? this.#away() : super.set(key, value, ttlMs)
+  override claim = (key: string, value: string, ttlMs: number, instead?: string): Promise<string> =>
+    this.isAway ? this.#away() : super.claim(key, value, ttlMs, instead)
+  #away = (): Promise<never> => Promise.reject(new StoreDown('away'))
+}
+
+test('F-17 F-28 tokens that were renewed while the store was away are the ones that all replicas use when it is back', async () => {
+  const shared = new Leaving()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  const write = (token: string): Promise<void> => one.exclusively(KEY, async () => one.write(KEY, { token }))
+  const seenBy = (store: TokenStore): Promise<Token | undefined> => store.exclusively(KEY, async () => store.read(KEY))
+  await write('before')
+  expect(await seenBy(other)).toEqual({ token: 'before' })
+  shared.isAway = true
+  await write('renewed')
+  shared.isAway = false
+  // Also by a process that was started again.
+  expect([await seenBy(one), await seenBy(storeIn(folder, shared)), await seenBy(other)]).toEqual(
+    Array(3).fill({ token: 'renewed' }),
+  )
+})
+
+test('F-17 a replica that still has a sign-in that has ended gets the next one, and does not replace it', async () => {
+  const shared = new MemoryStore()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  for (const token of ['a', 'b', 'c']) one.write(KEY, { token })
+  await other.exclusively(KEY, async () => expect(other.read(KEY)).toEqual({ token: 'c' }))
+  await one.exclusively(KEY, async () => one.remove(KEY))
+  // A person has signed in again.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1_000 })
+  await one.exclusively(KEY, async () => one.write(KEY, { token: 'again' }))
+  expect(await other.exclusively(KEY, async () => other.read(KEY))).toEqual({ token: 'again' })
 })
