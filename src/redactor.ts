@@ -63,7 +63,7 @@ export class Redactor {
 
   /**
    * Replaces the tokens of one holder. Its previous tokens stay hidden, too, because texts in flight may contain them. Tokens are looked up
-   * word by word, so their number does not matter.
+   * word by word, so their number does not matter. Without tokens the holder has ended.
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
     const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
@@ -73,6 +73,10 @@ export class Redactor {
     for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)
     const nowMs = this.#nowMs()
     this.#replaced.push({ words: before, atMs: nowMs })
+    if (tokens.length === 0) {
+      this.#replaced.push({ words: last, atMs: nowMs })
+      this.#held.delete(holder)
+    }
     for (let oldest = this.#replaced[0]; oldest !== undefined; oldest = this.#replaced[0]) {
       if (nowMs - oldest.atMs < this.retainMs) break
       this.#release(oldest.words)

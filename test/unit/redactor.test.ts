@@ -169,6 +169,20 @@ test('T-14 a token that was replaced twice stays hidden for as long as captured 
   expect(redactor.hide('second-token-0123456789')).toBe('***')
 })
 
+test('T-14 the tokens of a holder that has ended are hidden for as long as captured messages may contain them', () => {
+  let nowMs = 0
+  const redactor = new Redactor([], () => nowMs)
+  redactor.retainMs = 1_000
+  const holder = {}
+  for (const token of ['first-token-0123456789', 'second-token-0123456789']) redactor.hold(holder, [token])
+  redactor.hold(holder, [])
+  const text = 'first-token-0123456789 second-token-0123456789'
+  expect(redactor.hide(text)).toBe('*** ***')
+  nowMs = 1_000
+  redactor.hold({}, ['token-of-another-0123456789'])
+  expect(redactor.hide(text)).toBe(text)
+})
+
 test('T-14 where there are live tokens alone, they are hidden in JSON and in data as well', () => {
   const redactor = new Redactor()
   redactor.hold({}, ['live-token-0123456789'])

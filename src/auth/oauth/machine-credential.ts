@@ -35,6 +35,10 @@ export class MachineCredential implements Credential {
     this.#environment = environment
   }
 
+  close(): void {
+    this.#environment.secrets(this, [])
+  }
+
   ready(): Promise<void> | undefined {
     const isUsable = this.#tokens !== undefined && isFresh(this.#tokens, this.#environment.now())
     return isUsable ? undefined : this.#obtain(undefined)

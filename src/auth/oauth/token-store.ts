@@ -85,14 +85,19 @@ export class TokenStore {
     return value && { value, writtenMs }
   }
 
-  /** Calls back when another replica has changed the record. Starts reading the store's record. */
-  watch(key: StoreKey, callback: () => void): void {
-    if (this.#shared === undefined) return
+  /** Calls back when another replica has changed the record, until the returned function is called. Starts reading the store's record. */
+  watch(key: StoreKey, callback: () => void): () => void {
+    if (this.#shared === undefined) return () => undefined
     const name = nameOf(key)
     const watched = this.#watched.get(name) ?? { key, callbacks: new Set() }
-    watched.callbacks.add(callback)
+    const call = (): void => callback()
+    watched.callbacks.add(call)
     this.#watched.set(name, watched)
     void this.#pull(key)
+    return () => {
+      watched.callbacks.delete(call)
+      if (watched.callbacks.size === 0 && this.#watched.get(name) === watched) this.#watched.delete(name)
+    }
   }
 
   write<T extends object>(key: StoreKey<T>, value: NoInfer<T>): void {

@@ -60,6 +60,7 @@ export class UserCredential implements Credential, Interactive {
   #refreshing: Promise<void> | undefined
   /** Number of requested sign-ins by missing scopes. */
   readonly #steps = new Map<string, number>()
+  readonly #unwatch: () => void
 
   constructor(options: UserCredentialOptions, environment: OAuthEnvironment) {
     this.principal = options.principal
@@ -67,7 +68,13 @@ export class UserCredential implements Credential, Interactive {
     this.#environment = environment
     this.#storeKey = ['tokens', options.key, options.server.href, options.principal]
     this.#adopt(this.#stored())
-    environment.store.watch(this.#storeKey, () => this.#changedElsewhere())
+    this.#unwatch = environment.store.watch(this.#storeKey, () => this.#changedElsewhere())
+  }
+
+  close(): void {
+    this.#unwatch()
+    this.#listeners.clear()
+    this.#environment.secrets(this, [])
   }
 
   /** Applies a sign-in or refresh of another replica. */

@@ -107,6 +107,20 @@ test('F-17 what one replica writes the others are told of, once, and only those 
   expect([changed.mock.calls.length, changedOther.mock.calls.length]).toEqual([2, 0])
 })
 
+test('F-17 nothing is read for one that watches no longer, and it is told of nothing', async () => {
+  const shared = new MemoryStore()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  const [changed, changedOther] = [vi.fn<() => void>(), vi.fn<() => void>()]
+  const [end, endSecond] = [other.watch(KEY, changed), other.watch(KEY, changed)]
+  other.watch(OTHER, changedOther)
+  end()
+  endSecond()
+  one.write(KEY, { token: 'a' })
+  one.write(OTHER, { token: 'b' })
+  await vi.waitFor(() => expect(changedOther).toHaveBeenCalledOnce())
+  expect([changed.mock.calls, other.read(KEY)]).toEqual([[], undefined])
+})
+
 test.each<[string, () => readonly [TokenStore, TokenStore]]>([
   ['one process', () => [storeIn(folder), storeIn(folder)]],
   [

@@ -107,6 +107,17 @@ test('F-17 a replica learns of a sign-in at another one, and of what renews its 
   expect(stage.credential('another').isSignedIn).toBe(false)
 })
 
+test('F-17 a credential that is closed learns of nothing more, and does not hold its server', async () => {
+  await using stage = await scene(new MemoryStore())
+  const [one, two, third] = [stage.credential(), stage.credential(), stage.credential()]
+  const changed = vi.fn<() => void>()
+  two.onChange(changed)
+  two.close()
+  await stage.signIn(one)
+  await vi.waitFor(() => expect(third.isSignedIn).toBe(true))
+  expect([two.isSignedIn, changed.mock.calls]).toEqual([false, []])
+})
+
 test.each(SHARING)(
   'F-17 a refused token that another of two %s has renewed is replaced, not renewed and not deleted',
   async (_name, store) => {
