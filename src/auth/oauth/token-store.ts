@@ -115,6 +115,11 @@ export class TokenStore {
     this.#writing.add(settled)
   }
 
+  /** Reads the store's record, for one that may have missed its change. Does nothing while the store is unavailable. */
+  refresh(key: StoreKey): Promise<void> {
+    return this.#pull(key)
+  }
+
   /** Replaces the local record by the store's record if that is newer; if it is older, the other way round. */
   async #pull(key: StoreKey): Promise<void> {
     const name = nameOf(key)

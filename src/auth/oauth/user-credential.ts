@@ -98,7 +98,7 @@ export class UserCredential implements Credential, Interactive {
       this.#adopt(this.#stored())
       // A request without a token is sent first: a sign-in begins with the server's challenge.
       if (this.#held === undefined)
-        return this.#challenge === undefined ? undefined : Promise.reject(this.#needsSignIn('not signed in yet'))
+        return this.#challenge === undefined ? undefined : this.#findElsewhere(undefined, 'not signed in yet')
     }
     if (isFresh(this.#held, this.#environment.now()) || this.#held.refreshToken === undefined) return undefined
     return this.#refresh()
@@ -109,8 +109,14 @@ export class UserCredential implements Credential, Interactive {
     if (used !== this.bearer.value) return
     this.#challenge = challenge ?? ''
     if (status === 403) return this.#stepUp()
-    if (this.#held?.refreshToken === undefined) throw this.#needsSignIn('the server refuses the token')
+    if (this.#held?.refreshToken === undefined) return this.#findElsewhere(used, 'the server refuses the token')
     await this.#refresh()
+  }
+
+  /** Looks for another token than `used` at other replicas, whose sign-in may have been missed. Rejects if there is none. */
+  async #findElsewhere(used: string | undefined, why: string): Promise<void> {
+    await this.#environment.store.refresh(this.#storeKey)
+    if (this.bearer.value === used) throw this.#needsSignIn(why)
   }
 
   async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }> {
