@@ -113,9 +113,11 @@ export class UserCredential implements Credential, Interactive {
     await this.#refresh()
   }
 
-  /** Looks for another token than `used` at other replicas, whose sign-in may have been missed. Rejects if there is none. */
+  /** Looks for another token than `used`: of another process, or of a replica whose sign-in was missed. Rejects if there is none. */
   async #findElsewhere(used: string | undefined, why: string): Promise<void> {
     await this.#environment.store.refresh(this.#storeKey)
+    const stored = this.#stored()
+    if (stored !== undefined) this.#adopt(stored)
     if (this.bearer.value === used) throw this.#needsSignIn(why)
   }
 

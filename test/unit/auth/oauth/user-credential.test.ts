@@ -134,6 +134,25 @@ test.each([
   expect(two.bearer.value).toBe(one.bearer.value)
 })
 
+test('F-17 where a server gives no refresh tokens, a sign-in at another process is found once the token is refused', async () => {
+  await using stage = await scene()
+  const other = new TokenStore(new Seal({ keys: [KEY] }), folder, (error) => expect(error).toBeUndefined())
+  const signIn = (accessToken: string): void =>
+    other.write(['tokens', 'a', (stage.server.address as { url: URL }).url.href, 'p'], {
+      accessToken,
+      provider: { issuer: stage.issuer.url, tokenEndpoint: `${stage.issuer.url}/token` },
+      registered: { client: { id: 'c' } },
+    })
+  signIn('old')
+  const one = stage.credential()
+  expect(one.bearer.value).toBe('Bearer old')
+  const refused = { used: 'Bearer old', status: 401, challenge: 'Bearer' } as const
+  await expect(one.renew(refused)).rejects.toMatchObject({ facts: { signIn: true } })
+  signIn('new')
+  await one.renew(refused)
+  expect(one.bearer.value).toBe('Bearer new')
+})
+
 test('F-28 where nobody has signed in anywhere, a sign-in is asked for', async () => {
   await using stage = await scene(new MemoryStore())
   const one = stage.credential()
