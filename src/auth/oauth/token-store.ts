@@ -67,10 +67,12 @@ export class TokenStore {
 
   #latest<T extends object>(key: StoreKey<T>): Version<T> | undefined {
     const name = nameOf(key)
-    const folder = this.#memory.has(name) ? undefined : this.#folder
+    const folder = this.#folder
     // Cast: `write` put it there under the same key.
-    if (folder === undefined) return this.#memory.get(name) as Version<T> | undefined
-    return attempt(() => this.#opened(key, readFileSync(join(folder, name), 'utf8')))
+    const own = this.#memory.get(name) as Version<T> | undefined
+    if (folder === undefined) return own
+    const kept = attempt(() => this.#opened(key, readFileSync(join(folder, name), 'utf8')))
+    return own === undefined || (kept !== undefined && kept.writtenMs > own.writtenMs) ? kept : own
   }
 
   #sealed<T extends object>(key: StoreKey<T>, { value, writtenMs }: Version<T>): string {

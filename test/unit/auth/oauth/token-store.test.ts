@@ -79,6 +79,20 @@ test('without a folder that can be written a record lasts as long as the process
   expect(trouble).toHaveLength(1)
 })
 
+test('F-17 F-26 what could not be written is used until another process writes a newer record', () => {
+  const file = join(folder, 'credentials')
+  const [one, other] = [storeIn(folder), storeIn(folder)]
+  one.write(KEY, { token: 'a' })
+  rmSync(file, { recursive: true })
+  writeFileSync(file, 'the disk is full')
+  one.write(KEY, { token: 'b' })
+  rmSync(file)
+  expect([one.read(KEY), other.read(KEY)]).toEqual([{ token: 'b' }, undefined])
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1_000 })
+  other.write(KEY, { token: 'c' })
+  expect(one.read(KEY)).toEqual({ token: 'c' })
+})
+
 test('F-17 another replica has a sign-in for 90 days after it was last written', async () => {
   let nowMs = 0
   const shared = new MemoryStore({ now: () => nowMs })
