@@ -54,9 +54,7 @@ test('processes that start at the same time have one key, the one of the file', 
     while (!existsSync(${JSON.stringify(go)}));
     for (const folder of ${JSON.stringify(folders)})
       console.log(sealKeys([], folder, { warn: console.log })[0].toString('hex'))`
-  const runs = Array.from({ length: 3 }, () =>
-    promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]),
-  )
+  const runs = Array.from({ length: 3 }, () => promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]))
   await Promise.all(runs.map(({ child }) => once(child.stderr!, 'data')))
   writeFileSync(go, '')
   const printed = await Promise.all(runs.map(async (run) => (await run).stdout))
