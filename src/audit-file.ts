@@ -109,7 +109,7 @@ export class AuditFile implements AuditSink, AsyncDisposable {
     const old = this.#handle
     this.#handle = handle
     // A line of which the other file has only a part is written again as a whole.
-    if (this.#batch !== undefined) this.#offset = this.#batch.lastIndexOf(LINE_END, this.#offset - 1) + 1
+    if (this.#batch !== undefined) this.#offset = this.#batch.subarray(0, this.#offset).lastIndexOf(LINE_END) + 1
     await old.close().catch(() => undefined)
     this.#flush()
   }

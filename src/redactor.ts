@@ -9,8 +9,10 @@ const HIDDEN = '***'
 /** Shorter lines of a secret, and shorter pieces of base64, would match by chance. */
 const SHORTEST_LINE = 8
 const SHORTEST_CORE = 6
-/** A piece of a live token: shorter pieces reveal nothing, and occur in ordinary texts. */
-const WORD = /[\w~-]{12,}/g
+/** Length of a piece of a live token: shorter pieces reveal nothing, and occur in ordinary texts. */
+const SHORTEST_WORD = 12
+/** A word, or an escape of a URL or text, whose last letters do not belong to the word behind it. */
+const WORD = /%(?:25)*[\da-f]{2}|\\(?:u[\da-f]{4}|x[\da-f]{2}|[bfnrt])|[\w~-]{12,}/gi
 
 export class Redactor {
   readonly #texts = new Set<string>()
@@ -61,16 +63,20 @@ export class Redactor {
 
   /**
    * Replaces the tokens of one holder. Its previous tokens stay hidden, too, because texts in flight may contain them. Tokens are looked up
-   * word by word, so their number does not matter.
+   * word by word, so their number does not matter. Without tokens the holder has ended.
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
     const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
-    const words = forms.flatMap((form) => form.match(WORD) ?? [])
+    const words = forms.flatMap((form) => form.match(WORD) ?? []).filter(({ length }) => length >= SHORTEST_WORD)
     const [last = [], before = []] = this.#held.get(holder) ?? []
     this.#held.set(holder, [words, last])
     for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)
     const nowMs = this.#nowMs()
     this.#replaced.push({ words: before, atMs: nowMs })
+    if (tokens.length === 0) {
+      this.#replaced.push({ words: last, atMs: nowMs })
+      this.#held.delete(holder)
+    }
     for (let oldest = this.#replaced[0]; oldest !== undefined; oldest = this.#replaced[0]) {
       if (nowMs - oldest.atMs < this.retainMs) break
       this.#release(oldest.words)

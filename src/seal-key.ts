@@ -4,8 +4,8 @@
  * A refused key ends the start. With a new key, all sign-ins of users would be lost because of one wrong file mode; with the refused one,
  * others could forge sessions.
  */
-import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { closeSync, constants, fstatSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { attempt } from './values/attempt.ts'
 import { asError } from './values/as-error.ts'
@@ -70,18 +70,28 @@ const readKey = (file: string): Buffer | undefined => {
   }
 }
 
-/** Writes a temporary file and renames it, so that a link or a foreign file at that path is replaced and not written into. */
+/**
+ * Writes a temporary file and links it, so that of processes that start at the same time the first one's key is the key of all. A file
+ * that is no key is replaced and not written into.
+ */
 const makeKey = (file: string, log: Pick<Log, 'warn'>): Buffer => {
   const key = randomBytes(KEY_BYTES)
-  const temporary = `${file}.new`
+  const temporary = `${file}.${randomUUID()}`
   try {
-    // What an interrupted start has left, or whatever else is there.
-    rmSync(temporary, { force: true, recursive: true })
     writeFileSync(temporary, key, { mode: 0o600, flag: 'wx' })
-    renameSync(temporary, file)
+    try {
+      linkSync(temporary, file)
+      return key
+    } catch {
+      // There is a file, or the disk has no links.
+      const other = readKey(file)
+      if (other !== undefined) return other
+      renameSync(temporary, file)
+    }
   } catch (error) {
-    attempt(() => rmSync(temporary, { force: true, recursive: true }))
     log.warn({ file, error: String(error) }, 'the key of sealed tokens cannot be kept (state.dir): they end with this process')
+  } finally {
+    attempt(() => rmSync(temporary, { force: true }))
   }
   return key
 }

@@ -4,6 +4,7 @@ import type { AuditState } from '../audit-file.ts'
 import type { AuditSettings } from '../config/options.ts'
 import type { Log } from '../downstream/environment.ts'
 import { Audit } from '../gateway/audit.ts'
+import type { AuditSink } from '../gateway/audit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { ListenerContext } from '../host/listener-context.ts'
 
@@ -22,7 +23,8 @@ export interface NextAuditFile {
   use(): Promise<void>
 }
 
-export class AuditLog implements AsyncDisposable {
+/** A call that began before a reload is recorded in the file of its end. */
+export class AuditLog implements AuditSink, AsyncDisposable {
   readonly #log: Log
   #settings: AuditSettings | undefined
   #file: AuditFile | undefined
@@ -42,6 +44,14 @@ export class AuditLog implements AsyncDisposable {
   /** `undefined`: there is no audit log. */
   get state(): AuditState | undefined {
     return this.#file?.state
+  }
+
+  get trouble(): string | undefined {
+    return this.#file?.trouble
+  }
+
+  write(line: string): void {
+    this.#file?.write(line)
   }
 
   /** Starts recording. */
@@ -70,10 +80,7 @@ export class AuditLog implements AsyncDisposable {
     const { gateway, context, hideJson } = this.#recorded
     const toolsetOf = gateway.toolsetOf.bind(gateway)
     const hiddenBy = gateway.hiddenBy.bind(gateway)
-    const audit =
-      this.#settings &&
-      this.#file &&
-      new Audit({ sink: this.#file, bodies: this.#settings.bodies, hideJson, toolsetOf, hiddenBy })
+    const audit = this.#settings && new Audit({ sink: this, bodies: this.#settings.bodies, hideJson, toolsetOf, hiddenBy })
     gateway.keepRecord(audit)
     context.denied = audit?.denied
   }

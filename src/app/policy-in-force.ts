@@ -37,7 +37,8 @@ export class PolicyInForce implements AsyncDisposable {
       opened &&
       new opened.DecisionService(service, this.#poster, { failed: (error) => this.#warn(error) })
     gateway.judgeBy(opened?.policy, decisions)
-    await before?.[Symbol.asyncDispose]()
+    // Calls may wait for its decision.
+    void before?.close()
   }
 
   #warn(error: string): void {

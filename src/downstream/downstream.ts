@@ -363,6 +363,7 @@ export class Downstream {
     this.#linkStarts.close()
     await Promise.all([this.#links.close(), this.offers.close(), this.main.close(), this.dialer.close(), personal])
     await this.supervisor.ended()
+    this.credential?.close()
     this.inventory$.complete()
   }
 

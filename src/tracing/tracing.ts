@@ -169,10 +169,11 @@ export class Tracing implements AsyncDisposable {
     const { ask, responseChannel } = call
     const parent = remoteContext(call.params.object('_meta'))
     const ambient = parsed(responseChannel?.ambient)
-    const attributes = hostAttributes(call, this.#source.toolsetOf(call.caller.scope))
+    const shown = this.#shown(call)
+    const attributes = hostAttributes(shown, this.#source.toolsetOf(call.caller.scope))
     const record: CallRecord = call.record ?? {}
     const links = ambient === undefined ? [] : [{ context: ambient } satisfies SpanLink]
-    const span = this.#tracer.startSpan(spanName(call), { kind: SpanKind.SERVER, attributes, links }, contextOf(parent))
+    const span = this.#tracer.startSpan(spanName(shown), { kind: SpanKind.SERVER, attributes, links }, contextOf(parent))
     const operation = this.#operation(call, span, this.#histograms?.serverOperation, attributes, () => record.isListed === true)
     if (responseChannel !== undefined) responseChannel.traceId = span.spanContext().traceId
     const point = new Point(this, span, parent === undefined)
@@ -182,8 +183,9 @@ export class Tracing implements AsyncDisposable {
 
   /** Traces a request to a server as a CLIENT span. `isOwn`: the trace began at this gateway. */
   send(call: Call, server: TracedServer, handler: Handler, parent: Span, isOwn: boolean): Promise<Outcome> {
-    const attributes = serverAttributes(call, server)
-    const span = this.#tracer.startSpan(spanName(call), { kind: SpanKind.CLIENT, attributes }, childContext(parent))
+    const shown = this.#shown(call)
+    const attributes = serverAttributes(shown, server)
+    const span = this.#tracer.startSpan(spanName(shown), { kind: SpanKind.CLIENT, attributes }, childContext(parent))
     const operation = this.#operation(
       call,
       span,
@@ -192,6 +194,11 @@ export class Tracing implements AsyncDisposable {
       () => call.record?.isListed === true,
     )
     return operation(() => handler({ ...call, trace: new Point(this, span, isOwn) }))
+  }
+
+  /** The call without secrets in its target: a URI of a server may contain one (T-14). */
+  #shown(call: Call): Call {
+    return call.target === undefined ? call : { ...call, target: this.#source.hide(call.target) }
   }
 
   /** Traces a server request to a legacy host. Its parent is the server's span if the request names one. */

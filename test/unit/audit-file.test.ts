@@ -284,6 +284,21 @@ describe('a disk that is full', () => {
     expect([disks[0]!.text.split('\n')[0], disks[1]!.text]).toEqual(['{"a":"first"}', '{"a":"second"}\n'])
   })
 
+  test('F-26 lines of which it took nothing go into the file that is opened anew', async () => {
+    const disks = [new Disk(), new Disk()]
+    const open = disks.values()
+    await using file = await AuditFile.open({ file: '/audit', onFailure: 'refuse' }, log, () =>
+      Promise.resolve(open.next().value as Disk),
+    )
+    disks[0]!.room = 0
+    file.write('{"a":"first"}')
+    file.write('{"a":"second"}')
+    await turn()
+    await file.reopen()
+    await turn()
+    expect(disks[1]!.text).toBe('{"a":"first"}\n{"a":"second"}\n')
+  })
+
   test('with `drop` calls go on; what is lost is counted, and said in the next line', async () => {
     const disk = new Disk()
     await using file = await onto(disk, 'drop')

@@ -140,6 +140,21 @@ test('T-14 live tokens are hidden wherever they stand, until they have been repl
   expect(redactor.hide(first)).toBe(first)
 })
 
+test.each<[where: string, text: (token: string) => string]>([
+  ['a URL inside of a URL', (token) => `/?to=${encodeURIComponent(`https://x.test/?token=${token}&more=1`)}`],
+  ['a URL inside of a URL inside of a URL', (token) => `/?to=${encodeURIComponent(encodeURIComponent(`=${token}`))}`],
+  ['a line of a text in JSON', (token) => JSON.stringify({ text: `the token:\n${token}` })],
+  ['a line of a text in JSON in JSON', (token) => JSON.stringify(JSON.stringify({ text: `the token:\t${token}` }))],
+  ['JSON that escapes more than it must', (token) => `{"a":"?token\\u003d${token}\\u0026"}`],
+  ['a text as Python prints it', (token) => `b'\\x00${token}\\x00'`],
+])('T-14 a live token is hidden behind the escape before it: in %s', (_, text) => {
+  const redactor = new Redactor()
+  const token = 'live-token-0123456789'
+  redactor.hold({}, [token])
+  expect(redactor.hide(text(token))).toBe(text('***'))
+  expect(redactor.hideJson(JSON.stringify({ text: text(token) }))).toBe(JSON.stringify({ text: text('***') }))
+})
+
 test('T-14 a token that was replaced twice stays hidden for as long as captured messages may contain it', () => {
   let nowMs = 0
   const redactor = new Redactor([], () => nowMs)
@@ -152,6 +167,20 @@ test('T-14 a token that was replaced twice stays hidden for as long as captured 
   redactor.hold(holder, ['fourth-token-0123456789'])
   expect(redactor.hide('first-token-0123456789')).toBe('first-token-0123456789')
   expect(redactor.hide('second-token-0123456789')).toBe('***')
+})
+
+test('T-14 the tokens of a holder that has ended are hidden for as long as captured messages may contain them', () => {
+  let nowMs = 0
+  const redactor = new Redactor([], () => nowMs)
+  redactor.retainMs = 1_000
+  const holder = {}
+  for (const token of ['first-token-0123456789', 'second-token-0123456789']) redactor.hold(holder, [token])
+  redactor.hold(holder, [])
+  const text = 'first-token-0123456789 second-token-0123456789'
+  expect(redactor.hide(text)).toBe('*** ***')
+  nowMs = 1_000
+  redactor.hold({}, ['token-of-another-0123456789'])
+  expect(redactor.hide(text)).toBe(text)
 })
 
 test('T-14 where there are live tokens alone, they are hidden in JSON and in data as well', () => {

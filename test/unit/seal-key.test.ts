@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   mkdirSync,
@@ -11,6 +13,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ConfigError } from '../../src/config/syntax/problems.ts'
 import { sealKeys } from '../../src/seal-key.ts'
@@ -38,6 +42,25 @@ test('a key is made once, for its owner alone, and then kept', () => {
   expect(readFileSync(file)).toEqual(key)
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect([readdirSync(folder), warned]).toEqual([['seal.key'], []])
+})
+test('processes that start at the same time have one key, the one of the file', async () => {
+  const go = join(folder, 'go')
+  const folders = Array.from({ length: 20 }, (_, at) => join(folder, String(at)))
+  for (const each of folders) mkdirSync(each)
+  const script = `
+    import { existsSync, writeSync } from 'node:fs'
+    import { sealKeys } from ${JSON.stringify(fileURLToPath(new URL('../../src/seal-key.ts', import.meta.url)))}
+    writeSync(2, 'ready')
+    while (!existsSync(${JSON.stringify(go)}));
+    for (const folder of ${JSON.stringify(folders)})
+      console.log(sealKeys([], folder, { warn: console.log })[0].toString('hex'))`
+  const runs = Array.from({ length: 3 }, () => promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]))
+  await Promise.all(runs.map(({ child }) => once(child.stderr!, 'data')))
+  writeFileSync(go, '')
+  const printed = await Promise.all(runs.map(async (run) => (await run).stdout))
+  const kept = folders.map((each) => `${readFileSync(join(each, 'seal.key')).toString('hex')}\n`).join('')
+  expect(printed).toEqual([kept, kept, kept])
+  expect(folders.flatMap((each) => readdirSync(each))).toEqual(Array(20).fill('seal.key'))
 })
 test('without a folder it lasts as long as the process', () => {
   expect(sealKey(undefined, log)).not.toEqual(sealKey(undefined, log))
@@ -90,7 +113,7 @@ test.each([
 ])('what an earlier start left half done is no hindrance: %s', (_, leave) => {
   leave(`${file}.new`)
   const key = sealKey(folder, log)
-  expect([readFileSync(file), readdirSync(folder), warned]).toEqual([key, ['seal.key'], []])
+  expect([readFileSync(file), warned]).toEqual([key, []])
 })
 
 test('a configured key is the only one where the state folder has none, or there is none', () => {
@@ -130,8 +153,6 @@ test.runIf(process.platform === 'linux')('T-06 a key that the system does not le
 test.runIf(process.platform === 'linux')(
   'a folder that takes no files: the key lasts as long as the process, which is said',
   () => {
-    // What was left of an earlier start cannot be removed either.
-    mkdirSync(join(`${file}.new`, 'in it'), { recursive: true })
     chmodSync(folder, 0o555)
     expect(asAnother(() => sealKey(folder, log))).toHaveLength(32)
     expect(warned).toEqual(['the key of sealed tokens cannot be kept (state.dir): they end with this process'])

@@ -3,6 +3,7 @@
  * the configuration binds it (`admin.bind`) or `trunkline open` opens it. Every request needs a token, except those for the files of the
  * dashboard.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { Identity } from '../../auth/identity.ts'
 import type { Log } from '../../downstream/environment.ts'
 import type { ListenerContext } from '../../host/listener-context.ts'
@@ -51,8 +52,18 @@ export interface AdminListenerOptions {
 const MAX_BODY_BYTES = 1024 * 1024
 /** Interval at which feeds are checked. */
 const SWEEP_MS = 500
+/** The tokens of their readers are checked less often. */
+const SWEEPS_PER_CHECK = 4
 const JSON_TYPE = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const CHALLENGE = { 'WWW-Authenticate': 'Bearer realm="trunkline admin"' }
+
+/** The reader of a feed. */
+interface FeedReader {
+  readonly token: string
+  readonly viewer: Viewer
+  readonly stop: () => void
+  sweeps: number
+}
 
 export class AdminListener implements AsyncDisposable {
   readonly #options: AdminListenerOptions
@@ -62,7 +73,7 @@ export class AdminListener implements AsyncDisposable {
   #listening = new Map<string, Listening>()
   /** It was opened by `open` and not by the configuration: a reload leaves it open. */
   #isOnDemand = false
-  readonly #streams = new Set<EventStream>()
+  readonly #streams = new Map<EventStream, FeedReader>()
   #sweeping: NodeJS.Timeout | undefined
 
   constructor(observe: ObserveOptions, options: AdminListenerOptions) {
@@ -113,7 +124,7 @@ export class AdminListener implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#sweeping)
-    for (const stream of this.#streams) stream.breakOff()
+    for (const stream of this.#streams.keys()) stream.breakOff()
     const all = [...this.#listening.values()]
     this.#listening = new Map()
     await Promise.all(all.map((listening) => listening.close()))
@@ -224,11 +235,12 @@ export class AdminListener implements AsyncDisposable {
     const { control, context } = this.#options
     const query = new URLSearchParams(request.query)
     const over = new AbortController()
+    const reader = { token: tokenOf(request) ?? '', viewer, stop: () => over.abort(), sweeps: 0 }
     const options = { viewer, filter: query.get('filter') ?? '', after: countOf(query, 'after'), isWhole: false }
     let stream: EventStream | undefined
     const open = (): EventStream => {
       const opened = request.openEvents({ 'Cache-Control': 'no-store' })
-      this.#streams.add(opened)
+      this.#streams.set(opened, reader)
       opened.onClose(() => {
         this.#streams.delete(opened)
         over.abort()
@@ -254,19 +266,31 @@ export class AdminListener implements AsyncDisposable {
   #sweep(): void {
     const { limits, options } = this.#options.context
     const { sseKeepAliveMs: keepAliveMs, writeStallMs: stallMs, maxQueuedBytes } = options.limits
-    for (const stream of this.#streams) {
+    for (const [stream, reader] of this.#streams) {
       const limit = stream.sweep({ keepAliveMs, stallMs, maxQueuedBytes })
       if (limit !== undefined) limits.hit(limit)
+      if (++reader.sweeps % SWEEPS_PER_CHECK === 0) void this.#recheck(reader)
     }
     if (this.#streams.size > 0) return
     clearInterval(this.#sweeping)
     this.#sweeping = undefined
   }
 
+  /** Ends the feed of a reader whose token is no longer valid, or of another viewer. It goes on while the token cannot be verified. */
+  async #recheck({ token, viewer, stop }: FeedReader): Promise<void> {
+    const now = await this.#verified(token).catch(() => viewer)
+    if (!isDeepStrictEqual(now, viewer)) stop()
+  }
+
+  #verified(token: string): Promise<Viewer | undefined> {
+    const { credentials, identityOf } = this.#options
+    return viewerOf(token, credentials, identityOf, this.#observe.admin.operatorScope)
+  }
+
   async #viewer(token: string): Promise<Viewer | undefined> {
-    const { credentials, identityOf, log } = this.#options
+    const { log } = this.#options
     try {
-      return await viewerOf(token, credentials, identityOf, this.#observe.admin.operatorScope)
+      return await this.#verified(token)
     } catch (error) {
       log.warn({ error: asError(error).message }, 'a token could not be verified')
       throw new AdminRefusal(503, 'busy', 'the token cannot be verified now', undefined, { 'Retry-After': '2' })
@@ -297,6 +321,7 @@ export class AdminListener implements AsyncDisposable {
     if (request.method === 'GET') return reply(request, this.#describeSession(viewer))
     if (request.method !== 'DELETE') return request.reply(405, { Allow: 'GET, POST, DELETE' })
     this.#options.credentials.end(tokenOf(request) ?? '')
+    for (const reader of this.#streams.values()) void this.#recheck(reader)
     reply(request, {})
   }
 

@@ -7,6 +7,7 @@ import { isLoopbackHost } from '../../transport/loopback.ts'
 import { setBounded } from '../../values/bounded-map.ts'
 import { isJsonObject, isList, parseJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import type { Reach } from '../oauth/reach.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
 import type { Purpose, Seal } from '../seal.ts'
@@ -34,6 +35,8 @@ const MAX_NAME = 100
 const DOCUMENT_MS = 300_000
 const MAX_DOCUMENTS = 1_000
 const MAX_DOCUMENT_CHARACTERS = 16 * 1_024
+/** Documents that are fetched at the same time: anyone can name any URL. */
+const MAX_PENDING = 64
 
 export class HostClients {
   readonly #seal: Seal
@@ -42,6 +45,9 @@ export class HostClients {
   readonly #now: () => number
   /** By URL; oldest first. */
   readonly #documents = new Map<string, { readonly client: HostClient; readonly untilMs: number }>()
+
+  /** By URL: requests of the same client share one fetch. */
+  readonly #pending = new Map<string, Promise<HostClient | undefined>>()
 
   /** `reach`: allowed addresses of metadata documents. `now`: monotonic, in milliseconds. */
   constructor(seal: Seal, fetch: Fetch, reach: Reach, now: () => number) {
@@ -59,7 +65,7 @@ export class HostClients {
     return { id, ...read, document: undefined }
   }
 
-  /** Resolves with the client of an id; `undefined`: unknown, or its document is invalid. */
+  /** Resolves with the client of an id; `undefined`: unknown, or its document is invalid. Rejects with `Failure` if too many are fetched. */
   async find(id: string): Promise<HostClient | undefined> {
     if (id.startsWith('https:') || id.startsWith('http:')) return this.#fromDocument(id)
     const opened = this.#seal.open(PURPOSE, id)
@@ -67,12 +73,22 @@ export class HostClients {
   }
 
   async #fromDocument(id: string): Promise<HostClient | undefined> {
-    const nowMs = this.#now()
     const known = this.#documents.get(id)
-    if (known !== undefined && known.untilMs > nowMs) return known.client
+    if (known !== undefined && known.untilMs > this.#now()) return known.client
+    const pending = this.#pending.get(id)
+    if (pending !== undefined) return pending
     const url = URL.parse(id)
     // The URL needs a path and no fragment, in normal form ([draft-ietf-oauth-client-id-metadata-document] 3).
     if (url === null || id.length > MAX_URI || url.href !== id || url.pathname === '/' || url.hash !== '') return undefined
+    if (this.#pending.size >= MAX_PENDING)
+      throw new Failure('overloaded', 'too many documents of applications are being fetched', { executed: 'no', retryable: true })
+    const fetched = this.#fetched(id).finally(() => this.#pending.delete(id))
+    this.#pending.set(id, fetched)
+    return fetched
+  }
+
+  async #fetched(id: string): Promise<HostClient | undefined> {
+    const nowMs = this.#now()
     const document = await this.#read(id)
     const read = document === undefined || document['client_id'] !== id ? undefined : readMetadata(document)
     if (read === undefined || 'error' in read) return undefined

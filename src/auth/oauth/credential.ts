@@ -42,6 +42,8 @@ export interface Credential {
   renew(rejection: Rejection): Promise<void>
   /** Calls back when the credential became usable without a request, as after a sign-in. Absent: that does not happen. */
   onChange?(callback: () => void): void
+  /** It is used no longer: it learns of no change, and its tokens are hidden only as long as texts may contain them. */
+  close(): void
 }
 
 /** Returns the rejection if another token may be accepted; `undefined`: another kind of error. */

@@ -11,6 +11,6 @@ export interface OAuthEnvironment {
   readonly subject: (principal: string) => string | undefined
   /** Records that the issuer refused to exchange a principal's token. */
   readonly subjectRefused: (principal: string, token: string) => void
-  /** Replaces the secrets of `holder`, which no output may show (T-14). */
+  /** Replaces the secrets of `holder`, which no output may show (T-14); empty: it has ended. */
   readonly secrets: (holder: object, tokens: readonly string[]) => void
 }

@@ -39,6 +39,10 @@ export class ExchangeCredential implements Credential {
     this.#environment = environment
   }
 
+  close(): void {
+    this.#environment.secrets(this, [])
+  }
+
   ready(): Promise<void> | undefined {
     const tokens = this.#exchanged.get(this.#subject() ?? '')
     if (tokens === undefined || !isFresh(tokens, this.#environment.now())) return this.#obtain()

@@ -12,8 +12,10 @@ import { chooseScopes, union } from './scopes.ts'
 import { isFresh, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
-/** Consecutive attempts to get more scopes (B247). */
+/** Attempts to get the same missing scopes (B247). */
 const MOST_STEPS = 2
+/** Different missing scopes: a server may invent them. */
+const MOST_MISSING = 32
 
 export class MachineCredential implements Credential {
   readonly interactive = undefined
@@ -23,13 +25,18 @@ export class MachineCredential implements Credential {
   readonly #environment: OAuthEnvironment
   #tokens: Tokens | undefined
   #scope: string | undefined
-  #steps = 0
+  /** Number of attempts by missing scopes, since the server last refused a token as such. */
+  readonly #steps = new Map<string, number>()
   #obtaining: Promise<void> | undefined
 
   constructor(server: URL, options: MachineOptions, environment: OAuthEnvironment) {
     this.#server = server
     this.#options = options
     this.#environment = environment
+  }
+
+  close(): void {
+    this.#environment.secrets(this, [])
   }
 
   ready(): Promise<void> | undefined {
@@ -40,10 +47,16 @@ export class MachineCredential implements Credential {
   async renew({ used, status, challenge }: Rejection): Promise<void> {
     if (this.#obtaining !== undefined) return this.#obtaining
     if (used !== this.bearer.value) return
-    if (status === 403 && ++this.#steps > MOST_STEPS)
-      throw new Failure('scope_required', 'the server wants more scopes, again and again', { executed: 'no' })
-    if (status === 401) this.#steps = 0
+    if (status === 403) this.#countStep(readChallenge(challenge).scope ?? '')
+    else this.#steps.clear()
     await this.#obtain(challenge)
+  }
+
+  #countStep(missing: string): void {
+    const steps = this.#steps.get(missing) ?? 0
+    if (steps >= MOST_STEPS || (steps === 0 && this.#steps.size >= MOST_MISSING))
+      throw new Failure('scope_required', 'the server wants more scopes, again and again', { executed: 'no' })
+    this.#steps.set(missing, steps + 1)
   }
 
   #obtain(challenge: string | undefined): Promise<void> {

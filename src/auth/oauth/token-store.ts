@@ -3,7 +3,8 @@
  * name, so that it cannot be copied to another principal or server.
  *
  * Processes of one configuration share the folder, and change a record under a lock. Replicas share the sealed records and the lock by
- * their store: each has a copy in its folder, which the store's record replaces (F-17).
+ * their store: each has a copy in its folder, which a newer record of the store replaces (F-17). What could not be written to the store
+ * is newer than its record, and replaces that (F-28).
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,6 +23,12 @@ declare const HOLDS: unique symbol
 /** Names a record of type `T`: its kind, then everything that identifies it. */
 export type StoreKey<T extends object = object> = readonly string[] & { readonly [HOLDS]?: T }
 
+/** A record, and when it was written: wall clock in milliseconds, more than that of the record before; 0: not known. */
+interface Version<T extends object> {
+  readonly value: T
+  readonly writtenMs: number
+}
+
 /** An older lock is of a process that has ended, since no grant takes as long. */
 const STALE_LOCK_MS = 30_000
 
@@ -29,7 +36,7 @@ export class TokenStore {
   readonly #seal: Seal
   readonly #folder: string | undefined
   /** Records without a folder, or in a folder that cannot be written. */
-  readonly #memory = new Map<string, object>()
+  readonly #memory = new Map<string, Version<object>>()
   readonly #queues = new Map<string, Promise<unknown>>()
   readonly #onTrouble: (error: Error) => void
   readonly #shared: Store | undefined
@@ -55,62 +62,99 @@ export class TokenStore {
 
   /** Returns the latest record of any process; `undefined`: none, or it cannot be opened. */
   read<T extends object>(key: StoreKey<T>): T | undefined {
-    const name = nameOf(key)
-    const folder = this.#memory.has(name) ? undefined : this.#folder
-    // Cast: `write` put it there under the same key.
-    if (folder === undefined) return this.#memory.get(name) as T | undefined
-    return attempt(() => this.#seal.open(purposeOf(key), readFileSync(join(folder, name), 'utf8')))
+    return this.#latest(key)?.value
   }
 
-  /** Calls back when another replica has changed the record. Starts reading the store's record. */
-  watch(key: StoreKey, callback: () => void): void {
-    if (this.#shared === undefined) return
+  #latest<T extends object>(key: StoreKey<T>): Version<T> | undefined {
+    const name = nameOf(key)
+    const folder = this.#folder
+    // Cast: `write` put it there under the same key.
+    const own = this.#memory.get(name) as Version<T> | undefined
+    if (folder === undefined) return own
+    const kept = attempt(() => this.#opened(key, readFileSync(join(folder, name), 'utf8')))
+    return own === undefined || (kept !== undefined && kept.writtenMs > own.writtenMs) ? kept : own
+  }
+
+  #sealed<T extends object>(key: StoreKey<T>, { value, writtenMs }: Version<T>): string {
+    return `${this.#seal.seal(purposeOf(key, writtenMs), value)}.${writtenMs}`
+  }
+
+  /** Records of earlier versions of the program are without a time. */
+  #opened<T extends object>(key: StoreKey<T>, text: string): Version<T> | undefined {
+    const [sealed = '', time = 0] = text.split('.')
+    const writtenMs = Number(time)
+    const value = this.#seal.open(purposeOf(key, writtenMs), sealed)
+    return value && { value, writtenMs }
+  }
+
+  /** Calls back when another replica has changed the record, until the returned function is called. Starts reading the store's record. */
+  watch(key: StoreKey, callback: () => void): () => void {
+    if (this.#shared === undefined) return () => undefined
     const name = nameOf(key)
     const watched = this.#watched.get(name) ?? { key, callbacks: new Set() }
-    watched.callbacks.add(callback)
+    const call = (): void => callback()
+    watched.callbacks.add(call)
     this.#watched.set(name, watched)
     void this.#pull(key)
+    return () => {
+      watched.callbacks.delete(call)
+      if (watched.callbacks.size === 0 && this.#watched.get(name) === watched) this.#watched.delete(name)
+    }
   }
 
   write<T extends object>(key: StoreKey<T>, value: NoInfer<T>): void {
-    this.#writeHere(key, value)
+    const version = { value, writtenMs: Math.max(Date.now(), (this.#latest(key)?.writtenMs ?? 0) + 1) }
+    this.#writeHere(key, version)
     const shared = this.#shared
     if (shared === undefined) return
     const name = nameOf(key)
-    const sealed = this.#seal.seal(purposeOf(key), value)
-    this.#share(shared.set(recordOf(name), sealed, SHARED_MS).then(() => shared.publish(CHANNEL, name)))
+    this.#share(shared.set(recordOf(name), this.#sealed(key, version), SHARED_MS).then(() => shared.publish(CHANNEL, name)))
   }
 
   #share(write: Promise<unknown>): void {
-    // While the store is unavailable, other replicas keep the old record until the next write.
+    // While the store is unavailable, other replicas keep the old record until this one reads the store again.
     const settled = write.catch(() => undefined).finally(() => this.#writing.delete(settled))
     this.#writing.add(settled)
   }
 
-  /** Replaces the local record by the store's record if they differ. */
+  /** Reads the store's record, for one that may have missed its change. Does nothing while the store is unavailable. */
+  refresh(key: StoreKey): Promise<void> {
+    return this.#pull(key)
+  }
+
+  /** Replaces the local record by the store's record if that is newer; if it is older, the other way round. */
   async #pull(key: StoreKey): Promise<void> {
     const name = nameOf(key)
-    const sealed = await this.#shared?.get(recordOf(name)).catch(() => undefined)
-    const value = sealed === undefined ? undefined : this.#seal.open(purposeOf(key), sealed)
-    if (value === undefined || isDeepStrictEqual(value, this.read(key))) return
-    this.#writeHere(key, value)
+    const shared = this.#shared
+    const sealed = await shared?.get(recordOf(name)).catch(() => undefined)
+    const theirs = sealed === undefined ? undefined : this.#opened(key, sealed)
+    if (shared === undefined || theirs === undefined) return
+    const own = this.#latest(key)
+    if (own !== undefined && own.writtenMs > theirs.writtenMs) {
+      // Replaces no record that another replica has written meanwhile.
+      const claimed = shared.claim(recordOf(name), this.#sealed(key, own), SHARED_MS, sealed)
+      return this.#share(claimed.then(() => shared.publish(CHANNEL, name)))
+    }
+    if (isDeepStrictEqual(theirs, own)) return
+    this.#writeHere(key, theirs)
+    if (isDeepStrictEqual(theirs.value, own?.value)) return
     for (const changed of this.#watched.get(name)?.callbacks ?? []) changed()
   }
 
-  #writeHere(key: StoreKey, value: object): void {
+  #writeHere(key: StoreKey, version: Version<object>): void {
     const name = nameOf(key)
     if (this.#folder !== undefined)
       try {
         makeFolder(this.#folder)
         const file = join(this.#folder, name)
-        writeFileSync(`${file}.new`, this.#seal.seal(purposeOf(key), value), { mode: 0o600 })
+        writeFileSync(`${file}.new`, this.#sealed(key, version), { mode: 0o600 })
         renameSync(`${file}.new`, file)
         this.#memory.delete(name)
         return
       } catch (error) {
         this.#onTrouble(asError(error))
       }
-    this.#memory.set(name, value)
+    this.#memory.set(name, version)
   }
 
   remove(key: StoreKey): void {
@@ -184,7 +228,8 @@ const LOCK_POLL_MS = 50
 
 const recordOf = (name: string): string => `credential:${name}`
 
-const purposeOf = <T extends object>(key: StoreKey<T>): Purpose<T> => `credential ${JSON.stringify(key)}`
+const purposeOf = <T extends object>(key: StoreKey<T>, writtenMs: number): Purpose<T> =>
+  `credential ${JSON.stringify(key)}${writtenMs === 0 ? '' : ` ${writtenMs}`}`
 
 /** Returns a file name that does not reveal server and principal. */
 const nameOf = (key: StoreKey): string => createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32)

@@ -60,6 +60,7 @@ export class UserCredential implements Credential, Interactive {
   #refreshing: Promise<void> | undefined
   /** Number of requested sign-ins by missing scopes. */
   readonly #steps = new Map<string, number>()
+  readonly #unwatch: () => void
 
   constructor(options: UserCredentialOptions, environment: OAuthEnvironment) {
     this.principal = options.principal
@@ -67,7 +68,13 @@ export class UserCredential implements Credential, Interactive {
     this.#environment = environment
     this.#storeKey = ['tokens', options.key, options.server.href, options.principal]
     this.#adopt(this.#stored())
-    environment.store.watch(this.#storeKey, () => this.#changedElsewhere())
+    this.#unwatch = environment.store.watch(this.#storeKey, () => this.#changedElsewhere())
+  }
+
+  close(): void {
+    this.#unwatch()
+    this.#listeners.clear()
+    this.#environment.secrets(this, [])
   }
 
   /** Applies a sign-in or refresh of another replica. */
@@ -91,7 +98,7 @@ export class UserCredential implements Credential, Interactive {
       this.#adopt(this.#stored())
       // A request without a token is sent first: a sign-in begins with the server's challenge.
       if (this.#held === undefined)
-        return this.#challenge === undefined ? undefined : Promise.reject(this.#needsSignIn('not signed in yet'))
+        return this.#challenge === undefined ? undefined : this.#findElsewhere(undefined, 'not signed in yet')
     }
     if (isFresh(this.#held, this.#environment.now()) || this.#held.refreshToken === undefined) return undefined
     return this.#refresh()
@@ -102,8 +109,16 @@ export class UserCredential implements Credential, Interactive {
     if (used !== this.bearer.value) return
     this.#challenge = challenge ?? ''
     if (status === 403) return this.#stepUp()
-    if (this.#held?.refreshToken === undefined) throw this.#needsSignIn('the server refuses the token')
+    if (this.#held?.refreshToken === undefined) return this.#findElsewhere(used, 'the server refuses the token')
     await this.#refresh()
+  }
+
+  /** Looks for another token than `used`: of another process, or of a replica whose sign-in was missed. Rejects if there is none. */
+  async #findElsewhere(used: string | undefined, why: string): Promise<void> {
+    await this.#environment.store.refresh(this.#storeKey)
+    const stored = this.#stored()
+    if (stored !== undefined) this.#adopt(stored)
+    if (this.bearer.value === used) throw this.#needsSignIn(why)
   }
 
   async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }> {

@@ -4,6 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { createInterface } from 'node:readline'
 import { describe, expect, test } from 'vitest'
+import { hashLine, makeToken } from '../../../src/auth/inbound/static-tokens.ts'
 import { openAdmin } from '../../support/admin.ts'
 import type { Admin } from '../../support/admin.ts'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
@@ -90,6 +91,36 @@ describe('the feed', () => {
     expect((await admin.ask('GET', '/metrics')).text).toContain(
       'trunkline_limit_reached_total{option="ui.capture.readers",server=""} 1',
     )
+  })
+})
+
+describe('T-04 the feed of a reader', () => {
+  test('who signs out ends', async () => {
+    await using cli = await serving(BOUND)
+    const admin = await openAdmin(cli)
+    using feed = await openFeed(admin)
+    await feed.next(({ type }) => type === 'hello')
+    const closed = once(feed.response, 'close')
+    expect((await admin.ask('DELETE', '/api/session')).status).toBe(200)
+    await closed
+  })
+
+  test('whose token a reload takes away ends, and no other one', async () => {
+    const [kept, taken] = [makeToken(), makeToken()]
+    const authOf = (...tokens: string[]): string =>
+      `auth:\n  tokens:\n${tokens.map((token, at) => `    - { id: op${at}, hash: "${hashLine(token)}", operator: true }\n`).join('')}`
+    await using cli = await serving(`${BOUND}reload: { watch: false }\n${authOf(kept, taken)}`)
+    const { origin, tokenFile } = await openAdmin(cli)
+    const feedOf = (token: string) => openFeed({ origin, tokenFile, token, ask: () => Promise.reject(new Error('unused')) })
+    using first = await feedOf(kept)
+    using second = await feedOf(taken)
+    for (const feed of [first, second]) await feed.next(({ type }) => type === 'hello')
+    await cli.write('trunkline.yaml', `servers:\n  one: ${cli.fake()}\n${BOUND}reload: { watch: false }\n${authOf(kept)}`)
+    const closed = once(second.response, 'close')
+    expect((await cli.here('reload')).code).toBe(0)
+    await closed
+    await cli.here('call', 'one__echo', 'text=x')
+    await first.next((one) => rowOf(one, 'one__echo') !== undefined)
   })
 })
 

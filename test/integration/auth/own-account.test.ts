@@ -1,5 +1,5 @@
 /** The gateway's own account at a server: what it says of itself there ([ext auth/oauth-client-credentials]; BRIDGING 3.1, 6.2). */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { CredentialOptions } from '../../../src/auth/oauth/credential-options.ts'
 import { describes, fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { modernHttp } from '../../support/fake-host.ts'
@@ -48,6 +48,22 @@ test('[ext auth/oauth-client-credentials, For MCP clients] every request to such
   expect(new Set(said.get('b')!.values())).toEqual(new Set([undefined]))
   expect(describes(await a.until('tools/call'))[KEY.capabilities]).toEqual({ roots: {}, extensions: { [EXTENSION]: {} } })
   expect(new Set(issuer.grants)).toEqual(new Set(['client_credentials']))
+})
+
+test('F-25 the credential of a server that is no longer configured is closed', async () => {
+  await using issuer = await FakeIssuer.start()
+  await using a = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['echo'] }))
+  protect(a, issuer)
+  await using gateway = await startGateway({
+    servers: {},
+    fakes: new Map(Object.entries({ a })),
+    options: { a: { credential: OWN } },
+  })
+  const { running } = gateway
+  const { credential } = running.fleet.get('a')!
+  const closed = vi.spyOn(credential!, 'close')
+  await running.apply({ ...running.configuration, servers: [] }, new Set())
+  await vi.waitFor(() => expect(closed).toHaveBeenCalledOnce())
 })
 
 /** The method of a request, and what it declares under the name of the extension. */

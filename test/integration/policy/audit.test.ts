@@ -321,3 +321,19 @@ test('what a configuration changes: another file, and none', async () => {
   expect(await linesOf(gateway)).toHaveLength(1)
   expect((await readFile(join(folder, 'other.ndjson'), 'utf8')).split('\n')).toEqual([expect.stringContaining('written'), ''])
 })
+
+test('F-25 a call that is under way while the file changes is in the next one', async () => {
+  await using gateway = await audited({ servers: { a: offer } })
+  const { promise, resolve } = Promise.withResolvers<{ content: [] }>()
+  gateway.fake('a').on('tools/call', () => promise)
+  await using host = await modernHttp.connect(gateway)
+  const end = host.call('tools/call', { name: 'a__x' })
+  await gateway.fake('a').until('tools/call')
+  const { running } = gateway
+  const next = { file: join(folder, 'next.ndjson'), bodies: false, onFailure: 'refuse' } as const
+  await running.apply({ ...running.configuration, audit: next }, new Set())
+  resolve({ content: [] })
+  await end
+  expect(await linesOf(gateway)).toEqual([])
+  expect((await readFile(next.file, 'utf8')).split('\n')).toEqual([expect.stringContaining('a__x'), ''])
+})

@@ -408,6 +408,22 @@ test('a reload asks another service for the next call', async () => {
   expect(await pay(host)).not.toHaveProperty('isError')
 })
 
+test('F-25 a call that waits for the service is decided by it, also where a reload asks another one from then on', async () => {
+  const waiting = Promise.withResolvers<ServerResponse>()
+  await using service = await startService((_, response) => {
+    waiting.resolve(response)
+    return WRITTEN
+  })
+  await using gateway = await start(service.url)
+  await using host = await modernHttp.connect(gateway)
+  const end = host.call('tools/call', { name: 'a__pay', arguments: {} })
+  const response = await waiting.promise
+  await gateway.running.apply({ ...gateway.running.configuration, policy: undefined }, new Set())
+  response.setHeader('content-type', 'application/json').end('{"result":true}')
+  expect(await end).not.toMatchObject({ isError: true })
+  expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
+})
+
 describe('docs/policy.md', () => {
   const page = readFileSync(new URL('../../../docs/policy.md', import.meta.url), 'utf8')
   const shown = (part: string): JsonMap => {

@@ -89,6 +89,15 @@ test('a tool that is called answers its bytes, and one that is not called the re
     expect(await asking({ call: no, replay: no }).request(line, '', '{"id":1}')).toBe(no)
 })
 
+test.each(['', 'no json', '[1]', '"a"', '{"a":1', '{"a":1}}', '{"a":1},"name":"another"'])(
+  'T-20 arguments of a tool that are no JSON object are refused, and nothing is called: %j',
+  async (body) => {
+    const { request, asked } = asking()
+    await expect((async () => request('POST /call', 'tool=a', body))()).rejects.toThrow(refused(400, 'body'))
+    expect(asked).toEqual([])
+  },
+)
+
 test.each([
   ['GET /stats', 'window=soon', 400, 'query'],
   ['GET /stats', 'window=0s', 400, 'query'],

@@ -102,6 +102,28 @@ describe('a client with a metadata document', () => {
     expect(await clients.find(ID)).toEqual({ id: ID, name: 'A host', redirectUris: [BACK], document: ID })
   })
 
+  test('T-32 is asked for once by requests at the same time, and at most 64 different ones are', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const read: string[] = []
+    const clients = new HostClients(
+      seal,
+      async ({ url }) => {
+        read.push(url)
+        await promise
+        return { status: 200, ...documentOf(url) }
+      },
+      'public',
+      () => 0,
+    )
+    const ids = Array.from({ length: 64 }, (_, at) => `${ID}/${at}`)
+    const found = Promise.all([...ids, ...ids].map((id) => clients.find(id)))
+    await expect(clients.find(`${ID}/more`)).rejects.toMatchObject({ kind: 'overloaded' })
+    expect(read).toEqual(ids)
+    resolve()
+    expect((await found).map((client) => client?.id)).toEqual([...ids, ...ids])
+    expect(await clients.find(`${ID}/more`)).toBeDefined()
+  })
+
   test('may have an address of 512 characters and a document of 16 KiB', async () => {
     const id = `https://host.example/${'x'.repeat(512 - 21)}`
     const { text } = documentOf(id, { padding: '' })

@@ -239,3 +239,13 @@ test('sessions and connections to servers have their durations', async () => {
     ['client session', 2, { ...link, 'error.type': 'lost' }],
   ])
 })
+
+test('T-14 a secret in the URI of a resource, or in a name, leaves on neither side', async () => {
+  const { tracing, spans } = start()
+  const read = tracing.layer((call) => call.trace!.sending(A, done)(call))
+  await read(callOf({ method: 'resources/read', target: 'postgres://me:hush@db/table' }))
+  await read(callOf({ target: 'a__hush' }))
+  expect(spans).toHaveLength(4)
+  expect(JSON.stringify(spans.map(({ name, attributes }) => [name, attributes]))).not.toContain('hush')
+  expect(spans[0]?.attributes['mcp.resource.uri']).toBe('postgres://me:***@db/table')
+})

@@ -83,9 +83,18 @@ export class JsonPoster implements AsyncDisposable {
     return proxy === undefined ? new Agent(options) : new ProxyAgent({ uri: proxy.href, ...options })
   }
 
+  /** Closes the connections once the requests under way have ended. */
+  async close(): Promise<void> {
+    await (await this.#taken())?.close()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#taken())?.destroy()
+  }
+
+  #taken(): Promise<Dispatcher> | undefined {
     const agent = this.#agent
     this.#agent = undefined
-    await (await agent?.dispatcher)?.destroy()
+    return agent?.dispatcher
   }
 }

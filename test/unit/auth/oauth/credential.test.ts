@@ -12,7 +12,8 @@ const credentialOf = (facts: Partial<Credential> = {}) => {
   const bearer = { value: 'Bearer 0' }
   const renewed: Rejection[] = []
   const renew = async (rejection: Rejection): Promise<void> => void (bearer.value = `Bearer ${renewed.push(rejection)}`)
-  const credential: Credential = { interactive: undefined, bearer, ready: () => undefined, renew, ...facts }
+  const idle = { ready: () => undefined, close: () => undefined }
+  const credential: Credential = { interactive: undefined, bearer, renew, ...idle, ...facts }
   return { credential, renewed }
 }
 

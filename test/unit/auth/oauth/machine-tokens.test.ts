@@ -91,6 +91,26 @@ test('B247 a server may ask for more scopes as often again once it has refused a
   expect(await stepsUntilRefused()).toBe(2)
 })
 
+test('B247 each operation may need scopes of its own, however many there are', async () => {
+  const { environment } = scene()
+  const credential = new MachineCredential(SERVER, { ...OPTIONS, mode: 'client' }, environment)
+  await credential.ready()
+  const need = (scope: string): Promise<void> =>
+    credential.renew({
+      used: credential.bearer.value,
+      status: 403,
+      challenge: `Bearer error="insufficient_scope", scope="${scope}"`,
+    })
+  for (const scope of ['read', 'write', 'delete', 'share']) await need(scope)
+  expect(credential.bearer.value).toBe('Bearer token-5')
+  // More of the same does not help.
+  await need('share')
+  await expect(need('share')).rejects.toMatchObject({ kind: 'scope_required' })
+  // Nor do scopes that a server invents.
+  for (let made = 4; made < 32; made++) await need(`made-up-${made}`)
+  await expect(need('made-up')).rejects.toMatchObject({ kind: 'scope_required' })
+})
+
 test('an exchanged token that a server refuses is exchanged again, once for all, and never for more rights', async () => {
   const { environment } = scene()
   const credential = new ExchangeCredential(SERVER, { ...OPTIONS, mode: 'exchange', audience: undefined }, 'ann', environment)

@@ -23,7 +23,10 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
   trouble = []
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 /** A store as a process has it; `undefined`: without a folder. */
 const storeIn = (at: string | undefined, shared?: MemoryStore): TokenStore =>
@@ -47,6 +50,13 @@ test('a record outlives its process, as a file of its owner that opens under its
   expect([storeIn(folder).read(KEY), storeIn(folder).read(OTHER)]).toEqual([undefined, undefined])
 })
 
+test('a record of an earlier version of the program, which had no time, is read', () => {
+  storeIn(folder).write(KEY, { token: 'new' })
+  const [name = ''] = readdirSync(join(folder, 'credentials'))
+  writeFileSync(join(folder, 'credentials', name), seal.seal(`credential ${JSON.stringify(KEY)}`, { token: 'old' }))
+  expect(storeIn(folder).read(KEY)).toEqual({ token: 'old' })
+})
+
 test('a removed record is nowhere', async () => {
   const shared = new MemoryStore()
   const [store, memory] = [storeIn(folder, shared), storeIn(undefined)]
@@ -67,6 +77,20 @@ test('without a folder that can be written a record lasts as long as the process
   store.write(KEY, { token: 'a' })
   expect(store.read(KEY)).toEqual({ token: 'a' })
   expect(trouble).toHaveLength(1)
+})
+
+test('F-17 F-26 what could not be written is used until another process writes a newer record', () => {
+  const file = join(folder, 'credentials')
+  const [one, other] = [storeIn(folder), storeIn(folder)]
+  one.write(KEY, { token: 'a' })
+  rmSync(file, { recursive: true })
+  writeFileSync(file, 'the disk is full')
+  one.write(KEY, { token: 'b' })
+  rmSync(file)
+  expect([one.read(KEY), other.read(KEY)]).toEqual([{ token: 'b' }, undefined])
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1_000 })
+  other.write(KEY, { token: 'c' })
+  expect(one.read(KEY)).toEqual({ token: 'c' })
 })
 
 test('F-17 another replica has a sign-in for 90 days after it was last written', async () => {
@@ -95,6 +119,20 @@ test('F-17 what one replica writes the others are told of, once, and only those 
   one.write(KEY, { token: 'b' })
   await vi.waitFor(() => expect(other.read(KEY)).toEqual({ token: 'b' }))
   expect([changed.mock.calls.length, changedOther.mock.calls.length]).toEqual([2, 0])
+})
+
+test('F-17 nothing is read for one that watches no longer, and it is told of nothing', async () => {
+  const shared = new MemoryStore()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  const [changed, changedOther] = [vi.fn<() => void>(), vi.fn<() => void>()]
+  const [end, endSecond] = [other.watch(KEY, changed), other.watch(KEY, changed)]
+  other.watch(OTHER, changedOther)
+  end()
+  endSecond()
+  one.write(KEY, { token: 'a' })
+  one.write(OTHER, { token: 'b' })
+  await vi.waitFor(() => expect(changedOther).toHaveBeenCalledOnce())
+  expect([changed.mock.calls, other.read(KEY)]).toEqual([[], undefined])
 })
 
 test.each<[string, () => readonly [TokenStore, TokenStore]]>([
@@ -144,4 +182,41 @@ test('F-28 a store that is away delays no sign-in: the change goes on without it
   const store = storeIn(folder, new Away())
   await store.exclusively(KEY, async () => store.write(KEY, { token: 'a' }))
   expect(store.read(KEY)).toEqual({ token: 'a' })
+})
+
+/** A store that can be away for a while. */
+class Leaving extends MemoryStore {
+  isAway = false
+  override get = (key: string): Promise<string | undefined> => (this.isAway ? this.#away() : super.get(key))
+  override set = (key: string, value: string, ttlMs: number): Promise<void> =>
+    this.isAway ? this.#away() : super.set(key, value, ttlMs)
+  override claim = (key: string, value: string, ttlMs: number, instead?: string): Promise<string> =>
+    this.isAway ? this.#away() : super.claim(key, value, ttlMs, instead)
+  #away = (): Promise<never> => Promise.reject(new StoreDown('away'))
+}
+
+test('F-17 F-28 tokens that were renewed while the store was away are the ones that all replicas use when it is back', async () => {
+  const shared = new Leaving()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  const write = (token: string): Promise<void> => one.exclusively(KEY, async () => one.write(KEY, { token }))
+  const seenBy = (store: TokenStore): Promise<Token | undefined> => store.exclusively(KEY, async () => store.read(KEY))
+  await write('before')
+  expect(await seenBy(other)).toEqual({ token: 'before' })
+  shared.isAway = true
+  await write('renewed')
+  shared.isAway = false
+  // Also by a process that was started again.
+  for (const each of [one, storeIn(folder, shared), other]) expect(await seenBy(each)).toEqual({ token: 'renewed' })
+})
+
+test('F-17 a replica that still has a sign-in that has ended gets the next one, and does not replace it', async () => {
+  const shared = new MemoryStore()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  for (const token of ['a', 'b', 'c']) one.write(KEY, { token })
+  await other.exclusively(KEY, async () => expect(other.read(KEY)).toEqual({ token: 'c' }))
+  await one.exclusively(KEY, async () => one.remove(KEY))
+  // A person has signed in again.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1_000 })
+  await one.exclusively(KEY, async () => one.write(KEY, { token: 'again' }))
+  expect(await other.exclusively(KEY, async () => other.read(KEY))).toEqual({ token: 'again' })
 })

@@ -11,6 +11,7 @@ import { Seal } from '../../../../src/auth/seal.ts'
 import { Browser } from '../../../support/browser.ts'
 import { FakeDownstream } from '../../../support/fake-downstream.ts'
 import { MemoryStore } from '../../../../src/store/memory-store.ts'
+import { StoreDown } from '../../../../src/store/store.ts'
 import { FakeIssuer, protect } from '../../../support/fake-issuer.ts'
 import { PER_USER } from '../../../support/credentials.ts'
 
@@ -105,6 +106,69 @@ test('F-17 a replica learns of a sign-in at another one, and of what renews its 
   await one.renew({ used: one.bearer.value, status: 401, challenge: undefined })
   await vi.waitFor(() => expect(two.bearer.value).toBe(one.bearer.value))
   expect(stage.credential('another').isSignedIn).toBe(false)
+})
+
+test.each([
+  ['was started', true],
+  ['was not told of it', false],
+])('F-28 a sign-in is found that a replica missed because it %s while the store was away', async (_, isLate) => {
+  let isAway = false
+  const shared = new (class extends MemoryStore {
+    override async get(key: string): Promise<string | undefined> {
+      if (isAway) throw new StoreDown('away')
+      return super.get(key)
+    }
+    override async publish(channel: string, message: string): Promise<void> {
+      if (!isAway) await super.publish(channel, message)
+    }
+  })()
+  await using stage = await scene(shared)
+  const one = stage.credential()
+  const early = stage.credential()
+  if (isLate) await stage.signIn(one)
+  isAway = true
+  const two = isLate ? stage.credential() : early
+  if (!isLate) await stage.signIn(one)
+  isAway = false
+  await two.renew({ used: undefined, status: 401, challenge: 'Bearer' })
+  expect(two.bearer.value).toBe(one.bearer.value)
+})
+
+test('F-17 where a server gives no refresh tokens, a sign-in at another process is found once the token is refused', async () => {
+  await using stage = await scene()
+  const other = new TokenStore(new Seal({ keys: [KEY] }), folder, (error) => expect(error).toBeUndefined())
+  const signIn = (accessToken: string): void =>
+    other.write(['tokens', 'a', (stage.server.address as { url: URL }).url.href, 'p'], {
+      accessToken,
+      provider: { issuer: stage.issuer.url, tokenEndpoint: `${stage.issuer.url}/token` },
+      registered: { client: { id: 'c' } },
+    })
+  signIn('old')
+  const one = stage.credential()
+  expect(one.bearer.value).toBe('Bearer old')
+  const refused = { used: 'Bearer old', status: 401, challenge: 'Bearer' } as const
+  await expect(one.renew(refused)).rejects.toMatchObject({ facts: { signIn: true } })
+  signIn('new')
+  await one.renew(refused)
+  expect(one.bearer.value).toBe('Bearer new')
+})
+
+test('F-28 where nobody has signed in anywhere, a sign-in is asked for', async () => {
+  await using stage = await scene(new MemoryStore())
+  const one = stage.credential()
+  await expect(one.renew({ used: undefined, status: 401, challenge: 'Bearer' })).rejects.toMatchObject({ kind: 'auth_required' })
+  await expect(one.ready()).rejects.toMatchObject({ facts: { signIn: true } })
+})
+
+test('F-17 a credential that is closed learns of nothing more, and does not hold its server', async () => {
+  await using stage = await scene(new MemoryStore())
+  const [one, two, third] = [stage.credential(), stage.credential(), stage.credential()]
+  const changed = vi.fn<() => void>()
+  two.onChange(changed)
+  two.close()
+  await stage.signIn(one)
+  await vi.waitFor(() => expect(third.isSignedIn).toBe(true))
+  expect([two.isSignedIn, changed.mock.calls]).toEqual([false, []])
 })
 
 test.each(SHARING)(
