@@ -9,10 +9,10 @@ const HIDDEN = '***'
 /** Shorter lines of a secret, and shorter pieces of base64, would match by chance. */
 const SHORTEST_LINE = 8
 const SHORTEST_CORE = 6
-/** Length of a piece of a live token: shorter pieces reveal nothing, and occur in ordinary texts. */
-const SHORTEST_WORD = 12
-/** A word, or an escape of a URL or text, whose last letters do not belong to the word behind it. */
-const WORD = /%(?:25)*[\da-f]{2}|\\(?:u[\da-f]{4}|x[\da-f]{2}|[bfnrt])|[\w~-]{12,}/gi
+/** A piece of a live token: shorter pieces reveal nothing, and occur in ordinary texts. */
+const WORD = /[\w~-]{12,}/g
+/** What follows `%` or `\\` in the escapes of URLs and texts: these letters may not belong to the word behind them. */
+const ESCAPED: Readonly<Record<string, RegExp>> = { '%': /^(?:25)*[\da-f]{2}/i, '\\': /^(?:u[\da-f]{4}|x[\da-f]{2}|[bfnrt])/i }
 
 export class Redactor {
   readonly #texts = new Set<string>()
@@ -52,7 +52,14 @@ export class Redactor {
   /** The text with every secret replaced. JSON may become invalid: see `hideJson`. */
   readonly hide = (text: string): string => {
     const hidden = this.#hideKnown(text)
-    return this.#live.size === 0 ? hidden : hidden.replace(WORD, (word) => (this.#live.has(word) ? HIDDEN : word))
+    return this.#live.size === 0 ? hidden : hidden.replace(WORD, (word, at: number) => this.#hideLive(word, hidden[at - 1] ?? ''))
+  }
+
+  /** `before`: the character before the word. If an escape may begin there, the word is looked up with and without its letters. */
+  #hideLive(word: string, before: string): string {
+    if (this.#live.has(word)) return HIDDEN
+    const [letters = ''] = ESCAPED[before]?.exec(word) ?? []
+    return letters !== '' && this.#live.has(word.slice(letters.length)) ? letters + HIDDEN : word
   }
 
   #hideKnown(text: string): string {
@@ -67,7 +74,7 @@ export class Redactor {
    */
   readonly hold = (holder: object, tokens: readonly string[]): void => {
     const forms = tokens.flatMap((token) => [...formsOf(token), Buffer.from(token).toString('base64')])
-    const words = forms.flatMap((form) => form.match(WORD) ?? []).filter(({ length }) => length >= SHORTEST_WORD)
+    const words = forms.flatMap((form) => form.match(WORD) ?? [])
     const [last = [], before = []] = this.#held.get(holder) ?? []
     this.#held.set(holder, [words, last])
     for (const word of words) this.#live.set(word, (this.#live.get(word) ?? 0) + 1)

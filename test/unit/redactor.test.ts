@@ -155,6 +155,12 @@ test.each<[where: string, text: (token: string) => string]>([
   expect(redactor.hideJson(JSON.stringify({ text: text(token) }))).toBe(JSON.stringify({ text: text('***') }))
 })
 
+test.each(['\\nothing-to-see-here', '%deadline-token-01'])('T-14 so is one that begins like an escape, in %s', (text) => {
+  const redactor = new Redactor()
+  redactor.hold({}, [text.slice(1)])
+  expect(redactor.hide(text)).toBe(`${text[0]}***`)
+})
+
 test('T-14 a token that was replaced twice stays hidden for as long as captured messages may contain it', () => {
   let nowMs = 0
   const redactor = new Redactor([], () => nowMs)
