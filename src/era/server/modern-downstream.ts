@@ -94,7 +94,7 @@ export class ModernLink implements Link, Carrier {
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
-    this.#questions = new Attribution(connection, { ask: askWithin })
+    this.#questions = new Attribution(connection, { ask: askWithin, violation: (...facts) => events.violation(...facts) })
     connection.serve({
       request: (message, call, isWithin) => {
         events.violation('a request on a modern link', message.method)
