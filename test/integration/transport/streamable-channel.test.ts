@@ -611,8 +611,8 @@ describe('F-18 a connection that breaks', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('is never resumed in the modern era', async () => {
-    await using server = await scripted((_seen, response) => void sse(response).end('id: 0\nretry: 1\ndata:\n\n'))
+  test('is never resumed in the modern era: the loss is told at once', async () => {
+    await using server = await scripted((_seen, response) => void sse(response).end('id: 0\nretry: 60000\ndata:\n\n'))
     await using link = await connect(server.url)
     link.channel.setRevision('2026-07-28')
     link.channel.send(request(1))
