@@ -168,6 +168,24 @@ describe('roots', () => {
     expect(await asked('P', later, true)).toEqual({ name: 'first' })
   })
 
+  test('T-34 are known as they were, although the memory of the request that brought them is used again', async () => {
+    const at = asking()
+    const request = Buffer.from('{"roots":[{"uri":"file:///own"}]}')
+    await at.ask(ROOTS, { call: callOf({ principal: 'P', ask: async () => ({ result: Payload.at(request) }) }) })
+    request.write('{"roots":[{"uri":"file:///two"}]}')
+    const waiting = callOf({ principal: 'P' })
+    expect(said(await at.ask(ROOTS, { waiting }))).toEqual({ roots: [{ uri: 'file:///own' }] })
+  })
+
+  test('B257 are known of a thousand principals: those that told theirs last', async () => {
+    const at = asking()
+    const asked = async (principal: string, name: string): Promise<unknown> =>
+      said(await at.ask(ROOTS, { waiting: callOf({ principal, ask: answering(name) }) }))
+    for (let principal = 0; principal <= 1_000; principal++) await asked(String(principal), 'first')
+    expect(await asked('1', 'later')).toEqual({ name: 'first' })
+    expect(await asked('0', 'later')).toEqual({ name: 'later' })
+  })
+
   test('that were refused are asked again, and nobody answers where nobody can', async () => {
     const { requests, noted } = askingWith({})
     const refusing = async (): Promise<Answer> => ({ error: Payload.of({ code: -1 }) })
