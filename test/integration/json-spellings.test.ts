@@ -240,6 +240,23 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
     }
   })
 
+  test('B271 F-31 that needs a capability whose name is no JSON ends that call alone', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['bad', 'echo'] }) } })
+    const data = String.raw`{"requiredCapabilities":{"${'x'.repeat(60)}\q":{}}}`
+    gateway.fake('a').on('tools/call', (turn) => {
+      if (turn.params['name'] === 'echo') return { content: [] }
+      return turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"error":{"code":-32021,"message":"no","data":${data}}}`)
+    })
+    for (const { connect } of everyTransport) {
+      await using host = await connect(gateway)
+      const failed = await host
+        .call('tools/call', { name: 'a__bad' })
+        .catch((error: unknown) => ({ isError: error instanceof Error }))
+      expect(failed).toMatchObject({ isError: true })
+      await host.call('tools/call', { name: 'a__echo' })
+    }
+  })
+
   test('B271 F-31 that asks with a text that is no JSON gets an error, and its call goes on', async () => {
     const servers = { a: fake.of({ kind, tools: ['ask'] }), b: fake.of({ kind, tools: ['other'] }) }
     await using gateway = await startGateway({ servers })
