@@ -115,6 +115,8 @@ export class Links implements Sweepable {
 
   /** Runs `use` on the caller's link, or on the link with the requested task. The link is not closed before `use` ends. */
   async lease(call: Call, use: Use): Promise<Outcome> {
+    // Cancelled while the server was starting: no link is opened for it.
+    if (call.signal.aborted) throw new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' })
     const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
     const { owner } = pooled
     pooled.leases++
@@ -280,14 +282,15 @@ export class Links implements Sweepable {
     const { sharing } = this.#options
     owner.sessions.add(session)
     owner.latest = session
-    let used = this.#bySession.get(session)
-    if (used === undefined) {
-      this.#bySession.set(session, (used = { all: new Set(), unsubscribe: () => undefined, cached: undefined }))
-      used.unsubscribe = session.onEnd(() => this.#ended(session))
-      this.#environment.sessionSeen()
-    }
+    const known = this.#bySession.get(session)
+    const used = known ?? { all: new Set(), unsubscribe: () => undefined, cached: undefined }
     used.all.add(pooled)
     used.cached = sharing === 'call' ? undefined : { pooled, capabilities, sharing }
+    if (known !== undefined) return
+    this.#bySession.set(session, used)
+    // Last, since a session that has ended meanwhile calls back at once.
+    used.unsubscribe = session.onEnd(() => this.#ended(session))
+    this.#environment.sessionSeen()
   }
 
   #ended(session: HostSession): void {
