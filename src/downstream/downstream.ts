@@ -345,7 +345,10 @@ export class Downstream {
 
   /** Stops the server once pending calls have ended, at the latest after `drainMs`. A second call with 0 stops it at once. */
   stop(drainMs = 0): Promise<void> {
-    if (drainMs === 0) this.#calls.endDrain()
+    if (drainMs === 0) {
+      this.#calls.endDrain()
+      void this.personal?.stop(0)
+    }
     return (this.#stopping ??= this.#stop(drainMs))
   }
 

@@ -239,4 +239,36 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
       expect(connection.isOpen).toBe(true)
     }
   })
+
+  test('B271 F-31 that needs a capability whose name is no JSON ends that call alone', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['bad', 'echo'] }) } })
+    const data = String.raw`{"requiredCapabilities":{"${'x'.repeat(60)}\q":{}}}`
+    gateway.fake('a').on('tools/call', (turn) => {
+      if (turn.params['name'] === 'echo') return { content: [] }
+      return turn.finish(`{"jsonrpc":"2.0","id":${turn.id},"error":{"code":-32021,"message":"no","data":${data}}}`)
+    })
+    for (const { connect } of everyTransport) {
+      await using host = await connect(gateway)
+      const failed = await host
+        .call('tools/call', { name: 'a__bad' })
+        .catch((error: unknown) => ({ isError: error instanceof Error }))
+      expect(failed).toMatchObject({ isError: true })
+      await host.call('tools/call', { name: 'a__echo' })
+    }
+  })
+
+  test('B271 F-31 that asks with a text that is no JSON gets an error, and its call goes on', async () => {
+    const servers = { a: fake.of({ kind, tools: ['ask'] }), b: fake.of({ kind, tools: ['other'] }) }
+    await using gateway = await startGateway({ servers })
+    gateway.fake('a').on('tools/call', async (turn) => {
+      const { id, answer } = turn.connection.expectAnswer()
+      const params = String.raw`{"message":"${'x'.repeat(60)}\q","requestedSchema":{"type":"object"}}`
+      turn.say(`{"jsonrpc":"2.0","id":${id},"method":"elicitation/create","params":${params}}`)
+      return { content: [{ type: 'text', text: String((await answer).error?.code) }] }
+    })
+    for (const { connect } of everyTransport) {
+      await using host = await connect(gateway, { capabilities: { elicitation: {} } })
+      await expect(host.call('tools/call', { name: 'a__ask' })).resolves.toMatchObject({ content: [{ text: '-32603' }] })
+    }
+  })
 })

@@ -135,6 +135,19 @@ test('answers of two servers on pipes and calls of two hosts, of all sizes at on
   }
 }, 60_000)
 
+test('T-34 the _meta of a short request is its own, not what lies now where the same was in a long one', async () => {
+  const on = { 'tools/call': () => saidOf('done') }
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'], on }) } })
+  await using first = await legacyHttp.connect(gateway)
+  await using second = await modernHttp.connect(gateway)
+  const _meta = { 'example/conversation': 'mine' }
+  const long = { name: 'a__x', arguments: { text: 'x'.repeat(200 * KIB) } }
+  await first.call('tools/call', { ...long, _meta })
+  for (let round = 0; round < 3; round++) await second.call('tools/call', { ...long, arguments: { text: '?'.repeat(200 * KIB) } })
+  await first.call('tools/call', { name: 'a__x', arguments: {}, _meta })
+  expect(gateway.fake('a').all('tools/call').at(-1)?.params).toEqual({ name: 'x', arguments: {}, _meta })
+}, 60_000)
+
 const RESULTS: Readonly<Record<string, object>> = {
   initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
   'tools/list': { tools: [{ name: 'x', inputSchema: { type: 'object' } }] },

@@ -6,14 +6,14 @@ import { elicitationIdFor, noAnswer, QUESTION_METHODS } from '../../era/question
 import { isBridge } from '../../rpc/call.ts'
 import type { Answer, Call, HostSession, Question } from '../../rpc/call.ts'
 import type { Fidelity } from '../../rpc/fidelity.ts'
-import { Payload } from '../../wire/message/payload.ts'
+import { join, Payload } from '../../wire/message/payload.ts'
 import { isServerMethod } from '../../wire/protocol/methods.ts'
 import type { ServerOptions } from '../options.ts'
 import { setBounded } from '../../values/bounded-map.ts'
 
 /** Lifetime of a modern host's roots, since it cannot announce a change. */
 const ROOTS_TTL_MS = 300_000
-/** Principals whose roots are kept. */
+/** The number of principals whose roots are stored. */
 const MAX_ROOTS = 1_000
 const MAX_SENT_AWAY = 256
 /** Delay of a refusal, and the number of questions that may wait for it. */
@@ -139,9 +139,10 @@ export class ServerRequests {
     }
     const answer = await ask(question)
     if ('result' in answer) {
-      // A copy, since the answer is a part of the host's whole message.
-      const own = { result: Payload.at(Buffer.concat(answer.result.parts())) }
-      setBounded(this.#roots, principal, { answer: own, untilMs: performance.now() + ROOTS_TTL_MS }, MAX_ROOTS)
+      // A copy: the rest of the host's request is not kept, and its memory may be used again.
+      const result = Payload.at(Buffer.from(join(answer.result.parts())))
+      const untilMs = performance.now() + ROOTS_TTL_MS
+      setBounded(this.#roots, principal, { answer: { result }, untilMs }, MAX_ROOTS)
     }
     return answer
   }

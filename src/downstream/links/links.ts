@@ -115,6 +115,8 @@ export class Links implements Sweepable {
 
   /** Runs `use` on the caller's link, or on the link with the requested task. The link is not closed before `use` ends. */
   async lease(call: Call, use: Use): Promise<Outcome> {
+    // Cancelled while the server was starting: no link is opened for it.
+    if (call.signal.aborted) throw new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' })
     const pooled = this.#pooledOfTask(call) ?? this.#pooledFor(call.caller)
     const { owner } = pooled
     pooled.leases++
@@ -281,12 +283,12 @@ export class Links implements Sweepable {
     owner.sessions.add(session)
     owner.latest = session
     const known = this.#bySession.get(session)
-    const used: SessionLinks = known ?? { all: new Set(), unsubscribe: () => undefined, cached: undefined }
+    const used = known ?? { all: new Set(), unsubscribe: () => undefined, cached: undefined }
     used.all.add(pooled)
     used.cached = sharing === 'call' ? undefined : { pooled, capabilities, sharing }
     if (known !== undefined) return
     this.#bySession.set(session, used)
-    // Last: a session that has ended meanwhile calls back at once, and its link must be found then.
+    // Last, since a session that has ended meanwhile calls back at once.
     used.unsubscribe = session.onEnd(() => this.#ended(session))
     this.#environment.sessionSeen()
   }

@@ -18,8 +18,9 @@ import { cleanLabel } from '../../wire/protocol/label.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../../wire/headers/param-headers.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { Scanner } from '../../wire/json/scan.ts'
+import type { Span } from '../../wire/json/scan.ts'
 import type { ServerLimits } from '../options.ts'
-import { NULL, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/tokens.ts'
+import { NULL, OPEN_BRACKET } from '../../wire/json/tokens.ts'
 
 type ListRow = (typeof LISTS)[ListKind]
 
@@ -158,6 +159,8 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
   const cursors = new Set<string>()
   let freshness: Freshness = { receivedAtMs: options.nowMs(), ttlMs: 0, scope: 'private' }
   let cursor: string | undefined
+  /** Elements so far, with those that are left out. */
+  let looked = 0
   /** The first page, to which an empty cursor may lead back. */
   let first: Buffer | undefined
   for (let pages = 1; ; pages++) {
@@ -168,7 +171,9 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
     if (result === undefined) return { entries, freshness: ownFreshness(link, row, options) }
     took(result.raw(row.member)?.length ?? 0)
     freshness = pages === 1 ? freshnessOf(result, link, row, options) : oldest(freshness, freshnessOf(result, link, row, options))
-    for (const entry of readPage(result, kind, row, link, options, notes)) {
+    const elements = elementsOf(result, row, 2 * maxEntries - looked)
+    looked += elements.length
+    for (const entry of readPage(result, elements, kind, row, link, options, notes)) {
       if (seen.has(entry.original)) {
         leftOut.push({ kind, name: entry.original, reason: 'listed twice by the server' })
         continue
@@ -177,9 +182,9 @@ const readList = async (link: Link, kind: ListKind, options: ReadingOptions, not
       if (entries.length < maxEntries) entries.push(entry)
     }
     const capName = kind === 'tools' ? 'limits.tools' : 'limits.entries'
-    if (seen.size > maxEntries) {
+    if (seen.size > maxEntries || looked >= 2 * maxEntries) {
       options.reached(capName)
-      warnings.push(`${row.method}: ${maxEntries} entries served, more were offered (${capName})`)
+      warnings.push(`${row.method}: ${entries.length} entries served, more were offered (${capName})`)
       return { entries, freshness }
     }
     if (pages === 1) first = result.raw(row.member)
@@ -213,20 +218,37 @@ const fetchPage = async (
   }
 }
 
+/** Thrown to end a walk early. Shared, since creating an error is expensive. */
+const ENOUGH = new Error('enough')
+
+/** The first `max` objects of a page. Other elements are skipped. */
+const elementsOf = (result: Payload, row: ListRow, max: number): readonly Span[] => {
+  const list = result.member(row.member)
+  // Null counts as absent: Go encodes an empty list so.
+  if (list === undefined || result.bytes[list.start] === NULL) return []
+  if (result.bytes[list.start] !== OPEN_BRACKET) throw new Failure('bad_response', `"${row.member}" is not a list`)
+  const found: Span[] = []
+  const scanner = new Scanner(result.bytes, { start: list.start, strict: false })
+  try {
+    scanner.each(() => {
+      if (found.push(scanner.skip()) >= max) throw ENOUGH
+    })
+  } catch (error) {
+    if (error !== ENOUGH) throw error
+  }
+  return found
+}
+
 const readPage = function* (
   result: Payload,
+  elements: readonly Span[],
   kind: ListKind,
   row: ListRow,
   link: Link,
   { limits, reached, hasCredential }: ReadingOptions,
   { leftOut }: Notes,
 ): Generator<Entry> {
-  const list = result.member(row.member)
-  // Null counts as absent: Go encodes an empty list so.
-  if (list === undefined || result.bytes[list.start] === NULL) return
-  if (result.bytes[list.start] !== OPEN_BRACKET) throw new Failure('bad_response', `"${row.member}" is not a list`)
-  for (const span of new Scanner(result.bytes, { start: list.start, strict: false }).elements()) {
-    if (result.bytes[span.start] !== OPEN_BRACE) continue
+  for (const span of elements) {
     const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached)
     if ('reason' in entry) leftOut.push(entry)
     else if (hasCredential(entry.raw.toString()))

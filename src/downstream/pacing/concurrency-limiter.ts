@@ -57,7 +57,8 @@ export class ConcurrencyLimiter {
 
   release(): void {
     const [next] = this.#waiting
-    if (next === undefined) this.#taken--
+    // After a reload with a lower limit, waiting calls stay until enough others have ended.
+    if (next === undefined || this.#taken > this.#maxConcurrent) this.#taken--
     else {
       this.#waiting.delete(next)
       next.enter()

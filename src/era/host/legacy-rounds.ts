@@ -151,7 +151,8 @@ const nextRound = async (
   return { state, maker, responses: Payload.at(join(responses.parts())) }
 }
 
-const ended = (call: Call, why: string): Outcome => {
+/** Async: a failure thrown in the callback of a timer would end the process (F-31). */
+const ended = async (call: Call, why: string): Promise<Outcome> => {
   if (call.method !== 'tools/call') throw new Failure('protocol', why)
   return toolText(why, true)
 }

@@ -18,13 +18,17 @@ const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
   readonly #connection: Connection
-  readonly #events: Pick<LinkEvents, 'ask'>
+  readonly #events: Pick<LinkEvents, 'ask' | 'violation'>
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
   /** Functions that withdraw unanswered questions, by request id. */
   readonly #open = new Map<Id, (notice: Payload) => void>()
 
   /** `tasks`: tasks of 2025-11-25 on the link; absent for a modern server. */
-  constructor(connection: Connection, events: Pick<LinkEvents, 'ask'>, tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>) {
+  constructor(
+    connection: Connection,
+    events: Pick<LinkEvents, 'ask' | 'violation'>,
+    tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>,
+  ) {
     this.#connection = connection
     this.#events = events
     this.#tasks = tasks
@@ -69,6 +73,11 @@ export class Attribution {
     const asked = (task === undefined ? undefined : this.#tasks?.ask(task, question)) ?? this.#events.ask(question, call)
     void asked
       .then((answer) => (isWithdrawn ? undefined : this.#reply(id, answer)))
+      // For example, a text is no valid JSON, which the scan of a large message does not find (B271, F-31).
+      .catch((error: unknown) => {
+        this.#events.violation('a request could not be handled', message.method, error)
+        if (!isWithdrawn) this.#connection.refuse(id, -32603, 'internal error')
+      })
       .finally(() => {
         this.#open.delete(idKey(id))
         stopHeartbeats()

@@ -94,7 +94,7 @@ export class ModernLink implements Link, Carrier {
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
-    this.#questions = new Attribution(connection, { ask: askWithin })
+    this.#questions = new Attribution(connection, { ask: askWithin, violation: (...facts) => events.violation(...facts) })
     connection.serve({
       request: (message, call, isWithin) => {
         events.violation('a request on a modern link', message.method)
@@ -266,13 +266,12 @@ export class ModernLink implements Link, Carrier {
 
   /** Reads a task that may have changed while no stream was open. */
   #readTask(taskId: string): void {
-    this.fetch('tasks/get', { taskId }).then(
-      (task) => {
+    this.fetch('tasks/get', { taskId })
+      .then((task) => {
         task.delete('resultType')
         this.#events.taskChanged(Payload.at(join(task.parts())))
-      },
-      (error: unknown) => this.#events.violation('a task could not be read', String(error)),
-    )
+      })
+      .catch((error: unknown) => this.#events.violation('a task could not be read', String(error)))
   }
 
   /**

@@ -31,8 +31,10 @@ export class RequestMeta {
     const known = this.#made.get(caller.capabilities)
     if (known !== undefined && known.logLevel === logLevel && known.scope === caller.scope && isSame(known.from, from))
       return params.set('_meta', known.text)
-    const text = this.#make(from, call, id)
-    this.#made.set(caller.capabilities, { from: from && Buffer.from(from), logLevel, scope: caller.scope, text })
+    // Made from a copy, since it may be a part of it: the memory of the host's request is used again.
+    const own = from && Buffer.from(from)
+    const text = this.#make(own, call, id)
+    this.#made.set(caller.capabilities, { from: own, logLevel, scope: caller.scope, text })
     params.set('_meta', text)
   }
 

@@ -89,7 +89,14 @@ export const errorReply = (error: unknown, failed: Failed, { limits, unexpected,
 
 const replyTo = (error: unknown, failed: Failed, command: CommandPrinter, unexpected: ReplyContext['unexpected']): Reply => {
   if (error instanceof Refusal) return refusal(error, failed)
-  if (error instanceof ServerError) return serverError(error, failed)
+  if (error instanceof ServerError) {
+    try {
+      return serverError(error, failed)
+    } catch (unreadable) {
+      // Its data, which the scan of the message does not read (B271, F-31).
+      return replyTo(unreadable, failed, command, unexpected)
+    }
+  }
   if (error instanceof Failure) return failure(error, failed, command)
   // Messages of hosts are checked on receipt, so an unreadable value is from a server's answer.
   if (error instanceof ScanError) return failure(new Failure('bad_response', error.message, {}, error), failed, command)

@@ -24,9 +24,11 @@ import type { ReplyHead } from '../http1/client/reply-head.ts'
 export interface ExchangePorts {
   /** True if a POST carries a session id at present. */
   readonly hasSession: boolean
+  /** The revision has resumption. */
+  readonly mayResume: boolean
   post(message: Outgoing, events: ReplyEvents): Reply
-  /** GET with `Last-Event-ID`; `undefined` where the revision has no resumption. */
-  resume(lastEventId: string, events: ReplyEvents): Reply | undefined
+  /** GET with `Last-Event-ID`. */
+  resume(lastEventId: string, events: ReplyEvents): Reply
   receive(message: Envelope, exchange: RequestExchange): void
   /** This body was only the response to a host's call. */
   relayed(body: Buffer): void
@@ -237,7 +239,8 @@ export class RequestExchange implements ReplyEvents, Recipient {
 
   #resumeLater(failure: Failure): void {
     const lastEventId = this.#lastEventId
-    if (this.#state !== 'sent' || lastEventId === undefined || this.#tries >= this.#options.maxResumes) return this.#end(failure)
+    const mayResume = this.#state === 'sent' && this.#ports.mayResume && this.#tries < this.#options.maxResumes
+    if (!mayResume || lastEventId === undefined) return this.#end(failure)
     this.#reply = undefined
     this.#isStream = false
     this.#timer = setTimeout(() => this.#resume(lastEventId, failure), waitBefore(this.#tries++, this.#retryMs, this.#options))
@@ -257,6 +260,5 @@ export class RequestExchange implements ReplyEvents, Recipient {
       },
       onError: (broken) => (broken.kind === 'too_large' ? this.#end(broken) : this.#resumeLater(failure)),
     })
-    if (this.#reply === undefined) this.#end(failure)
   }
 }

@@ -204,7 +204,8 @@ export class SseChannel implements Channel, Recipient {
     if (this.#pending.delete(id)) this.#events?.lost(Number(id), failure)
   }
 
-  #post(message: Outgoing, endpoint: URL): void {
+  /** An answer whose connection breaks is sent a second time: without it, the server's request would wait until its timeout. */
+  #post(message: Outgoing, endpoint: URL, isSecond = false): void {
     const id = message.id === undefined ? undefined : String(message.id)
     // Abandoned while waiting for the gate.
     const pending = id === undefined ? undefined : this.#pending.get(id)
@@ -231,7 +232,11 @@ export class SseChannel implements Channel, Recipient {
         onEvent: () => undefined,
         onEnd: (head, body) =>
           head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body)),
-        onError: (failure) => refused(failure, ''),
+        onError: (failure) => {
+          if (message.isAnswer !== true || isSecond || failure.kind !== 'lost') return refused(failure, '')
+          this.#posts.delete(post)
+          this.#post(message, endpoint, true)
+        },
       },
     )
     this.#posts.add(post)

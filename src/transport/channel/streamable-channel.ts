@@ -212,12 +212,16 @@ export class StreamableChannel implements Channel, ExchangePorts {
     return this.#endpoint.hasSession
   }
 
+  get mayResume(): boolean {
+    return !this.#endpoint.isModern
+  }
+
   post(message: Outgoing, events: ReplyEvents): Reply {
     return this.#endpoint.post(message, events)
   }
 
-  resume(lastEventId: string, events: ReplyEvents): Reply | undefined {
-    return this.#endpoint.isModern ? undefined : this.#endpoint.get(lastEventId, events)
+  resume(lastEventId: string, events: ReplyEvents): Reply {
+    return this.#endpoint.get(lastEventId, events)
   }
 
   receive(message: Envelope, exchange: RequestExchange): void {

@@ -61,7 +61,10 @@ export class SseDecoder {
   readonly #held: Gathered
   /** The size of the incomplete line, even if it is not kept. */
   #heldBytes = 0
-  #lines: Buffer[] = []
+  /** The first data line of the event. */
+  #first: Buffer | undefined
+  /** All of its data lines, if there are several: joined as they are received, since each may be as short as one byte. */
+  #joined: Gathered | undefined
   /** The scan of the event's first line, which is incomplete. */
   #ahead: ScanAhead | undefined
   /** Bytes of the event's lines so far. */
@@ -105,7 +108,7 @@ export class SseDecoder {
     if (this.#eventBytes + this.#heldBytes > this.#options.maxEventBytes) this.#drop()
     else {
       this.#held.add(piece, isReused)
-      if (this.#heldBytes >= AHEAD_FROM_BYTES && this.#lines.length === 0) this.#readAhead(this.#held.bytes)
+      if (this.#heldBytes >= AHEAD_FROM_BYTES && this.#first === undefined) this.#readAhead(this.#held.bytes)
     }
   }
 
@@ -148,7 +151,7 @@ export class SseDecoder {
     if (end > 5) return
     const value = colon === -1 ? EMPTY : line.subarray(line[end + 1] === SPACE ? end + 2 : end + 1)
     const name = line.toString('latin1', 0, end)
-    if (name === 'data') this.#lines.push(mustCopy ? Buffer.from(value) : value)
+    if (name === 'data') this.#addData(value, mustCopy)
     else if (name === 'event') this.#event = value.toString()
     else if (name === 'id' && !value.includes(0)) this.#id = value.toString()
     else if (name === 'retry') {
@@ -160,15 +163,26 @@ export class SseDecoder {
   #dispatch(): void {
     const ahead = this.#ahead
     const event = { event: this.#event || 'message', data: this.#data(), ahead, id: this.#id, retry: this.#retry }
-    const isBare = this.#lines.length === 0 && event.id === undefined && event.retry === undefined
+    const isBare = this.#first === undefined && event.id === undefined && event.retry === undefined
     this.#reset()
     if (!isBare) this.#options.onEvent(event)
   }
 
+  #addData(line: Buffer, mustCopy: boolean): void {
+    if (this.#first === undefined) {
+      this.#first = mustCopy ? Buffer.from(line) : line
+      return
+    }
+    if (this.#joined === undefined) {
+      this.#joined = new Gathered()
+      this.#joined.add(this.#first, true)
+    }
+    this.#joined.add(NEWLINE, true)
+    this.#joined.add(line, true)
+  }
+
   #data(): Buffer {
-    const [first, ...more] = this.#lines
-    if (first === undefined) return EMPTY
-    return more.length === 0 ? first : Buffer.concat([first, ...more.flatMap((line) => [NEWLINE, line])])
+    return this.#joined?.take() ?? this.#first ?? EMPTY
   }
 
   #drop(): void {
@@ -179,7 +193,7 @@ export class SseDecoder {
   }
 
   #reset(): void {
-    this.#lines = []
+    this.#first = this.#joined = undefined
     this.#ahead = undefined
     this.#eventBytes = 0
     this.#event = ''

@@ -165,11 +165,11 @@ export class Scanner {
     return this.peek() === OPEN_BRACE ? this.members(into, deciding) : undefined
   }
 
-  /** Walks the array at the position and returns the spans of its elements. */
-  elements(): Span[] {
+  /** Walks the array at the position and returns the spans of its elements. Throws a `limit` error for more than `maxElements`. */
+  elements(maxElements = Infinity): Span[] {
     if (this.peek() !== OPEN_BRACKET) throw syntax('expected an array', this.position)
     const found: Span[] = []
-    this.position = this.#array(this.position, found)
+    this.position = this.#array(this.position, found, maxElements)
     return found
   }
 
@@ -310,14 +310,15 @@ export class Scanner {
     }
   }
 
-  /** `found`: gets the span of each element. */
-  #array(from: number, found?: Span[]): number {
+  /** `found`: gets the span of each element, of at most `maxElements`. */
+  #array(from: number, found?: Span[], maxElements = Infinity): number {
     const { bytes } = this
     let at = this.#enter(from)
     if (byteAt(bytes, at) === CLOSE_BRACKET) return this.#leave(at)
     for (;;) {
       const end = this.#value(at)
-      found?.push({ start: at, end })
+      if (found !== undefined && found.push({ start: at, end }) > maxElements)
+        throw new ScanError('limit', `more than ${maxElements} elements`, at)
       at = afterSpace(bytes, end)
       const next = byteAt(bytes, at)
       if (next === CLOSE_BRACKET) return this.#leave(at)

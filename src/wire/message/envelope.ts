@@ -120,13 +120,19 @@ export const isBatch = (bytes: Buffer): boolean => {
   return text[afterSpace(text, 0)] === OPEN_BRACKET
 }
 
-/** The messages of a JSON-RPC batch ([2025-03-26 basic/index]); `undefined` for a single message. Throws `EnvelopeError`. */
+/** Messages in a batch of a server, which otherwise has no limits: each is read on its own, which takes long for very many (B256). */
+const MAX_SERVER_BATCH = 1_000
+
+/**
+ * The messages of a JSON-RPC batch ([2025-03-26 basic/index]); `undefined` for a single message. `limits`: absent for a server. Throws
+ * `EnvelopeError`.
+ */
 export const splitBatch = (bytes: Buffer, limits?: ScanLimits): Buffer[] | undefined => {
   if (!isBatch(bytes)) return undefined
   const text = withoutBom(bytes)
   const scanner = new Scanner(text, limits === undefined ? { strict: false } : { limits })
   try {
-    const spans = scanner.elements()
+    const spans = scanner.elements(limits === undefined ? MAX_SERVER_BATCH : Infinity)
     scanner.expectEnd()
     return spans.map((span) => text.subarray(span.start, span.end))
   } catch (error) {

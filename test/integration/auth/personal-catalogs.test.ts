@@ -62,3 +62,16 @@ test('B250 one whose connections were closed meanwhile, too, has them opened aga
   expect(await ann.call('tools/call', ECHO)).toMatchObject({ resultType: 'complete' })
   expect(await ann.call('tools/list')).toMatchObject(LISTED)
 })
+
+test('F-22 F-25 a server that a reload has removed, with a call of one caller in flight, delays no end of the gateway', async () => {
+  await using stage = await scene()
+  const { gateway, meet } = stage
+  await using ann = await meet('ann')
+  gateway.fake('a').on('tools/call', fake.never)
+  const pending = ann.call('tools/call', ECHO)
+  await gateway.fake('a').until('tools/call')
+  const { fleet } = gateway.running
+  fleet.apply([], new Set(), 60_000)
+  await fleet.stop()
+  await expect(pending).resolves.toMatchObject({ isError: true })
+}, 10_000)

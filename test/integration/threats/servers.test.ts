@@ -8,6 +8,7 @@ import { everyTransport, legacyHttp, modernHttp } from '../../support/fake-host.
 import type { Host } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { request } from '../../support/fakes/messages.ts'
+import type { Turn } from '../../support/fakes/turn.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { send } from '../../support/fakes/raw-http.ts'
 import { startGateway } from '../../support/gateway.ts'
@@ -141,6 +142,17 @@ describe.each(everyFakeKind)('T-29 a %s server', (kind) => {
       state: 'degraded',
       reason: expect.stringMatching(/20 pages with 20 entries \(limits\.pages\)/) as unknown,
     })
+  })
+  test('of a hundred thousand entries without a name is read to twice the cap, and what came before is served', async () => {
+    const list = ({ id }: Turn): string =>
+      `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete","tools":[{"name":"x","inputSchema":{}}${',{}'.repeat(100_000)}]}}`
+    const spec = fake.of({ kind, tools: ['x'], on: { 'tools/list': (turn) => turn.finish(list(turn)) } })
+    await using gateway = await startGateway({ servers: { a: spec } })
+    await using host = await modernHttp.connect(gateway)
+    expect(await toolNames(host)).toEqual(['a__x'])
+    const { value } = gateway.running.fleet.get('a')!.inventory$
+    expect(value?.leftOut).toHaveLength(2 * 2_048 - 1)
+    expect(value?.warnings).toEqual(['tools/list: 1 entries served, more were offered (limits.tools)'])
   })
   test('may list 2.1 MB at once; 17 MiB end with the limit, never with no tools in silence', async () => {
     const tools = Array.from({ length: 1_030 }, (_, at) => ({ name: `t${at}`, description: 'd'.repeat(2_000), inputSchema: {} }))

@@ -200,6 +200,23 @@ describe('messages', () => {
     expect(link.events.losses).toHaveLength(1)
   })
 
+  test('an answer to a question of the server is sent again when its connection breaks, and once only; a notification is not', async () => {
+    let posts = 0
+    await using server = await oldServer((seen, response) => {
+      if (seen.message.id === 7 && ++posts === 2) accept(response)
+      else response.destroy()
+    })
+    await using link = channelTo(server.url)
+    await link.opened
+    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`)], isAnswer: true })
+    link.channel.send(notification('notifications/x'))
+    link.channel.send(answer(7))
+    link.channel.send(answer(8))
+    await link.events.until(() => link.events.refused.length === 2 || undefined)
+    const texts = server.seen.slice(1).map(({ message }) => message.id ?? message.method)
+    expect(texts.toSorted()).toEqual([7, 7, 8, 8, 'notifications/x'])
+  })
+
   test('a response that came before its POST failed counts', async () => {
     await using server = await oldServer((seen, response, stream) => {
       stream.write(`data: ${result(seen.message.id)}\n\n`)

@@ -342,6 +342,25 @@ describe('answers', () => {
   })
 
   test.each([
+    ['gzip', Buffer.alloc(0)],
+    ['gzip', Buffer.from('no gzip at all')],
+    ['utf-8', Buffer.from('plain')],
+  ])('an HTTP status counts where the body is not %s as it says', async (encoding, body) => {
+    await using server = await scripted((seen, response) => {
+      const headers = { 'content-encoding': encoding, 'content-type': 'text/html', 'www-authenticate': 'Bearer' }
+      if (seen.message.id === undefined) response.writeHead(202, { 'content-encoding': 'gzip' }).end()
+      else response.writeHead(seen.message.id === 1 ? 401 : 404, headers).end(body)
+    })
+    await using link = await connect(server.url)
+    link.channel.send(notification('notifications/initialized'))
+    link.channel.send(request(1))
+    link.channel.send(request(2))
+    expect(await link.events.end(1)).toMatchObject({ kind: 'auth_required', executed: 'no', facts: { challenge: 'Bearer' } })
+    expect(await link.events.end(2)).toMatchObject({ kind: 'not_found', executed: 'no' })
+    expect(link.events.refused).toEqual([])
+  })
+
+  test.each([
     ['application/json-rpc', ''],
     ['Application/JSON-RPC; charset=utf-8', ''],
     ['application/json', '\ufeff'],
@@ -611,8 +630,8 @@ describe('F-18 a connection that breaks', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('is never resumed in the modern era', async () => {
-    await using server = await scripted((_seen, response) => void sse(response).end('id: 0\nretry: 1\ndata:\n\n'))
+  test('is never resumed in the modern era: the loss is told at once', async () => {
+    await using server = await scripted((_seen, response) => void sse(response).end('id: 0\nretry: 60000\ndata:\n\n'))
     await using link = await connect(server.url)
     link.channel.setRevision('2026-07-28')
     link.channel.send(request(1))

@@ -32,6 +32,32 @@ test('F-25 a reload that allows fewer ends nothing: no call enters until as many
   expect(limiter.inUse).toBe(1)
 })
 
+test('F-25 a reload that allows fewer holds for calls that wait already', async () => {
+  const limiter = new ConcurrencyLimiter(3, 10)
+  for (let at = 0; at < 3; at++) expect(limiter.acquire(signal)).toBeUndefined()
+  let entered = 0
+  const waiting = [1, 2].map(async () => {
+    await limiter.acquire(signal)
+    entered++
+  })
+  limiter.resize(1, 10)
+  const seen: (readonly [entered: number, inUse: number])[] = []
+  for (let ended = 0; ended < 5; ended++) {
+    limiter.release()
+    await Promise.resolve()
+    await Promise.resolve()
+    seen.push([entered, limiter.inUse])
+  }
+  await Promise.all(waiting)
+  expect(seen).toEqual([
+    [0, 2],
+    [0, 1],
+    [1, 1],
+    [2, 1],
+    [2, 0],
+  ])
+})
+
 describe('a server whose slots are taken', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())

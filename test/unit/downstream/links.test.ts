@@ -8,6 +8,7 @@ import type { Sharing } from '../../../src/downstream/options.ts'
 import type { Link } from '../../../src/era/server/link.ts'
 import { complete, EVERYTHING, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../../../src/rpc/call.ts'
+import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 interface Opened {
@@ -59,7 +60,12 @@ const makeSession = (id: string) => {
 /** Hosts that say the same of themselves are known by the same object, whoever they are. */
 const SAID = {}
 const call = (principal: string, session?: HostSession, method = 'tools/call', target = 'x', capabilities: object = SAID): Call =>
-  ({ method, target, caller: { principal, session, capabilities, scope: EVERYTHING } }) as unknown as Call
+  ({
+    method,
+    target,
+    caller: { principal, session, capabilities, scope: EVERYTHING },
+    signal: new Cancellation(),
+  }) as unknown as Call
 
 const done: Outcome = complete(Payload.of({}))
 const task = (taskId: string, ttlMs: number | null = 1_000): Outcome => ({ kind: 'task', result: Payload.of({ taskId, ttlMs }) })
@@ -170,6 +176,19 @@ test('a link that several sessions use forgets each that ends, as a user of it a
   one.end()
   expect([[...owner.sessions], owner.latest]).toEqual([[], undefined])
   expect(close).not.toHaveBeenCalled()
+})
+
+test('F-13 for a session that ended while the server was starting no link stays open, and none is opened for its call', async () => {
+  const world = makeLinks('session')
+  const { session } = makeSession('1')
+  const ended = { ...session, onEnd: (callback: () => void) => (callback(), () => undefined) } as HostSession
+  await world.links.opened(call('P', ended).caller)
+  await vi.waitFor(() => expect(world.opened[0]?.close).toHaveBeenCalledOnce())
+  expect(world.links.size).toBe(0)
+  const cancelled = call('P', ended)
+  ;(cancelled.signal as Cancellation).abort()
+  await expect(run(world, cancelled)).rejects.toMatchObject({ kind: 'cancelled', executed: 'no' })
+  expect(world.opened).toHaveLength(1)
 })
 
 test('a session is asked once to say when it ends, however many links it comes to use', async () => {

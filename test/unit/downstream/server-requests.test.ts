@@ -168,16 +168,22 @@ describe('roots', () => {
     expect(await asked('P', later, true)).toEqual({ name: 'first' })
   })
 
-  test('B257 are kept for the latest 1,000 principals, without the message that they came in', async () => {
+  test('T-34 are known as they were, although the memory of the request that brought them is used again', async () => {
     const at = asking()
-    const message = Buffer.from(`{"roots":[]}${' '.repeat(1_000)}`)
-    const answer = async (): Promise<Answer> => ({ result: Payload.at(message) })
-    const askedBy = (principal: string, ask: Call['ask']): Promise<Answer> =>
-      at.ask(ROOTS, { waiting: callOf({ principal, ask }) })
-    for (let count = 0; count <= 1_000; count++) await askedBy(`${count}`, answer)
-    message.fill('x')
-    expect(said(await askedBy('1', answering('again')))).toEqual({ roots: [] })
-    expect(said(await askedBy('0', answering('again')))).toEqual({ name: 'again' })
+    const request = Buffer.from('{"roots":[{"uri":"file:///own"}]}')
+    await at.ask(ROOTS, { call: callOf({ principal: 'P', ask: async () => ({ result: Payload.at(request) }) }) })
+    request.write('{"roots":[{"uri":"file:///two"}]}')
+    const waiting = callOf({ principal: 'P' })
+    expect(said(await at.ask(ROOTS, { waiting }))).toEqual({ roots: [{ uri: 'file:///own' }] })
+  })
+
+  test('B257 are known of a thousand principals: those that told theirs last', async () => {
+    const at = asking()
+    const asked = async (principal: string, name: string): Promise<unknown> =>
+      said(await at.ask(ROOTS, { waiting: callOf({ principal, ask: answering(name) }) }))
+    for (let principal = 0; principal <= 1_000; principal++) await asked(String(principal), 'first')
+    expect(await asked('1', 'later')).toEqual({ name: 'first' })
+    expect(await asked('0', 'later')).toEqual({ name: 'later' })
   })
 
   test('that were refused are asked again, and nobody answers where nobody can', async () => {

@@ -29,24 +29,30 @@ const linkWith = (calls: readonly Call[], more: { isQuiet?: boolean; task?: Call
     },
     respond: (id: unknown, parts: unknown) => sent.push(['result', id, json(parts)]),
     respondError: (id: unknown, parts: unknown) => sent.push(['error', id, json(parts)]),
+    refuse: (id: unknown, code: number) => sent.push(['refused', id, code]),
     notify: (method: string, parts: unknown) => sent.push([method, json(parts)]),
   }
-  const asked: { readonly question: Question; readonly call: Call | undefined; readonly answer: (answer: Answer) => void }[] = []
+  const asked: {
+    readonly question: Question
+    readonly call: Call | undefined
+    readonly answer: (answer: Answer | Promise<Answer>) => void
+  }[] = []
   const ask = (question: Question, of: Call | undefined): Promise<Answer> =>
     new Promise((answer) => asked.push({ question, call: of, answer }))
+  const violation = vi.fn()
   const tasks = {
     creatorOf: () => more.task,
     ask: () => (more.answersTasks === true ? Promise.resolve({ result: Payload.of({ task: 1 }) }) : undefined),
   }
   // Cast: only these are used.
-  const attribution = new Attribution(connection as unknown as Connection, { ask }, tasks)
+  const attribution = new Attribution(connection as unknown as Connection, { ask, violation }, tasks)
   const request = (params: object = {}, during?: Call, isWithin = false, method = 'elicitation/create') =>
     attribution.request(
       readServerMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 3, method, params }))),
       during,
       isWithin,
     )
-  return { attribution, request, asked, sent, paused, settled: () => vi.advanceTimersByTimeAsync(0) }
+  return { attribution, request, asked, sent, paused, violation, settled: () => vi.advanceTimersByTimeAsync(0) }
 }
 
 const [one, other, list] = [call('tools/call', ANN), call('prompts/get', ANN), call('tools/list', ANN)]
@@ -80,6 +86,22 @@ test('a question on the stream of a call is asked there, and an error is answere
   asked[0]?.answer({ error: Payload.of({ code: 1, message: 'no' }) })
   await settled()
   expect(sent).toEqual([['error', '3', { code: 1, message: 'no' }]])
+})
+
+test('B271 F-31 a question that cannot be written for its host is refused, unless it was withdrawn, and told', async () => {
+  const { attribution, request, asked, sent, paused, violation, settled } = linkWith([one])
+  const unreadable = new Error('bad escape')
+  for (const isWithdrawn of [false, true]) {
+    request()
+    const { question, answer } = asked.at(-1)!
+    question.onWithdrawn?.(() => undefined)
+    if (isWithdrawn) attribution.withdraw(Payload.of({ requestId: 3 }))
+    answer(Promise.reject(unreadable))
+    await settled()
+  }
+  expect([sent, paused.size]).toEqual([[['refused', '3', -32603]], 0])
+  const told = ['a request could not be handled', 'elicitation/create', unreadable]
+  expect(violation.mock.calls).toEqual([told, told])
 })
 
 test.each([

@@ -130,6 +130,16 @@ describe('the _meta of a request', () => {
     expect(edits()).toBe(1)
   })
 
+  test('T-34 is kept as a copy, also where nothing in it changes', () => {
+    const meta = new RequestMeta(() => undefined)
+    const first = Payload.of({ _meta: { x: 1 } })
+    meta.write(call({ params: first }), 1)
+    first.bytes.fill('?')
+    const later = call({}, { _meta: { x: 1 } })
+    meta.write(later, 2)
+    expect(JSON.parse(textOf(later))).toEqual({ _meta: { x: 1 } })
+  })
+
   test.each<[what: string, other: Call]>([
     ['_meta', call({}, { _meta: { x: 2 } })],
     ['missing _meta', call()],

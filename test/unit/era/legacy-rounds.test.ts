@@ -133,6 +133,17 @@ describe('B085 rounds end', () => {
     await vi.runAllTimersAsync()
     expect(calls).toHaveLength(length)
   })
+
+  test('F-31 at the maximum time with an error of the gateway where a result cannot say it', async () => {
+    const round = { inputRequests: { a: { method: 'elicitation/create', params: { message: '?' } } } }
+    const answer = (): Promise<Answer> => new Promise(() => undefined)
+    const { outcome } = play([round], { method: 'prompts/get', totalMs: 60_000, answer })
+    await vi.advanceTimersByTimeAsync(60_000)
+    await expect(outcome).rejects.toMatchObject({
+      kind: 'protocol',
+      message: expect.stringContaining('timeouts.total') as string,
+    })
+  })
 })
 
 describe('B086 a URL that somebody agreed to visit', () => {

@@ -1,5 +1,5 @@
 /** A link to a modern server: what calls become on it, what its results are, and what it is subscribed to (BRIDGING 3.3, 3.13). */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ModernLink } from '../../../src/era/server/modern-downstream.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
@@ -40,7 +40,7 @@ const linkTo = async (
     const { result, ...outcome } = await link.handle(call)
     return { ...outcome, result: JSON.parse(Buffer.concat([result.parts()].flat(2)).toString()) as unknown }
   }
-  return { link, handle, last: () => rest.sent.at(-1), ...rest }
+  return { link, handle, handlers, last: () => rest.sent.at(-1), ...rest }
 }
 const call = (method: string, params: object, more: Parameters<typeof callOf>[0] = {}): Call =>
   callOf({ method, params: Payload.of(params), ...more })
@@ -211,6 +211,29 @@ describe('subscriptions', () => {
     expect([await without.link.subscribe('u:1'), without.sent]).toEqual([false, []])
     await without.link.followTask('1')
     expect(without.sent).toEqual([])
+  })
+
+  test('F-31 a task that is read again after a gap, and cannot be, is told as a violation', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const server: Server = ({ method }) => (method === 'tasks/get' ? { result: { status: 'working' } } : undefined)
+    const { link, handlers, sent, receive, told } = await linkTo(server, { capabilities: { extensions: { [TASKS]: {} } } })
+    // As its values are, where they are no JSON.
+    vi.spyOn(handlers, 'taskChanged').mockImplementation(() => {
+      throw new Error('bad escape')
+    })
+    const following = link.followTask('1')
+    const accept = async (streams: number): Promise<void> => {
+      await vi.waitFor(() => expect(sent).toHaveLength(streams))
+      const _meta = { [`${P}subscriptionId`]: sent.at(-1)?.id }
+      receive({ method: 'notifications/subscriptions/acknowledged', params: { _meta, notifications: { taskIds: ['1'] } } })
+    }
+    await accept(1)
+    await following
+    receive({ id: sent[0]?.id, result: {} })
+    await vi.advanceTimersByTimeAsync(1_000)
+    await accept(2)
+    await vi.waitFor(() => expect(told).toEqual([['violation', 'a task could not be read', 'Error: bad escape']]))
   })
 
   test('a gateway is asked again which gateways stand behind it', async () => {

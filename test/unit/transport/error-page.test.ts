@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { failureOfStatus } from '../../../src/transport/http1/client/http-failure.ts'
 import { shownLocation } from '../../../src/transport/http1/client/http-reply.ts'
+import { leastMs } from '../../support/cpu.ts'
 
 const told = (body: string): string => failureOfStatus({ status: 502, headers: {} }, false, 0, Buffer.from(body)).message
 
@@ -19,9 +20,18 @@ test.each([
   ['x'.repeat(201), `the server answered HTTP 502: "${'x'.repeat(200)}…"`],
   ['', 'the server answered HTTP 502'],
   ['<html></html>', 'the server answered HTTP 502'],
+  ['<style>a<script>b</script >c</STYLE\n>d<head>e<!-- f', 'the server answered HTTP 502: "d e<!-- f"'],
 ])('the error page of a proxy is quoted as text: %j', (page, expected) => {
   expect(told(page)).toBe(expected)
 })
+
+test.each(['<a', '<!--', '<head ', '<style><head></head ', '<p <'])(
+  'T-27 an error page of %j only is read within 50 ms per 64 KiB',
+  (tag) => {
+    const page = tag.repeat(16_384 / tag.length)
+    expect(leastMs(() => told(page), 50 / 4)).toBeLessThan(50 / 4)
+  },
+)
 
 test('where a redirect leads is named without user information and query', () => {
   const shown = (location: string | undefined): string =>

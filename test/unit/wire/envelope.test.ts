@@ -185,3 +185,10 @@ test('what is refused is named by its place', () => {
   expect(() => readHostMessage(Buffer.from('{"jsonrpc":"2.'), LIMITS)).toThrow('unterminated string at byte 14')
   expect(() => readHostMessage(Buffer.from('{"a":"\\ud80g"}'), LIMITS)).toThrow('bad \\u escape at byte 11')
 })
+
+test('B256 a batch of a server of more than a thousand messages is refused as a whole', () => {
+  const batch = (count: number): Buffer => Buffer.from(`[${Array<string>(count).fill('1').join()}]`)
+  expect(splitBatch(batch(1_000))).toHaveLength(1_000)
+  expect(() => splitBatch(batch(1_001))).toThrow('more than 1000 elements')
+  expect(splitBatch(batch(1_001), LIMITS)).toHaveLength(1_001)
+})

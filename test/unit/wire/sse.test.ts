@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { COMMENT, encodeEvent, SseDecoder } from '../../../src/wire/framing/sse.ts'
 import type { SseEvent } from '../../../src/wire/framing/sse.ts'
+import { collector } from '../../support/garbage-collector.ts'
 
 interface Seen extends Omit<SseEvent, 'data' | 'ahead'> {
   readonly data: string
@@ -119,6 +120,24 @@ describe('decoding SSE', () => {
     )
     expect(decode(chunks, 50)).toEqual({ events: [message('w'.repeat(44)), message('z')], oversize: 2 })
   })
+})
+
+test('T-24 B257 an event of very many short data lines takes about the memory of its bytes, not 40 times as much', () => {
+  const collect = collector()
+  let length = 0
+  const decoder = new SseDecoder({
+    maxEventBytes: Infinity,
+    onEvent: ({ data }) => (length = data.length),
+    onOversize: () => undefined,
+  })
+  const chunk = Buffer.from('data:\n'.repeat(10_000))
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let at = 0; at < 50; at++) decoder.push(chunk)
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(50 * chunk.length)
+  decoder.push(Buffer.from('\n'))
+  expect(length).toBe(499_999)
 })
 
 describe('encoding SSE', () => {

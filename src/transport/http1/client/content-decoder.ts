@@ -27,17 +27,17 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 
 export class ContentDecoder {
   readonly #stream: Transform
+  readonly #events: DecoderEvents
+  #isEmpty = true
 
   private constructor(stream: Transform, events: DecoderEvents) {
     this.#stream = stream
+    this.#events = events
     stream.on('data', (piece: Buffer) => events.onData(piece))
     stream.once('end', () => events.onEnd())
     stream.once('error', (error) => events.onError(error))
     stream.on('drain', () => events.onFull(false))
-    this.#onFull = () => events.onFull(true)
   }
-
-  readonly #onFull: () => void
 
   /** `undefined`: an unsupported encoding, or several. `encoding`: the value of `Content-Encoding`. */
   static of(encoding: string, events: DecoderEvents): ContentDecoder | undefined {
@@ -47,12 +47,14 @@ export class ContentDecoder {
 
   /** Decodes these bytes, which are valid only during the call. */
   push(chunk: Buffer): void {
-    if (!this.#stream.destroyed && !this.#stream.write(Buffer.from(chunk))) this.#onFull()
+    this.#isEmpty = false
+    if (!this.#stream.destroyed && !this.#stream.write(Buffer.from(chunk))) this.#events.onFull(true)
   }
 
-  /** All encoded bytes were pushed. */
+  /** All encoded bytes were pushed. No bytes are an empty body in every encoding. */
   end(): void {
-    this.#stream.end()
+    if (this.#isEmpty) this.#events.onEnd()
+    else this.#stream.end()
   }
 
   pause(): void {

@@ -74,15 +74,36 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 
 /** `: "text"` of a page without its markup, or nothing. */
 const quoteOf = (body: Buffer): string => {
-  const text = body
-    .toString('utf8', 0, MAX_READ)
-    .replace(/<(script|style|head|title)\b[^]*?<\/\1\s*>|<!--[^]*?-->/gi, ' ')
-    .replace(/<[a-z!/?][^>]*>/gi, ' ')
+  const text = withoutHidden(body.toString('utf8', 0, MAX_READ))
+    // Without `<` in a tag, so that each byte is looked at once (T-27).
+    .replace(/<[a-z!/?][^<>]*>/gi, ' ')
     .replace(/&([a-z]+|#39|#x27);/gi, (entity, name: string) => ENTITIES[name.toLowerCase()] ?? entity)
     .replace(/\s+/g, ' ')
   const characters = Array.from(cleanLabel(text).trim())
   if (characters.length === 0) return ''
   return `: "${characters.slice(0, MAX_QUOTED).join('')}${characters.length > MAX_QUOTED ? '…' : ''}"`
+}
+
+/** The beginnings of page parts that are not shown. */
+const HIDDEN = /<(script|style|head|title)\b|<!--/gi
+
+/** A page without the parts that are not shown. A part without an end is kept. */
+const withoutHidden = (page: string): string => {
+  let shown = ''
+  let at = 0
+  const endless = new Set<string>()
+  for (const { index, 1: name = '' } of page.matchAll(HIDDEN)) {
+    const tag = name.toLowerCase()
+    if (index < at || endless.has(tag)) continue
+    const end = tag === '' ? /-->/g : new RegExp(`</${tag}\\s*>`, 'gi')
+    end.lastIndex = index
+    if (end.exec(page) === null) endless.add(tag)
+    else {
+      shown += `${page.slice(at, index)} `
+      at = end.lastIndex
+    }
+  }
+  return shown + page.slice(at)
 }
 
 const needsScope = ({ status, headers }: HttpHead): boolean =>

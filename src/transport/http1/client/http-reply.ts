@@ -116,7 +116,7 @@ export class Reply implements HttpHandler {
     if (status >= 300 && status < 400) return this.#redirect(status, head.headers.location)
     this.#head = head
     if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
-    if (encoding !== undefined && !this.#decodeContent(encoding, status)) return
+    if (encoding !== undefined && !this.#decodeContent(encoding, head)) return
     if (form === 'sse') this.#decoder = this.#decode()
     // The length of an encoded body is not the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
@@ -188,11 +188,14 @@ export class Reply implements HttpHandler {
     if (this.#size === 0 || !this.#tryStream(this.#body.subarray(0, this.#size))) this.#pauseTimer?.refresh()
   }
 
-  /** False: the encoding is not supported, and the reply has failed. */
-  #decodeContent(encoding: string, status: number): boolean {
+  /** False: the encoding is not supported, and the reply has ended. An error status counts without its body. */
+  #decodeContent(encoding: string, head: ReplyHead): boolean {
+    const { status } = head
     const fail = (why: string, cause?: Error): void => {
       this.#exchange.abort()
-      this.onError(new Failure('bad_response', why, { status }, cause))
+      if (status < 400) return this.onError(new Failure('bad_response', why, { status }, cause))
+      this.#size = 0
+      this.#finish()
     }
     this.#content = ContentDecoder.of(encoding, {
       onData: (piece) => this.#onContent(piece),
@@ -200,8 +203,10 @@ export class Reply implements HttpHandler {
       onError: (error) => fail(`the body does not match its Content-Encoding (${encoding}): ${error.message}`, error),
       onFull: (isFull) => (isFull ? this.#exchange.pause() : this.#exchange.resume()),
     })
-    if (this.#content === undefined) fail(`the body has an encoding that was not requested and is not supported (${encoding})`)
-    return this.#content !== undefined
+    if (this.#content !== undefined) return true
+    if (status >= 400) this.#events.onHead?.(head)
+    fail(`the body has an encoding that was not requested and is not supported (${encoding})`)
+    return false
   }
 
   /** Starts the stream if the received part allows it. Returns whether the body is streamed. */
