@@ -51,7 +51,7 @@ interface Source {
 
 export const add = async (writing: Writing, words: readonly string[], options: AddOptions): Promise<number> => {
   const { file, named, context, io, json } = writing
-  const ours = await refuseChangeErrors(() => readOurFile(file))
+  const ours = await refuseChangeErrors(() => readOurFile(file, context))
   const source = await refuseInstallErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
@@ -86,7 +86,7 @@ export const add = async (writing: Writing, words: readonly string[], options: A
     if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
   }
   const written = await refuseChangeErrors(() =>
-    updateOurFile(file, stateRoot(context), (now) => {
+    updateOurFile(file, context, (now) => {
       if (Object.hasOwn(now.servers, key) && options.force !== true)
         throw new CommandError(EXIT.config, `${nameOf(file, context)} has a server "${key}"; choose another name, or --force`)
       const plan = planFor(now)

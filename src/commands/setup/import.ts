@@ -1,6 +1,5 @@
 /** `trunkline init` and `import [HOST…]`: writes the servers of hosts to `trunkline.yaml`, and their secrets to `.env`. */
 import { dirname } from 'node:path'
-import { stateRoot } from '../../config/read/folders.ts'
 import { suggest } from '../../config/syntax/nearest-key.ts'
 import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
@@ -55,7 +54,7 @@ export const saveServers = async (
       found.flatMap(({ servers }) => servers),
       { servers: ours.servers, env: context.env, envFile: ours.values, folder: dirname(file) },
     )
-  const ours = await refuseChangeErrors(() => readOurFile(file))
+  const ours = await refuseChangeErrors(() => readOurFile(file, context))
   const plan = planFor(ours)
   io.redactor.learn([...plan.secrets.values()])
   const shown = nameOf(file, context)
@@ -70,7 +69,7 @@ export const saveServers = async (
   const isWritten = !dryRun && (isNew || yes || !canAsk(io) || (await isConfirmed(ours, plan, shown, io)))
   if (isWritten)
     await refuseChangeErrors(() =>
-      updateOurFile(file, stateRoot(context), (now) => {
+      updateOurFile(file, context, (now) => {
         const latest = planFor(now)
         const values = valuesOf(latest)
         return { text: withServers(now, { servers: latest.servers, values }), values }
