@@ -56,6 +56,9 @@ describe('the file', () => {
     await expect(readOurFile(await files.write('project/t.yaml', 'a: *x'), files.around)).rejects.toThrow(
       /t\.yaml does not parse as YAML.*left unchanged/,
     )
+    await expect(readOurFile(await files.write('project/t.yaml', 'a: 1\n---\nb: 2\n'), files.around)).rejects.toThrow(
+      /t\.yaml does not parse as YAML \(a second document begins here.* at line 2, column 1\)/,
+    )
   })
 
   test.each<[text: string | undefined, values: ReadonlyMap<string, string>, expected: RegExp]>([
