@@ -10,6 +10,9 @@ import { asError } from '../../values/as-error.ts'
 import { EditError, nested } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
+/** Values behind aliases; as many as a configuration may have. */
+const MAX_ALIASED = 100_000
+
 const open = (text: string): Document.Parsed => {
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' })
   const [first] = document.errors
@@ -30,7 +33,7 @@ const open = (text: string): Document.Parsed => {
 const parseYaml = (text: string): unknown => {
   const document = open(text)
   try {
-    return document.toJS({ maxAliasCount: 100 })
+    return document.toJS({ maxAliasCount: MAX_ALIASED })
   } catch (cause) {
     // An alias without its anchor, or too many aliases.
     throw new EditError(`does not parse as YAML (${asError(cause).message})`, { cause })
