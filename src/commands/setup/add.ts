@@ -23,7 +23,7 @@ import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
-import { refuseChangeErrors, valuesOf } from './import.ts'
+import { refuseChangeErrors, textWith, valuesOf } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import { printJson, printLines, remarkLines } from '../terminal/print.ts'
@@ -81,7 +81,8 @@ export const add = async (writing: Writing, words: readonly string[], options: A
     )
   const entries = (plan: typeof planned) => plan.servers.map((server) => ({ ...server, key }))
   if (source.isForeign && options.yes !== true) {
-    remarkLines(io, diffLines(ours.text ?? '', withServers(ours, { servers: entries(planned), values: valuesOf(planned) })))
+    const text = await textWith(ours, { servers: entries(planned), values: valuesOf(planned) })
+    remarkLines(io, diffLines(ours.text ?? '', text))
     if (!canAsk(io)) throw new CommandError(EXIT.usage, `this is what ${JSON.stringify(words[0])} would run; add it with --yes`)
     if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
   }

@@ -11,7 +11,7 @@ import type { HostName } from '../../host-files/hosts.ts'
 import { planImport } from '../../host-files/import.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
-import type { OurFile } from '../../host-files/our-file.ts'
+import type { Addition, OurFile } from '../../host-files/our-file.ts'
 import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -82,7 +82,7 @@ export const saveServers = async (
   const command = (...words: readonly string[]): string => operatorCommand(named, ...words)
   const lines: Line[] = [...problemLines(found), ...serverRows(plan), ...plan.warnings.map((text) => `  ▲ ${text}`)]
   if (dryRun) {
-    const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
+    const text = await textWith(ours, { servers: plan.servers, values: valuesOf(plan) })
     lines.push(`  would write ${shown}:`, ...diffLines(ours.text ?? '', text).map((line) => `  ${line}`))
   } else if (isWritten) {
     lines.push(
@@ -102,9 +102,12 @@ export const saveServers = async (
 export const valuesOf = ({ secrets, unset }: Pick<ImportPlan, 'secrets' | 'unset'>): ReadonlyMap<string, string> =>
   new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
 
-const isConfirmed = (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
-  const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
-  remarkLines(io, diffLines(ours.text ?? '', text))
+/** The text that would be written. */
+export const textWith = (ours: OurFile, addition: Addition): Promise<string> =>
+  refuseChangeErrors(async () => withServers(ours, addition))
+
+const isConfirmed = async (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
+  remarkLines(io, diffLines(ours.text ?? '', await textWith(ours, { servers: plan.servers, values: valuesOf(plan) })))
   return confirm(io, `Write ${shown}?`, true)
 }
 

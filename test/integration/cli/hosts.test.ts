@@ -52,6 +52,18 @@ describe('init and import', () => {
     )
   })
 
+  test('a file in a form that cannot be changed is an error without a stack, for --dry-run and for add', async () => {
+    const server = JSON.stringify({ name: 'io.test/x', remotes: [{ type: 'streamable-http', url: 'https://x.test/mcp' }] })
+    await using cli = await laid({
+      'trunkline.yaml': 'servers: []\n',
+      'server.json': server,
+      [CURSOR]: mcpServers({ b: { command: 'y' } }),
+    })
+    const refusal = `${cli.path('trunkline.yaml')} is written in a form that cannot be changed without damage; it is left unchanged\n`
+    for (const words of [['import', '--dry-run'], ['import'], ['add', './server.json']])
+      expect(await cli.here(...words)).toMatchObject({ code: 2, stderr: refusal })
+  })
+
   test('init writes a file to this folder where a configuration exists elsewhere; import writes to that one', async () => {
     const ours = 'version: 1\nservers:\n  a: { command: x }\n'
     const user = 'home/.config/trunkline/trunkline.yaml'
