@@ -12,6 +12,7 @@ import type { Problem } from '../config/syntax/problems.ts'
 import { plain, treeOf } from '../config/syntax/tree.ts'
 import { absolutePath, expandTree } from '../config/syntax/variables.ts'
 import { jsonObject } from '../values/json-object.ts'
+import { decodeUtf8 } from '../values/utf8.ts'
 import { ChangeError, editing, exclusively, folderFor, readState, replaceFile, textOfState } from './edit/change.ts'
 import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
 import type { ServerDraft } from './found.ts'
@@ -42,7 +43,10 @@ export const readOurFile = async (file: string, user: OurEnvironment): Promise<O
   const servers = Object.fromEntries(entries.map(([key, draft]) => [key, jsonObject(draft) ?? {}]))
   const named = [lookIn(data, ['env_file'])].flat().filter((name) => typeof name === 'string')
   const envFile = await envFileAt(file, named[0] ?? '.env', user)
-  const values = await readFile(envFile, 'utf8').then(parseEnv, () => ({}))
+  const values = await readFile(envFile).then(
+    (content) => parseEnv(decodeUtf8(content) ?? ''),
+    () => ({}),
+  )
   return { file, text, servers, envFile, namesEnvFile: named.length > 0, values }
 }
 
