@@ -145,6 +145,13 @@ describe('adapt of files of other gateways', () => {
   })
 })
 
+test('a device or a pipe, which may never end, is not read by adapt and --from', async () => {
+  await using cli = await commandLine()
+  const refusal = { code: 2, stderr: '/dev/null is not a file; remove it or name another\n' }
+  expect(await cli.here('adapt', '/dev/null')).toMatchObject(refusal)
+  expect(await cli.here('up', '--from', '/dev/null')).toMatchObject(refusal)
+})
+
 describeWith(['bash'], 'completion in bash', () => {
   test('commands and the options of each are completed, also behind options with values', async () => {
     await using cli = await commandLine()
