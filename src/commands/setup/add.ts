@@ -157,7 +157,12 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
   if (command !== undefined) {
     if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
     const other = transport === undefined || transport === 'stdio' ? {} : { transport }
-    return { name: first, draft: { command, ...(args.length === 0 ? {} : { args }), ...other, ...own }, isForeign: false, open: [] }
+    return {
+      name: first,
+      draft: { command, ...(args.length === 0 ? {} : { args }), ...other, ...own },
+      isForeign: false,
+      open: [],
+    }
   }
   const open: string[] = []
   const answer = answerInputs(writing, own.env ?? {}, open)

@@ -78,7 +78,8 @@ describe('several files make one configuration', () => {
 
   test('a byte order mark belongs to no key, variable or value', async () => {
     await using files = await workspace({
-      'trunkline.yaml': '\uFEFFenv_file: [.env]\ninclude: [config.toml]\nservers:\n  a: { command: x, args: ["${ONE}", "${file:f}"] }\n',
+      'trunkline.yaml':
+        '\uFEFFenv_file: [.env]\ninclude: [config.toml]\nservers:\n  a: { command: x, args: ["${ONE}", "${file:f}"] }\n',
       '.env': '\uFEFFONE=1\n',
       f: '\uFEFFtwo\n',
       'config.toml': '\uFEFF[mcp_servers.b]\ncommand = "y"\n',

@@ -52,7 +52,9 @@ describe('the file', () => {
 
   test('that cannot be read is told with its name', async () => {
     await using files = await hostsHome()
-    await expect(readOurFile(await files.write('project/t.yaml', 'a: ['), files.around)).rejects.toThrow(/t\.yaml does not parse as YAML/)
+    await expect(readOurFile(await files.write('project/t.yaml', 'a: ['), files.around)).rejects.toThrow(
+      /t\.yaml does not parse as YAML/,
+    )
     await expect(readOurFile(await files.write('project/t.yaml', 'a: *x'), files.around)).rejects.toThrow(
       /t\.yaml does not parse as YAML.*left unchanged/,
     )
