@@ -20,3 +20,11 @@ export class AdminRefusal extends Error {
     return { error: { code, message, ...(at !== undefined && { at }) } }
   }
 }
+
+/** The running process gives no answer that this program understands. The message contains the remedy. */
+export class AdminFailure extends Error {
+  override readonly name: string = 'AdminFailure'
+  constructor(reason: string, cause?: unknown) {
+    super(`${reason}; start it again`, { cause })
+  }
+}

@@ -1,10 +1,10 @@
 /** What the engine is told before the program is loaded: where it keeps compiled code, and when it collects the whole heap. */
 import { lstatSync } from 'node:fs'
 import { enableCompileCache, flushCompileCache } from 'node:module'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { makeFolder } from '../make-folder.ts'
+import { homeFolder } from './home-folder.ts'
 import { stateRoot } from './read/folders.ts'
 
 /** When a running process writes what it has compiled: a signal often ends it before it could write at its exit. */
@@ -27,7 +27,7 @@ const AMPLE_BYTES = 1024 ** 3
 export const useCompileCache = (): void => {
   const uid = process.getuid?.()
   try {
-    const root = stateRoot({ env: process.env, home: homedir(), uid, platform: process.platform })
+    const root = stateRoot({ env: process.env, home: homeFolder(), uid, platform: process.platform })
     const folder = join(root, 'compile-cache')
     makeFolder(folder)
     if (!belongsTo(uid, root, 0o022) || !belongsTo(uid, folder, 0o077)) return

@@ -1,6 +1,6 @@
 /** The environment of our process. It is read here only and passed to all other code. */
 import { statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homeFolder } from './home-folder.ts'
 
 /** Values of secrets with `cache`, kept from one reading of the configuration to the next, by folder and entry. */
 export type SecretMemory = Map<string, { readonly text: string; readonly readMs: number }>
@@ -57,7 +57,7 @@ const isExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea()
 export const readRuntimeEnvironment = (overrides: RuntimeEnvironment['overrides'] = {}): RuntimeEnvironment => ({
   env: withSession(process.env, process.platform, process.getuid?.()),
   cwd: process.cwd(),
-  home: homedir(),
+  home: homeFolder(),
   uid: process.getuid?.(),
   pid: process.pid,
   platform: process.platform,

@@ -1,8 +1,7 @@
 /** Finds the servers in a file of a host in any folder. The host is detected by the form of the file. */
-import { readFile } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { entriesOf } from '../values/typed-keys.ts'
-import { ChangeError, editing } from './edit/change.ts'
+import { ChangeError, editing, readState, textOfState } from './edit/change.ts'
 import { lookIn, readText } from './edit/editor.ts'
 import { nameOf, readPlace } from './found.ts'
 import type { FoundFile } from './found.ts'
@@ -25,10 +24,9 @@ export const findInFile = async (
   user: UserEnvironment & { readonly uid?: number | undefined },
 ): Promise<FoundFile> => {
   const shown = nameOf(file, user)
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new ChangeError(`${shown} cannot be read (${error.code})`)
-  })
-  const data = editing(shown, () => readText(file, text))
+  const state = await readState(file)
+  if (state.bytes === undefined) throw new ChangeError(`${shown} cannot be read (ENOENT); check the path`)
+  const data = editing(shown, () => readText(file, textOfState(state)))
   const found = placesOf(file, user).find(({ place }) => lookIn(data, place.at) !== undefined)
   if (found === undefined)
     throw new ChangeError(`${shown} contains no servers in the form of a known host: ${Object.keys(HOSTS).join(', ')}`)

@@ -3,9 +3,16 @@
  * written to the `env_file`, which only its owner can read.
  */
 import { chmod, readFile, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { stateRoot } from '../config/read/folders.ts'
+import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
+import { formatProblem } from '../config/syntax/problems.ts'
+import type { Problem } from '../config/syntax/problems.ts'
+import { plain, treeOf } from '../config/syntax/tree.ts'
+import { absolutePath, expandTree } from '../config/syntax/variables.ts'
 import { jsonObject } from '../values/json-object.ts'
+import { decodeUtf8 } from '../values/utf8.ts'
 import { ChangeError, editing, exclusively, folderFor, readState, replaceFile, textOfState } from './edit/change.ts'
 import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
 import type { ServerDraft } from './found.ts'
@@ -24,17 +31,42 @@ export interface OurFile {
   readonly values: Readonly<Record<string, string | undefined>>
 }
 
+/** The environment of the user: it decides where `~/` and variables in paths lead. */
+export type OurEnvironment = Pick<RuntimeEnvironment, 'env' | 'home' | 'uid' | 'platform'>
+
 /** Rejects with `ChangeError` for an unreadable file. */
-export const readOurFile = async (file: string): Promise<OurFile> => {
+export const readOurFile = async (file: string, user: OurEnvironment): Promise<OurFile> => {
   const { bytes } = await readState(file)
   const text = bytes?.toString('utf8')
   const data = text === undefined ? {} : editing(file, () => readText(file, text))
   const entries = Object.entries(jsonObject(lookIn(data, ['servers'])) ?? {})
   const servers = Object.fromEntries(entries.map(([key, draft]) => [key, jsonObject(draft) ?? {}]))
   const named = [lookIn(data, ['env_file'])].flat().filter((name) => typeof name === 'string')
-  const envFile = resolve(dirname(file), named[0] ?? '.env')
-  const values = await readFile(envFile, 'utf8').then(parseEnv, () => ({}))
+  const envFile = await envFileAt(file, named[0] ?? '.env', user)
+  const values = await readFile(envFile).then(
+    (content) => parseEnv(decodeUtf8(content) ?? ''),
+    () => ({}),
+  )
   return { file, text, servers, envFile, namesEnvFile: named.length > 0, values }
+}
+
+/** The path of an `env_file`, as the configuration is read. */
+const envFileAt = async (file: string, path: string, { env, home }: OurEnvironment): Promise<string> => {
+  const folder = dirname(file)
+  const problems: Problem[] = []
+  const scope = {
+    env,
+    constants: { workspaceFolder: folder },
+    inputs: new Map<string, string | undefined>(),
+    folder,
+    home,
+    files: new Set<string>(),
+    secrets: () => Promise.resolve({ message: 'a path is not a secret', remedy: 'write the path' }),
+  }
+  const expanded = await expandTree(treeOf(path, file, 'env_file'), scope, problems)
+  const [problem] = problems
+  if (problem !== undefined) throw new ChangeError(formatProblem(problem))
+  return absolutePath(String(plain(expanded)), folder, home)
 }
 
 export interface Addition {
@@ -86,16 +118,16 @@ export interface Written {
  */
 export const updateOurFile = async (
   file: string,
-  stateRoot: string,
+  user: OurEnvironment,
   change: (
     ours: OurFile,
   ) =>
     | { readonly text: string; readonly values?: ReadonlyMap<string, string> }
     | Promise<{ readonly text: string; readonly values?: ReadonlyMap<string, string> }>,
 ): Promise<Written> =>
-  exclusively(folderFor(stateRoot, file), async () => {
+  exclusively(folderFor(stateRoot(user), file), async () => {
     const state = await readState(file)
-    const ours = await readOurFile(file)
+    const ours = await readOurFile(file, user)
     const { text, values = new Map<string, string>() } = await change(ours)
     if (values.size > 0) {
       const before = await readState(ours.envFile)

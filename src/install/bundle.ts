@@ -72,19 +72,24 @@ export const readBundle = async (file: string): Promise<Bundle> => {
   }
 }
 
-/** Unpacks the bundle below `root` and returns its folder. An existing folder is kept. */
+/** Unpacks the bundle below `root` and returns its folder. An existing folder is kept. Rejects with `InstallError`. */
 export const unpackBundle = async ({ name, members, digest }: Bundle, root: string): Promise<string> => {
   const folder = join(root, 'bundles', `${name.replaceAll(/[^\w.-]+/g, '-').replace(/^\.+/, '')}-${digest}`)
   if ((await stat(folder).catch(() => undefined)) !== undefined) return folder
   const temporary = `${folder}.new`
-  await rm(temporary, { recursive: true, force: true })
-  for (const { path, isExecutable, read } of members) {
-    const file = join(temporary, ...path.split('/'))
-    makeFolder(dirname(file))
-    await writeFile(file, read(), { mode: isExecutable ? 0o700 : 0o600 })
+  try {
+    await rm(temporary, { recursive: true, force: true })
+    for (const { path, isExecutable, read } of members) {
+      const file = join(temporary, ...path.split('/'))
+      makeFolder(dirname(file))
+      await writeFile(file, read(), { mode: isExecutable ? 0o700 : 0o600 })
+    }
+    await rename(temporary, folder)
+    return folder
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true }).catch(() => undefined)
+    throw new InstallError(`the bundle ${name} cannot be unpacked to ${folder}: ${asError(error).message}`, { cause: error })
   }
-  await rename(temporary, folder)
-  return folder
 }
 
 /** The configuration entry that starts the unpacked server. `answer`: asks for values. Rejects with `InstallError`. */

@@ -4,6 +4,7 @@
  */
 import { posix } from 'node:path'
 import { inflateRawSync } from 'node:zlib'
+import { attempt } from '../values/attempt.ts'
 import { InstallError } from './inputs.ts'
 
 export interface ZipLimits {
@@ -62,8 +63,8 @@ export const readZip = (bytes: Buffer, { maxMembers, maxBytes }: ZipLimits = DEF
         if (bytes.readUInt32LE(local) !== LOCAL) throw broken()
         const start = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28)
         const data = bytes.subarray(start, start + packed)
-        const content = method === 0 ? data : inflateRawSync(data, { maxOutputLength: Math.max(size, 1) })
-        if (content.length !== size) throw broken()
+        const content = method === 0 ? data : attempt(() => inflateRawSync(data, { maxOutputLength: Math.max(size, 1) }))
+        if (content?.length !== size) throw broken()
         return content
       }
       members.push({ path, isExecutable: (mode & 0o111) !== 0, read })

@@ -15,13 +15,14 @@ import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'
 import type { CallEnd } from '../calls/call-tool.ts'
 import type { FeedMessage, FeedSink } from '../calls/calls.ts'
 import type { Control, Login, OpenEnd } from '../control.ts'
-import { AdminRefusal } from '../refusal.ts'
+import { AdminFailure, AdminRefusal } from '../refusal.ts'
 import type { ReplayEnd } from '../calls/replay.ts'
 import type { HiddenTool } from '../catalog/hidden-tools.ts'
 import { isOurs, PIPE } from './socket-location.ts'
 import type { SocketLocation } from './socket-location.ts'
 import type { FoundTool, ToolRow } from '../catalog/tools.ts'
 import type { ConnectGuide } from '../../host/listener-context.ts'
+import { asError } from '../../values/as-error.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
 
 /** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
@@ -149,13 +150,18 @@ const exchange = (
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const target = `${path}?${queryOf(query)}`
+    const fail = (error: unknown): void => {
+      const isOurs = error instanceof AdminRefusal || error instanceof AdminFailure || signal?.aborted === true
+      const { code, message } = asError(error)
+      reject(isOurs ? error : new AdminFailure(`the running process has ended, or does not answer (${code ?? message})`, error))
+    }
     const request = nodeHttp().request(
       { socketPath, method, path: target, agent: false, ...(signal && { signal }) },
       (response) => {
-        void collect(response).then(resolve, reject)
+        void collect(response).then(resolve, fail)
       },
     )
-    request.once('error', reject)
+    request.once('error', fail)
     request.end(body)
   })
 
@@ -181,7 +187,7 @@ const ifGone = (error: unknown): undefined => {
 }
 
 /** The running process does not know the request: it has another version. */
-class UnknownRequest extends Error {}
+class UnknownRequest extends AdminFailure {}
 
 const ifUnknown = (error: unknown): undefined => {
   if (!(error instanceof UnknownRequest)) throw error
@@ -192,7 +198,7 @@ const collect = async (response: IncomingMessage): Promise<Buffer> => {
   const refusal = refusalIn(response.statusCode ?? 0, body.toString())
   if (refusal !== undefined) throw refusal
   if (response.statusCode === 404) throw new UnknownRequest('the running process is of another version, and cannot do this')
-  if (response.statusCode !== 200) throw new Error(`the running process answered ${response.statusCode}`)
+  if (response.statusCode !== 200) throw new AdminFailure(`the running process answered ${response.statusCode}`)
   return body
 }
 

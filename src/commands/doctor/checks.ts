@@ -238,7 +238,7 @@ const dateOf = (url: URL, server: ServerOptions, clients: HttpClients): Promise<
 const secrets: Check = async ({ configuration, invocation: { context } }) => {
   const [file] = configuration.files
   if (file === undefined || context.platform === 'win32') return []
-  const ours = await readOurFile(file).catch(() => undefined)
+  const ours = await readOurFile(file, context).catch(() => undefined)
   if (ours?.namesEnvFile !== true) return []
   const mode = await stat(ours.envFile).then(
     (found) => found.mode & 0o777,

@@ -4,7 +4,6 @@
  */
 import { chmod } from 'node:fs/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
-import { stateRoot } from '../../config/read/folders.ts'
 import { editing } from '../../host-files/edit/change.ts'
 import { replaceScalar } from '../../host-files/edit/edit-yaml.ts'
 import { updateOurFile } from '../../host-files/our-file.ts'
@@ -78,7 +77,7 @@ const repairCommands = async (
   if (file === undefined || wanted.length === 0 || !/\.ya?ml$/.test(file)) return []
   let done: readonly Finding[] = []
   await refuseChangeErrors(() =>
-    updateOurFile(file, stateRoot(invocation.context), (ours) => {
+    updateOurFile(file, invocation.context, (ours) => {
       const here = wanted.filter(({ server }) => ours.servers[server] !== undefined)
       done = here.map(({ finding }) => finding)
       const text = here.reduce(

@@ -1,11 +1,12 @@
 /** `trunkline fmt`: formats the configuration, with its comments and the order of its keys. The meaning never changes. */
-import { readFile, stat } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parseDocument } from 'yaml'
+import type { Document } from 'yaml'
 import { ConfigError } from '../../config/syntax/problems.ts'
 import { parseText } from '../../config/syntax/document.ts'
-import { replaceFile } from '../../host-files/edit/change.ts'
+import { readState, replaceFile, textOfState } from '../../host-files/edit/change.ts'
+import { refuseChangeErrors } from '../setup/import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJson, printLines, printText } from '../terminal/print.ts'
@@ -23,11 +24,12 @@ export const formatted = (text: string, name: string): string => {
   const { problems } = parseText(text, name)
   if (problems.length > 0) throw new ConfigError(problems)
   const document = parseDocument(text, { logLevel: 'silent' })
+  const plain = (parsed: Document): unknown => parsed.toJS({ maxAliasCount: -1 })
   // An empty document would become the word `null`.
   if (document.contents === null) return text
   const form = document.toString(FORM)
-  // Guards against a printer that changes the meaning.
-  return isDeepStrictEqual(parseDocument(form).toJS(), document.toJS()) ? form : text
+  // Guards against a printer that changes the meaning. `parseText` has limited the number of values behind aliases.
+  return isDeepStrictEqual(plain(parseDocument(form)), plain(document)) ? form : text
 }
 
 export const fmt = async ({ files, isFound, io, json, context }: Invocation, { check, write }: FmtOptions): Promise<number> => {
@@ -37,17 +39,16 @@ export const fmt = async ({ files, isFound, io, json, context }: Invocation, { c
     const file = resolve(context.cwd, named)
     if (!['.yaml', '.yml'].includes(extname(file)))
       throw new CommandError(EXIT.usage, `${named} is not YAML; fmt is for trunkline.yaml and the files it includes`)
-    const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-      const reason = isFound ? `${named} cannot be read (${error.code})` : 'no configuration found'
+    const state = await refuseChangeErrors(() => readState(file))
+    if (state.bytes === undefined) {
+      const reason = isFound ? `${named} cannot be read (ENOENT)` : 'no configuration found'
       throw new CommandError(EXIT.config, `${reason}; name a file with -c FILE`)
-    })
-    const text = bytes.toString()
+    }
+    const text = textOfState(state)
     const form = formatted(text, named)
     if (form !== text) changed.push(named)
-    if (write === true && form !== text) {
-      const { mode } = await stat(file)
-      await replaceFile({ path: file, bytes }, Buffer.from(form), mode & 0o777)
-    } else if (check !== true && write !== true && !json) await printText(io, form)
+    if (write === true && form !== text) await refuseChangeErrors(() => replaceFile(state, Buffer.from(form)))
+    else if (check !== true && write !== true && !json) await printText(io, form)
   }
   if (json) await printJson(io, { changed })
   else if (check === true || write === true)

@@ -52,7 +52,7 @@ const paramsOf = ({ id, request }: CallDetail): string => {
 
 /** The params after editing; throws if the editor fails, or for text that is not JSON. */
 const editParams = async ({ io, context }: Invocation, text: string): Promise<string> => {
-  const editor = context.env['VISUAL'] ?? context.env['EDITOR']
+  const editor = context.env['VISUAL'] || context.env['EDITOR']
   if (editor === undefined || editor === '') throw new CommandError(EXIT.usage, 'no editor is named: set VISUAL or EDITOR')
   const folder = await mkdtemp(join(tmpdir(), 'trunkline-'))
   try {

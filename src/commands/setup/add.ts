@@ -3,11 +3,16 @@
  * the `env_file`; an entry from a foreign description is shown before it is written.
  */
 import { readFile, stat } from 'node:fs/promises'
-import { extname, resolve } from 'node:path'
+import { dirname, extname, resolve } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
 import { readProxies } from '../../config/build/servers/proxies.ts'
+import { buildServer } from '../../config/build/servers/server.ts'
 import { registryOptions } from '../../config/schema/registry.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../../config/schema/server-key.ts'
+import { formatProblem } from '../../config/syntax/problems.ts'
+import type { Problem } from '../../config/syntax/problems.ts'
+import { treeOf } from '../../config/syntax/tree.ts'
+import type { MapTree, Tree } from '../../config/syntax/tree.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
 import { lookIn, readText } from '../../host-files/edit/editor.ts'
 import { nameOf } from '../../host-files/found.ts'
@@ -23,7 +28,7 @@ import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
-import { refuseChangeErrors, valuesOf } from './import.ts'
+import { refuseChangeErrors, textWith, valuesOf } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import { printJson, printLines, remarkLines } from '../terminal/print.ts'
@@ -51,12 +56,13 @@ interface Source {
 
 export const add = async (writing: Writing, words: readonly string[], options: AddOptions): Promise<number> => {
   const { file, named, context, io, json } = writing
-  const ours = await refuseChangeErrors(() => readOurFile(file))
+  const ours = await refuseChangeErrors(() => readOurFile(file, context))
   const source = await refuseInstallErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
   const key = keyFor(options.as ?? source.name, words, options, Object.keys(ours.servers))
   const draft = { ...source.draft, ...(options.prefix === undefined ? {} : { prefix: options.prefix }) }
+  refuseUnusable(writing, key, draft)
   const found = {
     scope: 'user',
     file,
@@ -81,12 +87,13 @@ export const add = async (writing: Writing, words: readonly string[], options: A
     )
   const entries = (plan: typeof planned) => plan.servers.map((server) => ({ ...server, key }))
   if (source.isForeign && options.yes !== true) {
-    remarkLines(io, diffLines(ours.text ?? '', withServers(ours, { servers: entries(planned), values: valuesOf(planned) })))
+    const text = await textWith(ours, { servers: entries(planned), values: valuesOf(planned) })
+    remarkLines(io, diffLines(ours.text ?? '', text))
     if (!canAsk(io)) throw new CommandError(EXIT.usage, `this is what ${JSON.stringify(words[0])} would run; add it with --yes`)
     if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
   }
   const written = await refuseChangeErrors(() =>
-    updateOurFile(file, stateRoot(context), (now) => {
+    updateOurFile(file, context, (now) => {
       if (Object.hasOwn(now.servers, key) && options.force !== true)
         throw new CommandError(EXIT.config, `${nameOf(file, context)} has a server "${key}"; choose another name, or --force`)
       const plan = planFor(now)
@@ -112,6 +119,23 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   return EXIT.ok
 }
 
+/** Throws for an entry that the configuration would refuse. Texts with variables are checked when it is read. */
+const refuseUnusable = ({ file, context }: Writing, key: string, draft: ServerDraft): void => {
+  const problems: Problem[] = []
+  // Cast: a draft is a mapping.
+  const tree = withOpenVariables(treeOf(draft, 'nothing was added:', `servers.${key}`)) as MapTree
+  const about = { tags: [], enabled: true, readable: false, isHosts: false, isLeftOut: false }
+  buildServer({ key, tree, folder: dirname(file), ...about }, {}, context, problems)
+  if (problems.length > 0) throw new CommandError(EXIT.usage, problems.map(formatProblem).join('\n'))
+}
+
+const withOpenVariables = (tree: Tree): Tree => {
+  if (tree.kind === 'list') return { ...tree, items: tree.items.map(withOpenVariables) }
+  if (tree.kind === 'map')
+    return { ...tree, entries: new Map([...tree.entries].map(([key, member]) => [key, withOpenVariables(member)])) }
+  return tree.source.includes('${') ? { ...tree, variables: 'unresolved' } : tree
+}
+
 const TRANSPORTS = ['stdio', 'http', 'sse']
 
 const sourceOf = async (writing: Writing, words: readonly string[], options: AddOptions, registry: unknown): Promise<Source> => {
@@ -132,7 +156,13 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
   }
   if (command !== undefined) {
     if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
-    return { name: first, draft: { command, ...(args.length === 0 ? {} : { args }), ...own }, isForeign: false, open: [] }
+    const other = transport === undefined || transport === 'stdio' ? {} : { transport }
+    return {
+      name: first,
+      draft: { command, ...(args.length === 0 ? {} : { args }), ...other, ...own },
+      isForeign: false,
+      open: [],
+    }
   }
   const open: string[] = []
   const answer = answerInputs(writing, own.env ?? {}, open)

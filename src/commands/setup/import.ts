@@ -1,6 +1,5 @@
 /** `trunkline init` and `import [HOST…]`: writes the servers of hosts to `trunkline.yaml`, and their secrets to `.env`. */
 import { dirname } from 'node:path'
-import { stateRoot } from '../../config/read/folders.ts'
 import { suggest } from '../../config/syntax/nearest-key.ts'
 import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
@@ -12,7 +11,7 @@ import type { HostName } from '../../host-files/hosts.ts'
 import { planImport } from '../../host-files/import.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
-import type { OurFile } from '../../host-files/our-file.ts'
+import type { Addition, OurFile } from '../../host-files/our-file.ts'
 import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -55,7 +54,7 @@ export const saveServers = async (
       found.flatMap(({ servers }) => servers),
       { servers: ours.servers, env: context.env, envFile: ours.values, folder: dirname(file) },
     )
-  const ours = await refuseChangeErrors(() => readOurFile(file))
+  const ours = await refuseChangeErrors(() => readOurFile(file, context))
   const plan = planFor(ours)
   io.redactor.learn([...plan.secrets.values()])
   const shown = nameOf(file, context)
@@ -70,7 +69,7 @@ export const saveServers = async (
   const isWritten = !dryRun && (isNew || yes || !canAsk(io) || (await isConfirmed(ours, plan, shown, io)))
   if (isWritten)
     await refuseChangeErrors(() =>
-      updateOurFile(file, stateRoot(context), (now) => {
+      updateOurFile(file, context, (now) => {
         const latest = planFor(now)
         const values = valuesOf(latest)
         return { text: withServers(now, { servers: latest.servers, values }), values }
@@ -83,7 +82,7 @@ export const saveServers = async (
   const command = (...words: readonly string[]): string => operatorCommand(named, ...words)
   const lines: Line[] = [...problemLines(found), ...serverRows(plan), ...plan.warnings.map((text) => `  ▲ ${text}`)]
   if (dryRun) {
-    const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
+    const text = await textWith(ours, { servers: plan.servers, values: valuesOf(plan) })
     lines.push(`  would write ${shown}:`, ...diffLines(ours.text ?? '', text).map((line) => `  ${line}`))
   } else if (isWritten) {
     lines.push(
@@ -103,9 +102,12 @@ export const saveServers = async (
 export const valuesOf = ({ secrets, unset }: Pick<ImportPlan, 'secrets' | 'unset'>): ReadonlyMap<string, string> =>
   new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
 
-const isConfirmed = (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
-  const text = withServers(ours, { servers: plan.servers, values: valuesOf(plan) })
-  remarkLines(io, diffLines(ours.text ?? '', text))
+/** The text that would be written. */
+export const textWith = (ours: OurFile, addition: Addition): Promise<string> =>
+  refuseChangeErrors(async () => withServers(ours, addition))
+
+const isConfirmed = async (ours: OurFile, plan: ImportPlan, shown: string, io: Io): Promise<boolean> => {
+  remarkLines(io, diffLines(ours.text ?? '', await textWith(ours, { servers: plan.servers, values: valuesOf(plan) })))
   return confirm(io, `Write ${shown}?`, true)
 }
 

@@ -1,5 +1,4 @@
 /** `trunkline remove NAME`: removes one entry from the configuration; comments stay. */
-import { stateRoot } from '../../config/read/folders.ts'
 import { suggest } from '../../config/syntax/nearest-key.ts'
 import { nameOf } from '../../host-files/found.ts'
 import { readOurFile, updateOurFile, withoutServer } from '../../host-files/our-file.ts'
@@ -10,7 +9,7 @@ import { printResult } from '../terminal/print.ts'
 
 export const remove = async (writing: Writing, key: string): Promise<number> => {
   const { file, context } = writing
-  const { servers, text } = await refuseChangeErrors(() => readOurFile(file))
+  const { servers, text } = await refuseChangeErrors(() => readOurFile(file, context))
   if (text === undefined)
     throw new CommandError(EXIT.config, `${nameOf(file, context)} does not exist; name a configuration with -c FILE`)
   if (!Object.hasOwn(servers, key)) {
@@ -18,7 +17,7 @@ export const remove = async (writing: Writing, key: string): Promise<number> => 
     const hint = keys.length === 0 ? 'it has none' : suggest(key, keys, 'it has')
     throw new CommandError(EXIT.config, `${nameOf(file, context)} has no server "${key}"; ${hint}`)
   }
-  await refuseChangeErrors(() => updateOurFile(file, stateRoot(context), (ours) => ({ text: withoutServer(ours, key) })))
+  await refuseChangeErrors(() => updateOurFile(file, context, (ours) => ({ text: withoutServer(ours, key) })))
   await printResult(writing, { file, removed: key }, () => [`  removed ${key} from ${nameOf(file, context)}`])
   return EXIT.ok
 }

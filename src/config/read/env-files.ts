@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { asError } from '../../values/as-error.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import { reporterAt } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { isWritableByAll } from './source.ts'
@@ -21,7 +22,9 @@ export const readEnvFiles = async (paths: readonly string[], scope: Scope, node:
     scope.files.add(file)
     try {
       if (isWritableByAll(await stat(file))) refuse('can be written by every user', 'chmod o-w it')
-      Object.assign(values, parseEnv(await readFile(file, 'utf8')))
+      const text = decodeUtf8(await readFile(file))
+      if (text === undefined) refuse('is not UTF-8', 'save it as UTF-8')
+      else Object.assign(values, parseEnv(text))
     } catch (error) {
       refuse(`cannot be read (${asError(error).code})`, 'create it, or remove it here')
     }

@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { asError } from '../../values/as-error.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import { parseText } from '../syntax/document.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { parseToml } from '../syntax/toml.ts'
@@ -29,7 +30,9 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     if (isWritableByAll(found))
       return refuse('can be written by every user, and a configuration runs commands', `chmod o-w ${name}`)
     const parse = extname(file) === '.toml' ? parseToml : parseText
-    const { tree, problems: syntax, isEmpty } = parse(text ?? (await readFile(file, 'utf8')), name)
+    const content = text ?? decodeUtf8(await readFile(file))
+    if (content === undefined) return refuse('is not UTF-8', 'save it as UTF-8')
+    const { tree, problems: syntax, isEmpty } = parse(content, name)
     problems.push(...syntax)
     if (tree.kind !== 'map')
       return syntax.length > 0 ? undefined : refuse('expected a mapping at the top', 'begin with "servers:"')

@@ -1,7 +1,7 @@
 /** One text, YAML or JSON with comments, to a tree with places. Every syntax error of the file is reported, not only the first. */
 import { extname } from 'node:path'
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
-import type { Document, Node } from 'yaml'
+import type { Document, Node, YAMLError } from 'yaml'
 import { asError } from '../../values/as-error.ts'
 import { blankComments } from './json-comments.ts'
 import type { Problem } from './problems.ts'
@@ -35,13 +35,14 @@ export const parseText = (text: string, name: string): ParsedText => {
       lineCounter: lines,
       prettyErrors: false,
       uniqueKeys: false,
-      logLevel: 'silent',
+      // `silent` would drop all documents but the first without an error.
+      logLevel: 'error',
     })
     const problems: Problem[] = [...document.errors, ...document.warnings].map((error) => ({
       place: place(error.pos[0]),
       path: '',
-      message: error.message.replace(/\s+/g, ' '),
-      remedy: error.code === 'TAB_AS_INDENT' ? 'indent with spaces' : 'correct the syntax here',
+      message: syntaxMessage(error),
+      remedy: REMEDIES[error.code] ?? 'correct the syntax here',
     }))
     const isEmpty = problems.length === 0 && document.contents === null
     if (problems.length > 0 || isEmpty) return { tree: empty, problems, isEmpty }
@@ -52,6 +53,15 @@ export const parseText = (text: string, name: string): ParsedText => {
     return { tree: empty, problems: [{ place: `${name}:1:1`, path: '', message, remedy: 'nest less deeply' }], isEmpty: false }
   }
 }
+
+const REMEDIES: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  TAB_AS_INDENT: 'indent with spaces',
+  MULTIPLE_DOCS: 'remove the line "---", or write two files and name one under include',
+}
+
+/** The message of the YAML parser in one line. */
+export const syntaxMessage = ({ code, message }: YAMLError): string =>
+  code === 'MULTIPLE_DOCS' ? 'a second document begins here, and a file has one' : message.replace(/\s+/g, ' ')
 
 const isJson = (text: string, name: string): boolean => {
   const extension = extname(name).toLowerCase()

@@ -6,6 +6,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve } from 'node:path'
 import { asError } from '../../values/as-error.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import type { Problem } from './problems.ts'
 import type { ScalarTree, Tree } from './tree.ts'
 
@@ -144,7 +145,9 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
     if (!isFile) return { message: `\${file:${path}} is not a file`, remedy: 'name a regular file' }
     if (size > MAX_FILE_BYTES)
       return { message: `\${file:${path}} is larger than 1 MiB`, remedy: 'name a file that contains the value only' }
-    return { text: (await readFile(file, 'utf8')).replace(/\r?\n$/, '') }
+    const text = decodeUtf8(await readFile(file))
+    if (text === undefined) return { message: `\${file:${path}} is not UTF-8`, remedy: 'save it as UTF-8' }
+    return { text: text.replace(/\r?\n$/, '') }
   } catch (error) {
     const { code } = asError(error)
     return {

@@ -5,17 +5,21 @@
  */
 import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from 'yaml'
 import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
+import { syntaxMessage } from '../../config/syntax/document.ts'
 import { asError } from '../../values/as-error.ts'
 import { EditError, nested } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
+/** Values behind aliases; as many as a configuration may have. */
+const MAX_ALIASED = 100_000
+
 const open = (text: string): Document.Parsed => {
-  const document = parseDocument(text, { prettyErrors: false, logLevel: 'silent' })
+  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' })
   const [first] = document.errors
   if (first !== undefined) {
     const before = text.slice(0, first.pos[0]).split('\n')
     const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
-    throw new EditError(`does not parse as YAML (${first.message.replace(/\s+/g, ' ')} at ${place})`)
+    throw new EditError(`does not parse as YAML (${syntaxMessage(first)} at ${place})`)
   }
   if (
     document.contents !== null &&
@@ -29,7 +33,7 @@ const open = (text: string): Document.Parsed => {
 const parseYaml = (text: string): unknown => {
   const document = open(text)
   try {
-    return document.toJS({ maxAliasCount: 100 })
+    return document.toJS({ maxAliasCount: MAX_ALIASED })
   } catch (cause) {
     // An alias without its anchor, or too many aliases.
     throw new EditError(`does not parse as YAML (${asError(cause).message})`, { cause })

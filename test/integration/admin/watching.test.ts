@@ -192,6 +192,8 @@ describe('the commands', () => {
     expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('may do more than read')])
     const again = await cli.here('replay', id, '--yes')
     expect([again.code, JSON.parse(again.stdout)]).toMatchObject([0, { content: [{ text: 'first' }] }])
+    // An empty variable names no editor.
+    cli.env['VISUAL'] = ''
     const program = `const [file] = process.argv.slice(-1); fs.writeFileSync(file, String(fs.readFileSync(file)).replace('first', 'second'))`
     cli.env['EDITOR'] = `'${process.execPath}' -e "${program}"`
     const edited = await cli.here('replay', id, '--edit', '--yes')

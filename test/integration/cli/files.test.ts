@@ -1,7 +1,7 @@
 /** Commands about files and shells: `fmt`, `adapt`, `completion`, `check --strict`. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
-import { chmod, writeFile } from 'node:fs/promises'
+import { lstatSync, readFileSync, statSync } from 'node:fs'
+import { chmod, symlink, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import { describeWith } from '../../support/programs.ts'
@@ -33,6 +33,41 @@ describe('fmt', () => {
     expect((await cli.here('fmt', '-c', 'x.json')).stderr).toContain('is not YAML')
     expect((await cli.here('fmt', '--check', '--write')).stderr).toContain('exclude each other')
     expect((await cli.here('fmt', '-c', 'none.yaml')).stderr).toContain('cannot be read (ENOENT)')
+  })
+})
+
+describe('fmt and files', () => {
+  const UGLY = 'servers:\n    a: { command: x }\n'
+
+  test('that are links stay links', async () => {
+    await using cli = await commandLine({ 'real.yaml': UGLY })
+    await symlink('real.yaml', cli.path('trunkline.yaml'))
+    expect(await cli.here('fmt', '--write')).toMatchObject({ code: 0 })
+    expect(lstatSync(cli.path('trunkline.yaml')).isSymbolicLink()).toBe(true)
+    expect(readFileSync(cli.path('real.yaml'), 'utf8')).toBe('servers:\n  a: { command: x }\n')
+  })
+
+  test('that are read-only, or not UTF-8, are an error and stay', async () => {
+    await using cli = await commandLine({ 'trunkline.yaml': UGLY })
+    await chmod(cli.path('trunkline.yaml'), 0o400)
+    const file = cli.path('trunkline.yaml')
+    const readOnly = `${file} is read-only; make it writable, or change the source that it is generated from\n`
+    expect(await cli.here('fmt', '--write')).toEqual(expect.objectContaining({ code: 2, stderr: readOnly }))
+    await chmod(file, 0o600)
+    const latin = Buffer.from(`${UGLY}# caf\u00e9\n`, 'latin1')
+    await writeFile(file, latin)
+    expect(await cli.here('fmt')).toMatchObject({ code: 2, stdout: '', stderr: `${file} is not UTF-8; it is not changed\n` })
+    expect((await cli.here('fmt', '--write')).code).toBe(2)
+    expect(readFileSync(file)).toEqual(latin)
+  })
+
+  test('with hundreds of aliases are formatted and changed like others', async () => {
+    const servers = Array.from({ length: 200 }, (_, at) => `  s${at}: { command: x, args: *a }\n`).join('')
+    const text = `servers:\n  a: { command: x, args: &a [ b ] }\n${servers}`
+    await using cli = await commandLine({ 'trunkline.yaml': text })
+    expect(await cli.here('fmt')).toMatchObject({ code: 0, stdout: text })
+    expect((await cli.here('add', 'new', '--', 'y')).stderr).toBe('')
+    expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(`${text}  new:\n    command: y\n`)
   })
 })
 
@@ -108,6 +143,13 @@ describe('adapt of files of other gateways', () => {
     }
     if (name === 'metamcp') expect(servers['old']).toMatchObject({ url: 'https://x.test/sse', transport: 'sse' })
   })
+})
+
+test('a device or a pipe, which may never end, is not read by adapt and --from', async () => {
+  await using cli = await commandLine()
+  const refusal = { code: 2, stderr: '/dev/null is not a file; remove it or name another\n' }
+  expect(await cli.here('adapt', '/dev/null')).toMatchObject(refusal)
+  expect(await cli.here('up', '--from', '/dev/null')).toMatchObject(refusal)
 })
 
 describeWith(['bash'], 'completion in bash', () => {

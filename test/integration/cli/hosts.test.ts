@@ -52,6 +52,18 @@ describe('init and import', () => {
     )
   })
 
+  test('a file in a form that cannot be changed is an error without a stack, for --dry-run and for add', async () => {
+    const server = JSON.stringify({ name: 'io.test/x', remotes: [{ type: 'streamable-http', url: 'https://x.test/mcp' }] })
+    await using cli = await laid({
+      'trunkline.yaml': 'servers: []\n',
+      'server.json': server,
+      [CURSOR]: mcpServers({ b: { command: 'y' } }),
+    })
+    const refusal = `${cli.path('trunkline.yaml')} is written in a form that cannot be changed without damage; it is left unchanged\n`
+    for (const words of [['import', '--dry-run'], ['import'], ['add', './server.json']])
+      expect(await cli.here(...words)).toMatchObject({ code: 2, stderr: refusal })
+  })
+
   test('init writes a file to this folder where a configuration exists elsewhere; import writes to that one', async () => {
     const ours = 'version: 1\nservers:\n  a: { command: x }\n'
     const user = 'home/.config/trunkline/trunkline.yaml'
@@ -95,6 +107,25 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toBe(`${before}env_file:\n  - .env\n`)
     const { code, stderr } = await cli.here('remove', 'b')
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('no server "b"') as string })
+  })
+
+  test.each([
+    [['a', 'https://x.test/mcp', '-e', 'A=b'], 'servers.a.env: "env" without command has no effect; remove it'],
+    [['a', '-t', 'sse', '--', 'x'], 'servers.a.transport: "transport" without url has no effect; remove it, or give the url'],
+    [['a', '--prefix', 'B!', '--', 'x'], 'servers.a.prefix: expected a prefix such as gh'],
+    [['a', 'https://x.test/mcp', '-H', 'X y: 1'], 'servers.a.headers."X y": "X y" is not a header name'],
+    [['a', '--', 'npx -y b'], 'servers.a.command: "npx -y b" contains arguments; write command: npx, args: ["-y", "b"]'],
+  ])('what the configuration would refuse is not written: add %j', async (words, reason) => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers: {}\n' })
+    const { code, stderr } = await cli.here('add', ...words)
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(`nothing was added: ${reason}`) as string })
+    expect(read(cli, 'trunkline.yaml')).toBe('servers: {}\n')
+  })
+
+  test('texts with variables are taken as they are', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers: {}\n' })
+    expect((await cli.here('add', 'a', 'https://${TENANT}.x.test/mcp', '-H', 'X-A: ${A}')).code).toBe(0)
+    expect(read(cli, 'trunkline.yaml')).toContain('https://${TENANT}.x.test/mcp')
   })
 
   test('the same name twice, a name that is no key, and a word that is nothing are refused', async () => {

@@ -1,7 +1,10 @@
 /** What the command line says when something is misspelt, missing, broken or too old. */
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import { configurationId } from '../../../src/config/read/folders.ts'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import { PROGRAM } from '../../support/program.ts'
 
@@ -37,6 +40,50 @@ describe('restart', () => {
     const missing = await cli.run(['restart', 'b'])
     expect(missing.code).toBe(4)
     expect(missing.errors[0]).toMatch(/ENOENT: not found; install it, or write its full path/)
+  })
+})
+
+describe('a command that waits for the running process', () => {
+  const waiting = async (end: 'command' | 'gateway', ...more: readonly string[]) => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('good', 'log')}\n`)
+    const up = await cli.up()
+    await up.said(/MCP/)
+    const call = cli.spawn(['call', 'a__wait', `until=${cli.path('never')}`, ...more])
+    await cli.called('log')
+    if (end === 'command') call.signal('SIGINT')
+    else up.signal('SIGKILL')
+    const code = await call.ended
+    if (end === 'command') up.signal('SIGKILL')
+    await up.ended
+    return { code, lines: call.lines }
+  }
+
+  test('ends with 130 where it is interrupted', async () => {
+    expect(await waiting('command')).toEqual({ code: 130, lines: ['interrupted'] })
+    const { code, lines } = await waiting('command', '--json')
+    expect([code, JSON.parse(lines.at(-1) ?? '')]).toEqual([130, { error: { exitCode: 130, message: 'interrupted' } }])
+  })
+
+  test('ends with 4 where that process is killed', async () => {
+    const line = 'the running process has ended, or does not answer (ECONNRESET); start it again'
+    expect(await waiting('gateway')).toEqual({ code: 4, lines: [line] })
+  })
+
+  test('ends with 4 where that process is of another version', async () => {
+    await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+    await mkdir(cli.path('run/trunkline'), { mode: 0o700 })
+    const server = createServer((_, response) => void response.writeHead(404).end('{}'))
+    server.listen(cli.path(`run/trunkline/${configurationId(cli.path('trunkline.yaml'))}.sock`))
+    await once(server, 'listening')
+    try {
+      expect(await cli.here('ps')).toMatchObject({
+        code: 4,
+        stderr: 'the running process is of another version, and cannot do this; start it again\n',
+      })
+    } finally {
+      server.close()
+    }
   })
 })
 

@@ -61,6 +61,11 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
     'trunkline.yaml:3:3 servers.a: duplicate key "a", first written at trunkline.yaml:2:3; keep one of them',
   ],
   ['broken syntax', 'servers: {\n', /^trunkline\.yaml:\d+:\d+: .*; correct the syntax here$/],
+  [
+    'a second document',
+    'servers: { a: { command: x } }\n---\nservers: { b: { command: y } }\n',
+    'trunkline.yaml:2:1: a second document begins here, and a file has one; remove the line "---", or write two files and name one under include',
+  ],
   ['a list at the top', '- a\n', 'trunkline.yaml:1:1: expected a mapping at the top; begin with "servers:"'],
   [
     'an unset variable',

@@ -1,5 +1,6 @@
+import { writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { workspace } from './workspace.ts'
+import { workspace, yaml } from './workspace.ts'
 
 describe('several files make one configuration', () => {
   test('include takes paths, patterns and files of hosts; its tags and variables reach what it brings', async () => {
@@ -73,6 +74,35 @@ describe('several files make one configuration', () => {
   test('a file without content has no server, and says so', async () => {
     await using files = await workspace({ 'trunkline.yaml': '# nothing yet\nlisten:\nservers:\n' })
     expect(await files.load()).toMatchObject({ servers: [], warnings: ['no server is configured'] })
+  })
+
+  test('a byte order mark belongs to no key, variable or value', async () => {
+    await using files = await workspace({
+      'trunkline.yaml':
+        '\uFEFFenv_file: [.env]\ninclude: [config.toml]\nservers:\n  a: { command: x, args: ["${ONE}", "${file:f}"] }\n',
+      '.env': '\uFEFFONE=1\n',
+      f: '\uFEFFtwo\n',
+      'config.toml': '\uFEFF[mcp_servers.b]\ncommand = "y"\n',
+    })
+    expect((await files.load()).servers.map(({ launch }) => [launch?.command, launch?.args])).toEqual([
+      ['x', ['1', 'two']],
+      ['y', []],
+    ])
+  })
+
+  test('a file that is not UTF-8 is refused, and no character of it is replaced', async () => {
+    await using files = await yaml('env_file: [.env]\nservers:\n  a: { command: x, args: ["${file:f}"] }\n')
+    const latin = Buffer.from('caf\u00e9', 'latin1')
+    await writeFile(files.path('.env'), Buffer.from('A=1\n', 'utf16le').fill(0xff, 0, 1))
+    await writeFile(files.path('f'), latin)
+    await writeFile(files.path('latin.yaml'), latin)
+    await writeFile(files.path('u16.json'), Buffer.from('\uFEFF{"mcpServers":{}}', 'utf16le'))
+    expect(await files.errors()).toEqual([
+      'trunkline.yaml:1:12 env_file[0]: env_file .env is not UTF-8; save it as UTF-8',
+      'trunkline.yaml:3:27 servers.a.args[0]: ${file:f} is not UTF-8; save it as UTF-8',
+    ])
+    for (const name of ['latin.yaml', 'u16.json'])
+      expect(await files.errors(name)).toEqual([`${name}:1:1: is not UTF-8; save it as UTF-8`])
   })
 
   test('secrets in a readable file are a warning that does not show them', async () => {

@@ -139,6 +139,21 @@ describe('files of hosts, read as they are', () => {
     ])
   })
 
+  test('words that JavaScript inherits are words like any other', async () => {
+    const servers = {
+      a: { command: 'x', constructor: 1, toString: 'y' },
+      b: { command: 'x', type: 'constructor' },
+      c: { url: 'https://x.test/mcp', oauth: { client_id: 'id', valueOf: 1 } },
+    }
+    await using files = await workspace({ '.mcp.json': JSON.stringify({ mcpServers: servers }) })
+    const read = await files.load('.mcp.json')
+    expect(read.servers.map(({ key }) => key)).toEqual(['a', 'c'])
+    expect(read.warnings).toEqual([
+      '.mcp.json:1:166 mcpServers.c.oauth.valueOf: not honoured; write the server into trunkline.yaml, with credentials',
+      '.mcp.json:1:86 mcpServers.b.type: transport "constructor" is not known; use stdio, http or sse; server "b" is left out',
+    ])
+  })
+
   test('two files of hosts may name the same server: the first one counts, and the other is told', async () => {
     await using files = await workspace({
       'a.json': '{ "mcpServers": { "x": { "command": "a" }, "y": { "command": "b" } } }',

@@ -1,5 +1,7 @@
 import { chown } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { describe, expect, test } from 'vitest'
+import { homeFolder } from '../../../src/config/home-folder.ts'
 import { findConfiguration, userConfiguration } from '../../../src/config/read/find.ts'
 import { configRoot, runtimeRoot, stateRoot } from '../../../src/config/read/folders.ts'
 import { workspace } from './workspace.ts'
@@ -69,4 +71,9 @@ describe('which configuration is meant', () => {
     expect(await findConfiguration(files.folder, files.path('home'), {}, owner + 1)).toBeUndefined()
     expect(await findConfiguration(files.folder, files.path('home'), {}, owner)).toBe(files.path('trunkline.yaml'))
   })
+})
+
+test('T-12 an empty or relative HOME does not make the working folder the home folder', () => {
+  const known = userInfo().homedir
+  expect(['', '.', 'relative/home', '/home/ada'].map((home) => homeFolder(home))).toEqual([known, known, known, '/home/ada'])
 })

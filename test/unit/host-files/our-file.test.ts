@@ -30,7 +30,7 @@ describe('the file', () => {
     await using files = await hostsHome()
     const file = text === undefined ? join(files.project, 't.yaml') : await files.write('project/t.yaml', text)
     await files.write(`project/${envFile}`, 'A=1\n')
-    expect(await readOurFile(file)).toEqual({
+    expect(await readOurFile(file, files.around)).toEqual({
       file,
       text,
       servers,
@@ -40,11 +40,26 @@ describe('the file', () => {
     })
   })
 
+  test('names an env_file by ~/ and by variables', async () => {
+    await using files = await hostsHome([], { FOLDER: '/elsewhere' })
+    const envFileOf = async (named: string): Promise<string> =>
+      (await readOurFile(await files.write('project/t.yaml', `env_file: ["${named}"]\n`), files.around)).envFile
+    expect(await envFileOf('~/.secrets.env')).toBe(join(files.home, '.secrets.env'))
+    expect(await envFileOf('${FOLDER}/x.env')).toBe('/elsewhere/x.env')
+    expect(await envFileOf('${workspaceFolder}/x.env')).toBe(join(files.project, 'x.env'))
+    await expect(envFileOf('${GONE}/x.env')).rejects.toThrow(/t\.yaml env_file: variable GONE is not set; set it/)
+  })
+
   test('that cannot be read is told with its name', async () => {
     await using files = await hostsHome()
-    await expect(readOurFile(await files.write('project/t.yaml', 'a: ['))).rejects.toThrow(/t\.yaml does not parse as YAML/)
-    await expect(readOurFile(await files.write('project/t.yaml', 'a: *x'))).rejects.toThrow(
+    await expect(readOurFile(await files.write('project/t.yaml', 'a: ['), files.around)).rejects.toThrow(
+      /t\.yaml does not parse as YAML/,
+    )
+    await expect(readOurFile(await files.write('project/t.yaml', 'a: *x'), files.around)).rejects.toThrow(
       /t\.yaml does not parse as YAML.*left unchanged/,
+    )
+    await expect(readOurFile(await files.write('project/t.yaml', 'a: 1\n---\nb: 2\n'), files.around)).rejects.toThrow(
+      /t\.yaml does not parse as YAML \(a second document begins here.* at line 2, column 1\)/,
     )
   })
 
@@ -56,7 +71,7 @@ describe('the file', () => {
   ])('%j has a server added', async (text, values, expected) => {
     await using files = await hostsHome()
     const file = text === undefined ? join(files.project, 't.yaml') : await files.write('project/t.yaml', text)
-    const ours = await readOurFile(file)
+    const ours = await readOurFile(file, files.around)
     const after = withServers(ours, { servers: [{ key: 'a', draft: { command: 'x' } }], values })
     expect(after).toMatch(expected)
     expect(withoutServer({ ...ours, text: after }, 'a')).not.toContain('command: x')
@@ -86,7 +101,7 @@ describe('a change', () => {
     await using files = await hostsHome()
     const [file, env] = [join(files.project, 't.yaml'), join(files.project, '.env')]
     const update = (text: string, values?: ReadonlyMap<string, string>) =>
-      updateOurFile(file, files.state, () => ({ text, ...(values !== undefined && { values }) }))
+      updateOurFile(file, files.around, () => ({ text, ...(values !== undefined && { values }) }))
     expect(await update('a: 1\n', new Map([['A', '1']]))).toEqual({ file, envFile: env })
     expect([await readFile(file, 'utf8'), await readFile(env, 'utf8'), await modeOf(file), await modeOf(env)]).toEqual([
       'a: 1\n',
@@ -108,10 +123,10 @@ describe('a change', () => {
   ])('of %j to %j makes an empty file of variables: %s', async (before, text, isMade) => {
     await using files = await hostsHome()
     const file = before === undefined ? join(files.project, 't.yaml') : await files.write('project/t.yaml', before)
-    await updateOurFile(file, files.state, () => ({ text }))
+    await updateOurFile(file, files.around, () => ({ text }))
     expect(existsSync(join(files.project, '.env'))).toBe(isMade)
     const kept = await files.write('project/.env', 'A=1\n')
-    await updateOurFile(join(files.project, 'u.yaml'), files.state, () => ({ text: 'env_file: [.env]\n' }))
+    await updateOurFile(join(files.project, 'u.yaml'), files.around, () => ({ text: 'env_file: [.env]\n' }))
     expect(await readFile(kept, 'utf8')).toBe('A=1\n')
   })
 })

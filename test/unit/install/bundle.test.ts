@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bundleDraft, readBundle, unpackBundle } from '../../../src/install/bundle.ts'
 import type { Bundle } from '../../../src/install/bundle.ts'
+import { InstallError } from '../../../src/install/inputs.ts'
 import type { InputRequest } from '../../../src/install/inputs.ts'
 import { zipOf } from './archive.ts'
 import type { Member } from './archive.ts'
@@ -155,6 +156,20 @@ describe('a bundle', () => {
   test('that is not there is refused with the reason of the system', async () => {
     const file = join(folderOf(), 'none.mcpb')
     await expect(readBundle(file)).rejects.toThrow(`${file} cannot be installed: ENOENT`)
+  })
+
+  test('with a damaged member, or for a folder that is a file, is refused and leaves nothing', async () => {
+    const root = folderOf()
+    const damaged = await readBundle(written(MANIFEST_FILE, { path: 'bin/clock', text: 'not deflated', method: 8 }))
+    await expect(unpackBundle(damaged, root)).rejects.toThrow(
+      /^the bundle clock cannot be unpacked to .*: it is not a ZIP archive that can be read$/,
+    )
+    expect(readdirSync(join(root, 'bundles'))).toEqual([])
+    const file = join(root, 'file')
+    writeFileSync(file, '')
+    const unpacked = unpackBundle(await readBundle(written(MANIFEST_FILE)), file)
+    await expect(unpacked).rejects.toThrow(InstallError)
+    await expect(unpacked).rejects.toThrow(/^the bundle clock cannot be unpacked to .*ENOTDIR/)
   })
 
   test('is unpacked below a folder of its own, for its owner alone, once', async () => {
