@@ -189,10 +189,12 @@ class RelaySession {
   #pauseUntilDrained(source: Readable, sink: Writable): void {
     source.pause()
     const goOn = (): void => {
+      sink.off('drain', goOn)
+      sink.off('close', goOn)
       source.resume()
     }
-    sink.once('drain', goOn)
-    sink.once('close', goOn)
+    sink.on('drain', goOn)
+    sink.on('close', goOn)
   }
 
   #leave(): void {

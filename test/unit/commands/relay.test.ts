@@ -2,7 +2,7 @@
 import { duplexPair, PassThrough } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { relay } from '../../../src/commands/serve/relay.ts'
 import { Journal } from '../../support/fakes/journal.ts'
 import { INITIALIZE, message } from '../../support/cli.ts'
@@ -67,6 +67,7 @@ const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
   return {
     host: linesOf(output),
     input,
+    output,
     write: (text: string) => void input.write(text),
     gateway,
     start,
@@ -231,4 +232,20 @@ test('the end of the host is passed on, and waits for what it asked', async () =
   await host.until(({ id }) => id === 1)
   gateway.end()
   await ended
+})
+
+test('the pipes to host and gateway have as many listeners after many large lines as before', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, input, write, gateway, output } = relayed
+  const counts = (): number[] => [output, input].map((stream) => stream.listenerCount('close') + stream.listenerCount('drain'))
+  const before = counts()
+  const text = 'x'.repeat(100_000)
+  for (let id = 1; id <= 12; id++) {
+    write(message(id, 'tools/call', { text }))
+    await gateway.heard.until((line) => line['id'] === id)
+    gateway.say({ id, result: { text } })
+    await host.until((line) => line['id'] === id)
+  }
+  await vi.waitFor(() => expect(counts()).toEqual(before))
 })
