@@ -65,6 +65,11 @@ class RelaySession {
   #hasLeft = false
   #left = new AbortController()
   #isFirst = true
+  /** Since when no gateway gets the lines of the host, in milliseconds. */
+  #missingSinceMs: number | undefined
+  /** Why the latest gateway did not continue the session. */
+  #refusal: Error | undefined
+  #isInline = false
 
   constructor(options: RelayOptions) {
     const { input, output, interrupted } = options
@@ -108,6 +113,7 @@ class RelaySession {
           () => this.#open(link),
           (error: Error) => {
             this.#options.remark(error.message)
+            this.#refusal = error
             link.destroy()
           },
         )
@@ -117,24 +123,34 @@ class RelaySession {
     this.#conversation.lost(tell)
   }
 
-  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. */
+  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. Rejects if the one in here has refused the session. */
   async next(): Promise<Duplex | undefined> {
-    const { connect, inline, giveUpMs, retryMs, remark } = this.#options
+    const { connect, inline, giveUpMs, remark } = this.#options
     remark('the running process ended; its host waits for the next one')
-    const endMs = performance.now() + giveUpMs
+    const endMs = (this.#missingSinceMs ??= performance.now()) + giveUpMs
+    const refusal = this.#refusal
+    if (refusal !== undefined && this.#isInline) throw refusal
+    // One that has refused the session, such as under load, is not asked again at once.
+    if (refusal !== undefined) await this.#pause()
     while (!this.isOver) {
-      const link = await connect()
+      const link = refusal !== undefined && performance.now() >= endMs ? undefined : await connect()
       if (link !== undefined) {
         remark('attached to the running process again')
         return link
       }
       if (performance.now() >= endMs) {
         remark(`no process of this configuration runs for ${Math.round(giveUpMs / 1_000)} s; serving here`)
+        this.#isInline = true
         return inline()
       }
-      await Promise.race([new Promise((resolve) => setTimeout(resolve, retryMs)), this.#leaving()])
+      await this.#pause()
     }
     return undefined
+  }
+
+  /** Until the next attempt to connect. */
+  async #pause(): Promise<void> {
+    await Promise.race([new Promise((resolve) => setTimeout(resolve, this.#options.retryMs)), this.#leaving()])
   }
 
   async #leaving(): Promise<void> {
@@ -146,6 +162,8 @@ class RelaySession {
   #open(link: Duplex): void {
     if (link.destroyed || link.readableEnded) return
     this.#link = link
+    this.#missingSinceMs = undefined
+    this.#refusal = undefined
     for (const line of this.#waiting.splice(0)) this.#fromHost(line)
     this.#waitingBytes = 0
     this.#options.input.resume()

@@ -249,3 +249,30 @@ test('the pipes to host and gateway have as many listeners after many large line
   }
   await vi.waitFor(() => expect(counts()).toEqual(before))
 })
+
+test('B296 a gateway that refuses the session is asked again at intervals, and after the given time it serves in here', async () => {
+  let connects = 0
+  const relayed = setUp({
+    giveUpMs: 300,
+    retryMs: 100,
+    connect: async () => {
+      connects++
+      const [near, far] = duplexPair()
+      const heard = linesOf(far)
+      void heard
+        .until(({ method }) => method === 'initialize')
+        .then(({ id }) => far.write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'overload' } })}\n`))
+      return near
+    },
+  })
+  await introduce(relayed)
+  const { inlined, gateway, write, host } = relayed
+  gateway.end()
+  write(message(1, 'ping'))
+  const served = await inlined.until(() => true)
+  await accept(served, 'initialize', { capabilities: {} })
+  await served.heard.until(({ id }) => id === 1)
+  served.say({ id: 1, result: {} })
+  await host.until(({ id }) => id === 1)
+  expect(connects).toBeLessThan(6)
+})
