@@ -14,7 +14,7 @@ import { notificationMessage } from '../../wire/message/message.ts'
 import { join } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
-import { Conversation } from './conversation.ts'
+import { cancelledBy, Conversation } from './conversation.ts'
 
 export interface RelayOptions {
   readonly input: Readable
@@ -172,7 +172,7 @@ class RelaySession {
 
   #fromHost(line: Buffer): void {
     const link = this.#link
-    if (link === undefined || (this.#isDraining && this.#conversation.startsWork(line))) return this.#hold(line)
+    if (link === undefined || (this.#isDraining && this.#isLeftToNext(line))) return this.#hold(line)
     this.#conversation.fromHost(line)
     link.cork()
     link.write(line)
@@ -181,7 +181,13 @@ class RelaySession {
     if (!hasRoom) this.#pauseUntilDrained(this.#options.input, link)
   }
 
+  #isLeftToNext(line: Buffer): boolean {
+    return this.#conversation.startsWork(line) || cancelledBy(line, this.#waiting) !== -1
+  }
+
   #hold(line: Buffer): void {
+    const at = cancelledBy(line, this.#waiting)
+    if (at !== -1) return void this.#waiting.splice(at, 1)
     this.#waiting.push(line)
     this.#waitingBytes += line.length
     if (this.#waitingBytes > MAX_WAITING_BYTES) this.#options.input.pause()

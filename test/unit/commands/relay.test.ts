@@ -276,3 +276,19 @@ test('B296 a gateway that refuses the session is asked again at intervals, and a
   await host.until(({ id }) => id === 1)
   expect(connects).toBeLessThan(6)
 })
+
+test('a request that waits for the next gateway does not reach it after its cancellation', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { write, gateway, start } = relayed
+  gateway.say({ method: 'notifications/dev.trunkline/draining' })
+  await gateway.heard.until(({ method }) => method === 'notifications/dev.trunkline/holding')
+  write(message(9, 'tools/call', { name: 'late' }))
+  write(message(undefined, 'notifications/cancelled', { requestId: 9 }) + message(10, 'ping'))
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: {} })
+  await next.heard.until(({ id }) => id === 10)
+  const late = next.heard.entries.filter(({ id, method }) => id === 9 || method === 'notifications/cancelled')
+  expect(late).toEqual([])
+})
