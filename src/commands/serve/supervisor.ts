@@ -287,6 +287,8 @@ export class Supervisor {
     // Messages that are sent before the worker listens would be lost.
     const ready = Promise.withResolvers<void>()
     child.once('exit', (code, signal) => ready.reject(new EndedEarly(slot.index, signal ?? code)))
+    // It cannot be started, or has just ended, which a message to it meets first: `exit` follows then.
+    child.on('error', (error) => ready.reject(error))
     const exchange: Exchange = new Exchange(port, {
       ready: ready.resolve,
       store: (operation: unknown, args: readonly unknown[]) => operateStore(this.#store, operation, args),

@@ -1,4 +1,5 @@
 /** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
+import { readdirSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
@@ -232,6 +233,38 @@ describe('two workers', () => {
       expect(await up.ended).toBe(0)
       const left = [...pids, ...after.map(({ pid }) => pid ?? 0), ...children].filter(isRunning)
       expect(left).toEqual([])
+    },
+    LIMIT_MS,
+  )
+
+  test(
+    'a worker that is killed while it is sent a message does not end the others',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const { workers = [] } = await ps(cli)
+      const [socket = ''] = readdirSync(cli.path('run/trunkline')).filter((name) => name.endsWith('.sock'))
+      using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { [Symbol.dispose]: () => agent.destroy() })
+      const ask = (): Promise<number | undefined> =>
+        new Promise((resolve, reject) => {
+          request({ socketPath: cli.path(`run/trunkline/${socket}`), path: '/status', agent }, (answer) => {
+            answer.resume().once('end', () => resolve(answer.statusCode))
+          })
+            .on('error', reject)
+            .end()
+        })
+      expect(await ask()).toBe(200)
+      // What arrives meanwhile is read in this order: the request, which every worker is asked for, and then the end of one.
+      up.signal('SIGSTOP')
+      const asked = ask()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      up.signal('SIGCONT')
+      expect(await asked).toBe(200)
+      await up.said(/the worker serves again/)
+      up.signal('SIGTERM')
+      expect(await up.ended).toBe(0)
     },
     LIMIT_MS,
   )
