@@ -1,5 +1,5 @@
 /** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
@@ -265,6 +265,31 @@ describe('two workers', () => {
       await up.said(/the worker serves again/)
       up.signal('SIGTERM')
       expect(await up.ended).toBe(0)
+    },
+    LIMIT_MS,
+  )
+
+  test.runIf(process.platform === 'linux')(
+    'F-22 SIGTERM to all processes during the start ends it with exit code 0',
+    async () => {
+      await using cli = await commandLine()
+      await configure(cli)
+      const up = cli.spawn(['up', '--listen', '127.0.0.1:0'])
+      const children = (): number[] => {
+        try {
+          return readFileSync(`/proc/${up.pid}/task/${up.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+        } catch {
+          return []
+        }
+      }
+      const workers = (): number[] =>
+        children().filter((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('TRUNKLINE_WORKER'))
+      await vi.waitFor(() => expect(workers()).toHaveLength(2), { timeout: 20_000, interval: 5 })
+      const all = workers()
+      up.signal('SIGTERM')
+      for (const pid of all) process.kill(pid, 'SIGTERM')
+      const code = await up.ended
+      expect([code, up.lines.filter((line) => /ended|unexpected/.test(line))]).toEqual([0, []])
     },
     LIMIT_MS,
   )
