@@ -23,6 +23,7 @@ import { Backoff } from '../../downstream/pacing/backoff.ts'
 import { sealKeys } from '../../seal-key.ts'
 import { MemoryStore } from '../../store/memory-store.ts'
 import { operateStore } from '../../store/relayed-store.ts'
+import { within } from '../../time/within.ts'
 import type { TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
@@ -37,6 +38,8 @@ import type { RelayedLine, Start } from './worker.ts'
 
 /** How long a worker may take to end beyond the drain time. */
 const GRACE_MS = 2_000
+/** How long a worker may take to answer a request for its state. */
+const ANSWER_MS = 3_000
 
 /** The state of one worker, whose process may change. */
 interface Slot {
@@ -200,11 +203,11 @@ export class Supervisor {
     return this.#configuration
   }
 
-  /** Sends a request to every worker that serves; leaves out workers that end meanwhile. */
+  /** Sends a request to every worker that serves; leaves out workers that end meanwhile, or do not answer in time. */
   async requestAll(name: string, ...args: readonly unknown[]): Promise<readonly WorkerAnswer[]> {
     const answers = this.serving.map(async (worker) => {
-      const answer = await worker.exchange.request('answer', name, ...args)
-      return [{ worker, answer }]
+      const answer = await within(ANSWER_MS, worker.exchange.request('answer', name, ...args))
+      return answer === undefined ? [] : [{ worker, answer }]
     })
     return (await Promise.allSettled(answers)).flatMap((end) => (end.status === 'fulfilled' ? end.value : []))
   }

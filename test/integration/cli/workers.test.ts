@@ -293,4 +293,20 @@ describe('two workers', () => {
     },
     LIMIT_MS,
   )
+
+  test('a worker that hangs keeps nobody from seeing the state of the others', async () => {
+    await using cli = await commandLine()
+    const up = await start(cli)
+    const { workers = [] } = await ps(cli)
+    const pid = workers[0]?.pid ?? 0
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const seen = await ps(cli)
+      expect(seen.workers?.map((worker) => worker.pid)).toEqual([undefined, workers[1]?.pid])
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    up.signal('SIGTERM')
+    expect(await up.ended).toBe(0)
+  }, 30_000)
 })
