@@ -64,7 +64,7 @@ export interface EmbeddedGateway extends AsyncDisposable {
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
   /**
    * Applies another configuration; servers with the same launch and address keep running. Rejects with `ConfigError`, or with the system's
-   * error if an address cannot be bound, and then changes nothing.
+   * error if an address cannot be bound, and then changes nothing. Rejects after `close`.
    */
   reload(configuration: CreateGatewayOptions['configuration']): Promise<void>
   /** Stops within `reload.drain`: open calls first, then the servers and their processes. */

@@ -28,6 +28,16 @@ test('serves a configuration object at its URLs, calls its tools, and ends', asy
   await expect(fetch(gateway.urls[0] ?? 'http://127.0.0.1:1/')).rejects.toThrow()
 })
 
+test('a reload after the end opens no address and starts no server', async () => {
+  const gateway = await createGateway({ configuration: { listen, servers: {} }, log: silent })
+  const next = { listen: { http: { bind: ['127.0.0.1:0', '[::1]:0'] } }, servers: { a: fake('a') } }
+  const ended = gateway.close()
+  await expect(gateway.reload(next)).rejects.toThrow('the gateway is stopping')
+  await ended
+  expect(gateway.servers()).toEqual([])
+  for (const url of gateway.urls) await expect(fetch(url)).rejects.toThrow()
+})
+
 test('an object passes the same validation as a file, with all problems at once', async () => {
   const error: unknown = await createGateway({ configuration: { nameing: {}, servers: { a: { comand: 'x' } } } }).catch(
     (e: unknown) => e,
