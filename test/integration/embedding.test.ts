@@ -38,6 +38,17 @@ test('a reload after the end opens no address and starts no server', async () =>
   for (const url of gateway.urls) await expect(fetch(url)).rejects.toThrow()
 })
 
+test('of two reloads at once the later one is in force, and neither is mixed with the other', async () => {
+  await using gateway = await createGateway({ configuration: { listen, servers: {} }, log: silent })
+  const rule = { name: 'none', when: 'call.name == "x"', decision: 'deny', reason: 'not here' }
+  await Promise.all([
+    // Takes longer: policies are compiled.
+    gateway.reload({ listen, servers: { a: fake('a') }, policy: { rules: [rule] } }),
+    gateway.reload({ listen, servers: { b: fake('b') } }),
+  ])
+  expect(gateway.servers().map(({ key }) => key)).toEqual(['b'])
+})
+
 test('an object passes the same validation as a file, with all problems at once', async () => {
   const error: unknown = await createGateway({ configuration: { nameing: {}, servers: { a: { comand: 'x' } } } }).catch(
     (e: unknown) => e,
