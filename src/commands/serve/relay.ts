@@ -8,7 +8,9 @@
  *   host ⇄ relay ⇄ gateway in here   if there was none in time
  */
 import { once } from 'node:events'
+import { duplexPair } from 'node:stream'
 import type { Duplex, Readable, Writable } from 'node:stream'
+import type { HostStreams } from '../../app/environment.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { notificationMessage } from '../../wire/message/message.ts'
 import { join } from '../../wire/message/payload.ts'
@@ -51,6 +53,13 @@ export const relay = async (first: Duplex | undefined, options: RelayOptions): P
   }
 }
 
+/** A pipe to a gateway in this process, which serves the other end. If it fails, the pipe breaks with its error. */
+export const pipeTo = (serve: (streams: HostStreams) => Promise<unknown>): Duplex => {
+  const [ours, theirs] = duplexPair()
+  serve({ input: theirs, output: theirs }).catch((error: Error) => ours.destroy(error))
+  return ours
+}
+
 class RelaySession {
   readonly #options: RelayOptions
   readonly #conversation = new Conversation()
@@ -67,7 +76,7 @@ class RelaySession {
   #isFirst = true
   /** Since when no gateway gets the lines of the host, in milliseconds. */
   #missingSinceMs: number | undefined
-  /** Why the latest gateway did not continue the session. */
+  /** Why the latest gateway did not continue the session, or the one in here has failed. */
   #refusal: Error | undefined
   #isInline = false
 
@@ -96,7 +105,10 @@ class RelaySession {
     const closed = new Promise<void>((resolve) => link.once('close', resolve))
     const lines = framer((line) => this.#fromGateway(line, link))
     const tell = (parts: Parts): void => this.#tell(parts)
-    link.on('error', () => link.destroy())
+    link.on('error', (error: Error) => {
+      if (this.#isInline) this.#refusal = error
+      link.destroy()
+    })
     link.once('end', () => (this.#link = undefined))
     link.on('data', (chunk: Buffer) => {
       this.#options.output.cork()
@@ -123,7 +135,7 @@ class RelaySession {
     this.#conversation.lost(tell)
   }
 
-  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. Rejects if the one in here has refused the session. */
+  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. Rejects if the one in here has refused the session or failed. */
   async next(): Promise<Duplex | undefined> {
     const { connect, inline, giveUpMs, remark } = this.#options
     remark('the running process ended; its host waits for the next one')

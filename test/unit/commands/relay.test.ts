@@ -3,7 +3,7 @@ import { duplexPair, PassThrough } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { expect, test, vi } from 'vitest'
-import { relay } from '../../../src/commands/serve/relay.ts'
+import { pipeTo, relay } from '../../../src/commands/serve/relay.ts'
 import { Journal } from '../../support/fakes/journal.ts'
 import { INITIALIZE, message } from '../../support/cli.ts'
 
@@ -291,4 +291,12 @@ test('a request that waits for the next gateway does not reach it after its canc
   await next.heard.until(({ id }) => id === 10)
   const late = next.heard.entries.filter(({ id, method }) => id === 9 || method === 'notifications/cancelled')
   expect(late).toEqual([])
+})
+
+test('a gateway in here that cannot start ends it with the reason', async () => {
+  const inline = vi.fn(async () => pipeTo(() => Promise.reject(new Error('the file cannot be opened'))))
+  const { gateway, ended } = setUp({ giveUpMs: 5, inline })
+  gateway.end()
+  await expect(ended).rejects.toThrow('the file cannot be opened')
+  expect(inline).toHaveBeenCalledOnce()
 })
