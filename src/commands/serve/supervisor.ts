@@ -122,6 +122,8 @@ export class Supervisor {
   readonly #slots: readonly Slot[]
   readonly #followers = new Map<number, Follower>()
   #configuration: Configuration
+  /** Counts the reloads. */
+  #reloads = 0
   #latestFollower = 0
   #watchers = 0
   #ending: Promise<void> | undefined
@@ -276,6 +278,7 @@ export class Supervisor {
 
   /** Resolves with the addresses of a new worker once it serves. */
   async #open(slot: Slot): Promise<readonly TcpAddress[]> {
+    let reloads = this.#reloads
     const child = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
     slot.child = child
     closeUnconfirmed(child)
@@ -302,6 +305,11 @@ export class Supervisor {
     const start: Start = { ...this.#start, member, isWatched: this.#watchers > 0 }
     await ready.promise
     const addresses = await exchange.request<readonly TcpAddress[]>('start', start)
+    // It may have read the configuration before a reload that did not reach it.
+    while (reloads !== this.#reloads) {
+      reloads = this.#reloads
+      await exchange.request('answer', 'reload')
+    }
     slot.exchange = exchange
     for (const [id, { options }] of this.#followers) exchange.notify('follow', id, options)
     return addresses
@@ -376,6 +384,7 @@ export class Supervisor {
   async #apply(next: Configuration, restart: ReadonlySet<string>): Promise<void> {
     const { owner } = this.#start
     const before = this.#configuration
+    this.#reloads++
     await this.owner.apply(ownerConfiguration(next, owner.token), restart)
     const workers = this.serving
     const ends = await Promise.allSettled(

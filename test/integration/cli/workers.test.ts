@@ -309,4 +309,43 @@ describe('two workers', () => {
     up.signal('SIGTERM')
     expect(await up.ended).toBe(0)
   }, 30_000)
+
+  test.runIf(process.platform === 'linux')(
+    'F-25 a worker that starts during a reload serves the new configuration',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const { workers = [] } = await ps(cli)
+      const journals = (): string[] =>
+        readdirSync(cli.path('state'), { recursive: true, encoding: 'utf8' }).flatMap((name) => /pids-\d+/.exec(name) ?? [])
+      const known = new Set(journals())
+      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
+      // The new worker has read the configuration, and serves nobody yet.
+      const [journal = ''] = await vi.waitFor(
+        () => {
+          const found = journals().filter((name) => !known.has(name))
+          expect(found).toHaveLength(1)
+          return found
+        },
+        { timeout: 20_000, interval: 1 },
+      )
+      const pid = Number(journal.slice('pids-'.length))
+      process.kill(pid, 'SIGSTOP')
+      try {
+        await configure(cli, `  later: ${cli.fake('good')}\n`)
+        expect(await cli.here('reload')).toMatchObject({ code: 0 })
+      } finally {
+        process.kill(pid, 'SIGCONT')
+      }
+      await up.said(/the worker serves again/)
+      await vi.waitFor(async () => {
+        const hosts = Array.from({ length: 4 }, () => new OneConnection(up.url))
+        using all = new DisposableStack()
+        for (const host of hosts) all.use(host)
+        const ends = await Promise.all(hosts.map((host) => host.modern('later__echo', { text: 'a' })))
+        expect(ends.map(textOf)).toEqual(['a', 'a', 'a', 'a'])
+      }, 10_000)
+    },
+    LIMIT_MS,
+  )
 })
