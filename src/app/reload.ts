@@ -63,7 +63,7 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
   // Before any other option of the next configuration, so that nothing is allowed meanwhile that it forbids.
   if (!isDeepStrictEqual(before.policy, next.policy)) await parts.policy.apply(next.policy)
   if (!isDeepStrictEqual(before.tracing, next.tracing)) await parts.traces.apply(next.tracing)
-  // Servers that are started from here on would be stopped by nobody.
+  // Servers that are started from here on would not be stopped.
   refuseStopping(parts)
   parts.subjects.want(exchangesTokens(next))
   holdAtMost(parts.clients.bodies.held, next.host)

@@ -199,7 +199,11 @@ class RelaySession {
 
   #hold(line: Buffer): void {
     const at = cancelledBy(line, this.#waiting)
-    if (at !== -1) return void this.#waiting.splice(at, 1)
+    if (at !== -1) {
+      const [cancelled] = this.#waiting.splice(at, 1)
+      this.#waitingBytes -= cancelled?.length ?? 0
+      return
+    }
     this.#waiting.push(line)
     this.#waitingBytes += line.length
     if (this.#waitingBytes > MAX_WAITING_BYTES) this.#options.input.pause()
