@@ -134,7 +134,8 @@ export const startGateway = async (configuration: Configuration, environment: Ru
       return ended !== undefined
     },
     attach: (streams, path, isRelay = false) => pipes.attach(streams, path, isRelay),
-    apply: (next, restart) => applyConfiguration({ ...parts, isBound: pipe === undefined }, next, restart),
+    apply: (next, restart) =>
+      applyConfiguration({ ...parts, isBound: pipe === undefined, isStopping: () => ended !== undefined }, next, restart),
     reopen: () => audit.reopen(),
     stop,
     [Symbol.asyncDispose]: () => stop(),

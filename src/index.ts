@@ -64,7 +64,7 @@ export interface EmbeddedGateway extends AsyncDisposable {
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
   /**
    * Applies another configuration; servers with the same launch and address keep running. Rejects with `ConfigError`, or with the system's
-   * error if an address cannot be bound, and then changes nothing.
+   * error if an address cannot be bound, and then changes nothing. Rejects after `close`.
    */
   reload(configuration: CreateGatewayOptions['configuration']): Promise<void>
   /** Stops within `reload.drain`: open calls first, then the servers and their processes. */
@@ -91,6 +91,12 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     path: context.env['PATH'],
     ...(options.layers !== undefined && { policies: options.layers }),
   })
+  const apply = async (given: CreateGatewayOptions['configuration']): Promise<void> => {
+    const next = await load(given)
+    await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+  }
+  // Reloads run one after the other, in order.
+  let last = Promise.resolve()
   return {
     get urls() {
       return urlsOf(running)
@@ -102,9 +108,10 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
       if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
       throw Object.assign(new Error(redactor.hide(end.message)), { kind: end.kind })
     },
-    reload: async (given) => {
-      const next = await load(given)
-      await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+    reload: (given) => {
+      const done = last.then(() => apply(given))
+      last = done.catch(() => undefined)
+      return done
     },
     close: () => running.stop(),
     [Symbol.asyncDispose]: () => running.stop(),

@@ -34,6 +34,7 @@ export interface Reloadable {
   /** Its addresses are not bound if the gateway serves one host on a pipe. */
   readonly front: Front
   readonly isBound: boolean
+  readonly isStopping: () => boolean
   readonly clients: HttpClients
   readonly subjects: SubjectTokens
   readonly faults: Faults | undefined
@@ -42,9 +43,13 @@ export interface Reloadable {
   readonly gateway: Gateway
 }
 
-/** Rejects with the system's error, or with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened. */
+/**
+ * Rejects with the system's error, or with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened. Rejects, and
+ * starts nothing, if the gateway is stopping.
+ */
 export const applyConfiguration = async (parts: Reloadable, next: Configuration, restart: ReadonlySet<string>): Promise<void> => {
   const { inForce, fleet, gateway } = parts
+  refuseStopping(parts)
   learnSecrets(parts, next)
   await parts.memory.learn(next.servers)
   const before = inForce.configuration
@@ -58,6 +63,8 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
   // Before any other option of the next configuration, so that nothing is allowed meanwhile that it forbids.
   if (!isDeepStrictEqual(before.policy, next.policy)) await parts.policy.apply(next.policy)
   if (!isDeepStrictEqual(before.tracing, next.tracing)) await parts.traces.apply(next.tracing)
+  // Servers that are started from here on would not be stopped.
+  refuseStopping(parts)
   parts.subjects.want(exchangesTokens(next))
   holdAtMost(parts.clients.bodies.held, next.host)
   if (!isDeepStrictEqual(before.faults, next.faults)) parts.faults?.apply(next.faults)
@@ -65,6 +72,10 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
   fleet.apply(next.servers, restart, next.host.drainMs)
   parts.logs.retain(new Set(next.servers.map(({ key }) => key)))
   gateway.apply(next.gateway)
+}
+
+const refuseStopping = ({ isStopping }: Pick<Reloadable, 'isStopping'>): void => {
+  if (isStopping()) throw new Error('the gateway is stopping')
 }
 
 /** Hides these secrets in all texts that leave the process from now on. */

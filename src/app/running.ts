@@ -50,7 +50,7 @@ export interface Running extends AsyncDisposable {
   readonly exhausted: Promise<string>
   /**
    * Applies another configuration; unchanged parts keep running. `restart`: keys of changed servers. Rejects with the system's error, or
-   * with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened.
+   * with `ConfigError`, and changes nothing, if an address cannot be bound or a file opened. Rejects after `stop`.
    */
   apply(configuration: Configuration, restart: ReadonlySet<string>): Promise<void>
   /** Reopens the files that this process writes, after rotation. Rejects with `ConfigError` and keeps the old files. */

@@ -28,6 +28,27 @@ test('serves a configuration object at its URLs, calls its tools, and ends', asy
   await expect(fetch(gateway.urls[0] ?? 'http://127.0.0.1:1/')).rejects.toThrow()
 })
 
+test('a reload after the end opens no address and starts no server', async () => {
+  const gateway = await createGateway({ configuration: { listen, servers: {} }, log: silent })
+  const next = { listen: { http: { bind: ['127.0.0.1:0', '[::1]:0'] } }, servers: { a: fake('a') } }
+  const ended = gateway.close()
+  await expect(gateway.reload(next)).rejects.toThrow('the gateway is stopping')
+  await ended
+  expect(gateway.servers()).toEqual([])
+  for (const url of gateway.urls) await expect(fetch(url)).rejects.toThrow()
+})
+
+test('of two reloads at once the later one is in force, and neither is mixed with the other', async () => {
+  await using gateway = await createGateway({ configuration: { listen, servers: {} }, log: silent })
+  const rule = { name: 'none', when: 'call.name == "x"', decision: 'deny', reason: 'not here' }
+  await Promise.all([
+    // Takes longer: policies are compiled.
+    gateway.reload({ listen, servers: { a: fake('a') }, policy: { rules: [rule] } }),
+    gateway.reload({ listen, servers: { b: fake('b') } }),
+  ])
+  expect(gateway.servers().map(({ key }) => key)).toEqual(['b'])
+})
+
 test('an object passes the same validation as a file, with all problems at once', async () => {
   const error: unknown = await createGateway({ configuration: { nameing: {}, servers: { a: { comand: 'x' } } } }).catch(
     (e: unknown) => e,

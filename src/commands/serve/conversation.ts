@@ -205,6 +205,17 @@ export class Conversation {
   }
 }
 
+/** The place of the line whose only request this line cancels; -1: none of them. `initialize` cannot be cancelled (B141). */
+export const cancelledBy = (line: Buffer, waiting: readonly Buffer[]): number => {
+  const [message, ...rest] = messagesIn(line, readHost)
+  const id = message?.params?.raw('requestId')?.toString()
+  if (message?.method !== 'notifications/cancelled' || id === undefined || rest.length > 0) return -1
+  return waiting.findIndex((other) => {
+    const [request, ...more] = messagesIn(other, readHost)
+    return request?.kind === 'request' && request.id === id && request.method !== 'initialize' && more.length === 0
+  })
+}
+
 /** Without limits: the gateway checks its own. */
 const readHost = (bytes: Buffer): Envelope => readHostMessage(bytes, NO_LIMITS)
 const readServer = (bytes: Buffer): Envelope => readServerMessage(bytes)

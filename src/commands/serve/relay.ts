@@ -8,13 +8,15 @@
  *   host ⇄ relay ⇄ gateway in here   if there was none in time
  */
 import { once } from 'node:events'
+import { duplexPair } from 'node:stream'
 import type { Duplex, Readable, Writable } from 'node:stream'
+import type { HostStreams } from '../../app/environment.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { notificationMessage } from '../../wire/message/message.ts'
 import { join } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
-import { Conversation } from './conversation.ts'
+import { cancelledBy, Conversation } from './conversation.ts'
 
 export interface RelayOptions {
   readonly input: Readable
@@ -51,6 +53,13 @@ export const relay = async (first: Duplex | undefined, options: RelayOptions): P
   }
 }
 
+/** A pipe to a gateway in this process, which serves the other end. If it fails, the pipe breaks with its error. */
+export const pipeTo = (serve: (streams: HostStreams) => Promise<unknown>): Duplex => {
+  const [ours, theirs] = duplexPair()
+  serve({ input: theirs, output: theirs }).catch((error: Error) => ours.destroy(error))
+  return ours
+}
+
 class RelaySession {
   readonly #options: RelayOptions
   readonly #conversation = new Conversation()
@@ -65,6 +74,11 @@ class RelaySession {
   #hasLeft = false
   #left = new AbortController()
   #isFirst = true
+  /** Since when no gateway gets the lines of the host, in milliseconds. */
+  #missingSinceMs: number | undefined
+  /** Why the latest gateway did not continue the session, or the one in here has failed. */
+  #refusal: Error | undefined
+  #isInline = false
 
   constructor(options: RelayOptions) {
     const { input, output, interrupted } = options
@@ -91,7 +105,10 @@ class RelaySession {
     const closed = new Promise<void>((resolve) => link.once('close', resolve))
     const lines = framer((line) => this.#fromGateway(line, link))
     const tell = (parts: Parts): void => this.#tell(parts)
-    link.on('error', () => link.destroy())
+    link.on('error', (error: Error) => {
+      if (this.#isInline) this.#refusal = error
+      link.destroy()
+    })
     link.once('end', () => (this.#link = undefined))
     link.on('data', (chunk: Buffer) => {
       this.#options.output.cork()
@@ -108,6 +125,7 @@ class RelaySession {
           () => this.#open(link),
           (error: Error) => {
             this.#options.remark(error.message)
+            this.#refusal = error
             link.destroy()
           },
         )
@@ -117,24 +135,34 @@ class RelaySession {
     this.#conversation.lost(tell)
   }
 
-  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. */
+  /** A pipe to the next gateway; `undefined`: the host disconnected meanwhile. Rejects if the one in here has refused the session or failed. */
   async next(): Promise<Duplex | undefined> {
-    const { connect, inline, giveUpMs, retryMs, remark } = this.#options
+    const { connect, inline, giveUpMs, remark } = this.#options
     remark('the running process ended; its host waits for the next one')
-    const endMs = performance.now() + giveUpMs
+    const endMs = (this.#missingSinceMs ??= performance.now()) + giveUpMs
+    const refusal = this.#refusal
+    if (refusal !== undefined && this.#isInline) throw refusal
+    // One that has refused the session, such as under load, is not asked again at once.
+    if (refusal !== undefined) await this.#pause()
     while (!this.isOver) {
-      const link = await connect()
+      const link = refusal !== undefined && performance.now() >= endMs ? undefined : await connect()
       if (link !== undefined) {
         remark('attached to the running process again')
         return link
       }
       if (performance.now() >= endMs) {
         remark(`no process of this configuration runs for ${Math.round(giveUpMs / 1_000)} s; serving here`)
+        this.#isInline = true
         return inline()
       }
-      await Promise.race([new Promise((resolve) => setTimeout(resolve, retryMs)), this.#leaving()])
+      await this.#pause()
     }
     return undefined
+  }
+
+  /** Until the next attempt to connect. */
+  async #pause(): Promise<void> {
+    await Promise.race([new Promise((resolve) => setTimeout(resolve, this.#options.retryMs)), this.#leaving()])
   }
 
   async #leaving(): Promise<void> {
@@ -146,6 +174,8 @@ class RelaySession {
   #open(link: Duplex): void {
     if (link.destroyed || link.readableEnded) return
     this.#link = link
+    this.#missingSinceMs = undefined
+    this.#refusal = undefined
     for (const line of this.#waiting.splice(0)) this.#fromHost(line)
     this.#waitingBytes = 0
     this.#options.input.resume()
@@ -154,7 +184,7 @@ class RelaySession {
 
   #fromHost(line: Buffer): void {
     const link = this.#link
-    if (link === undefined || (this.#isDraining && this.#conversation.startsWork(line))) return this.#hold(line)
+    if (link === undefined || (this.#isDraining && this.#isLeftToNext(line))) return this.#hold(line)
     this.#conversation.fromHost(line)
     link.cork()
     link.write(line)
@@ -163,7 +193,17 @@ class RelaySession {
     if (!hasRoom) this.#pauseUntilDrained(this.#options.input, link)
   }
 
+  #isLeftToNext(line: Buffer): boolean {
+    return this.#conversation.startsWork(line) || cancelledBy(line, this.#waiting) !== -1
+  }
+
   #hold(line: Buffer): void {
+    const at = cancelledBy(line, this.#waiting)
+    if (at !== -1) {
+      const [cancelled] = this.#waiting.splice(at, 1)
+      this.#waitingBytes -= cancelled?.length ?? 0
+      return
+    }
     this.#waiting.push(line)
     this.#waitingBytes += line.length
     if (this.#waitingBytes > MAX_WAITING_BYTES) this.#options.input.pause()
@@ -189,10 +229,12 @@ class RelaySession {
   #pauseUntilDrained(source: Readable, sink: Writable): void {
     source.pause()
     const goOn = (): void => {
+      sink.off('drain', goOn)
+      sink.off('close', goOn)
       source.resume()
     }
-    sink.once('drain', goOn)
-    sink.once('close', goOn)
+    sink.on('drain', goOn)
+    sink.on('close', goOn)
   }
 
   #leave(): void {

@@ -3,7 +3,6 @@
  * and to the next one; without one it serves by itself. The host sees the same bytes (DECISIONS 1).
  */
 import { once } from 'node:events'
-import { duplexPair } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../../admin/socket/client.ts'
 import { loadConfiguration } from '../../config/load.ts'
@@ -16,7 +15,7 @@ import type { EndpointPath } from '../../rpc/call.ts'
 import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Io, Loaded } from '../terminal/io.ts'
 import { remark } from '../terminal/print.ts'
-import { relay } from './relay.ts'
+import { pipeTo, relay } from './relay.ts'
 import { openLog, openServices } from './serving.ts'
 import { unknownToolset } from '../terminal/unknown-name.ts'
 
@@ -115,10 +114,8 @@ const relayed = async (invocation: Invocation, path: EndpointPath, first: Duplex
       return typeof pipe === 'string' ? undefined : pipe
     },
     inline: async () => {
-      const [ours, theirs] = duplexPair()
-      serving = serve(await load(invocation), path, { input: theirs, output: theirs })
-      serving.catch(() => ours.destroy())
-      return ours
+      const loaded = await load(invocation)
+      return pipeTo((streams) => (serving = serve(loaded, path, streams)))
     },
     interrupted: io.interrupted,
     giveUpMs: GIVE_UP_MS,

@@ -23,6 +23,7 @@ import { Backoff } from '../../downstream/pacing/backoff.ts'
 import { sealKeys } from '../../seal-key.ts'
 import { MemoryStore } from '../../store/memory-store.ts'
 import { operateStore } from '../../store/relayed-store.ts'
+import { within } from '../../time/within.ts'
 import type { TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
@@ -37,6 +38,8 @@ import type { RelayedLine, Start } from './worker.ts'
 
 /** How long a worker may take to end beyond the drain time. */
 const GRACE_MS = 2_000
+/** How long a worker may take to answer a request for its state. */
+const ANSWER_MS = 3_000
 
 /** The state of one worker, whose process may change. */
 interface Slot {
@@ -119,6 +122,8 @@ export class Supervisor {
   readonly #slots: readonly Slot[]
   readonly #followers = new Map<number, Follower>()
   #configuration: Configuration
+  /** Counts the reloads. */
+  #reloads = 0
   #latestFollower = 0
   #watchers = 0
   #ending: Promise<void> | undefined
@@ -200,11 +205,11 @@ export class Supervisor {
     return this.#configuration
   }
 
-  /** Sends a request to every worker that serves; leaves out workers that end meanwhile. */
+  /** Sends a request to every worker that serves; leaves out workers that end meanwhile, or do not answer in time. */
   async requestAll(name: string, ...args: readonly unknown[]): Promise<readonly WorkerAnswer[]> {
     const answers = this.serving.map(async (worker) => {
-      const answer = await worker.exchange.request('answer', name, ...args)
-      return [{ worker, answer }]
+      const answer = await within(ANSWER_MS, worker.exchange.request('answer', name, ...args))
+      return answer === undefined ? [] : [{ worker, answer }]
     })
     return (await Promise.allSettled(answers)).flatMap((end) => (end.status === 'fulfilled' ? end.value : []))
   }
@@ -273,6 +278,7 @@ export class Supervisor {
 
   /** Resolves with the addresses of a new worker once it serves. */
   async #open(slot: Slot): Promise<readonly TcpAddress[]> {
+    let reloads = this.#reloads
     const child = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
     slot.child = child
     closeUnconfirmed(child)
@@ -287,6 +293,8 @@ export class Supervisor {
     // Messages that are sent before the worker listens would be lost.
     const ready = Promise.withResolvers<void>()
     child.once('exit', (code, signal) => ready.reject(new EndedEarly(slot.index, signal ?? code)))
+    // It cannot be started, or has just ended, which a message to it meets first: `exit` follows then.
+    child.on('error', (error) => ready.reject(error))
     const exchange: Exchange = new Exchange(port, {
       ready: ready.resolve,
       store: (operation: unknown, args: readonly unknown[]) => operateStore(this.#store, operation, args),
@@ -297,6 +305,11 @@ export class Supervisor {
     const start: Start = { ...this.#start, member, isWatched: this.#watchers > 0 }
     await ready.promise
     const addresses = await exchange.request<readonly TcpAddress[]>('start', start)
+    // It may have read the configuration before a reload that did not reach it.
+    while (reloads !== this.#reloads) {
+      reloads = this.#reloads
+      await exchange.request('answer', 'reload')
+    }
     slot.exchange = exchange
     for (const [id, { options }] of this.#followers) exchange.notify('follow', id, options)
     return addresses
@@ -371,6 +384,7 @@ export class Supervisor {
   async #apply(next: Configuration, restart: ReadonlySet<string>): Promise<void> {
     const { owner } = this.#start
     const before = this.#configuration
+    this.#reloads++
     await this.owner.apply(ownerConfiguration(next, owner.token), restart)
     const workers = this.serving
     const ends = await Promise.allSettled(

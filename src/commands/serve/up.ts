@@ -44,6 +44,7 @@ export const up = async (invocation: Invocation, options: UpOptions = {}): Promi
   const served = screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } }
   const processLog = openLog(served)
   await using running = await start(served, processLog)
+  if (running === undefined) return EXIT.ok
   await using services = await openServices(running, served, processLog, true, running.whole).catch(explainAddress)
   if (screen === undefined) remark(io, `trunkline is ready: ${urlsOf(running)[0]}`)
   const pipe = options.stdio === true ? running.attach({ input: io.stdin, output: io.stdout }, {}) : undefined
@@ -157,13 +158,16 @@ interface Started extends Running {
   readonly whole?: (control: Control) => Control
 }
 
-const start = async (loaded: Loaded, processLog: ProcessLog): Promise<Started> => {
-  const { configuration, context } = loaded
+/** `undefined`: interrupted. */
+const start = async (loaded: Loaded, processLog: ProcessLog): Promise<Started | undefined> => {
+  const { configuration, context, io } = loaded
   try {
     if (configuration.workers === 1) return await startGateway(configuration, { ...processLog, path: context.env['PATH'] })
     const { startWorkers } = await import('./workers.ts')
     return await startWorkers(loaded, processLog)
   } catch (error) {
+    // A signal to all processes ends the workers before they serve.
+    if (io.interrupted.aborted && !io.crashed.aborted) return undefined
     return explainAddress(error)
   }
 }

@@ -53,6 +53,8 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
     onMessage: (receive) => void worker.on('message', receive),
     onClose: (closed) => void worker.on('disconnect', closed),
   }
+  // The supervisor has just ended, which a message to it meets first: `disconnect` follows.
+  worker.on('error', () => undefined)
   let served: Served | undefined
   const exchange: Exchange = new Exchange(port, {
     start: async (start: Start): Promise<readonly TcpAddress[]> => {

@@ -1,4 +1,5 @@
 /** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
@@ -232,6 +233,118 @@ describe('two workers', () => {
       expect(await up.ended).toBe(0)
       const left = [...pids, ...after.map(({ pid }) => pid ?? 0), ...children].filter(isRunning)
       expect(left).toEqual([])
+    },
+    LIMIT_MS,
+  )
+
+  test(
+    'a worker that is killed while it is sent a message does not end the others',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const { workers = [] } = await ps(cli)
+      const [socket = ''] = readdirSync(cli.path('run/trunkline')).filter((name) => name.endsWith('.sock'))
+      using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { [Symbol.dispose]: () => agent.destroy() })
+      const ask = (): Promise<number | undefined> =>
+        new Promise((resolve, reject) => {
+          request({ socketPath: cli.path(`run/trunkline/${socket}`), path: '/status', agent }, (answer) => {
+            answer.resume().once('end', () => resolve(answer.statusCode))
+          })
+            .on('error', reject)
+            .end()
+        })
+      expect(await ask()).toBe(200)
+      // What arrives meanwhile is read in this order: the request, which every worker is asked for, and then the end of one.
+      up.signal('SIGSTOP')
+      const asked = ask()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      up.signal('SIGCONT')
+      expect(await asked).toBe(200)
+      await up.said(/the worker serves again/)
+      up.signal('SIGTERM')
+      expect(await up.ended).toBe(0)
+    },
+    LIMIT_MS,
+  )
+
+  test.runIf(process.platform === 'linux')(
+    'F-22 SIGTERM to all processes during the start ends it with exit code 0',
+    async () => {
+      await using cli = await commandLine()
+      await configure(cli)
+      const up = cli.spawn(['up', '--listen', '127.0.0.1:0'])
+      const children = (): number[] => {
+        try {
+          return readFileSync(`/proc/${up.pid}/task/${up.pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+        } catch {
+          return []
+        }
+      }
+      const workers = (): number[] =>
+        children().filter((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('TRUNKLINE_WORKER'))
+      await vi.waitFor(() => expect(workers()).toHaveLength(2), { timeout: 20_000, interval: 5 })
+      const all = workers()
+      up.signal('SIGTERM')
+      for (const pid of all) process.kill(pid, 'SIGTERM')
+      const code = await up.ended
+      expect([code, up.lines.filter((line) => /ended|unexpected/.test(line))]).toEqual([0, []])
+    },
+    LIMIT_MS,
+  )
+
+  test('a worker that hangs keeps nobody from seeing the state of the others', async () => {
+    await using cli = await commandLine()
+    const up = await start(cli)
+    const { workers = [] } = await ps(cli)
+    const pid = workers[0]?.pid ?? 0
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const seen = await ps(cli)
+      expect(seen.workers?.map((worker) => worker.pid)).toEqual([undefined, workers[1]?.pid])
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    up.signal('SIGTERM')
+    expect(await up.ended).toBe(0)
+  }, 30_000)
+
+  test.runIf(process.platform === 'linux')(
+    'F-25 a worker that starts during a reload serves the new configuration',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const { workers = [] } = await ps(cli)
+      const journals = (): string[] =>
+        readdirSync(cli.path('state'), { recursive: true, encoding: 'utf8' }).flatMap((name) => /pids-\d+/.exec(name) ?? [])
+      const known = new Set(journals())
+      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
+      // The new worker has read the configuration, and serves nobody yet.
+      const [journal = ''] = await vi.waitFor(
+        () => {
+          const found = journals().filter((name) => !known.has(name))
+          expect(found).toHaveLength(1)
+          return found
+        },
+        { timeout: 20_000, interval: 1 },
+      )
+      const pid = Number(journal.slice('pids-'.length))
+      process.kill(pid, 'SIGSTOP')
+      try {
+        await configure(cli, `  later: ${cli.fake('good')}\n`)
+        expect(await cli.here('reload')).toMatchObject({ code: 0 })
+      } finally {
+        process.kill(pid, 'SIGCONT')
+      }
+      await up.said(/the worker serves again/)
+      await vi.waitFor(async () => {
+        const hosts = Array.from({ length: 4 }, () => new OneConnection(up.url))
+        using all = new DisposableStack()
+        for (const host of hosts) all.use(host)
+        const ends = await Promise.all(hosts.map((host) => host.modern('later__echo', { text: 'a' })))
+        expect(ends.map(textOf)).toEqual(['a', 'a', 'a', 'a'])
+      }, 10_000)
     },
     LIMIT_MS,
   )

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { watchedBy } from '../../../src/app/call-watchers.ts'
 import { CHILDREN_STOP_MS, untilAnswered } from '../../../src/app/drain.ts'
 import { callNumbers, MEMBER_STRIDE } from '../../../src/app/member.ts'
-import { holdAtMost, learnSecrets } from '../../../src/app/reload.ts'
+import { applyConfiguration, holdAtMost, learnSecrets } from '../../../src/app/reload.ts'
+import type { Reloadable } from '../../../src/app/reload.ts'
 import { makeStateDir, openJournal, openSightings } from '../../../src/app/state-folder.ts'
 import type { Configuration } from '../../../src/config/options.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
@@ -160,4 +161,29 @@ describe('the state folder', () => {
     expect([journal, sightings]).toEqual([expect.anything(), expect.anything()])
     expect(warned).toEqual([])
   })
+})
+
+test('a reload that the end overtakes starts no server', async () => {
+  const prepared = Promise.withResolvers<undefined>()
+  let isStopping = false
+  const apply = vi.fn<() => void>()
+  const redactor = { learn: () => undefined, retainMs: 0 }
+  const [before, next] = [undefined, {}].map((audit) => ({ audit, servers: [], observe: { capture: { maxAgeMs: 0 } } }))
+  const parts = {
+    inForce: { configuration: before },
+    redactor,
+    credentials: redactor,
+    memory: { learn: async () => undefined },
+    audit: { prepare: () => prepared.promise },
+    isBound: false,
+    isStopping: () => isStopping,
+    subjects: { want: () => undefined },
+    fleet: { apply },
+  }
+  // Casts: parts and options that are used until then.
+  const applied = applyConfiguration(parts as unknown as Reloadable, next as unknown as Configuration, new Set())
+  isStopping = true
+  prepared.resolve(undefined)
+  await expect(applied).rejects.toThrow('the gateway is stopping')
+  expect([apply.mock.calls, parts.inForce.configuration]).toEqual([[], before])
 })

@@ -2,8 +2,8 @@
 import { duplexPair, PassThrough } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
-import { relay } from '../../../src/commands/serve/relay.ts'
+import { expect, test, vi } from 'vitest'
+import { pipeTo, relay } from '../../../src/commands/serve/relay.ts'
 import { Journal } from '../../support/fakes/journal.ts'
 import { INITIALIZE, message } from '../../support/cli.ts'
 
@@ -67,6 +67,7 @@ const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
   return {
     host: linesOf(output),
     input,
+    output,
     write: (text: string) => void input.write(text),
     gateway,
     start,
@@ -231,4 +232,71 @@ test('the end of the host is passed on, and waits for what it asked', async () =
   await host.until(({ id }) => id === 1)
   gateway.end()
   await ended
+})
+
+test('the pipes to host and gateway have as many listeners after many large lines as before', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, input, write, gateway, output } = relayed
+  const counts = (): number[] => [output, input].map((stream) => stream.listenerCount('close') + stream.listenerCount('drain'))
+  const before = counts()
+  const text = 'x'.repeat(100_000)
+  for (let id = 1; id <= 12; id++) {
+    write(message(id, 'tools/call', { text }))
+    await gateway.heard.until((line) => line['id'] === id)
+    gateway.say({ id, result: { text } })
+    await host.until((line) => line['id'] === id)
+  }
+  await vi.waitFor(() => expect(counts()).toEqual(before))
+})
+
+test('B296 a gateway that refuses the session is asked again at intervals, and after the given time it serves in here', async () => {
+  let connects = 0
+  const relayed = setUp({
+    giveUpMs: 300,
+    retryMs: 100,
+    connect: async () => {
+      connects++
+      const [near, far] = duplexPair()
+      const heard = linesOf(far)
+      void heard
+        .until(({ method }) => method === 'initialize')
+        .then(({ id }) => far.write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'overload' } })}\n`))
+      return near
+    },
+  })
+  await introduce(relayed)
+  const { inlined, gateway, write, host } = relayed
+  gateway.end()
+  write(message(1, 'ping'))
+  const served = await inlined.until(() => true)
+  await accept(served, 'initialize', { capabilities: {} })
+  await served.heard.until(({ id }) => id === 1)
+  served.say({ id: 1, result: {} })
+  await host.until(({ id }) => id === 1)
+  expect(connects).toBeLessThan(6)
+})
+
+test('a request that waits for the next gateway does not reach it after its cancellation', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { write, gateway, start } = relayed
+  gateway.say({ method: 'notifications/dev.trunkline/draining' })
+  await gateway.heard.until(({ method }) => method === 'notifications/dev.trunkline/holding')
+  write(message(9, 'tools/call', { name: 'late' }))
+  write(message(undefined, 'notifications/cancelled', { requestId: 9 }) + message(10, 'ping'))
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: {} })
+  await next.heard.until(({ id }) => id === 10)
+  const late = next.heard.entries.filter(({ id, method }) => id === 9 || method === 'notifications/cancelled')
+  expect(late).toEqual([])
+})
+
+test('a gateway in here that cannot start ends it with the reason', async () => {
+  const inline = vi.fn(async () => pipeTo(() => Promise.reject(new Error('the file cannot be opened'))))
+  const { gateway, ended } = setUp({ giveUpMs: 5, inline })
+  gateway.end()
+  await expect(ended).rejects.toThrow('the file cannot be opened')
+  expect(inline).toHaveBeenCalledOnce()
 })
