@@ -58,6 +58,18 @@ test.each<[what: string, facts: Partial<CallFacts>, ms: object]>([
     },
     { total: 100, host: 30, gateway: 20, downstream: 50 },
   ],
+  [
+    'asks its host two things at once',
+    {
+      lanes: [laneOf(110, NEVER)],
+      asks: [
+        { method: 'a', fromMs: 120, toMs: 180 },
+        { method: 'b', fromMs: 125, toMs: 170 },
+        { method: 'c', fromMs: 175, toMs: NEVER },
+      ],
+    },
+    { total: 100, host: 80, gateway: 10, downstream: 10 },
+  ],
 ])('the time of a call that %s is split', (_what, more, ms) => {
   expect(row(more).ms).toEqual(ms)
 })
