@@ -117,6 +117,10 @@ test('a text nested without end is not read, in objects as in arrays', () => {
   expect(readJson(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)).toBeUndefined()
 })
 
+test.each(['{"a":01}', '[1.2.3]', '[1.]', '[-]', '["\\x"]', '["a\nb"]', '["\\u12"]', '{"\\x":1}'])('%s is no JSON', (text) => {
+  expect(readJson(text)).toBeUndefined()
+})
+
 test('a member is looked up by its name', () => {
   const node = readJson('{"a":1,"b":2}')
   expect(memberIn(node, 'b')).toEqual({ kind: 'literal', raw: '2' })
