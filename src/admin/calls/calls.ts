@@ -85,7 +85,12 @@ export const followCalls = (observer: Observer, { viewer, filter: text, after }:
     missed = 0
     for (let at = 0; at < rows.length; at += BATCH) sink.send({ type: 'calls', calls: rows.slice(at, at + BATCH) })
   }
-  const kept = after === undefined ? [] : observer.page(viewer, filter, MAX_PAGE).calls.filter(({ id }) => id > after)
+  const page = after === undefined ? undefined : observer.page(viewer, filter, MAX_PAGE)
+  const isAfter = ({ id }: CallRow): boolean => id > (after ?? 0)
+  const kept = page?.calls.filter(isAfter) ?? []
+  // Of more than a page, the older ones are counted only.
+  if (typeof page?.next === 'number' && page.next > (after ?? 0))
+    missed = observer.page(viewer, filter, Infinity, page.next).calls.filter(isAfter).length
   sink.send({ type: 'hello', latest: observer.latest, bodies: observer.bodies })
   if (kept.length > 0) send(kept.toReversed())
   return observer.feed.subscribe((calls) => {

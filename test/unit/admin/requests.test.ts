@@ -177,6 +177,18 @@ describe('a page of calls', () => {
     ])
     for (const after of [undefined, 405]) followCalls(observer as never, { ...options, after }, sink)
     expect(sent.slice(4).map(({ type }) => type)).toEqual(['hello', 'hello'])
+    // Of more than a page the newest are sent, behind the number of the others.
+    const two = {
+      ...observer,
+      page: (_v: object, _f: object, most: number, before = Infinity) => {
+        const older = rows.filter(({ id }) => id < before)
+        const calls = older.slice(0, most === Infinity ? undefined : 100)
+        return { calls, next: calls.length < older.length ? calls.at(-1)?.id : null }
+      },
+    }
+    const later: object[] = []
+    followCalls(two as never, { ...options, after: 200 }, { isStalled: false, send: (message) => later.push(message) })
+    expect(later).toMatchObject([{ type: 'hello' }, { type: 'gap', missed: 105 }, { type: 'calls', calls: { length: 100 } }])
     let refusals = 0
     const full = { ...observer, maxReaders: 0, refusedReader: () => refusals++ }
     expect(() => followCalls(full as never, { ...options, after: 2 }, sink)).toThrow(refused(503, 'busy'))
