@@ -4,7 +4,7 @@
  * Schemas come from servers: depth and number of fields are bounded, `$ref` is followed only inside the schema, and `pattern` is shown
  * but not executed, as an untrusted expression can take unbounded time.
  */
-import { childrenOf, readJson, unquote, writeJson } from './json-tree.ts'
+import { childrenOf, readJson, unquote, writeJson } from '../../values/json-tree.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
 

@@ -1,6 +1,6 @@
 /** One call as text to paste: into a shell, the Inspector, a test. Every value is quoted for its target. */
 import { operatorCommand } from '../../operator-command.ts'
-import { memberIn, readJson, writeJson } from './json-tree.ts'
+import { memberIn, readJson, writeJson } from '../../values/json-tree.ts'
 
 export interface Called {
   readonly method: string

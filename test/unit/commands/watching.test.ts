@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { logs } from '../../../src/commands/running/logs.ts'
+import { replayCall } from '../../../src/commands/running/replay.ts'
 import { tail } from '../../../src/commands/running/tail.ts'
 import { top } from '../../../src/commands/running/top.ts'
 import type { Invocation } from '../../../src/commands/terminal/io.ts'
@@ -117,6 +118,23 @@ test('logs --follow ends where the reader of its output has closed it', async ()
     () => new Error('EPIPE'),
   )
   expect(await logs(invocation, [], { follow: true })).toBe(0)
+})
+
+test('replay --edit shows numbers as they were sent, and without _meta', async () => {
+  const text =
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x","arguments":{"id":12345678901234567890,"n":1.0},"_meta":{"x":1}}}'
+  const { invocation, folder } = await watching({
+    '/calls/1': json({ ...ROW, request: { text, bytes: text.length } }),
+    '/replay': json({ kind: 'result', call: 2, isError: false, result: {} }),
+  })
+  const shown = join(folder, 'shown.json')
+  const env = { EDITOR: `f() { cp "$1" '${shown}'; }; f` }
+  // Cast: the others are not read.
+  const edited = { ...invocation, context: { env } } as unknown as Invocation
+  expect(await replayCall(edited, '1', { edit: true, yes: true })).toBe(0)
+  expect(readFileSync(shown, 'utf8').replaceAll(/\s/g, '')).toBe(
+    '{"name":"a__x","arguments":{"id":12345678901234567890,"n":1.0}}',
+  )
 })
 
 test('tail ends where the reader of its output has closed it', async () => {

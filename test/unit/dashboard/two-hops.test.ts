@@ -1,6 +1,6 @@
 /** Both sides of a message beside each other, and JSON that keeps its spelling. */
 import { expect, test } from 'vitest'
-import { indentJson, memberIn, MOST_IN_TREE, readJson, writeJson } from '../../../src/dashboard/model/json-tree.ts'
+import { indentJson, memberIn, MOST_IN_TREE, readJson, writeJson } from '../../../src/values/json-tree.ts'
 import { changesBetween, compareHops, foldLines, formatPath } from '../../../src/dashboard/model/two-hops.ts'
 import { diffMessages } from '../../../src/observe/capture/diff.ts'
 

@@ -2,8 +2,8 @@
  * JSON as a tree in which every number and string keeps its spelling: `1.0` and 64-bit integers are shown as they were sent. The
  * result is `undefined` if the text is not JSON. Depth is bounded, as the text is untrusted.
  */
-import { attempt } from '../../values/attempt.ts'
-import { parseJson } from '../../values/json-object.ts'
+import { attempt } from './attempt.ts'
+import { parseJson } from './json-object.ts'
 
 export type JsonNode =
   | { readonly kind: 'literal'; readonly raw: string }
