@@ -94,7 +94,10 @@ export class AdminListener implements AsyncDisposable {
   async rebind(observe: ObserveOptions): Promise<void> {
     const { addresses } = observe.admin
     const wanted = addresses.length === 0 && this.#isOnDemand ? undefined : addresses
-    if (wanted !== undefined) await this.#bindAll(wanted)
+    if (wanted !== undefined) {
+      await this.#bindAll(wanted)
+      this.#isOnDemand = false
+    }
     this.#observe = observe
     this.#options.changed(this.#listening.size > 0)
   }
