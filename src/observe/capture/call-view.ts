@@ -16,7 +16,7 @@ export interface CallViewOptions {
   readonly hide: Hide
 }
 
-export const rowOf = (call: CallFacts, { nowMs, toolsetOf }: CallViewOptions): CallRow => {
+export const rowOf = (call: CallFacts, { nowMs, toolsetOf, hide }: CallViewOptions): CallRow => {
   const { end } = call
   return {
     id: call.id,
@@ -40,7 +40,7 @@ export const rowOf = (call: CallFacts, { nowMs, toolsetOf }: CallViewOptions): C
         ? {
             kind: end.kind ?? end.reason ?? (call.needsSignIn ? 'auth_required' : null),
             code: end.code ?? null,
-            message: end.detail ?? null,
+            message: end.detail === undefined ? null : hide(end.detail),
           }
         : null,
     ms: splitOf(call, nowMs()),

@@ -74,6 +74,12 @@ test.each<[what: string, facts: Partial<CallFacts>, ms: object]>([
   expect(row(more).ms).toEqual(ms)
 })
 
+test('T-14 the message of an error is shown without secrets, in rows as in details', () => {
+  const facts = factsOf({ end: { outcome: 'error', code: 5, detail: 'no key hush' } })
+  const options = { ...OPTIONS, hide: (text: string) => text.replaceAll('hush', '***') }
+  expect([rowOf(facts, options).error?.message, detailOf(facts, options).error?.message]).toEqual(['no key ***', 'no key ***'])
+})
+
 test('times count from the receipt of the call, and what did not happen is null', () => {
   expect(detailOf(factsOf(), OPTIONS)).toMatchObject({
     times: { received: 0, started: null, slotted: null, sent: null, firstByte: null, done: null, answered: null, written: null },
