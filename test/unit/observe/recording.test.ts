@@ -322,6 +322,15 @@ describe('the ring', () => {
     expect([ring.size, ring.bytes]).toEqual([0, 0])
   })
 
+  test('holds of what a host says about itself what is shown, not all of it', () => {
+    const ring = new CallRing(() => ({ maxBytes: 1e6, maxAgeMs: 1e9 }))
+    const kept = (clientInfo: unknown): unknown => ring.at(ring.add({ ...ended(1), clientInfo } as never, 1)).clientInfo
+    const huge = { name: 'n'.repeat(1_000_000), version: '1', icons: ['i'.repeat(1_000_000)] }
+    for (let times = 0; times < 2; times++) expect(kept(huge)).toEqual({ name: 'n'.repeat(100), version: '1' })
+    expect(kept({ name: 5, title: 'x' })).toEqual({})
+    expect(kept(undefined)).toBeUndefined()
+  })
+
   test('returns what was put in, however often its memory was used again', () => {
     const ring = new CallRing(() => ({ maxBytes: 700 * 1_024, maxAgeMs: 1e9 }))
     for (let id = 1; id <= 5_000; id++) {
