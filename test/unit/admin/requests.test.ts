@@ -5,10 +5,12 @@ import { countOf, followCalls, pageOfCalls, readFilter } from '../../../src/admi
 import { readReplay } from '../../../src/admin/calls/replay.ts'
 import { statsOf, timedCalls } from '../../../src/admin/calls/stats.ts'
 import type { TimedCall } from '../../../src/admin/calls/stats.ts'
+import { localControl } from '../../../src/admin/control.ts'
 import type { Control } from '../../../src/admin/control.ts'
 import { findRoute } from '../../../src/admin/routes.ts'
 import { logQueryOf, readLogs } from '../../../src/admin/state/logs.ts'
 import { OPERATOR } from '../../../src/observe/viewer.ts'
+import { Redactor } from '../../../src/redactor.ts'
 
 /** What the control is asked for; it answers `undefined`, or what `answers` say. Cast: it has every method. */
 const asking = (answers: Readonly<Record<string, unknown>> = {}) => {
@@ -137,6 +139,12 @@ test('lines of logs', async () => {
   expect(await readLogs(running, { ...query, isWaiting: true }, AbortSignal.abort())).toEqual({ lines: [], latest: 3 })
   expect(waits).toBe(2)
   await expect(readLogs(running, { ...query, servers: ['a', 'b'] }, signal)).rejects.toThrow(refused(404, 'gone'))
+  // T-14: no part of a line has a secret.
+  const said = { number: 1, atMs: 0, server: 'a', from: 'message', level: 'info', logger: 'db of planted-1', text: 'planted-1' }
+  lines.push(said)
+  const control = localControl(running as never, { redactor: new Redactor(['planted-1']) } as never)
+  const hidden = { ...said, logger: 'db of ***', text: '***' }
+  expect(await control.logs(query, signal)).toEqual({ lines: [hidden], latest: 3 })
 })
 
 describe('a page of calls', () => {
