@@ -1,5 +1,5 @@
 /** Requests to a running process: what their paths, queries and bodies mean, and what of them is refused. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readQuestion } from '../../../src/admin/explain/can.ts'
 import { countOf, followCalls, pageOfCalls, readFilter } from '../../../src/admin/calls/calls.ts'
 import { readReplay } from '../../../src/admin/calls/replay.ts'
@@ -145,6 +145,34 @@ test('lines of logs', async () => {
   const control = localControl(running as never, { redactor: new Redactor(['planted-1']) } as never)
   const hidden = { ...said, logger: 'db of ***', text: '***' }
   expect(await control.logs(query, signal)).toEqual({ lines: [hidden], latest: 3 })
+})
+
+test('a reader that reads again is sent the number of calls that it missed, also without another call', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let changed: (calls: readonly object[]) => void = () => undefined
+  const observer = {
+    feed: { readers: 0, subscribe: (reader: typeof changed) => ((changed = reader), () => undefined) },
+    maxReaders: 1,
+    latest: 0,
+    bodies: 'off',
+    row: (call: object) => call,
+  }
+  const sent: object[] = []
+  const sink = { isStalled: false, send: (message: object) => void sent.push(message) }
+  const options = { viewer: OPERATOR, filter: '', isWhole: false, after: undefined }
+  const stop = followCalls(observer as never, options, sink)
+  sink.isStalled = true
+  changed([{ principal: 'a' }, { principal: 'a' }])
+  vi.advanceTimersByTime(5_000)
+  expect(sent).toHaveLength(1)
+  sink.isStalled = false
+  vi.advanceTimersByTime(5_000)
+  expect(sent.slice(1)).toEqual([{ type: 'gap', missed: 2 }])
+  sink.isStalled = true
+  changed([{ principal: 'a' }])
+  stop()
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 describe('a page of calls', () => {
