@@ -35,8 +35,8 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const isOver = AbortSignal.any([io.interrupted, closedOutput(io), failed.signal])
   // Rows are written in order.
   let last: Promise<void> = Promise.resolve()
-  const enqueue = (next: () => Promise<void> | void): void => {
-    last = last.then(next)
+  const enqueue = (write: () => Promise<void> | void): void => {
+    last = last.then(() => write())
     last.catch(() => failed.abort())
   }
   const show = async (row: CallRow): Promise<void> => {

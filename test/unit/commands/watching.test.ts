@@ -151,10 +151,10 @@ test('tail says that its recording cannot be written any more', async () => {
   await other.close()
   let times = 0
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
-  const original = handles.write
+  const original: (...args: unknown[]) => unknown = Reflect.get(handles, 'write')
   vi.spyOn(handles, 'write').mockImplementation(function (this: FileHandle, ...args: unknown[]) {
     // The first is the head of the file.
-    if (++times > 2) return Promise.reject(full) as never
+    if (++times > 2) return Promise.reject(full)
     return Reflect.apply(original, this, args) as never
   })
   await expect(tail(invocation, [], { record: name })).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 
 interface Feed {
   readonly calls: { find(id: number): { readonly state: string } | undefined }
-  followCalls(until: AbortSignal): Promise<void>
+  readonly followCalls: (until: AbortSignal) => Promise<void>
 }
 
 const FEED = new URL('../../../src/dashboard/page/feed.ts', import.meta.url).href

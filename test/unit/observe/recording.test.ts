@@ -13,6 +13,7 @@ import type { Call } from '../../../src/rpc/call.ts'
 import type { Hop } from '../../../src/rpc/record.ts'
 import { readServerMessage } from '../../../src/wire/message/envelope.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
+import { factsOf } from './call-facts.ts'
 import { callOf as sharedCall } from '../../support/calls.ts'
 import type { CallFacts } from '../../support/calls.ts'
 
@@ -324,7 +325,7 @@ describe('the ring', () => {
 
   test('holds of what a host says about itself what is shown, not all of it', () => {
     const ring = new CallRing(() => ({ maxBytes: 1e6, maxAgeMs: 1e9 }))
-    const kept = (clientInfo: unknown): unknown => ring.at(ring.add({ ...ended(1), clientInfo } as never, 1)).clientInfo
+    const kept = (clientInfo: unknown): unknown => ring.at(ring.add(factsOf({ clientInfo }), 1)).clientInfo
     const huge = { name: 'n'.repeat(1_000_000), version: '1', icons: ['i'.repeat(1_000_000)] }
     for (let times = 0; times < 2; times++) expect(kept(huge)).toEqual({ name: 'n'.repeat(100), version: '1' })
     expect(kept({ name: 5, title: 'x' })).toEqual({})
