@@ -187,10 +187,7 @@ export const localControl = (
     },
     stats: async (windowMs) => statsOf(running, windowMs, timedCalls(running, windowMs)),
     stderr: async (server, lines) => redactor.hideIn(running.fleet.get(server)?.dialer.stderrTail(lines)),
-    logs: async (query, signal) => {
-      const page = await readLogs(running, query, signal)
-      return { ...page, lines: page.lines.map((line) => ({ ...line, text: redactor.hide(line.text) })) }
-    },
+    logs: async (query, signal) => redactor.hideIn(await readLogs(running, query, signal)),
     metrics: async (isOpenMetrics) => redactor.hide(metricsText(running, isOpenMetrics)),
     status: async () => {
       const { configuration, gateway } = running

@@ -4,7 +4,6 @@
 import { HOST_LIMITS } from '../catalog/lint/host-limits.ts'
 import { parseDuration } from '../config/schema/units.ts'
 import type { Viewer } from '../observe/viewer.ts'
-import { parseJsonObject } from '../values/json-object.ts'
 import { encodeBasis } from './change/basis.ts'
 import { countOf } from './calls/calls.ts'
 import type { Control } from './control.ts'
@@ -99,7 +98,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   })),
   'POST /call': write(async ({ query, body, control, signal }) => {
     const [toolset, host] = ['toolset', 'host'].map((name) => query.get(name) ?? undefined)
-    const end = await control.call({ tool: query.get('tool') ?? '', args: argumentsIn(body), toolset, host }, signal)
+    const end = await control.call({ tool: query.get('tool') ?? '', args: body, toolset, host }, signal)
     return end.kind === 'result' ? resultOf('', end) : end
   }),
   'POST /replay': write(async ({ viewer, body, control, signal }) => {
@@ -121,13 +120,6 @@ const found = <T>(answer: T | undefined, toolset: string | undefined): T => {
   if (answer === undefined)
     throw new AdminRefusal(404, 'gone', `there is no toolset ${JSON.stringify(toolset ?? '')} with an address`)
   return answer
-}
-
-/** The body, which becomes a part of a message. Throws `AdminRefusal` for anything but a JSON object. */
-const argumentsIn = (body: string): string => {
-  if (parseJsonObject(body) === undefined)
-    throw new AdminRefusal(400, 'body', 'the body must be the arguments of the tool, as a JSON object')
-  return body
 }
 
 const MAX_LINES = 1_000

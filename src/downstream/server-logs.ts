@@ -34,6 +34,8 @@ export interface LogQuery {
 
 /** Longer texts of messages are cut, as lines of stderr are. */
 const MAX_TEXT = 8 * 1024
+/** Longer levels and loggers are cut. */
+const MAX_NAME = 200
 /** Memory of a stored line besides its text. */
 const LINE_OVERHEAD = 128
 
@@ -64,11 +66,11 @@ export class ServerLogs {
 
   /** Adds a log message. `params`: those of `notifications/message`. */
   logged(server: string, maxBytes: number, params: Payload): void {
-    const [level, logger] = [params.text('level'), params.text('logger')]
+    const [level, logger] = ['level', 'logger'].map((key) => cutAt(MAX_NAME, params.text(key)))
     const text = params.text('data') ?? params.raw('data')?.subarray(0, MAX_TEXT).toString() ?? ''
     this.#add(server, maxBytes, {
       from: 'message',
-      text: text.slice(0, MAX_TEXT),
+      text: cutAt(MAX_TEXT, text),
       ...(level !== undefined && { level }),
       ...(logger !== undefined && { logger }),
     })
@@ -119,4 +121,9 @@ export class ServerLogs {
   }
 }
 
-const costOf = ({ text }: Pick<LogLine, 'text'>): number => text.length + LINE_OVERHEAD
+/** A copy where it is cut: a part of a string keeps the whole string in memory. */
+const cutAt = <T extends string | undefined>(most: number, text: T): T | string =>
+  text === undefined || text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
+
+const costOf = ({ text, level = '', logger = '' }: Pick<LogLine, 'text' | 'level' | 'logger'>): number =>
+  text.length + level.length + logger.length + LINE_OVERHEAD

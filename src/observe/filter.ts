@@ -178,20 +178,20 @@ const readDuration = (text: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits) * (DURATIONS[unit] ?? 1)
 }
 
-const AMOUNTS: Readonly<Record<string, number>> = {
-  '': 1,
-  k: 1_000,
-  kb: 1_000,
-  kib: 1024,
-  m: 1_000_000,
-  mb: 1_000_000,
-  mib: 1024 * 1024,
-  gib: 1024 ** 3,
-}
+const AMOUNTS: ReadonlyMap<string, number> = new Map([
+  ['', 1],
+  ['k', 1_000],
+  ['kb', 1_000],
+  ['kib', 1024],
+  ['m', 1_000_000],
+  ['mb', 1_000_000],
+  ['mib', 1024 * 1024],
+  ['gib', 1024 ** 3],
+])
 
 const readAmount = (text: string): number | undefined => {
   const [, digits, unit = ''] = /^(\d{1,12}(?:\.\d{1,6})?)([a-z]*)$/i.exec(text) ?? []
-  const factor = AMOUNTS[unit.toLowerCase()]
+  const factor = AMOUNTS.get(unit.toLowerCase())
   return digits === undefined || factor === undefined ? undefined : Number(digits) * factor
 }
 

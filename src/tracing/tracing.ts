@@ -208,7 +208,13 @@ export class Tracing implements AsyncDisposable {
     const options = { kind: SpanKind.CLIENT, attributes: { 'mcp.method.name': method } }
     const span = this.#tracer.startSpan(method, options, parent === undefined ? childContext(call) : contextOf(parent))
     params?.setIn('_meta', 'traceparent', `"${formatTraceparent(span.spanContext())}"`)
-    const answer = await ask(question)
+    let answer: Answer
+    try {
+      answer = await ask(question)
+    } catch (error) {
+      this.#finish(span, spanEndOf(endOfError(error, false, undefined)))
+      throw error
+    }
     if ('error' in answer) this.#finish(span, { error: answer.error.raw('code')?.toString() ?? '_OTHER' })
     else span.end()
     return answer

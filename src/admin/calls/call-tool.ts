@@ -3,6 +3,8 @@ import type { Observer } from '../../observe/observer.ts'
 import { EVERYTHING, Refusal, ServerError, SHARED_PRINCIPAL, ownCall } from '../../rpc/call.ts'
 import type { Call, Scope } from '../../rpc/call.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import { parseJsonObject } from '../../values/json-object.ts'
+import { AdminRefusal } from '../refusal.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
 import { requestMessage, resultMessage } from '../../wire/message/message.ts'
@@ -25,13 +27,14 @@ export interface CallRequest {
   readonly host?: string | undefined
 }
 
-/** Rejects for unexpected errors only: errors that a host would get are returned. */
-export const callTool = (
+/** Rejects for unexpected errors, and with `AdminRefusal` for arguments that are no JSON object: errors that a host would get are returned. */
+export const callTool = async (
   gateway: Gateway,
   { tool, args, host }: Omit<CallRequest, 'toolset'>,
   signal: AbortSignal,
   scope: Scope = EVERYTHING,
 ): Promise<CallEnd> => {
+  if (parseJsonObject(args) === undefined) throw new AdminRefusal(400, 'body', 'the arguments must be a JSON object')
   const params = Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`))
   const called = { method: 'tools/call', target: tool, params, scope, host }
   return callMethod({ gateway, observer: undefined, ref: 0 }, called, signal)

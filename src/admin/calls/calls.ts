@@ -32,6 +32,8 @@ export interface FeedOptions {
 
 const MAX_PAGE = 1_000
 const DEFAULT_PAGE = 100
+/** How often a reader that reads nothing is looked at. */
+const STALL_PERIOD_MS = 500
 /** Rows in one message. */
 const BATCH = 200
 
@@ -76,22 +78,43 @@ export const followCalls = (observer: Observer, { viewer, filter: text, after }:
     throw new AdminRefusal(503, 'busy', `ui.capture.readers (${observer.maxReaders}) reached`)
   }
   let missed = 0
+  let waiting: NodeJS.Timeout | undefined
+  const stopWaiting = (): void => {
+    clearInterval(waiting)
+    waiting = undefined
+  }
+  const sendGap = (): void => {
+    if (sink.isStalled) return
+    stopWaiting()
+    if (missed > 0) sink.send({ type: 'gap', missed })
+    missed = 0
+  }
   const send = (rows: readonly CallRow[]): void => {
     if (sink.isStalled) {
       missed += rows.length
+      // There may be no further call.
+      waiting ??= setInterval(sendGap, STALL_PERIOD_MS).unref()
       return
     }
-    if (missed > 0) sink.send({ type: 'gap', missed })
-    missed = 0
+    sendGap()
     for (let at = 0; at < rows.length; at += BATCH) sink.send({ type: 'calls', calls: rows.slice(at, at + BATCH) })
   }
-  const kept = after === undefined ? [] : observer.page(viewer, filter, MAX_PAGE).calls.filter(({ id }) => id > after)
+  const page = after === undefined ? undefined : observer.page(viewer, filter, MAX_PAGE)
+  const isAfter = ({ id }: CallRow): boolean => id > (after ?? 0)
+  const kept = page?.calls.filter(isAfter) ?? []
+  // Of more than a page, the older ones are counted only.
+  if (typeof page?.next === 'number' && page.next > (after ?? 0))
+    missed = observer.page(viewer, filter, Infinity, page.next).calls.filter(isAfter).length
   sink.send({ type: 'hello', latest: observer.latest, bodies: observer.bodies })
   if (kept.length > 0) send(kept.toReversed())
-  return observer.feed.subscribe((calls) => {
+  const unsubscribe = observer.feed.subscribe((calls) => {
     const rows = calls.filter(({ principal }) => maySee(viewer, principal)).map((call) => observer.row(call))
     const nowMs = Date.now()
     const wanted = rows.filter((row) => filter(row, nowMs))
     if (wanted.length > 0) send(wanted)
   })
+  return () => {
+    stopWaiting()
+    unsubscribe()
+  }
 }

@@ -73,6 +73,7 @@ export class AdminListener implements AsyncDisposable {
   #listening = new Map<string, Listening>()
   /** It was opened by `open` and not by the configuration: a reload leaves it open. */
   #isOnDemand = false
+  #opening: Promise<void> | undefined
   readonly #streams = new Map<EventStream, FeedReader>()
   #sweeping: NodeJS.Timeout | undefined
 
@@ -104,7 +105,10 @@ export class AdminListener implements AsyncDisposable {
   async rebind(observe: ObserveOptions): Promise<void> {
     const { addresses } = observe.admin
     const wanted = addresses.length === 0 && this.#isOnDemand ? undefined : addresses
-    if (wanted !== undefined) await this.#bindAll(wanted)
+    if (wanted !== undefined) {
+      await this.#bindAll(wanted)
+      this.#isOnDemand = false
+    }
     this.#observe = observe
     this.#options.changed(this.#listening.size > 0)
   }
@@ -113,10 +117,9 @@ export class AdminListener implements AsyncDisposable {
   async open(): Promise<OpenEnd> {
     if (this.#listening.size === 0) {
       if (!this.#observe.admin.hasUi) return undefined
-      await this.#bindAll([DEFAULT_ADMIN_ADDRESS]).catch(() => this.#bindAll([{ ...DEFAULT_ADMIN_ADDRESS, port: 0 }]))
-      this.#isOnDemand = true
-      this.#options.changed(true)
-      this.#options.log.info({ address: this.origin }, 'the admin listener was opened on demand')
+      // Requests at once open it once.
+      this.#opening ??= this.#openOnDemand().finally(() => (this.#opening = undefined))
+      await this.#opening
     }
     const origin = this.origin ?? ''
     return { url: `${origin}/#k=${this.#options.credentials.mintKey()}`, origin, tokenFile: this.#options.tokenFile }
@@ -128,6 +131,13 @@ export class AdminListener implements AsyncDisposable {
     const all = [...this.#listening.values()]
     this.#listening = new Map()
     await Promise.all(all.map((listening) => listening.close()))
+  }
+
+  async #openOnDemand(): Promise<void> {
+    await this.#bindAll([DEFAULT_ADMIN_ADDRESS]).catch(() => this.#bindAll([{ ...DEFAULT_ADMIN_ADDRESS, port: 0 }]))
+    this.#isOnDemand = true
+    this.#options.changed(true)
+    this.#options.log.info({ address: this.origin }, 'the admin listener was opened on demand')
   }
 
   async #bindAll(addresses: readonly BindAddress[]): Promise<void> {

@@ -1,12 +1,12 @@
 /** Client of the admin socket: a running process of the same configuration, for the command line. */
 import { readdir } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { SignInEnd } from '../../auth/oauth/sign-ins.ts'
 import { VERSION } from '../../version.ts'
+import { LineFramer } from '../../wire/framing/lines.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from '../change/basis.ts'
@@ -171,10 +171,10 @@ const follow = ({ path: socketPath }: SocketLocation, query: Query, sink: FeedSi
     const path = `/feed?${queryOf(query)}`
     const request = nodeHttp().request({ socketPath, path, agent: false, signal }, (response) => {
       if (response.statusCode !== 200) return void collect(response).then(() => resolve(), reject)
-      // The reader of lines emits errors of the response as well.
-      createInterface({ input: response })
-        .on('line', (line) => sink.send(parseOwnJson<FeedMessage>(line)))
-        .on('error', () => resolve())
+      // Not `node:readline`, whose lines also end at U+2028. A line that is not complete is dropped.
+      const send = (line: Buffer): void => sink.send(parseOwnJson<FeedMessage>(line.toString()))
+      const lines = new LineFramer({ line: send, overflow: () => {}, discarded: () => {} }, { maxBytes: Infinity })
+      response.on('data', (chunk: Buffer) => lines.push(chunk))
       response.once('close', resolve)
       response.on('error', () => resolve())
     })

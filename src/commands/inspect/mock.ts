@@ -3,10 +3,10 @@
  * refuses requests that are not in the recording.
  */
 import { readFile } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { Player } from '../../observe/recorded/player.ts'
 import { readRecording } from '../../observe/recorded/recorded-file.ts'
 import { asError } from '../../values/as-error.ts'
+import { LineFramer } from '../../wire/framing/lines.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printJsonText, remark } from '../terminal/print.ts'
@@ -26,12 +26,30 @@ export const mock = async (io: Io, file: string, { strict }: MockOptions): Promi
     throw new CommandError(EXIT.config, `${file} contains no call with both its request and its answer`)
   const player = new Player(recorded, strict === true)
   remark(io, `serving ${recorded.tools.length} tools and ${recorded.calls.length} recorded calls`)
-  const lines = createInterface({ input: io.stdin })
-  io.interrupted.addEventListener('abort', () => lines.close())
-  for await (const line of lines) {
+  for await (const line of linesOf(io)) {
     const answer = player.answer(line)
     if (answer !== undefined) await printJsonText(io, answer)
   }
   if (strict === true && player.left > 0) throw new CommandError(EXIT.mismatch, `${player.left} recorded calls were not made`)
   return EXIT.ok
+}
+
+/** The lines of stdin, until it ends or the command is interrupted. Not `node:readline`, whose lines also end at U+2028. */
+const linesOf = async function* ({ stdin, interrupted }: Pick<Io, 'stdin' | 'interrupted'>): AsyncGenerator<string> {
+  const read: string[] = []
+  const line = (bytes: Buffer): void => void read.push(bytes.toString())
+  const framer = new LineFramer({ line, overflow: () => {}, discarded: () => {} }, { maxBytes: Infinity })
+  const stop = (): void => void stdin.destroy()
+  interrupted.addEventListener('abort', stop)
+  const chunks: AsyncIterable<Buffer> = stdin
+  try {
+    for await (const chunk of chunks) {
+      framer.push(chunk)
+      yield* read.splice(0)
+    }
+    framer.end()
+    yield* read
+  } catch (error) {
+    if (!interrupted.aborted) throw error
+  }
 }

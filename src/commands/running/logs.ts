@@ -7,7 +7,7 @@ import { running } from '../serve/inline.ts'
 import { unknownServer } from './servers.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { painter, printJson, printLines } from '../terminal/print.ts'
+import { closedOutput, painter, printJson, printLines } from '../terminal/print.ts'
 import type { Colour, Line, Paint } from '../terminal/print.ts'
 
 export interface LogsOptions {
@@ -51,9 +51,10 @@ export const logs = async (
         page.flatMap((line) => linesOf(line, width, paint)),
       )
   }
+  const isOver = AbortSignal.any([io.interrupted, closedOutput(io)])
   const first = await control.logs({ servers, after: 0, sinceMs, count, isWaiting: false }, io.interrupted)
   await show(count === 0 ? [] : first.lines)
-  return follow === true ? followLogs(control, servers, first.latest, show, io.interrupted) : EXIT.ok
+  return follow === true ? followLogs(control, servers, first.latest, show, isOver) : EXIT.ok
 }
 
 const followLogs = async (
@@ -61,13 +62,13 @@ const followLogs = async (
   servers: readonly string[],
   latest: number,
   show: (lines: readonly LogLine[]) => Promise<void>,
-  interrupted: AbortSignal,
+  isOver: AbortSignal,
 ): Promise<number> => {
   let after = latest
-  while (!interrupted.aborted) {
+  while (!isOver.aborted) {
     const query = { servers, after, sinceMs: 0, count: MOST_LINES, isWaiting: true }
-    const page = await control.logs(query, interrupted).catch(() => {
-      if (interrupted.aborted) return undefined
+    const page = await control.logs(query, isOver).catch(() => {
+      if (isOver.aborted) return undefined
       throw new CommandError(EXIT.unreachable, 'the process has ended')
     })
     if (page === undefined) break

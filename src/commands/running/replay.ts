@@ -8,7 +8,8 @@ import { AdminRefusal } from '../../admin/refusal.ts'
 import type { ReplayEnd, ReplayRequest } from '../../admin/calls/replay.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import { asError } from '../../values/as-error.ts'
-import { jsonObject, memberOf } from '../../values/json-object.ts'
+import { join as joinParts, Payload } from '../../wire/message/payload.ts'
+import { indentJson } from '../../values/json-tree.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -43,11 +44,13 @@ export const replayCall = async (invocation: Invocation, id: string, { edit, yes
   return end.isError ? EXIT.tool : EXIT.ok
 }
 
+/** Without `_meta`; numbers keep their spelling. */
 const paramsOf = ({ id, request }: CallDetail): string => {
   if (request?.text === undefined)
     throw new CommandError(EXIT.usage, `the request of call ${id} is not kept completely (ui.capture.bodies, ui.capture.body)`)
-  const { _meta, ...rest } = jsonObject(memberOf(JSON.parse(request.text), 'params')) ?? {}
-  return JSON.stringify(rest, undefined, 2)
+  const params = Payload.at(Payload.at(Buffer.from(request.text)).raw('params') ?? Buffer.from('{}'))
+  params.delete('_meta')
+  return indentJson(joinParts(params.parts()).toString())
 }
 
 /** The params after editing; throws if the editor fails, or for text that is not JSON. */

@@ -10,7 +10,7 @@ import { running } from '../serve/inline.ts'
 import { explainRefusal } from './captured-calls.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { painter, printJson, printLines, remark } from '../terminal/print.ts'
+import { closedOutput, painter, printJson, printLines, remark } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 
 export interface TailOptions {
@@ -31,8 +31,14 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const control = await running(invocation)
   const paint = painter(io.stdout, context.env)
   await using file = record === undefined ? undefined : await openRecording(record, control)
+  const failed = new AbortController()
+  const isOver = AbortSignal.any([io.interrupted, closedOutput(io), failed.signal])
   // Rows are written in order.
   let last: Promise<void> = Promise.resolve()
+  const enqueue = (write: () => Promise<void> | void): void => {
+    last = last.then(() => write())
+    last.catch(() => failed.abort())
+  }
   const show = async (row: CallRow): Promise<void> => {
     if (json) await printJson(io, row)
     else await printLines(io, [lineOf(row, paint)])
@@ -42,16 +48,16 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const sink = {
     isStalled: false,
     send: (message: Parameters<Parameters<Control['follow']>[1]['send']>[0]): void => {
-      if (message.type === 'gap') last = last.then(() => remark(io, `${message.missed} calls were not shown: too many at once`))
+      if (message.type === 'gap') enqueue(() => remark(io, `${message.missed} calls were not shown: too many at once`))
       if (message.type !== 'calls') return
-      for (const row of message.calls) if (row.state === 'done') last = last.then(() => show(row))
+      for (const row of message.calls) if (row.state === 'done') enqueue(() => show(row))
     },
   }
   const feed = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
-  await control.follow(feed, sink, io.interrupted).catch(explainRefusal)
+  await control.follow(feed, sink, isOver).catch(explainRefusal)
   await last
   if (file !== undefined) remark(io, `${file.count} calls are in ${record}`)
-  if (io.interrupted.aborted) return EXIT.ok
+  if (isOver.aborted) return EXIT.ok
   throw new CommandError(EXIT.unreachable, 'the process has ended')
 }
 
@@ -94,16 +100,21 @@ interface RecordingFile extends AsyncDisposable {
 
 /** Refuses an existing file, so that recordings are not mixed. */
 const openRecording = async (name: string, control: Control): Promise<RecordingFile> => {
+  const notWritten = (why: string): CommandError => new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
   let handle: FileHandle
   try {
     handle = await open(name, 'wx', 0o600)
   } catch (error) {
     const { code, message } = asError(error)
-    const why = code === 'EEXIST' ? 'it already exists; name another file' : message
-    throw new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
+    throw notWritten(code === 'EEXIST' ? 'it already exists; name another file' : message)
+  }
+  const write = async (text: string): Promise<void> => {
+    await handle.write(text).catch((error: unknown) => {
+      throw notWritten(asError(error).message)
+    })
   }
   const tools = (await control.tools('', undefined)) ?? []
-  await handle.write(formatHeader(tools.map(({ definition }) => definition)))
+  await write(formatHeader(tools.map(({ definition }) => definition)))
   let count = 0
   return {
     get count() {
@@ -112,7 +123,7 @@ const openRecording = async (name: string, control: Control): Promise<RecordingF
     add: async ({ id }) => {
       const detail = await control.callDetail(OPERATOR, id).catch(() => undefined)
       if (detail === undefined) return
-      await handle.write(formatRecorded(detail))
+      await write(formatRecorded(detail))
       count++
     },
     [Symbol.asyncDispose]: () => handle.close(),

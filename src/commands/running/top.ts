@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stats } from '../../admin/calls/stats.ts'
 import { running } from '../serve/inline.ts'
-import { EXIT } from '../terminal/io.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { clearScreen, isDrawn, printLines, printResult } from '../terminal/print.ts'
+import { clearScreen, closedOutput, isDrawn, printLines, printResult } from '../terminal/print.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
 import { explainRefusal } from './captured-calls.ts'
 import { columns } from '../terminal/table.ts'
@@ -27,21 +27,30 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
     return EXIT.ok
   }
   // Calls are captured while a feed is open.
+  const isLeft = AbortSignal.any([io.interrupted, closedOutput(io)])
+  const over = new AbortController()
+  const isOver = AbortSignal.any([isLeft, over.signal])
   const following = control
     .follow(
       { viewer: OPERATOR, filter: 'id:0', after: undefined, isWhole: false },
       { isStalled: false, send: () => undefined },
-      io.interrupted,
+      isOver,
     )
     .catch(explainRefusal)
-  while (!io.interrupted.aborted) {
-    const lines = linesOf(await control.stats(WINDOW_MS))
+    .finally(() => over.abort())
+  // It may be refused while figures are read; the reason is thrown below.
+  following.catch(() => undefined)
+  while (!isOver.aborted) {
+    const stats = await control.stats(WINDOW_MS).catch(() => undefined)
+    if (stats === undefined || over.signal.aborted) break
     await clearScreen(io)
-    await printLines(io, lines)
-    await sleep(PERIOD_MS, undefined, { signal: io.interrupted }).catch(() => undefined)
+    await printLines(io, linesOf(stats))
+    await sleep(PERIOD_MS, undefined, { signal: isOver }).catch(() => undefined)
   }
+  over.abort()
   await following
-  return EXIT.ok
+  if (isLeft.aborted) return EXIT.ok
+  throw new CommandError(EXIT.unreachable, 'the process has ended')
 }
 
 const linesOf = ({ servers, tools, windowMs }: Stats): string[] => {

@@ -37,6 +37,13 @@ export const painter = (stream: { isTTY?: boolean }, env: Env): Paint =>
 export const isDrawn = (stream: { isTTY?: boolean }, { TERM: terminal }: Env): boolean =>
   stream.isTTY === true && terminal !== 'dumb'
 
+/** Fires when the reader of stdout has closed its end. */
+export const closedOutput = ({ stdout }: Pick<Streams, 'stdout'>): AbortSignal => {
+  const closed = new AbortController()
+  stdout.once('error', () => closed.abort())
+  return closed.signal
+}
+
 /** Prints lines of data. Resolves when they are written, or when the reader has closed its end. */
 export const printLines = ({ stdout }: Streams, lines: readonly Line[]): Promise<void> => write(stdout, formatLines(lines))
 

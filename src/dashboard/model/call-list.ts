@@ -37,6 +37,11 @@ export class CallList {
     return this.#rows[0]?.id ?? 0
   }
 
+  /** Ids of calls that have not ended, as far as the list knows; the newest first. */
+  get openIds(): readonly number[] {
+    return this.#rows.flatMap(({ id, state }) => (state === 'open' ? [id] : [])).reverse()
+  }
+
   /** Adds rows, in any order, and replaces those that are known. */
   add(rows: readonly CallRow[]): void {
     for (const row of rows) {

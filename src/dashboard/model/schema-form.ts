@@ -4,7 +4,7 @@
  * Schemas come from servers: depth and number of fields are bounded, `$ref` is followed only inside the schema, and `pattern` is shown
  * but not executed, as an untrusted expression can take unbounded time.
  */
-import { childrenOf, readJson, unquote, writeJson } from './json-tree.ts'
+import { childrenOf, readJson, unquote, writeJson } from '../../values/json-tree.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
 
@@ -247,11 +247,11 @@ export const leave = (
   const node = readJson(json)
   if (node?.kind !== 'object') return undefined
   const values: Record<string, string> = {}
-  const extra: Record<string, string> = {}
+  const extra: (readonly [name: string, json: string])[] = []
   const isHeld = node.members.every(([name, value]) => {
     const field = fields.find(({ path }) => path.at(-1) === name)
     if (field === undefined) {
-      extra[name] = writeJson(value)
+      extra.push([name, writeJson(value)])
       return true
     }
     if (field.kind === 'group') {
@@ -264,7 +264,8 @@ export const leave = (
     if (text !== undefined) values[keyOfField(field)] = text
     return text !== undefined
   })
-  return isHeld ? { values, extra } : undefined
+  // Not assigned by name: `__proto__` is a name as well.
+  return isHeld ? { values, extra: Object.fromEntries(extra) } : undefined
 }
 
 const textOf = (field: Field, value: NonNullable<ReturnType<typeof readJson>>): string | undefined => {

@@ -1,6 +1,6 @@
 /** One call as text to paste: into a shell, the Inspector, a test. Every value is quoted for its target. */
 import { operatorCommand } from '../../operator-command.ts'
-import { parseJsonObject } from '../../values/json-object.ts'
+import { memberIn, readJson, writeJson } from '../../values/json-tree.ts'
 
 export interface Called {
   readonly method: string
@@ -75,4 +75,8 @@ test(${JSON.stringify(`${name ?? method} answers`)}, async () => {
 `
 }
 
-const argumentsOf = (params: string): string => JSON.stringify(parseJsonObject(params)?.['arguments'] ?? {})
+/** Numbers keep their spelling. */
+const argumentsOf = (params: string): string => {
+  const found = memberIn(readJson(params), 'arguments')
+  return found === undefined ? '{}' : writeJson(found)
+}

@@ -1,7 +1,7 @@
 /** One message on both hops, side by side, with each change and its rule. */
 import type { Change } from '../../observe/capture/diff.ts'
-import { childrenOf, keyOf, linesOf, MOST_IN_TREE, readJson, writeJson } from './json-tree.ts'
-import type { JsonLine, JsonNode } from './json-tree.ts'
+import { childrenOf, keyOf, linesOf, MOST_IN_TREE, readJson, writeJson } from '../../values/json-tree.ts'
+import type { JsonLine, JsonNode } from '../../values/json-tree.ts'
 
 export interface HopLine {
   /** Indent and text; `undefined`: this side has no such line. */

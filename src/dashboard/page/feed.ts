@@ -80,9 +80,21 @@ const take = (message: FeedMessage): void => {
     bodies.value = message.bodies
     // A new process numbers calls from 1.
     if (message.latest < calls.latest) calls.clear()
-  } else if (message.type === 'gap') calls.gap(message.missed)
-  else calls.add(message.calls)
+    void loadOpen()
+  } else if (message.type === 'gap') {
+    calls.gap(message.missed)
+    void loadOpen()
+  } else calls.add(message.calls)
   changed()
+}
+
+/** As many as fit into a filter. */
+const MOST_OPEN = 60
+
+/** Requests calls that are open in the list: their ends are not sent again after a break or a gap. */
+const loadOpen = async (): Promise<void> => {
+  const ids = calls.openIds.slice(0, MOST_OPEN)
+  if (ids.length > 0) await loadPage(`id:${ids.join(',')}`).catch(() => undefined)
 }
 
 /** Adds the kept calls that match to the list. Returns whether there are more. */

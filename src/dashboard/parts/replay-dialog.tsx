@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { CallDetail } from '../../observe/capture/captured.ts'
-import { memberIn, readJson, writeJson } from '../model/json-tree.ts'
+import { memberIn, readJson, writeJson } from '../../values/json-tree.ts'
 import { ApiError, askText } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
 import { go, pathTo } from '../page/route.ts'

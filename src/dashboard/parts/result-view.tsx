@@ -1,8 +1,8 @@
 /** Result of a call from the dashboard: texts as texts, everything else as JSON. */
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
-import { indentJson, memberIn, readJson, unquote, writeJson } from '../model/json-tree.ts'
-import type { JsonNode } from '../model/json-tree.ts'
+import { indentJson, memberIn, readJson, unquote, writeJson } from '../../values/json-tree.ts'
+import type { JsonNode } from '../../values/json-tree.ts'
 import { leftOutOf } from '../model/text.ts'
 import { Block, Line } from './basics.tsx'
 

@@ -6,6 +6,7 @@
  */
 import type { Scope } from '../../rpc/call.ts'
 import type { Deviation, Hop } from '../../rpc/record.ts'
+import { memberOf } from '../../values/json-object.ts'
 import { messagesOf, NEVER } from './call-facts.ts'
 import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'
@@ -92,6 +93,8 @@ export class CallRing {
   readonly #limits: () => RingLimits
   readonly #evicted: (reason: 'bytes' | 'age') => void
   readonly #hops: Hop[] = []
+  #lastInfo: unknown = undefined
+  #lastClient: unknown = undefined
   #blocks: Block[] = []
   #free: Block[] = []
   /** The first place of the first block. */
@@ -239,7 +242,7 @@ export class CallRing {
     refs[at + SCOPE] = call.scope
     refs[at + REVISION] = call.revision
     refs[at + SESSION] = call.sessionId
-    refs[at + CLIENT] = call.clientInfo
+    refs[at + CLIENT] = this.#client(call.clientInfo)
     refs[at + TRANSPORT] = call.transport
     refs[at + SERVER] = call.server
     refs[at + ORIGINAL] = call.original
@@ -248,6 +251,18 @@ export class CallRing {
     refs[at + END] = call.end
     refs[at + HOP] = call.lanes[0] && this.#known(call.lanes[0].hop)
     refs[at + MORE] = more
+  }
+
+  /** Returns the members that are shown, one object while the same host calls: what a host says about itself may be large. */
+  #client(info: unknown): unknown {
+    if (info === this.#lastInfo) return this.#lastClient
+    const [name, version] = [memberOf(info, 'name'), memberOf(info, 'version')]
+    this.#lastInfo = info
+    this.#lastClient = info && {
+      ...(typeof name === 'string' && { name: copyStart(name) }),
+      ...(typeof version === 'string' && { version: copyStart(version) }),
+    }
+    return this.#lastClient
   }
 
   /** Returns one object for all equal hops, so that a call does not keep its closed link in memory. */
@@ -300,6 +315,12 @@ export class CallRing {
     return this.#blockOf(place)?.refs[refAt(place) + column] as T
   }
 }
+
+/** As many characters as are shown of a host. */
+const CLIENT_CHARACTERS = 100
+
+/** A copy: a part of a string keeps the whole string in memory. */
+const copyStart = (text: string): string => Buffer.from(text.slice(0, CLIENT_CHARACTERS)).toString()
 
 const numberAt = (place: Place): number => (place % CALLS_PER_BLOCK) * NUMBERS
 const refAt = (place: Place): number => (place % CALLS_PER_BLOCK) * REFS

@@ -5,7 +5,7 @@ import { isModernRevision } from '../../wire/protocol/revisions.ts'
 import { memberOf } from '../../values/json-object.ts'
 import type { Hide } from './body.ts'
 import { msOr, totalMsOf } from './call-facts.ts'
-import type { CallFacts } from './call-facts.ts'
+import type { AskFacts, CallFacts } from './call-facts.ts'
 import type { Ask, CallDetail, CallRow, TimeSplit } from './captured.ts'
 import { diffMessages } from './diff.ts'
 import { isErrorOutcome } from '../outcomes.ts'
@@ -16,7 +16,7 @@ export interface CallViewOptions {
   readonly hide: Hide
 }
 
-export const rowOf = (call: CallFacts, { nowMs, toolsetOf }: CallViewOptions): CallRow => {
+export const rowOf = (call: CallFacts, { nowMs, toolsetOf, hide }: CallViewOptions): CallRow => {
   const { end } = call
   return {
     id: call.id,
@@ -40,7 +40,7 @@ export const rowOf = (call: CallFacts, { nowMs, toolsetOf }: CallViewOptions): C
         ? {
             kind: end.kind ?? end.reason ?? (call.needsSignIn ? 'auth_required' : null),
             code: end.code ?? null,
-            message: end.detail ?? null,
+            message: end.detail === undefined ? null : hide(end.detail),
           }
         : null,
     ms: splitOf(call, nowMs()),
@@ -106,14 +106,14 @@ export const detailOf = (call: CallFacts, options: CallViewOptions): CallDetail 
 /** Splits the time of a call. The host's part is its time for server requests and for accepting the answer. */
 const splitOf = (call: CallFacts, nowMs: number): TimeSplit => {
   const total = totalMsOf(call, nowMs)
+  const asked = askedIn(call, nowMs)
   let downstream = 0
   for (const { sentMs, doneMs } of call.lanes) {
     const endMs = msOr(doneMs, nowMs)
     downstream += endMs - sentMs
-    for (const { fromMs, toMs } of call.asks)
-      downstream -= Math.max(0, Math.min(msOr(toMs, nowMs), endMs) - Math.max(fromMs, sentMs))
+    for (const { fromMs, toMs } of asked) downstream -= Math.max(0, Math.min(toMs, endMs) - Math.max(fromMs, sentMs))
   }
-  const thinking = call.asks.reduce((sum, { fromMs, toMs }) => sum + msOr(toMs, nowMs) - fromMs, 0)
+  const thinking = asked.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0)
   const taking = Number.isNaN(call.answeredMs) ? 0 : msOr(call.writtenMs, nowMs) - call.answeredMs
   const host = thinking + taking
   return {
@@ -122,6 +122,19 @@ const splitOf = (call: CallFacts, nowMs: number): TimeSplit => {
     gateway: round(Math.max(0, total - host - downstream)),
     downstream: round(downstream),
   }
+}
+
+/** The times in which the host was asked something; those of several requests at once are one. */
+const askedIn = ({ asks }: CallFacts, nowMs: number): readonly Pick<AskFacts, 'fromMs' | 'toMs'>[] => {
+  const joined: { readonly fromMs: number; toMs: number }[] = []
+  // They are in the order of their beginnings.
+  for (const { fromMs, toMs } of asks) {
+    const last = joined.at(-1)
+    const endMs = msOr(toMs, nowMs)
+    if (last !== undefined && fromMs <= last.toMs) last.toMs = Math.max(last.toMs, endMs)
+    else joined.push({ fromMs, toMs: endMs })
+  }
+  return joined
 }
 
 /** Rounds to a hundredth of a millisecond. */

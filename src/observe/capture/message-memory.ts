@@ -169,7 +169,13 @@ export class CapturedMessage {
     const last = this.#text(middle, this.#end)
     const tail = withoutSecrets(last, hide)
     const omitted = Math.max(0, bytes - 2 * half)
-    const ends = { head: head.slice(0, half).toWellFormed(), tail: tail.slice(-half).toWellFormed() }
+    // Of a cut end as much is left out as if nothing was hidden: a secret may be cut with it.
+    const most = (kept: number, text: string): number =>
+      kept < bytes ? Math.min(half, Buffer.byteLength(text) - kept + half) : half
+    const ends = {
+      head: firstBytes(head, most(middle - this.#start, head)),
+      tail: lastBytes(tail, most(this.#end - middle, tail)),
+    }
     return this.#keepIf(head !== first || tail !== last, { bytes, ...ends, omitted, ...streamed })
   }
 
@@ -185,6 +191,25 @@ export class CapturedMessage {
     return body
   }
 }
+
+/** The beginning of a text, at most this many bytes, without a part of a character. */
+const firstBytes = (text: string, most: number): string => {
+  const bytes = Buffer.from(text)
+  let end = Math.min(Math.max(0, most), bytes.length)
+  while (end > 0 && isContinuation(bytes[end])) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+/** The end of a text, in the same way. */
+const lastBytes = (text: string, most: number): string => {
+  const bytes = Buffer.from(text)
+  let start = Math.max(0, bytes.length - Math.max(0, most))
+  while (isContinuation(bytes[start])) start++
+  return bytes.toString('utf8', start)
+}
+
+/** Whether a byte of UTF-8 belongs to the character before it. */
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
 const hiddenIn = ({ text, head, tail }: KeptBody, hide: Hide): Partial<KeptBody> =>
   text === undefined ? { head: hide(head ?? ''), tail: hide(tail ?? '') } : { text: hide(text) }

@@ -5,10 +5,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { META } from '../../wire/protocol/meta.ts'
 import { LATEST_LEGACY, LEGACY_REVISIONS, MODERN } from '../../wire/protocol/revisions.ts'
+import { attempt } from '../../values/attempt.ts'
 import { jsonObject, memberOf, parseJson } from '../../values/json-object.ts'
+import { memberIn, readJson, writeJson } from '../../values/json-tree.ts'
+import { Payload } from '../../wire/message/payload.ts'
 import type { Recorded, RecordedCall } from './recorded-file.ts'
 
-type Answer = { readonly result: unknown } | { readonly error: unknown }
+/** As JSON text. */
+type Answer = { readonly result: string } | { readonly error: string }
 
 const SERVER_INFO = { name: 'trunkline-mock', version: '1' }
 const CAPABILITIES = { tools: {}, prompts: {}, resources: {} }
@@ -44,20 +48,23 @@ export class Player {
     const { _meta: meta, ...rest } = jsonObject(params) ?? {}
     const isModern = memberOf(meta, META.version) !== undefined
     const answer = this.#answer(method, rest)
-    return JSON.stringify({ jsonrpc: '2.0', id, ...(isModern ? forModern(answer) : answer) })
+    // Numbers keep their spelling, also that of the id.
+    const ownId = attempt(() => Payload.at(Buffer.from(line)).raw('id')?.toString()) ?? JSON.stringify(id)
+    const [member] = Object.entries(isModern ? forModern(answer) : answer).map(([name, json]) => `"${name}":${json}`)
+    return `{"jsonrpc":"2.0","id":${ownId},${member}}`
   }
 
   #answer(method: string, params: Readonly<Record<string, unknown>>): Answer {
     if (method === 'initialize') {
       const revision = LEGACY_REVISIONS.find((known) => known === params['protocolVersion']) ?? LATEST_LEGACY
-      return { result: { protocolVersion: revision, capabilities: CAPABILITIES, serverInfo: SERVER_INFO } }
+      return resultOf({ protocolVersion: revision, capabilities: CAPABILITIES, serverInfo: SERVER_INFO })
     }
     if (method === 'server/discover')
-      return { result: { supportedVersions: [MODERN], capabilities: CAPABILITIES, ttlMs: 0, cacheScope: 'private' } }
-    if (method === 'ping' || method === 'logging/setLevel') return { result: {} }
-    if (method === 'tools/list') return { result: { tools: this.#recorded.tools } }
+      return resultOf({ supportedVersions: [MODERN], capabilities: CAPABILITIES, ttlMs: 0, cacheScope: 'private' })
+    if (method === 'ping' || method === 'logging/setLevel') return resultOf({})
+    if (method === 'tools/list') return resultOf({ tools: this.#recorded.tools })
     const list = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined
-    if (list !== undefined) return this.#last(method) ?? { result: { [list]: [] } }
+    if (list !== undefined) return this.#last(method) ?? resultOf({ [list]: [] })
     return this.#isStrict ? this.#expected(method, params) : this.#similar(method, params)
   }
 
@@ -95,12 +102,22 @@ const LISTS: Readonly<Record<string, string>> = {
   'resources/templates/list': 'resourceTemplates',
 }
 
-const refused = (message: string): Answer => ({ error: { code: -32602, message } })
+const resultOf = (result: object): Answer => ({ result: JSON.stringify(result) })
 
-const answerOf = ({ result, error }: RecordedCall): Answer => (error === undefined ? { result } : { error })
+const refused = (message: string): Answer => ({ error: JSON.stringify({ code: -32602, message }) })
+
+const answerOf = ({ result, error }: RecordedCall): Answer => (error === undefined ? { result: result ?? '{}' } : { error })
+
+const ADDED = [
+  ['resultType', { kind: 'literal', raw: '"complete"' }],
+  ['ttlMs', { kind: 'literal', raw: '0' }],
+  ['cacheScope', { kind: 'literal', raw: '"private"' }],
+] as const
 
 /** Adds the members of 2026-07-28 results: `resultType` and caching. */
 const forModern = (answer: Answer): Answer => {
-  if (!('result' in answer) || typeof answer.result !== 'object') return answer
-  return { result: { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...answer.result } }
+  const result = 'result' in answer ? readJson(answer.result) : undefined
+  if (result?.kind !== 'object') return answer
+  const missing = ADDED.filter(([name]) => memberIn(result, name) === undefined)
+  return { result: writeJson({ kind: 'object', members: [...missing, ...result.members] }) }
 }

@@ -5,6 +5,7 @@
 import type { CallDetail } from '../capture/captured.ts'
 import { isList, jsonObject, memberOf, parseJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
+import { Payload } from '../../wire/message/payload.ts'
 
 /** Increased when a member changes its meaning. */
 const FORMAT = 1
@@ -20,9 +21,9 @@ export interface RecordedCall {
   readonly method: string
   /** Parsed; without `_meta`. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Parsed; either `result` or `error` is present. */
-  readonly result?: unknown
-  readonly error?: unknown
+  /** JSON text as it was recorded; either `result` or `error` is present. */
+  readonly result?: string
+  readonly error?: string
 }
 
 export const formatHeader = (tools: readonly unknown[]): string =>
@@ -42,9 +43,11 @@ export const readRecording = (text: string): Recorded => {
     const [sent, received] = [memberOf(request, 'text'), memberOf(response, 'text')]
     if (typeof sent !== 'string' || typeof received !== 'string') return []
     const { params } = parse(sent, at + 2)
-    const answer = parse(received, at + 2)
+    parse(received, at + 2)
+    const answer = Payload.at(Buffer.from(received))
+    const [result, error] = [answer.raw('result')?.toString() ?? '{}', answer.raw('error')?.toString()]
     const { _meta, ...rest } = jsonObject(params) ?? {}
-    return [{ method, params: rest, ...('error' in answer ? { error: answer['error'] } : { result: answer['result'] }) }]
+    return [{ method, params: rest, ...(error === undefined ? { result } : { error }) }]
   })
   return { tools, calls }
 }

@@ -182,6 +182,22 @@ describe('what it answers', () => {
     }
   })
 
+  test('T-37 an address that the configuration does not name any more is closed, also where it was opened on demand before', async () => {
+    await using cli = await serving('reload: { watch: false }\n')
+    const reload = async (more: string): Promise<void> => {
+      await cli.write('trunkline.yaml', yaml(cli, `${more}reload: { watch: false }\n`))
+      expect((await cli.here('reload')).code).toBe(0)
+    }
+    const { origin } = await openLink(cli)
+    await reload('ui: { write: true }\n')
+    expect((await openLink(cli)).origin).toBe(origin)
+    await reload('admin: { bind: "localhost:0" }\n')
+    const bound = await openLink(cli)
+    expect(bound.origin).not.toBe(origin)
+    await reload('')
+    await expect(exchange(bound.origin, 'GET', '/')).rejects.toThrow(/ECONNREFUSED|ECONNRESET/)
+  })
+
   test('a reload moves it to another address, and refuses one that cannot be bound', async () => {
     await using cli = await serving(BOUND)
     const { origin } = await openLink(cli)

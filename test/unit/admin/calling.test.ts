@@ -83,6 +83,16 @@ describe('a tool', () => {
     expect(observer.find(7, OPERATOR)?.response === undefined).toBe(outcome instanceof Error)
   })
 
+  test.each(['', 'no json', '{"x":', '{"x":1}}', '[]', '"x"', '{"x":01}', '{},"name":"b"'])(
+    'T-20 is not called with the arguments %j, which are no JSON object',
+    async (args) => {
+      const { gateway, calls } = scene()
+      const called = callTool(gateway, { tool: 'a', args }, SIGNAL)
+      await expect(called).rejects.toMatchObject({ status: 400, code: 'body' })
+      expect(calls).toEqual([])
+    },
+  )
+
   test('an error that nobody foresaw is thrown', async () => {
     await expect(callTool(scene(new Error('bug')).gateway, { tool: 'a', args: '{}' }, SIGNAL)).rejects.toThrow('bug')
   })

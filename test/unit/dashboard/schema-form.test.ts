@@ -174,5 +174,7 @@ describe('arguments', () => {
     const odd = fields(JSON.parse('{"__proto__":{"type":"string"}}') as object)
     expect(entered(odd, { __proto__x: '' }).json).toBe('{}')
     expect(enter(odd, { '["__proto__"]': 'x' }).json).toBe('{"__proto__":"x"}')
+    const { values, extra } = leave(all, '{"__proto__":{"a":1},"toString":2}') as { values: Values; extra: Values }
+    expect(enter(all, values, extra).json).toBe('{"__proto__":{"a":1},"toString":2}')
   })
 })

@@ -54,6 +54,14 @@ describe('a shell takes apart what a server called something hostile', () => {
     expect(asCommand({ ...called, method: 'prompts/get' })).toBeUndefined()
   })
 
+  test('numbers are spelled as they were', () => {
+    const exact = '{"id":12345678901234567890,"share":1.0}'
+    const params = `{"name":"a","arguments":${exact}}`
+    expect(words(asInspector({ ...called, params }) ?? '')).toContain(exact)
+    expect(words(asCommand({ ...called, params }) ?? '')).toContain(exact)
+    expect(words(asCommand({ ...called, params: '{"name":"a"}' }) ?? '')).toContain('{}')
+  })
+
   test('the Inspector reads a resource by its URI, sends a credential only where one is needed, and has no other method', () => {
     const read = { ...called, method: 'resources/read', name: 'file:///a b' }
     expect(words(asInspector(read) ?? '').slice(-2)).toEqual(['--uri', 'file:///a b'])

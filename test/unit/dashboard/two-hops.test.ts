@@ -1,6 +1,6 @@
 /** Both sides of a message beside each other, and JSON that keeps its spelling. */
 import { expect, test } from 'vitest'
-import { indentJson, memberIn, MOST_IN_TREE, readJson, writeJson } from '../../../src/dashboard/model/json-tree.ts'
+import { indentJson, memberIn, MOST_IN_TREE, readJson, writeJson } from '../../../src/values/json-tree.ts'
 import { changesBetween, compareHops, foldLines, formatPath } from '../../../src/dashboard/model/two-hops.ts'
 import { diffMessages } from '../../../src/observe/capture/diff.ts'
 
@@ -115,6 +115,10 @@ test('a text nested without end is not read, in objects as in arrays', () => {
   expect(readJson(`${'['.repeat(90)}${']'.repeat(90)}`)).toBeDefined()
   expect(readJson(`${'{"a":'.repeat(90)}1${'}'.repeat(90)}`)).toBeDefined()
   expect(readJson(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)).toBeUndefined()
+})
+
+test.each(['{"a":01}', '[1.2.3]', '[1.]', '[-]', '["\\x"]', '["a\nb"]', '["\\u12"]', '{"\\x":1}'])('%s is no JSON', (text) => {
+  expect(readJson(text)).toBeUndefined()
 })
 
 test('a member is looked up by its name', () => {

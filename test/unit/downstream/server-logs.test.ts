@@ -36,6 +36,15 @@ test('the data of a message is its text, or JSON as the server wrote it, cut at 
   expect(logs.read(ALL)[2]?.text).toHaveLength(8_192)
 })
 
+test('the level and the logger of a message are cut, and count as kept', () => {
+  const logs = new ServerLogs()
+  const long = 'l'.repeat(1_000_000)
+  for (let at = 0; at < 100; at++) logs.logged('a', 10_000, Payload.of({ level: long, logger: long, data: 'x' }))
+  const kept = logs.read(ALL)
+  expect(kept.at(-1)).toMatchObject({ level: 'l'.repeat(200), logger: 'l'.repeat(200), text: 'x' })
+  expect(kept.length).toBeLessThan(20)
+})
+
 test('lines are read after a number, since a time, and no more than asked for', () => {
   let nowMs = 0
   const logs = new ServerLogs(() => (nowMs += 10))

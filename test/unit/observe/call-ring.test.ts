@@ -106,9 +106,9 @@ test('what removed calls held is kept no longer, a block of them at a time', asy
   const collect = collector()
   const ring = new CallRing(() => ({ ...ROOMY, maxBytes: 300 * 1_024 }))
   const add = (id: number): WeakRef<object> => {
-    const clientInfo = { name: `host ${id}` }
-    ring.add(factsOf({ id, clientInfo }), id)
-    return new WeakRef(clientInfo)
+    const scope = { server: undefined, toolset: `t${id}` }
+    ring.add(factsOf({ id, scope }), id)
+    return new WeakRef(scope)
   }
   const held = Array.from({ length: 1_500 }, (_, id) => add(id))
   await new Promise((resolve) => setImmediate(resolve))

@@ -58,8 +58,26 @@ test.each<[what: string, facts: Partial<CallFacts>, ms: object]>([
     },
     { total: 100, host: 30, gateway: 20, downstream: 50 },
   ],
+  [
+    'asks its host two things at once',
+    {
+      lanes: [laneOf(110, NEVER)],
+      asks: [
+        { method: 'a', fromMs: 120, toMs: 180 },
+        { method: 'b', fromMs: 125, toMs: 170 },
+        { method: 'c', fromMs: 175, toMs: NEVER },
+      ],
+    },
+    { total: 100, host: 80, gateway: 10, downstream: 10 },
+  ],
 ])('the time of a call that %s is split', (_what, more, ms) => {
   expect(row(more).ms).toEqual(ms)
+})
+
+test('T-14 the message of an error is shown without secrets, in rows as in details', () => {
+  const facts = factsOf({ end: { outcome: 'error', code: 5, detail: 'no key hush' } })
+  const options = { ...OPTIONS, hide: (text: string) => text.replaceAll('hush', '***') }
+  expect([rowOf(facts, options).error?.message, detailOf(facts, options).error?.message]).toEqual(['no key ***', 'no key ***'])
 })
 
 test('times count from the receipt of the call, and what did not happen is null', () => {

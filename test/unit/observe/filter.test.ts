@@ -172,6 +172,7 @@ describe('a mistake', () => {
     ['constructor>1', 0, /nothing is called/],
     ['server:,,', 0, /needs a value/],
     ['out>1xb', 0, /needs a value/],
+    ['out>1constructor', 0, /needs a value/],
     ['since:x', 0, /such as 10m/],
     ['until:10', 0, /such as 10m/],
     ['since:2026-99-99', 0, /such as 10m/],

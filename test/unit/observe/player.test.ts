@@ -35,6 +35,24 @@ const playing = (isStrict = false) => {
 const answered = (result: object) => ({ jsonrpc: '2.0', id: 9, result })
 const refused = (message: RegExp) => ({ id: 9, error: { code: -32602, message: expect.stringMatching(message) as unknown } })
 
+test('results, errors and ids are as they were, to the digit', () => {
+  const text = (answer: string): string =>
+    JSON.stringify({
+      method: 'tools/call',
+      request: { text: '{"id":1,"params":{"name":"pay"}}' },
+      response: { text: `{"id":1,${answer}}` },
+    })
+  const ask = (answer: string, meta = ''): string | undefined =>
+    new Player(readRecording(recording([text(answer)])), false).answer(
+      `{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"pay"${meta}}}`,
+    )
+  const start = '{"jsonrpc":"2.0","id":12345678901234567890,'
+  expect(ask('"result":{"n":12345678901234567890,"share":1.0}')).toBe(`${start}"result":{"n":12345678901234567890,"share":1.0}}`)
+  expect(ask('"error":{"code":5,"message":"no","data":1.0}')).toBe(`${start}"error":{"code":5,"message":"no","data":1.0}}`)
+  const modern = ask('"result":{"n":1.0,"ttlMs":5}', `,"_meta":{"${META}":"2026-07-28"}`)
+  expect(modern).toBe(`${start}"result":{"resultType":"complete","cacheScope":"private","n":1.0,"ttlMs":5}}`)
+})
+
 describe('out of order', () => {
   test('answers to one request are used in turn, then the latest again; else the latest of the same name', () => {
     const { pay, ask, player } = playing()
@@ -127,9 +145,9 @@ describe('a file', () => {
     expect(readRecording(recording([cut, uncut, LINES[0]!, LINES[2]!, bare]))).toEqual({
       tools: TOOLS,
       calls: [
-        { method: 'tools/call', params: { name: 'pay', arguments: { a: 1 } }, result: { n: 1 } },
-        { method: 'tools/call', params: { name: 'pay', arguments: { a: 2 } }, error: { code: 5, message: 'no' } },
-        { method: 'ping', params: {}, result: {} },
+        { method: 'tools/call', params: { name: 'pay', arguments: { a: 1 } }, result: '{"n":1}' },
+        { method: 'tools/call', params: { name: 'pay', arguments: { a: 2 } }, error: '{"code":5,"message":"no"}' },
+        { method: 'ping', params: {}, result: '{}' },
       ] satisfies RecordedCall[],
     })
   })

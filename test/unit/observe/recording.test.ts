@@ -13,6 +13,7 @@ import type { Call } from '../../../src/rpc/call.ts'
 import type { Hop } from '../../../src/rpc/record.ts'
 import { readServerMessage } from '../../../src/wire/message/envelope.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
+import { factsOf } from './call-facts.ts'
 import { callOf as sharedCall } from '../../support/calls.ts'
 import type { CallFacts } from '../../support/calls.ts'
 
@@ -174,6 +175,27 @@ describe('a body', () => {
     expect([kept.head, kept.tail]).toEqual([`${'a'.repeat(46)}***b`, `b***${'c'.repeat(46)}`])
   })
 
+  test('T-14 of long characters is cut by its bytes, and shows no part of a secret at the end of what is kept', () => {
+    const most = 65_536
+    // The kept beginning and end have 36,864 bytes, so each begins or ends within a secret.
+    const edge = '語'.repeat(12_287)
+    for (const text of [`${edge}planted${'語'.repeat(80_000)}planted${edge}`, '語'.repeat(25_000)]) {
+      const { bytes, head, tail, omitted = 0 } = new MessageMemory().copy([Buffer.from(text)], most).shown(hide)
+      expect(bytes).toBe(Buffer.byteLength(text))
+      expect(`${head}${tail}`.replaceAll('語', '')).toBe('')
+      expect(Math.ceil((Buffer.byteLength(`${head}${tail}`) + omitted) / 10)).toBe(Math.ceil(bytes / 10))
+    }
+  })
+
+  test('T-14 with secrets longer than what is kept around a cut shows no part of another one', () => {
+    const most = 20_000
+    const hidden = `"password":"${'p'.repeat(6_000)}"`
+    const start = `{${hidden},`.padEnd(most / 2 + 4_096 - 3, '.')
+    const end = `,${hidden}}`.padStart(most / 2 + 4_096 - 3, '.')
+    const kept = new MessageMemory().copy([Buffer.from(`${start}planted${'.'.repeat(30_000)}planted${end}`)], most).shown(hide)
+    expect([kept.head, kept.tail].join('').replaceAll('.', '')).toBe('{"password":"***",,"password":"***"}')
+  })
+
   test('loses the values of members that are named like secrets', () => {
     const json =
       '{"password":"a\\"b","Authorization":"Bearer x","x-api-key": "k","client_secret":"s","tokens":5,"passwordless":"y","note":"password"}'
@@ -299,6 +321,15 @@ describe('the ring', () => {
     expect([ring.size, evicted.at(-1)]).toEqual([2, 'age'])
     ring.expire(104)
     expect([ring.size, ring.bytes]).toEqual([0, 0])
+  })
+
+  test('holds of what a host says about itself what is shown, not all of it', () => {
+    const ring = new CallRing(() => ({ maxBytes: 1e6, maxAgeMs: 1e9 }))
+    const kept = (clientInfo: unknown): unknown => ring.at(ring.add(factsOf({ clientInfo }), 1)).clientInfo
+    const huge = { name: 'n'.repeat(1_000_000), version: '1', icons: ['i'.repeat(1_000_000)] }
+    for (let times = 0; times < 2; times++) expect(kept(huge)).toEqual({ name: 'n'.repeat(100), version: '1' })
+    expect(kept({ name: 5, title: 'x' })).toEqual({})
+    expect(kept(undefined)).toBeUndefined()
   })
 
   test('returns what was put in, however often its memory was used again', () => {

@@ -192,6 +192,17 @@ test('a question to the host is a span below its call, or below the span of the 
   expect([first?.attributes['error.type'], second?.attributes['error.type']]).toEqual([undefined, '-7'])
 })
 
+test('a question that gets no answer ends its span', async () => {
+  const { tracing, spans } = start()
+  const failure = new Failure('lost', 'gone')
+  const answer = tracing.layer((call) => call.ask!({ method: 'roots/list', params: undefined }).then(() => done(call)))
+  await expect(answer(callOf({ ask: () => Promise.reject(failure) }))).rejects.toBe(failure)
+  expect(spans.map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
+    ['roots/list', 'lost'],
+    ['tools/call a__x', 'lost'],
+  ])
+})
+
 test('a server is told of its span, under the id of its request', async () => {
   const { tracing, spans } = start()
   const meta = Payload.of({ tracestate: 'of=another' })

@@ -2,7 +2,8 @@
  * JSON as a tree in which every number and string keeps its spelling: `1.0` and 64-bit integers are shown as they were sent. The
  * result is `undefined` if the text is not JSON. Depth is bounded, as the text is untrusted.
  */
-import { attempt } from '../../values/attempt.ts'
+import { attempt } from './attempt.ts'
+import { parseJson } from './json-object.ts'
 
 export type JsonNode =
   | { readonly kind: 'literal'; readonly raw: string }
@@ -83,8 +84,13 @@ const readNode = (tokens: Tokens, depth: number): JsonNode => {
   const token = tokens.take()
   if (token === '{') return readObject(tokens, depth)
   if (token === '[') return readArray(tokens, depth)
-  if (token.startsWith('"') || /^(?:true|false|null|-?\d[\d.eE+-]*)$/.test(token)) return { kind: 'literal', raw: token }
-  throw new Malformed()
+  return { kind: 'literal', raw: literal(token) }
+}
+
+/** A string, number or word of JSON, as it is spelled. */
+const literal = (token: string): string => {
+  if (parseJson(token) === undefined) throw new Malformed()
+  return token
 }
 
 const readObject = (tokens: Tokens, depth: number): JsonNode => {
@@ -97,7 +103,7 @@ const readObject = (tokens: Tokens, depth: number): JsonNode => {
     const key = tokens.take()
     if (!key.startsWith('"')) throw new Malformed()
     tokens.take(':')
-    members.push([unquote(key), readNode(tokens, depth + 1)])
+    members.push([unquote(literal(key)), readNode(tokens, depth + 1)])
     if (tokens.take() === '}') return { kind: 'object', members }
   }
 }

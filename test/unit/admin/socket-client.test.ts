@@ -1,0 +1,41 @@
+/** What the command line reads from a running process over the admin socket. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { FeedMessage } from '../../../src/admin/calls/calls.ts'
+import { connectAdmin } from '../../../src/admin/socket/client.ts'
+import { OPERATOR } from '../../../src/observe/viewer.ts'
+
+/** A process whose feed has these pieces. */
+const serving = async (pieces: readonly string[]) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tl-socket-'))
+  const server = createServer((_, response) => {
+    for (const piece of pieces) response.write(piece)
+    response.end()
+  })
+  const path = join(folder, 'x.sock')
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  onTestFinished(() => {
+    server.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const control = await connectAdmin({ path, folder, uid: process.getuid?.() })
+  const messages: FeedMessage[] = []
+  const sink = { isStalled: false, send: (message: FeedMessage) => void messages.push(message) }
+  const options = { viewer: OPERATOR, filter: '', after: undefined, isWhole: false }
+  await control?.follow(options, sink, new AbortController().signal)
+  return messages
+}
+
+test('a line separator of Unicode in a name does not end a line of the feed', async () => {
+  const named = { type: 'calls', calls: [{ id: 1, name: 'a\u2028b\u2029c' }] }
+  const line = `${JSON.stringify(named)}\n`
+  expect(await serving([line.slice(0, 20), line.slice(20), line])).toEqual([named, named])
+})
+
+test('a line that the process did not finish is dropped', async () => {
+  const gap = { type: 'gap', missed: 3 }
+  expect(await serving([`${JSON.stringify(gap)}\n{"type":"ga`])).toEqual([gap])
+})
