@@ -319,8 +319,9 @@ export class CallRing {
 /** As many characters as are shown of a host. */
 const CLIENT_CHARACTERS = 100
 
-/** A copy: a part of a string keeps the whole string in memory. */
-const copyStart = (text: string): string => Buffer.from(text.slice(0, CLIENT_CHARACTERS)).toString()
+/** A copy where it is cut: a part of a string keeps the whole string in memory. */
+const copyStart = (text: string): string =>
+  text.length <= CLIENT_CHARACTERS ? text : Buffer.from(text.slice(0, CLIENT_CHARACTERS)).toString()
 
 const numberAt = (place: Place): number => (place % CALLS_PER_BLOCK) * NUMBERS
 const refAt = (place: Place): number => (place % CALLS_PER_BLOCK) * REFS
