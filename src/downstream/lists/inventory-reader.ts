@@ -77,6 +77,10 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   if (declared.length > 0 && failed.length === declared.length && failed.every(isOutage)) throw failed[0]
   const waitMs = declared.length === 0 ? SILENT_MS : Math.max(MIN_EXTRA_MS, options.nowMs() - startedMs)
   const found = await Promise.all(extra.map((list) => within(waitMs, list)))
+  for (const list of found) {
+    leftOut.push(...(list?.leftOut ?? []))
+    warnings.push(...(list?.warnings ?? []))
+  }
   const lists = perKind<ReadList>(
     (kind) =>
       read[declared.indexOf(kind)] ??
@@ -107,14 +111,19 @@ const absentBefore = (link: Link, known: Inventory | undefined): readonly ListKi
   return isSame ? (known.absent ?? []) : []
 }
 
-/** Reads an undeclared list (B287); `undefined`: the server does not have it. Never rejects. */
+/** Reads an undeclared list (B287), with its own notes; `undefined`: the server does not have it. Never rejects. */
 const readUndeclared = (
   link: Link,
   kind: ListKind,
   options: ReadingOptions,
   took: Notes['took'],
-): Promise<ReadList | undefined> =>
-  readList(link, kind, { ...options, isUndeclared: true }, { leftOut: [], warnings: [], took }).catch(() => undefined)
+): Promise<(ReadList & Notes) | undefined> => {
+  const notes: Notes = { leftOut: [], warnings: [], took }
+  return readList(link, kind, { ...options, isUndeclared: true }, notes).then(
+    (list) => ({ ...list, ...notes }),
+    () => undefined,
+  )
+}
 
 const withoutCredential = (
   instructions: string | undefined,

@@ -44,3 +44,9 @@ test.each([
   expect(leftOut.map(({ kind, reason }) => [kind, reason])).toEqual([['tools', expect.stringContaining('is not valid JSON')]])
   expect(warnings).toEqual([])
 })
+
+test('B287 of a list that no capability names is told, too, what is left out of it', async () => {
+  const { lists, leftOut } = await readTools(`{"name":"a"},{"name":"big","title":"${'x'.repeat(20_000)}"}`, { prompts: {} })
+  expect(lists.tools.map(({ original }) => original)).toEqual(['a'])
+  expect(leftOut.map(({ name }) => name)).toEqual(['big'])
+})
