@@ -34,7 +34,9 @@ export const believed = (hint: HintName, hints: Hints): boolean => {
 
 /** The hints in the annotations of a definition. */
 export const hintsOf = (definition: Buffer): Hints => {
-  const annotations = definition.includes('"annotations"') ? Payload.at(definition).object('annotations') : undefined
+  // A key may be written with escapes (B269).
+  const mayHave = definition.includes('"annotations"') || definition.includes('\\u')
+  const annotations = mayHave ? Payload.at(definition).object('annotations') : undefined
   if (annotations === undefined) return {}
   return Object.fromEntries(
     HINTS.flatMap((hint) => {

@@ -74,7 +74,7 @@ export class Discovery {
     const query = args.text('query')
     if (query === undefined || query.trim() === '')
       throw new Misused(`${SEARCH_TOOLS} needs "query": what is to be done, in words`)
-    const limit = args.has('limit') ? args.value('limit') : DEFAULT_ANSWERS
+    const limit = args.isAbsent('limit') ? DEFAULT_ANSWERS : args.value('limit')
     if (!isAnswerCount(limit)) throw new Misused(`"limit" must be a whole number from 1 to ${MAX_ANSWERS}`)
     const view = this.#feed.viewOf(call.caller)
     const { rows, entries } = view.list('tools')
@@ -108,7 +108,7 @@ const innerCall = (call: Call): Call => {
   const name = nameOf(args, CALL_TOOL)
   if (isMetaTool(name)) throw new Misused(`${name} is called by itself, not with ${CALL_TOOL}`)
   const inner = args.raw('arguments')
-  if (inner !== undefined && inner[0] !== OPEN_BRACE) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
+  if (!args.isAbsent('arguments') && inner?.[0] !== OPEN_BRACE) throw new Misused(`"arguments" of ${CALL_TOOL} must be an object`)
   const { bytes, members } = call.params
   const others = members.filter(({ key }) => !OWN_MEMBERS.has(key)).map(({ keyStart, end }) => [bytes.subarray(keyStart, end)])
   const own = [[Buffer.from(`"name":${JSON.stringify(name)}`)], ...(inner === undefined ? [] : [[ARGUMENTS, inner]])]

@@ -30,7 +30,8 @@ export const reader = (): ((text: string) => string[]) => {
   const known = new Map<string, readonly string[]>()
   return (text) => {
     const words: string[] = []
-    for (const run of text.match(RUN) ?? []) {
+    // Equal letters have one spelling: composed, of normal width.
+    for (const run of text.normalize('NFKC').match(RUN) ?? []) {
       let split = known.get(run)
       if (split === undefined) known.set(run, (split = splitRun(run)))
       words.push(...split)

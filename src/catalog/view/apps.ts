@@ -71,7 +71,8 @@ const only = (view: Routable, rows: readonly Exposed[] | undefined, original: st
 }
 
 const uiOf = ({ entry }: Exposed): UiMeta | undefined => {
-  if (!entry.raw.includes('"ui')) return undefined
+  // Keys and texts may be written with escapes (B269).
+  if (!entry.raw.includes('"ui') && !entry.raw.includes('\\u')) return undefined
   const meta = Payload.at(entry.raw).object('_meta')
   const ui = jsonObject(meta?.value('ui'))
   const older = meta?.text('ui/resourceUri')

@@ -114,6 +114,8 @@ export class View {
   #toolsToSearch: ReadyList | undefined
   #bare: BareIndex | undefined
   #apps: AppIndex | undefined
+  /** Server and plain spelling of the listed URIs and templates that are hidden. */
+  #hiddenPlain: ReadonlySet<string> | undefined
 
   constructor(id: string, catalog: Catalog, { toolset, revision }: Selection, shown: Shown | undefined, built: BuiltParts) {
     this.id = id
@@ -145,7 +147,18 @@ export class View {
     if (listed !== undefined) return this.shows(listed)
     if (this.#shown.hasUri(server, original)) return true
     const isExpanded = this.bare.patterns.some(({ row, template }) => isShown(row) && matchesTemplate(template, original))
-    return isExpanded && plainUri(original) !== undefined
+    const plain = isExpanded ? plainUri(original) : undefined
+    return plain !== undefined && !this.#hidesPlain(server, plain)
+  }
+
+  /** Whether the server lists a hidden resource or template with this plain spelling. */
+  #hidesPlain({ key }: CatalogServer, plain: string): boolean {
+    this.#hiddenPlain ??= new Set(
+      [...this.catalog.lists.resources, ...this.catalog.lists.templates]
+        .filter((row) => !this.shows(row))
+        .map(({ server, entry }) => `${server.key} ${plainUri(entry.original)}`),
+    )
+    return this.#hiddenPlain.has(`${key} ${plain}`)
   }
 
   /** Whether URIs of the server are exposed with its prefix. */

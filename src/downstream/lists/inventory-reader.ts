@@ -18,6 +18,7 @@ import { cleanLabel } from '../../wire/protocol/label.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../../wire/headers/param-headers.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { Scanner } from '../../wire/json/scan.ts'
+import { ScanError } from '../../wire/json/scan-error.ts'
 import type { Span } from '../../wire/json/scan.ts'
 import type { ServerLimits } from '../options.ts'
 import { NULL, OPEN_BRACKET } from '../../wire/json/tokens.ts'
@@ -76,6 +77,10 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   if (declared.length > 0 && failed.length === declared.length && failed.every(isOutage)) throw failed[0]
   const waitMs = declared.length === 0 ? SILENT_MS : Math.max(MIN_EXTRA_MS, options.nowMs() - startedMs)
   const found = await Promise.all(extra.map((list) => within(waitMs, list)))
+  for (const list of found) {
+    leftOut.push(...(list?.leftOut ?? []))
+    warnings.push(...(list?.warnings ?? []))
+  }
   const lists = perKind<ReadList>(
     (kind) =>
       read[declared.indexOf(kind)] ??
@@ -106,14 +111,19 @@ const absentBefore = (link: Link, known: Inventory | undefined): readonly ListKi
   return isSame ? (known.absent ?? []) : []
 }
 
-/** Reads an undeclared list (B287); `undefined`: the server does not have it. Never rejects. */
+/** Reads an undeclared list (B287), with its own notes; `undefined`: the server does not have it. Never rejects. */
 const readUndeclared = (
   link: Link,
   kind: ListKind,
   options: ReadingOptions,
   took: Notes['took'],
-): Promise<ReadList | undefined> =>
-  readList(link, kind, { ...options, isUndeclared: true }, { leftOut: [], warnings: [], took }).catch(() => undefined)
+): Promise<(ReadList & Notes) | undefined> => {
+  const notes: Notes = { leftOut: [], warnings: [], took }
+  return readList(link, kind, { ...options, isUndeclared: true }, notes).then(
+    (list) => ({ ...list, ...notes }),
+    () => undefined,
+  )
+}
 
 const withoutCredential = (
   instructions: string | undefined,
@@ -271,6 +281,10 @@ const readEntry = (
   limits: ServerLimits,
   reached: ReadingOptions['reached'],
 ): Entry | LeftOut => {
+  const raw = payload.bytes.subarray(payload.start, payload.end)
+  // A message of a server is scanned leniently, but definitions are decoded, compared and stored.
+  const invalid = invalidJson(raw)
+  if (invalid !== undefined) return { kind, name: '?', reason: `is not valid JSON: ${invalid}` }
   const original = payload.text(row.field)
   if (original === undefined || original === '') return { kind, name: '?', reason: `has no ${row.field}` }
   const out = (reason: string): LeftOut => ({ kind, name: original, reason })
@@ -294,13 +308,23 @@ const readEntry = (
     reached('limits.max_schema_depth')
     return out(`${cleanLabel(deep.key).slice(0, 40)} exceeds limits.max_schema_depth (${limits.maxSchemaDepth} levels)`)
   }
-  const raw = payload.bytes.subarray(payload.start, payload.end)
   const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined
   if (schema === undefined) return { original, raw: Buffer.from(raw), paramHeaders: [] }
   const read = readParamHeaders(schema)
   if ('headers' in read) return { original, raw: Buffer.from(raw), paramHeaders: read.headers }
   if (link.era === 'modern' && link.transport === 'http') return out(`invalid x-mcp-header: ${read.invalid}`)
   return { original, raw: withoutBadAnnotations(raw), paramHeaders: [] }
+}
+
+/** The error in the JSON text; `undefined`: it is valid. */
+const invalidJson = (raw: Buffer): string | undefined => {
+  try {
+    new Scanner(raw).skip()
+    return undefined
+  } catch (error) {
+    if (error instanceof ScanError) return error.message
+    throw error
+  }
 }
 
 const freshnessOf = (result: Payload, link: Link, row: ListRow, options: ReadingOptions): Freshness => {

@@ -63,6 +63,7 @@ export class Pins {
     const fresh = new Set(deviations.map(({ name }) => name))
     for (const { kind, name, digest } of measured)
       if (kind === 'tools' && (isServed || !fresh.has(name))) this.#seen.set(name, digest)
+    this.#seen.offered(measured)
     for (const deviation of isServed ? deviations : []) {
       const finding = inventory.findings.find(({ kind, name }) => kind === 'tools' && name === deviation.name)
       if (finding !== undefined) this.#reported.set(deviation.name, { finding, deviation })
@@ -138,10 +139,14 @@ export class Pins {
   }
 }
 
+/** Pins of tools that are no longer offered: some servers make new names all the time. */
+const MAX_GONE = 4_096
+
 /** First seen tools. The text of a definition is stored only when the definition changes. */
 class FirstSeen implements PinReference {
   readonly isClosed = false
   readonly file = undefined
+  /** Those offered last at the end. */
   readonly #pins: Map<string, Pin>
 
   constructor(known: Readonly<Record<string, Pin>>) {
@@ -162,6 +167,18 @@ class FirstSeen implements PinReference {
 
   set(name: string, digest: string): void {
     if (this.#pins.get(name)?.digest !== digest) this.#pins.set(name, { digest })
+  }
+
+  /** These definitions are offered now: forgets the tools that were offered the longest time ago, beyond `MAX_GONE`. */
+  offered(measured: readonly Locked[]): void {
+    const tools = measured.filter(({ kind }) => kind === 'tools')
+    for (const { name } of tools) {
+      const pin = this.#pins.get(name)
+      this.#pins.delete(name)
+      if (pin !== undefined) this.#pins.set(name, pin)
+    }
+    const surplus = this.#pins.size - tools.length - MAX_GONE
+    for (const name of [...this.#pins.keys()].slice(0, Math.max(0, surplus))) this.#pins.delete(name)
   }
 
   /** Stores the old texts of changed definitions; true if one was found. */

@@ -111,6 +111,15 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     expect((await gateway.fake('b').until('tools/call')).params).not.toHaveProperty('arguments')
   })
 
+  test('B282 null counts as absent: for the number of answers, and for the arguments as in a plain call', async () => {
+    await using gateway = await start()
+    await using host = await connect(gateway, toWide)
+    expect(await search(host, { query: 'machine', limit: null })).toHaveLength(3)
+    const result = await callThrough(host, { name: 'b__send_mail', arguments: null })
+    expect(result).not.toHaveProperty('isError')
+    expect((await gateway.fake('b').until('tools/call')).raw).toContain('"arguments":null')
+  })
+
   test('what is wrong with a call of one of the three is told to the model, and reaches no server', async () => {
     await using gateway = await start()
     await using host = await connect(gateway, toWide)

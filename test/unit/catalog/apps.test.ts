@@ -5,7 +5,7 @@ import type { CatalogSource } from '../../../src/catalog/catalog.ts'
 import { findResource } from '../../../src/catalog/view/routes.ts'
 import { Views } from '../../../src/catalog/view/view.ts'
 import type { Selection } from '../../../src/catalog/view/view.ts'
-import { ALWAYS, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
+import { ALWAYS, entryOf, resourceOf, serverOf, sourceOf, templateOf, toolOf, seeing } from './fixtures.ts'
 
 const viewOf = (sources: CatalogSource[], selection: Partial<Selection> = {}) =>
   new Views().of(buildCatalog(sources, ALWAYS), { revision: '2026-07-28', ...selection })
@@ -55,6 +55,12 @@ test('B170 a bare template that no list holds leads to the one server whose tool
   expect(ownerOf('ui://panel', [crm, plain])).toBe('crm ui://panel')
   expect(ownerOf('ui://panel', [crm, sourceOf('b', { tools: [PANEL] })])).toBeUndefined()
   expect(ownerOf('ui://other', [crm, plain])).toBeUndefined()
+})
+
+test('B269 the template of a tool is found under any spelling of keys and texts', () => {
+  const escaped = String.raw`{"name":"open","_meta":{"\u0075i":{"resource\u0055ri":"\u0075i://panel"}}}`
+  const sources = [sourceOf('crm', { tools: [entryOf('open', escaped)] }), plain]
+  expect([ownerOf('open', sources), ownerOf('ui://panel', sources)]).toEqual(['crm open', 'crm ui://panel'])
 })
 
 describe('B265 within a view', () => {

@@ -29,6 +29,11 @@ test.each<[annotations: unknown, Hints]>([
   expect(hintsOf(toolOf('x', { annotations }).raw)).toEqual(hints)
 })
 
+test('B269 annotations are read under any spelling of their keys', () => {
+  const raw = Buffer.from(String.raw`{"name":"x","\u0061nnotations":{"readOnly\u0048int":true}}`)
+  expect(hintsOf(raw)).toEqual({ readOnlyHint: true })
+})
+
 test('a server is believed only if it is trusted, and the operator always; the word of the toolset counts most', () => {
   const entry = toolOf('x', { annotations: { readOnlyHint: true } })
   const reads = (trusted: boolean | undefined, told?: Hints, ofToolset?: Hints): boolean =>

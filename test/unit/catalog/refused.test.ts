@@ -36,3 +36,20 @@ test('T-17 a URI is refused where it is left out by a policy, or matches a templ
   ])
   expect(URIS.filter((uri) => isRefusedUri(catalog, 'b', uri))).toEqual([])
 })
+
+test('T-17 a refused URI is refused under every spelling that a lenient server reads alike', () => {
+  const a = sourceOf('a', { templates: [templateOf('db://public/{table}')] })
+  const leftOut = [refused('resources', 'file:///a b/secret'), refused('templates', 'db://{+path}')]
+  const catalog = buildCatalog([{ ...a, inventory: { ...a.inventory!, leftOut } }], ALWAYS)
+  const isRefused = (uri: string): boolean => isRefusedUri(catalog, 'a', uri)
+  const URIS = [
+    'file:///a%20b/secret',
+    'file:///a b/./secret',
+    'file:///a b//secre%2574',
+    'file:///a b\\secret',
+    'file:///x/../a b/secret',
+    'db:%2f%2fprivate/x',
+  ]
+  expect(URIS.filter((uri) => !isRefused(uri))).toEqual([])
+  expect(['file:///a%20c', 'db://public/%61', 'file:///a b/secret2'].filter(isRefused)).toEqual([])
+})

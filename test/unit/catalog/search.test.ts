@@ -54,6 +54,12 @@ describe('what a question finds', () => {
     expect(new ToolSearch().find(twins, 'same', 5).map(({ at }) => at)).toEqual(twins.rows.map((_, at) => at))
   })
 
+  test('a word is the same in every Unicode form: composed, decomposed, or in full width', () => {
+    const list = listOf({ a: [tool('x', 'Créer un événement.'), tool('y', 'Liste.'.normalize('NFD'))] })
+    expect(names(list, 'événement'.normalize('NFD'))).toEqual(['a__x'])
+    expect(names(list, 'ｌｉｓｔｅ')).toEqual(['a__y'])
+  })
+
   test('there are never more answers than asked for, and none for words nobody has', () => {
     expect(names(LIST, 'list', new ToolSearch(), 1)).toHaveLength(1)
     expect(names(LIST, 'quux')).toEqual([])

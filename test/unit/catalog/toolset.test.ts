@@ -104,6 +104,10 @@ describe('URIs that no list names', () => {
     const view = new Views().of(buildCatalog([source, B], ALWAYS), { revision: '2026-07-28', toolset })
     const find = (uri: string) => findResource(view, uri)?.original
     expect([find('c+db://t/2'), find('c+db://t/1'), find('db://t/1')]).toEqual(['db://t/2', undefined, undefined])
+    // Under no other spelling, either.
+    for (const uri of ['db://t/%31', 'db://t/%2531', 'db://t\\1'])
+      expect([find(`c+${uri}`), find(uri)]).toEqual([undefined, undefined])
+    expect(find('c+db://t/%32')).toBe('db://t/%32')
   })
 
   test('of a server seen alone only what it shows is routed, though any URI is its', () => {

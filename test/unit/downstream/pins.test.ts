@@ -79,6 +79,19 @@ describe('T-17 a tool that is not as it was first seen', () => {
     expect(titles(wrong.vet(SECOND, THIRD, firstSeen('hold')))).toEqual(['a'])
   })
 
+  test('is remembered for a while after it has gone, but a server that always offers other names does not fill the memory', () => {
+    const pins = new Pins()
+    const policy = firstSeen('warn')
+    const named = (from: number, title = 'a'): Inventory =>
+      inventoryOf({ tools: [toolOf('always'), ...Array.from({ length: 1_000 }, (_, at) => toolOf(`t${from + at}`, { title }))] })
+    const offered = Array.from({ length: 8 }, (_, at) => named(1_000 * at))
+    expect(read(pins, policy, ...offered).changed).toEqual([])
+    expect(Object.keys(pins.all).length).toBeLessThan(6_000)
+    expect(pins.all).toHaveProperty('always')
+    // Of the reading before.
+    expect(read(pins, policy, named(6_000, 'b')).changed).toHaveLength(1_000)
+  })
+
   test('is looked at beforehand without being pinned, and prompts are not pinned', () => {
     const pins = new Pins()
     expect(pins.preview(FIRST, firstSeen('hold')).deviations).toEqual([])

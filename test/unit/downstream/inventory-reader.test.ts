@@ -1,0 +1,52 @@
+/** What is read of the lists of an odd server. */
+import { expect, test } from 'vitest'
+import type { Inventory } from '../../../src/catalog/inventory.ts'
+import { readInventory } from '../../../src/downstream/lists/inventory-reader.ts'
+import { DEFAULT_LIMITS } from '../../../src/downstream/options.ts'
+import type { Link } from '../../../src/era/server/link.ts'
+import { readServerMessage } from '../../../src/wire/message/envelope.ts'
+import { Payload } from '../../../src/wire/message/payload.ts'
+
+const PROMPTS = '{"prompts":[{"name":"p"}]}'
+
+/** Reads a server with these tools, in JSON, and one prompt. */
+const readTools = (tools: string, capabilities: object = { tools: {}, prompts: {} }): Promise<Inventory> => {
+  const results: Readonly<Record<string, string>> = { 'tools/list': `{"tools":[${tools}]}`, 'prompts/list': PROMPTS }
+  const fetch = (method: string): Promise<Payload> => {
+    const result = results[method] ?? '{}'
+    // A transport takes the message.
+    readServerMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))
+    return Promise.resolve(Payload.at(Buffer.from(result)))
+  }
+  const link = { revision: '2025-11-25', era: 'legacy', transport: 'pipe', capabilities, fetch } as unknown as Link
+  return readInventory(link, {
+    limits: DEFAULT_LIMITS,
+    legacyTtlMs: 1,
+    legacyPollMs: 1,
+    freshMs: 1,
+    nowMs: () => 0,
+    hasCredential: () => false,
+    reached: () => undefined,
+    known: undefined,
+  })
+}
+
+const LONG = 'x'.repeat(200)
+
+test.each([
+  ['a line feed in its description', `{"name":"bad","description":"${LONG}\n"}`],
+  ['a line feed deep in its schema', `{"name":"bad","inputSchema":{"properties":{"a":{"description":"${LONG}\n"}}}}`],
+  ['an unknown escape in its description', `{"name":"bad","description":"${LONG}\\x41"}`],
+  ['an unknown escape in its name', `{"name":"bad${LONG}\\x41"}`],
+])('B271 an entry that is no JSON is left out, and nothing else: %s', async (_, bad) => {
+  const { lists, leftOut, warnings } = await readTools(`{"name":"a"},${bad},{"name":"b"}`)
+  expect([lists.tools.map(({ original }) => original), lists.prompts.length]).toEqual([['a', 'b'], 1])
+  expect(leftOut.map(({ kind, reason }) => [kind, reason])).toEqual([['tools', expect.stringContaining('is not valid JSON')]])
+  expect(warnings).toEqual([])
+})
+
+test('B287 of a list that no capability names is told, too, what is left out of it', async () => {
+  const { lists, leftOut } = await readTools(`{"name":"a"},{"name":"big","title":"${'x'.repeat(20_000)}"}`, { prompts: {} })
+  expect(lists.tools.map(({ original }) => original)).toEqual(['a'])
+  expect(leftOut.map(({ name }) => name)).toEqual(['big'])
+})
