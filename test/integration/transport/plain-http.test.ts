@@ -662,6 +662,20 @@ describe.each(BOTH)('with %s', (choice) => {
     expect(streams.map(({ isOpen }) => isOpen)).toEqual([false])
   })
 
+  test('a body that is asked for once its host has gone counts as held by nobody', async () => {
+    await using door = await openDoor(choice, serve)
+    const wire = door.open(`POST /hold HTTP/1.1\r\n${HOST}Content-Length: 100000\r\n\r\n${'x'.repeat(50_000)}`)
+    const held = await door.requests.until(({ path }) => path === '/hold')
+    await vi.waitUntil(() => door.sockets.entries[0]!.bytesRead > 50_000, { interval: 1 })
+    const gone = new Promise<void>((resolve) => held.onDisconnect(resolve))
+    wire.socket.destroy()
+    await gone
+    held.readBody(1_000_000, () => undefined)
+    // Its bytes would be counted in the next tick.
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(door.bodies.held.bytes).toBe(0)
+  })
+
   test('clients that are in use take its answers', async () => {
     await using door = await openDoor(choice, serve)
     const origin = `http://127.0.0.1:${door.listening.tcp?.port}`

@@ -146,6 +146,8 @@ export class NodeRequest extends HttpRequest {
   /** Reads the rest of a body; `first`: the bytes received so far. */
   #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const request = this.#request
+    // The host has disconnected: no event would give the bytes back.
+    if (request.destroyed) return
     const { bodies } = this.shared
     let chunks = first === null ? [] : [first]
     let size = first?.length ?? 0
