@@ -672,6 +672,16 @@ describe.each(BOTH)('with %s', (choice) => {
     await expect.poll(() => socket?.destroyed).toBe(true)
   })
 
+  test('T-22 bytes that are no request put nothing into the answer that is being written', async () => {
+    await using door = await openDoor(choice, (request) => request.openEvents({}).message([Buffer.from('begun')]))
+    const wire = door.open(GET)
+    await wire.until((text) => text.includes('begun'))
+    wire.send('no request\r\n\r\n')
+    // The fast path looks at them after the answer.
+    if (choice === 'own') wire.socket.destroy()
+    expect(statusesOf((await wire.closed).split(/(?=HTTP\/1\.1 )/))).toEqual([200])
+  })
+
   test('a body that is asked for once its host has gone counts as held by nobody', async () => {
     await using door = await openDoor(choice, serve)
     const wire = door.open(`POST /hold HTTP/1.1\r\n${HOST}Content-Length: 100000\r\n\r\n${'x'.repeat(50_000)}`)
