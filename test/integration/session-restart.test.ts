@@ -1,5 +1,8 @@
 /** Legacy sessions that go on: after a restart of the gateway (5.1; B276), and after their HTTP+SSE stream broke (7.4; B275). */
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -347,6 +350,8 @@ describe('an HTTP+SSE host whose stream broke', () => {
       until: async (method: string): Promise<void> => {
         while ((await next()).message.method !== method);
       },
+      /** Where its messages go. */
+      url: new URL(endpoint['data'] ?? '', gateway.url),
       send: (body: string, more: Record<string, string> = {}) =>
         fetch(new URL(endpoint['data'] ?? '', gateway.url), { method: 'POST', headers: { ...HEADERS, ...more }, body }),
       /** The next event that answers a request. */
@@ -359,6 +364,21 @@ describe('an HTTP+SSE host whose stream broke', () => {
       break: (): void => abort.abort(),
     }
   }
+
+  test('begins no session with a message that is complete only after its stream has ended', async () => {
+    await using gateway = await start()
+    const stream = await connect(gateway)
+    const message = httpRequest(stream.url, { method: 'POST', headers: { ...HEADERS, 'content-length': INITIALIZE.length } })
+    message.write(INITIALIZE.slice(0, 20))
+    // Read in the order of its arrival.
+    await stream.send('{}')
+    stream.break()
+    await vi.waitUntil(() => gateway.running.front.sessionCount === 0)
+    message.end(INITIALIZE.slice(20))
+    const [answer] = (await once(message, 'response')) as [IncomingMessage]
+    answer.resume()
+    expect(answer.statusCode).toBe(404)
+  })
 
   test.each([false, true])(
     'B275 goes on with what it said, where its client names the last event (restarted: %s)',

@@ -86,7 +86,11 @@ export class HostPipe {
   open(events: HostPipeEvents): void {
     this.#events = events
     const framer = new LineFramer(
-      { line: (bytes) => events.line(bytes), overflow: () => {}, discarded: (head, tail) => events.overflow(head, tail) },
+      {
+        line: (bytes) => this.#hasEnded || events.line(bytes),
+        overflow: () => {},
+        discarded: (head, tail) => this.#hasEnded || events.overflow(head, tail),
+      },
       { maxBytes: this.#options.maxLineBytes },
     )
     const { bodies } = this.#options

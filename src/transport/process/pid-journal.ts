@@ -25,7 +25,8 @@ export interface Recorded {
 export class PidJournal implements Disposable {
   readonly path: string
   readonly #live = new Map<number, Recorded>()
-  #file: number
+  /** `undefined`: closed. */
+  #file: number | undefined
   #lines = 0
 
   private constructor(path: string) {
@@ -50,21 +51,24 @@ export class PidJournal implements Disposable {
 
   /** Closes the journal, and deletes it if no child is left. */
   [Symbol.dispose](): void {
-    closeSync(this.#file)
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
     if (this.#live.size === 0) rmSync(this.path, { force: true })
   }
 
   #append(line: string): void {
+    // The number of its descriptor may belong to another file now.
+    if (this.#file === undefined) return
     try {
       writeSync(this.#file, line)
-      if (++this.#lines >= COMPACT_LINES) this.#compact()
+      if (++this.#lines >= COMPACT_LINES) this.#compact(this.#file)
     } catch {
       // A full disk must not end a server. Only one entry of the journal is lost.
     }
   }
 
   /** The old file stays open until the new one is complete: the number of a closed descriptor is soon reused for another file. */
-  #compact(): void {
+  #compact(before: number): void {
     const temporary = `${this.path}.new`
     rmSync(temporary, { force: true })
     const next = openSync(temporary, 'a', 0o600)
@@ -75,7 +79,7 @@ export class PidJournal implements Disposable {
       closeSync(next)
       throw error
     }
-    closeSync(this.#file)
+    closeSync(before)
     this.#file = next
     this.#lines = 0
   }

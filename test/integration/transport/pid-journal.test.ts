@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,6 +50,18 @@ const killedGateway = async (path = ''): Promise<number> => {
   await once(gateway, 'exit')
   return Number(line)
 }
+
+test('F-23 a process that ends after its journal was closed is written into no other file', async () => {
+  const journal = await PidJournal.open(folder)
+  journal.add({ pid: 1_000_000, startTime: '1', pipes: [] })
+  journal[Symbol.dispose]()
+  const path = join(folder, 'other')
+  // It gets the number of the descriptor that was closed.
+  const other = openSync(path, 'w')
+  journal.remove(1_000_000)
+  closeSync(other)
+  expect(await readFile(path, 'utf8')).toBe('')
+})
 
 describe('F-23 after SIGKILL of the gateway', () => {
   test('F-23 the next start kills the child that was left and deletes the journal', async () => {

@@ -154,6 +154,16 @@ test('a broken pipe ends it once, with the reason', async () => {
   expect(output.destroyed).toBe(true)
 })
 
+test('F-21 a host that was given up is not heard any more', async () => {
+  const output = new PassThrough()
+  const { input, ended, lines, overflows } = pipe({ maxLineBytes: 100 }, output)
+  output.destroy(new Error('EPIPE'))
+  await ended
+  input.write(`{"a":1}\n${'x'.repeat(200)}\n`)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([lines, overflows]).toEqual([[], []])
+})
+
 test('close hands over what was written before and reports no end', async () => {
   const output = new PassThrough()
   const { host, input, lines } = pipe({}, output)

@@ -209,6 +209,12 @@ describe('F-21 what waits for a host', () => {
     expect(stream.bodies.held.bytes).toBe(bytes - 1_000_000)
   })
 
+  test('F-21 a stream that is broken off is reported, too', () => {
+    using stream = waiting('answer', 50)
+    stream.stream.breakOff()
+    expect(stream.finishing).toEqual([stream.stream])
+  })
+
   test('an ended stream is reported, so that it is swept until its host has read it', () => {
     using stream = waiting('answer', 50)
     stream.stream.end()

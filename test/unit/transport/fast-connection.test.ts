@@ -88,6 +88,15 @@ test('F-21 an answer that is taken slowly keeps the connection', () => {
   expect(at(slow, 1_300)).toEqual(['listen.limits.write_stall', 'destroyed'])
 })
 
+test('F-21 the last answer on a connection that is not taken in time costs the connection, too', () => {
+  const stalled = open(false)
+  stalled.say(REQUEST)
+  stalled.requests[0]?.reply(503, { Connection: 'close' })
+  stalled.shared.listener.batch.flush()
+  expect(at(stalled, 499)).toEqual(['closed'])
+  expect(at(stalled, 500)).toEqual(['closed', 'listen.limits.write_stall', 'destroyed'])
+})
+
 const BODY_TO_COME = REQUEST.replace('Length: 0', 'Length: 200000')
 
 test('T-23 a request whose body does not come in time is refused once, whether it was asked for or not', () => {

@@ -167,6 +167,8 @@ export class SseListener {
     const { limits } = this.#context.options
     request.readBody(limits.maxBodyBytes, (body) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body)
+      // The stream has ended meanwhile: nothing would end a session that begins now.
+      if (this.#connected.get(id) !== connected) return refuseWithoutBody(this.#context, routed, 404, {})
       withinRequest(request, this.#context, () => this.#received(body, routed, connected))
     })
   }

@@ -104,26 +104,32 @@ export class FastConnection {
 
   /** Checks the time limits; called once per second. */
   sweep(nowMs: number): void {
-    const { listener, limits } = this.#shared
+    const { limits } = this.#shared
     const forMs = nowMs - this.#sinceMs
-    if (this.#isClosing) return
+    if (this.#isClosing) return this.#checkTaken(nowMs)
     if (this.#body !== undefined) {
       if (forMs >= limits.requestTimeoutMs) this.#refuseSlow(this.#body)
       return
     }
     if (this.#request !== undefined) return
-    if (this.#socket.writableLength > 0) {
-      const taken = takenBytes(this.#socket)
-      if (taken !== this.#taken) {
-        this.#taken = taken
-        this.#sinceMs = nowMs
-      } else if (forMs >= listener.writeStallMs) {
-        reportStalled(listener)
-        this.#socket.destroy()
-      }
-    } else if (!this.#isAnswered || this.#begun !== undefined) {
+    if (this.#socket.writableLength > 0) this.#checkTaken(nowMs)
+    else if (!this.#isAnswered || this.#begun !== undefined) {
       if (forMs >= SLOW_MS) this.#handOver(this.#begun ?? EMPTY)
     } else if (forMs >= limits.keepAliveTimeoutMs + IDLE_MARGIN_MS) this.#end()
+  }
+
+  /** Closes the connection of a host that takes nothing of what waits for it. */
+  #checkTaken(nowMs: number): void {
+    if (this.#socket.writableLength === 0) return
+    const { listener } = this.#shared
+    const taken = takenBytes(this.#socket)
+    if (taken !== this.#taken) {
+      this.#taken = taken
+      this.#sinceMs = nowMs
+    } else if (nowMs - this.#sinceMs >= listener.writeStallMs) {
+      reportStalled(listener)
+      this.#socket.destroy()
+    }
   }
 
   /** A request of the connection was admitted. */

@@ -110,10 +110,17 @@ export class NodeRequest extends HttpRequest {
     const response = this.#response
     this.#dropBody()
     response.writeHead(status, { ...headers, ...this.#lastHeaders(), 'Content-Length': length })
-    if (length === 0) return void response.end()
+    if (length === 0) return this.#end('')
     // node:http joins a head and latin1 text into one write, but not a head and bytes.
     const text = latin1Of(body)
-    this.shared.batch.add(() => response.end(text, 'latin1'))
+    this.shared.batch.add(() => this.#end(text))
+  }
+
+  /** Ends a whole answer, which the host must take in time. */
+  #end(text: string): void {
+    const response = this.#response
+    response.end(text, 'latin1')
+    if (response.writableLength > 0) this.closeIfStalled(response)
   }
 
   protected begin(status: number, headers: Headers, length?: number): AnswerBody {
@@ -146,6 +153,8 @@ export class NodeRequest extends HttpRequest {
   /** Reads the rest of a body; `first`: the bytes received so far. */
   #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | Unread) => void): void {
     const request = this.#request
+    // The host has disconnected: no event would give the bytes back.
+    if (request.destroyed) return
     const { bodies } = this.shared
     let chunks = first === null ? [] : [first]
     let size = first?.length ?? 0

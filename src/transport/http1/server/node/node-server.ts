@@ -95,6 +95,8 @@ export class NodeServer {
     const { maxHeaderBytes } = this.#options
     // The last answer was written and the connection is being closed.
     if (socket.writableEnded) return
+    // The host would read a refusal as part of the answer that it is getting.
+    if (isMidAnswer(socket)) return void socket.destroy()
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuseLate(socket, this.#reading.has(socket), this.#options, events)
     if (code !== 'HPE_HEADER_OVERFLOW') return this.#refuseGently(socket, 400, '')
     events.reached('listen.limits.max_header')
@@ -105,6 +107,18 @@ export class NodeServer {
   #refuseGently(socket: Socket, status: number, text: string): void {
     refuse(socket, status, text, () => closeGently(socket, this.#options, this.#shared.events))
   }
+}
+
+/** The used part of the answer that node:http is writing to a socket. */
+interface Answer {
+  readonly _headerSent?: boolean
+  readonly writableEnded: boolean
+}
+
+/** Whether a part of an answer was written, but not its end. As in node:http, which then sends no refusal of its own. */
+const isMidAnswer = (socket: Socket): boolean => {
+  const answer: Answer | null | undefined = Reflect.get(socket, '_httpMessage')
+  return answer?._headerSent === true && !answer.writableEnded
 }
 
 /** Answers 408 to a request that took too long. `isReading`: its body was being read; else its head. */

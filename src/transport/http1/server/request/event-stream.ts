@@ -140,6 +140,7 @@ export class EventStream {
     this.#flush()
     this.#isBrokenOff = true
     this.#response.breakOff()
+    if (this.#queue !== undefined) this.#events.finishing?.(this)
   }
 
   /** Sends keep-alive comments, and ends the stream if its host does not read; returns the option of the limit then. */

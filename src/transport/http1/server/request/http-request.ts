@@ -186,13 +186,18 @@ export abstract class HttpRequest {
     return this.#extraHeaders === undefined ? headers : { ...this.#extraHeaders, ...headers }
   }
 
-  #sendBig(response: AnswerBody, body: Parts, length: number): void {
-    const { writeStallMs, bodies } = this.shared
-    response.setTimeout(writeStallMs)
+  /** Closes the connection if the host takes nothing of the answer for `writeStallMs`. */
+  protected closeIfStalled(response: AnswerBody): void {
+    response.setTimeout(this.shared.writeStallMs)
     response.on('timeout', () => {
       reportStalled(this.shared)
       response.destroy()
     })
+  }
+
+  #sendBig(response: AnswerBody, body: Parts, length: number): void {
+    const { bodies } = this.shared
+    this.closeIfStalled(response)
     bodies.held.add(length)
     response.once('close', () => bodies.held.release(length))
     response.finish(body, (error) => {
