@@ -125,7 +125,8 @@ export class Tasks {
     for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(id, original)) {
       if (owner !== undefined && owner.isolation !== 'shared' && owner.principal !== caller.principal) continue
       const whole = task.has('ttlMs') ? task.fresh() : await readTask(original, caller, downstream).catch(() => undefined)
-      if (whole === undefined) continue
+      // The stream may have ended while the task was read.
+      if (whole === undefined || !this.#listeners.isFollowing(subscriber, id, original)) continue
       this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
       subscriber.task?.(whole)
       if (hasEnded) this.#listeners.over(subscriber, id, original)

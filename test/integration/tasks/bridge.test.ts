@@ -179,6 +179,25 @@ test('a status notification of the server reaches a listening modern host with a
   expect(told.params).toMatchObject({ ...MODERN_TASK, taskId, status: 'completed', result })
 })
 
+test('B122 a status is not told on a stream that its host has cancelled while the task was read', async () => {
+  const { promise: read, resolve: isRead } = Promise.withResolvers<void>()
+  await using gateway = await startGateway({
+    servers: { a: taskServer('legacy http', { 'tasks/get': async () => (await read, TASK) }) },
+  })
+  await using host = await modernPipe.connect(gateway, able)
+  const { taskId } = await host.call('tools/call', { name: 'a__may' })
+  const stream = host.begin('subscriptions/listen', { notifications: { taskIds: [taskId] } })
+  await host.heard.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  const { connection } = await gateway.fake('a').until('tools/call')
+  connection.say(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: TASK }))
+  await gateway.fake('a').until('tasks/get')
+  stream.cancel()
+  await host.call('tools/list')
+  isRead()
+  await host.call('tasks/get', { taskId })
+  expect(host.heard.entries.map(({ method }) => method)).toEqual(['notifications/subscriptions/acknowledged'])
+})
+
 test('a task that one host made can be followed by a host of the other era, and by nobody with a made-up id', async () => {
   await using gateway = await startGateway({ servers: { a: taskServer() } })
   await using modern = await modernHttp.connect(gateway, able)
