@@ -4,7 +4,7 @@
  */
 import { TaskIds } from '../../auth/task-ids.ts'
 import type { Seal } from '../../auth/seal.ts'
-import { exposeResult } from '../../catalog/view/expose-result.ts'
+import { exposeErrorUri, exposeResult } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { Reconnected } from '../../downstream/environment.ts'
@@ -13,7 +13,7 @@ import type { LinkOwner } from '../../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../../era/host/modern-host.ts'
 import { project } from '../../era/host/projections.ts'
 import { relatedTask, relateTo } from '../../era/task-shapes.ts'
-import { complete, Refusal, ownCall } from '../../rpc/call.ts'
+import { complete, Refusal, ServerError, ownCall } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../../rpc/call.ts'
 import { noteDenial, noteRoute } from '../../rpc/record.ts'
 import type { Affected } from '../../rpc/fidelity.ts'
@@ -64,11 +64,15 @@ export class Tasks {
     params.set('taskId', JSON.stringify(original))
     const asked = this.asked(call, downstream)
     const responses = params.object('inputResponses')?.fresh()
-    const outcome = await downstream.handle({
+    const served: Call = {
       ...call,
       target: original,
       resume: responses && { state: undefined, responses },
       ask: asked.ask,
+    }
+    const outcome = await downstream.handle(served).catch((error: unknown) => {
+      if (error instanceof ServerError) this.#exposeError(error.error, seen)
+      throw error
     })
     if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
     return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity, plainOutput)) : outcome
@@ -155,6 +159,8 @@ export class Tasks {
     encodeRequests(result, askerOf(downstream, view, caller), caller, (deviation) =>
       downstream.fidelity.note(deviation, affected),
     )
+    const error = result.object('error')
+    if (error !== undefined) this.#exposeError(error, { downstream, caller })
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
@@ -164,6 +170,11 @@ export class Tasks {
     }
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+  }
+
+  #exposeError(error: Payload, { downstream, caller }: Pick<Seen, 'downstream' | 'caller'>): void {
+    const view = this.#feed.viewOf(caller)
+    if (view.mayRenameUris(downstream.options)) exposeErrorUri(error, (uri) => exposedUri(view, downstream.options, uri))
   }
 }
 

@@ -135,6 +135,29 @@ test('a JSON-RPC error of the call is the error of a failed task', async () => {
   })
 })
 
+test('B168 the URI in the error of a task has its exposed form, for hosts of both eras', async () => {
+  const data = { uri: 'file:///r', more: 1 }
+  await using gateway = await startGateway({
+    servers: {
+      a: taskServer('legacy http', {
+        'tasks/get': () => ({ ...TASK, status: 'failed' }),
+        'tasks/result': () => {
+          throw new RpcError({ code: -32603, message: 'it broke', data })
+        },
+      }),
+      b: fake.offering('other'),
+    },
+  })
+  const error = { code: -32603, data: { uri: 'a+file:///r', more: 1 } }
+  await using modern = await modernHttp.connect(gateway, able)
+  const { taskId } = await modern.call('tools/call', { name: 'a__may' })
+  for (let look = 0; look < 2; look++) expect(await modern.call('tasks/get', { taskId })).toMatchObject({ status: 'failed', error })
+  await using legacy = await legacyHttp.connect(gateway)
+  const created = await legacy.call('tools/call', { name: 'a__may', task: {} })
+  const own = (created['task'] as JsonMap)['taskId']
+  await expect(legacy.call('tasks/result', { taskId: own })).rejects.toMatchObject(error)
+})
+
 test('B142 cancelling is acknowledged, also of a task that has ended, but not of one that is unknown', async () => {
   let isKnown = true
   await using gateway = await startGateway({
