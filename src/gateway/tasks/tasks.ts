@@ -12,7 +12,7 @@ import type { Fleet } from '../../downstream/fleet.ts'
 import type { LinkOwner } from '../../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../../era/host/modern-host.ts'
 import { project } from '../../era/host/projections.ts'
-import { relatedTask, relateTo } from '../../era/task-shapes.ts'
+import { relatedTask, relateTo, unrelate } from '../../era/task-shapes.ts'
 import { complete, Refusal, ServerError, ownCall } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../../rpc/call.ts'
 import { noteDenial, noteRoute } from '../../rpc/record.ts'
@@ -44,7 +44,7 @@ export class Tasks {
   readonly runs: TaskRuns
 
   constructor(seal: Seal, feed: Feed, fleet: Pick<Fleet, 'bridged' | 'find' | 'for'>, offersTasks: () => boolean) {
-    this.runs = new TaskRuns(offersTasks)
+    this.runs = new TaskRuns(offersTasks, (call, downstream, isKnown) => this.#notifierOf(call, downstream, isKnown))
     this.#ids = new TaskIds(seal)
     this.#feed = feed
     this.#fleet = fleet
@@ -123,6 +123,7 @@ export class Tasks {
       if (owner !== undefined && !owner.sessions.has(session)) continue
       const copy = task.fresh()
       copy.set('taskId', JSON.stringify(exposed))
+      if (relatedTask(copy) !== undefined) relateTo(copy, exposed)
       session.notify('notifications/tasks/status', copy)
       if (hasEnded) forget()
     }
@@ -154,6 +155,7 @@ export class Tasks {
   #expose(result: Payload, method: string, { downstream, exposed, caller }: Seen): void {
     const view = this.#feed.viewOf(caller)
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
+    if (relatedTask(result) !== undefined) relateTo(result, exposed)
     result.delete('requestState')
     const affected: Affected = { ref: 0, method: 'tools/call', caller }
     encodeRequests(result, askerOf(downstream, view, caller), caller, (deviation) =>
@@ -170,6 +172,16 @@ export class Tasks {
     }
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+  }
+
+  /** Translates the task that a notification of the server belongs to; removes it for a host that does not know the task (B182). */
+  #notifierOf(call: Call, downstream: Downstream, isKnown: boolean): Call['notify'] {
+    return (method, params, isOfPeer) => {
+      const task = relatedTask(params)
+      if (task !== undefined && isKnown) relateTo(params, this.#ids.expose(call.caller.principal, downstream.options.key, task))
+      else if (task !== undefined) unrelate(params)
+      call.notify(method, params, isOfPeer)
+    }
   }
 
   #exposeError(error: Payload, { downstream, caller }: Pick<Seen, 'downstream' | 'caller'>): void {

@@ -151,7 +151,8 @@ test('B168 the URI in the error of a task has its exposed form, for hosts of bot
   const error = { code: -32603, data: { uri: 'a+file:///r', more: 1 } }
   await using modern = await modernHttp.connect(gateway, able)
   const { taskId } = await modern.call('tools/call', { name: 'a__may' })
-  for (let look = 0; look < 2; look++) expect(await modern.call('tasks/get', { taskId })).toMatchObject({ status: 'failed', error })
+  for (let look = 0; look < 2; look++)
+    expect(await modern.call('tasks/get', { taskId })).toMatchObject({ status: 'failed', error })
   await using legacy = await legacyHttp.connect(gateway)
   const created = await legacy.call('tools/call', { name: 'a__may', task: {} })
   const own = (created['task'] as JsonMap)['taskId']
