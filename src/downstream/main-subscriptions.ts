@@ -63,7 +63,11 @@ export class MainSubscriptions implements Reconnected {
   async followTask(id: string): Promise<void> {
     const { credential, supervisor } = this.#source
     this.#followed.add(`task ${id}`)
-    await withCredential(credential, async () => (await supervisor.ready()).followTask(id))
+    await withCredential(credential, async () => {
+      const link = await supervisor.ready()
+      // It may have been unfollowed meanwhile.
+      if (this.#followed.has(`task ${id}`)) await link.followTask(id)
+    })
   }
 
   async unfollowTask(id: string): Promise<void> {

@@ -65,14 +65,14 @@ export const serveSubscriptions = (
   const acknowledge = (watched: readonly string[] | undefined): void => {
     const queued = early
     early = undefined
-    if (signal.aborted) return
+    if (signal.aborted || queued === undefined) return
     const accepted = {
       ...Object.fromEntries(flags.map((flag) => [flag, true])),
       ...(watched !== undefined && { resourceSubscriptions: watched }),
       ...(tasks !== undefined && { taskIds: tasks }),
     }
     send('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
-    for (const sendNow of queued ?? []) sendNow()
+    for (const sendNow of queued) sendNow()
   }
   if (uris === undefined || uris.length === 0) acknowledge(uris)
   else void watch(uris, subscriber, caller, context).then(acknowledge)
@@ -85,7 +85,12 @@ export const serveSubscriptions = (
   const finish = (): void => {
     release()
     // The relay reopens the stream at the next process, so the host must not receive an end.
-    if (pipe === 'relay') return exchange.end()
+    if (pipe === 'relay') {
+      early = undefined
+      return exchange.end()
+    }
+    // Nothing is watched any more; does nothing after the acknowledgement (B121).
+    acknowledge(uris && [])
     const result = Payload.of({
       resultType: 'complete',
       _meta: { [META.serverInfo]: context.endpointInfos.of(caller.scope).info },

@@ -152,3 +152,13 @@ test('B206 over stdio a 2025-03-26 host may send a batch on one line', async () 
   })
   expect(answers.find(({ id }) => id === 11)?.result).toMatchObject({ content: [{ text: '{"id":11}' }] })
 })
+
+test('B206 every request of a batch is answered when its session ends', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { sessionMaxMs: 400 } })
+  await using host = await connectHttp(gateway, { revision: '2025-03-26' })
+  gateway.fake('a').on('tools/call', fake.never)
+  const calls = [1, 2, 3].map((id) => request(id, 'tools/call', { name: 'a__x' }))
+  const reply = await send(gateway.url, { headers: host.headers(), body: `[${calls.join(',')}]` })
+  const answers = await answersOf(reply)
+  expect([...answers.values()].map(({ id, error }) => [id, error?.code])).toEqual([1, 2, 3].map((id) => [id, -32600]))
+})

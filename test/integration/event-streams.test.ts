@@ -152,6 +152,25 @@ describe('a stream that was cut', () => {
     expect(steps).toEqual([2, 3, 4, 5, { content: [] }])
   })
 
+  test('B202 has what was sent before what has waited for the host', async () => {
+    await using gateway = await start({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'], prompts: ['p'] }) } })
+    await using host = await connectHttp(gateway, { deaf: true })
+    const stream = await send(gateway.url, { method: 'GET', headers: { ...host.headers(), accept: 'text/event-stream' } })
+    const { id } = await stream.events.until((event) => event.id !== undefined)
+    addTool(gateway)
+    await stream.events.until(({ data }) => data.includes('tools/list_changed'))
+    stream.close()
+    await stream.closed
+    gateway.fake('a').offers.prompts.push({ name: 'new' })
+    gateway.fake('a').changed('prompts')
+    await expect.poll(async () => JSON.stringify(await host.call('prompts/list'))).toContain('a__new')
+    const resumed = await resume(gateway, host, id)
+    const first = await resumed.events.until(({ data }) => data !== '')
+    await resumed.events.until(({ data }) => data.includes('prompts/list_changed'))
+    expect(first.data).toContain('tools/list_changed')
+    resumed.close()
+  })
+
   test('B257 is kept with the latest few of its session: a host that never resumes leaves no more', async () => {
     await using gateway = await start()
     await using host = await connectHttp(gateway, { deaf: true })

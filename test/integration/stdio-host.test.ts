@@ -164,6 +164,22 @@ describe('B125 B126 a gateway with listeners stops, and on a pipe beside them', 
     expect(methods(host)).toEqual(['notifications/cancelled'])
   })
 
+  test('B121 a stream that ends before the answer of a server is acknowledged first', async () => {
+    const resources = [{ name: 'r', uri: 'x:/r' }]
+    const on = { 'resources/subscribe': fake.never }
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy http', resources, capabilities: { resources: { subscribe: true } }, on }) },
+    })
+    await using host = beside(gateway)
+    const { response } = host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: ['a+x:/r'] } })
+    await gateway.fake('a').until('resources/subscribe')
+    const stopped = gateway.running.stop()
+    expect((await response).result).toMatchObject({ resultType: 'complete' })
+    await stopped
+    expect(methods(host)).toEqual(['notifications/subscriptions/acknowledged', 'notifications/cancelled'])
+    expect(host.heard.entries[0]?.params).toMatchObject({ notifications: { resourceSubscriptions: [] } })
+  })
+
   test('a relay is asked to hold on, and its host sees no end of its streams', async () => {
     await using gateway = await start({ pipe: false })
     await using host = beside(gateway, true)

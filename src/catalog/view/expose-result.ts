@@ -22,6 +22,13 @@ export const exposeResult = (result: Payload, place: BlockPlace, expose: (uri: s
   }
 }
 
+/** Edits `data.uri` of an error object. */
+export const exposeErrorUri = (error: Payload, expose: (uri: string) => string): void => {
+  const data = error.object('data')
+  const uri = data?.text('uri')
+  if (uri !== undefined) data?.set('uri', JSON.stringify(expose(uri)))
+}
+
 const exposeBlock = (result: Payload, members: readonly Member[], expose: (uri: string) => string): void => {
   const types = members.filter((member) => member.key === 'type').map((member) => stringAt(result.bytes, member))
   if (types.includes('resource_link')) exposeMembers(result, members, 'uri', expose)

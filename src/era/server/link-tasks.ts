@@ -56,7 +56,7 @@ export class LinkTasks {
   observe(id: string | undefined, status: string | undefined): void {
     const task = id === undefined ? undefined : this.#tasks.get(id)
     if (id === undefined || task === undefined || !isTerminal(status)) return
-    if (isFollowed(task)) task.onEnd()
+    if (isFollowed(task)) end(task)
     else this.#remove(id)
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Connection } from '../../rpc/connection.ts'
 import { backoffMs } from '../../time/backoff.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { numberedId } from '../../wire/message/envelope.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { requestMessage } from '../../wire/message/message.ts'
@@ -24,6 +25,9 @@ export interface ListenStreamsEvents {
   /** A stream could not be opened, or broke. */
   refused(error: unknown): void
 }
+
+/** What an acknowledgement without a filter agrees to. */
+const NOTHING: Filter = {}
 
 interface Opened {
   readonly stream: ListenStream
@@ -56,8 +60,7 @@ export class ListenStreams {
   }
 
   acknowledged(params: Payload | undefined): void {
-    // Cast: each member is compared with `true`.
-    this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(params?.value('notifications') as Filter | undefined)
+    this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(jsonObject(params?.value('notifications')) ?? NOTHING)
   }
 
   /** Ends the stream that the server cancels by a notification ([2026-07-28 basic/patterns/cancellation]). */

@@ -42,6 +42,8 @@ export class RequestMeta {
     const meta = from === undefined ? new Draft() : Payload.at(from)
     this.#edit(meta, call)
     if (call.progressToken !== undefined) meta.set('progressToken', String(id))
+    // A host's `null`, which servers may refuse.
+    else meta.delete('progressToken')
     for (const key of call.withheld ?? []) meta.delete(key)
     call.trace?.write(meta, id)
     return join(meta.parts())

@@ -128,7 +128,12 @@ export class Resubscriber {
     }
     ids.add(id)
     const answers = await this.#batch.answers
-    return answers.get(id) ?? 'lost'
+    const answer = answers.get(id) ?? 'lost'
+    const isClosed = answer === 'accepted' && this.#ids.has(id) && this.#holderOf(id) === undefined
+    if (answer !== 'lost' && !isClosed) return answer
+    // An id that was removed and added again meanwhile is on no stream, and would not be requested again.
+    this.#lose([id])
+    return 'lost'
   }
 
   /** Opens a stream for these ids; if the server refuses several, one stream for each half. */

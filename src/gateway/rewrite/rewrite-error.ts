@@ -1,4 +1,5 @@
 /** Rewrites a server's error for its host: exposed URIs, and the form of the host's revision (BRIDGING 7). */
+import { exposeErrorUri } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
 import { complete, isBridge, ServerError } from '../../rpc/call.ts'
 import type { Outcome } from '../../rpc/call.ts'
@@ -39,10 +40,8 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
     // `data` of another type stays, since it cannot have a member.
     if (data !== undefined || isNothing(error.error.raw('data')) || call.caller.session === undefined)
       error.error.setIn('data', 'uri', JSON.stringify(call.target))
-  } else if (data !== undefined && view.mayRenameUris(downstream.options)) {
-    const uri = data.text('uri')
-    if (uri !== undefined) data.set('uri', JSON.stringify(exposedUri(view, downstream.options, uri)))
-  }
+  } else if (view.mayRenameUris(downstream.options))
+    exposeErrorUri(error.error, (uri) => exposedUri(view, downstream.options, uri))
   throw error
 }
 

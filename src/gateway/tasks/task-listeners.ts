@@ -105,6 +105,10 @@ export class TaskListeners {
     return [...(this.#followed.get(keyOf(server, original))?.followers ?? [])]
   }
 
+  isFollowing(subscriber: TaskSubscriber, server: string, original: string): boolean {
+    return this.#followed.get(keyOf(server, original))?.followers.has(subscriber) === true
+  }
+
   /** Subscribes again after a reconnect. */
   restore(server: Reconnected): void {
     for (const followed of this.#followed.values()) {

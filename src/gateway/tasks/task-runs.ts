@@ -17,12 +17,17 @@ type Support = 'required' | 'optional' | 'forbidden'
 /** `plain`: no task. `host`: the host follows the task. `gateway`: the gateway does. */
 type Plan = 'plain' | 'host' | 'gateway'
 
+/** The `notify` of a call that may become a task. `isKnown`: the host knows the task. */
+type RelatedNotify = (call: Call, downstream: Downstream, isKnown: boolean) => Call['notify']
+
 export class TaskRuns {
   readonly #offersTasks: () => boolean
+  readonly #related: RelatedNotify
   readonly #supports = new WeakMap<Entry, Support>()
 
-  constructor(offersTasks: () => boolean) {
+  constructor(offersTasks: () => boolean, related: RelatedNotify) {
     this.#offersTasks = offersTasks
+    this.#related = related
   }
 
   /** Runs a routed call of any method. `entry`: the tool, if it is listed. */
@@ -35,8 +40,10 @@ export class TaskRuns {
       if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
+    const isRelayed = plan === 'plain' || call.isAsItCame === true
+    const sent = isRelayed ? call : { ...call, notify: this.#related(call, downstream, plan === 'host') }
     const mayInsist = downstream.eras.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
-    return plan === 'gateway' || mayInsist ? this.#drive(call, entry, plan, downstream) : downstream.handle(call)
+    return plan === 'gateway' || mayInsist ? this.#drive(sent, entry, plan, downstream) : downstream.handle(sent)
   }
 
   async #drive(call: Call, entry: Entry | undefined, plan: Plan, downstream: Downstream): Promise<Outcome> {

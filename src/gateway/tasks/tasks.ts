@@ -4,7 +4,7 @@
  */
 import { TaskIds } from '../../auth/task-ids.ts'
 import type { Seal } from '../../auth/seal.ts'
-import { exposeResult } from '../../catalog/view/expose-result.ts'
+import { exposeErrorUri, exposeResult } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
 import type { Reconnected } from '../../downstream/environment.ts'
@@ -12,8 +12,8 @@ import type { Fleet } from '../../downstream/fleet.ts'
 import type { LinkOwner } from '../../downstream/link-owner.ts'
 import { tasksNotDeclared } from '../../era/host/modern-host.ts'
 import { project } from '../../era/host/projections.ts'
-import { relatedTask, relateTo } from '../../era/task-shapes.ts'
-import { complete, Refusal, ownCall } from '../../rpc/call.ts'
+import { relatedTask, relateTo, unrelate } from '../../era/task-shapes.ts'
+import { complete, Refusal, ServerError, ownCall } from '../../rpc/call.ts'
 import type { Call, Caller, Outcome } from '../../rpc/call.ts'
 import { noteDenial, noteRoute } from '../../rpc/record.ts'
 import type { Affected } from '../../rpc/fidelity.ts'
@@ -44,7 +44,7 @@ export class Tasks {
   readonly runs: TaskRuns
 
   constructor(seal: Seal, feed: Feed, fleet: Pick<Fleet, 'bridged' | 'find' | 'for'>, offersTasks: () => boolean) {
-    this.runs = new TaskRuns(offersTasks)
+    this.runs = new TaskRuns(offersTasks, (call, downstream, isKnown) => this.#notifierOf(call, downstream, isKnown))
     this.#ids = new TaskIds(seal)
     this.#feed = feed
     this.#fleet = fleet
@@ -64,11 +64,15 @@ export class Tasks {
     params.set('taskId', JSON.stringify(original))
     const asked = this.asked(call, downstream)
     const responses = params.object('inputResponses')?.fresh()
-    const outcome = await downstream.handle({
+    const served: Call = {
       ...call,
       target: original,
       resume: responses && { state: undefined, responses },
       ask: asked.ask,
+    }
+    const outcome = await downstream.handle(served).catch((error: unknown) => {
+      if (error instanceof ServerError) this.#exposeError(error.error, seen)
+      throw error
     })
     if (outcome.result instanceof Payload) this.#expose(outcome.result, call.method, seen)
     return call.method === 'tasks/result' ? complete(project(outcome.result, call, downstream.fidelity, plainOutput)) : outcome
@@ -119,13 +123,15 @@ export class Tasks {
       if (owner !== undefined && !owner.sessions.has(session)) continue
       const copy = task.fresh()
       copy.set('taskId', JSON.stringify(exposed))
+      if (relatedTask(copy) !== undefined) relateTo(copy, exposed)
       session.notify('notifications/tasks/status', copy)
       if (hasEnded) forget()
     }
     for (const [subscriber, { exposed, caller }] of this.#listeners.followersOf(id, original)) {
       if (owner !== undefined && owner.isolation !== 'shared' && owner.principal !== caller.principal) continue
       const whole = task.has('ttlMs') ? task.fresh() : await readTask(original, caller, downstream).catch(() => undefined)
-      if (whole === undefined) continue
+      // The stream may have ended while the task was read.
+      if (whole === undefined || !this.#listeners.isFollowing(subscriber, id, original)) continue
       this.#expose(whole, 'tasks/get', { downstream, original, exposed, caller })
       subscriber.task?.(whole)
       if (hasEnded) this.#listeners.over(subscriber, id, original)
@@ -149,11 +155,14 @@ export class Tasks {
   #expose(result: Payload, method: string, { downstream, exposed, caller }: Seen): void {
     const view = this.#feed.viewOf(caller)
     if (result.has('taskId')) result.set('taskId', JSON.stringify(exposed))
+    if (relatedTask(result) !== undefined) relateTo(result, exposed)
     result.delete('requestState')
     const affected: Affected = { ref: 0, method: 'tools/call', caller }
     encodeRequests(result, askerOf(downstream, view, caller), caller, (deviation) =>
       downstream.fidelity.note(deviation, affected),
     )
+    const error = result.object('error')
+    if (error !== undefined) this.#exposeError(error, { downstream, caller })
     const inner = method === 'tasks/result' ? result : result.object('result')
     if (inner !== undefined) {
       if (method === 'tasks/result' || relatedTask(inner) !== undefined) relateTo(inner, exposed)
@@ -163,6 +172,21 @@ export class Tasks {
     }
     if (caller.session === undefined && method !== 'tools/call' && view.catalog.sources.length > 1)
       result.setIn('_meta', META.server, JSON.stringify(downstream.options.key))
+  }
+
+  /** Translates the task that a notification of the server belongs to; removes it for a host that does not know the task (B182). */
+  #notifierOf(call: Call, downstream: Downstream, isKnown: boolean): Call['notify'] {
+    return (method, params, isOfPeer) => {
+      const task = relatedTask(params)
+      if (task !== undefined && isKnown) relateTo(params, this.#ids.expose(call.caller.principal, downstream.options.key, task))
+      else if (task !== undefined) unrelate(params)
+      call.notify(method, params, isOfPeer)
+    }
+  }
+
+  #exposeError(error: Payload, { downstream, caller }: Pick<Seen, 'downstream' | 'caller'>): void {
+    const view = this.#feed.viewOf(caller)
+    if (view.mayRenameUris(downstream.options)) exposeErrorUri(error, (uri) => exposedUri(view, downstream.options, uri))
   }
 }
 

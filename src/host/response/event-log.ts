@@ -18,6 +18,13 @@ export interface LoggedEvent {
   readonly parts: Parts
 }
 
+/** A stream by its name, with the events that its host has not received. */
+export interface ResumedStream {
+  readonly stream: string
+  readonly events: readonly LoggedEvent[]
+  readonly isEnded: boolean
+}
+
 interface Kept extends LoggedEvent {
   readonly sequence: number
   readonly bytes: number
@@ -85,9 +92,7 @@ export class EventLog {
   }
 
   /** Returns the events after `eventId` on its stream; `undefined`: the stream is not kept. */
-  after(
-    eventId: string,
-  ): { readonly stream: string; readonly events: readonly LoggedEvent[]; readonly isEnded: boolean } | undefined {
+  after(eventId: string): ResumedStream | undefined {
     const match = /^([0-9a-z]{1,12})-(\d{1,15})$/.exec(eventId)
     const name = match?.[1] ?? ''
     const stream = this.#streams?.get(name)

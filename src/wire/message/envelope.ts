@@ -30,9 +30,11 @@ export type Id = string
  */
 export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
 
-/** The progress token of a request, as JSON text. */
-export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
-  params?.object('_meta')?.raw('progressToken')?.toString()
+/** The progress token of a request, as JSON text; `undefined` also for `null`. */
+export const progressTokenOf = (params: Payload | undefined): Id | undefined => {
+  const raw = params?.object('_meta')?.raw('progressToken')
+  return raw?.[0] === NULL ? undefined : raw?.toString()
+}
 
 export interface Envelope {
   /** The received message. */

@@ -135,6 +135,30 @@ test('a JSON-RPC error of the call is the error of a failed task', async () => {
   })
 })
 
+test('B168 the URI in the error of a task has its exposed form, for hosts of both eras', async () => {
+  const data = { uri: 'file:///r', more: 1 }
+  await using gateway = await startGateway({
+    servers: {
+      a: taskServer('legacy http', {
+        'tasks/get': () => ({ ...TASK, status: 'failed' }),
+        'tasks/result': () => {
+          throw new RpcError({ code: -32603, message: 'it broke', data })
+        },
+      }),
+      b: fake.offering('other'),
+    },
+  })
+  const error = { code: -32603, data: { uri: 'a+file:///r', more: 1 } }
+  await using modern = await modernHttp.connect(gateway, able)
+  const { taskId } = await modern.call('tools/call', { name: 'a__may' })
+  for (let look = 0; look < 2; look++)
+    expect(await modern.call('tasks/get', { taskId })).toMatchObject({ status: 'failed', error })
+  await using legacy = await legacyHttp.connect(gateway)
+  const created = await legacy.call('tools/call', { name: 'a__may', task: {} })
+  const own = (created['task'] as JsonMap)['taskId']
+  await expect(legacy.call('tasks/result', { taskId: own })).rejects.toMatchObject(error)
+})
+
 test('B142 cancelling is acknowledged, also of a task that has ended, but not of one that is unknown', async () => {
   let isKnown = true
   await using gateway = await startGateway({
@@ -177,6 +201,25 @@ test('a status notification of the server reaches a listening modern host with a
   stream.cancel()
   const result = { content: [{ ...link, uri: 'a+file:///r' }] }
   expect(told.params).toMatchObject({ ...MODERN_TASK, taskId, status: 'completed', result })
+})
+
+test('B122 a status is not told on a stream that its host has cancelled while the task was read', async () => {
+  const { promise: read, resolve: isRead } = Promise.withResolvers<void>()
+  await using gateway = await startGateway({
+    servers: { a: taskServer('legacy http', { 'tasks/get': async () => (await read, TASK) }) },
+  })
+  await using host = await modernPipe.connect(gateway, able)
+  const { taskId } = await host.call('tools/call', { name: 'a__may' })
+  const stream = host.begin('subscriptions/listen', { notifications: { taskIds: [taskId] } })
+  await host.heard.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  const { connection } = await gateway.fake('a').until('tools/call')
+  connection.say(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: TASK }))
+  await gateway.fake('a').until('tasks/get')
+  stream.cancel()
+  await host.call('tools/list')
+  isRead()
+  await host.call('tasks/get', { taskId })
+  expect(host.heard.entries.map(({ method }) => method)).toEqual(['notifications/subscriptions/acknowledged'])
 })
 
 test('a task that one host made can be followed by a host of the other era, and by nobody with a made-up id', async () => {

@@ -103,6 +103,24 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     expect(other.heard.entries).toEqual([])
   })
 
+  test('B182 its status and its progress name it by the id of the host where they say what they belong to', async () => {
+    const _meta = { [RELATED]: { taskId: 'orig-1' }, x: 1 }
+    await using gateway = await startGateway({ servers: { a: taskServer(kind, { 'tasks/get': () => ({ ...TASK, _meta }) }) } })
+    await using host = await legacyHttp.connect(gateway)
+    const { task } = (await host.call('tools/call', { name: 'a__may', task: {} }, { meta: { progressToken: 'p' } })) as {
+      task: { taskId: string }
+    }
+    const call = await gateway.fake('a').until('tools/call')
+    const { progressToken } = call.params['_meta'] as JsonMap
+    const say = (method: string, params: JsonMap): void => call.connection.say(JSON.stringify({ jsonrpc: '2.0', method, params }))
+    say('notifications/progress', { progressToken, progress: 1, _meta })
+    say('notifications/tasks/status', { ...TASK, _meta })
+    await host.heard.until(({ method }) => method === 'notifications/tasks/status')
+    const own = { [RELATED]: { taskId: task.taskId }, x: 1 }
+    expect(host.heard.entries.map(({ params }) => params?.['_meta'])).toEqual([own, own])
+    expect((await host.call('tasks/get', { taskId: task.taskId }))['_meta']).toEqual(own)
+  })
+
   test('a required tool is followed for a host that knows no tasks, as fast as the server wants to be asked', async () => {
     let looks = 0
     await using gateway = await startGateway({

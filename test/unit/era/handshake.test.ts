@@ -157,6 +157,10 @@ describe('the _meta of a request', () => {
     expect(writing().write(call({}, { _meta }))).toEqual({ made: 1 })
   })
 
+  test('B136 has no progress token for a host whose token is null', () => {
+    expect(writing().write(call({}, { _meta: { progressToken: null, x: 1 } }))).toEqual({ x: 1, made: 1 })
+  })
+
   test('has the id as progress token, and the trace, but nothing withheld; none of it is kept', () => {
     const { write, edits } = writing()
     expect(write(call({ progressToken: '"t"', withheld: ['x'] }, { _meta: { x: 1, y: 2 } }), 9)).toEqual({

@@ -117,6 +117,10 @@ describe('a modern request', () => {
     expect(read(META)).toMatchObject({ logLevel: undefined, progressToken: undefined })
   })
 
+  test('B136 with a progress token that is null has none', () => {
+    expect(read({ ...META, progressToken: null })).toMatchObject({ progressToken: undefined })
+  })
+
   test.each<[meta: object | undefined, code: number]>([
     [undefined, -32602],
     [{ ...META, [`${P}protocolVersion`]: 5 }, -32602],

@@ -242,3 +242,17 @@ test('a status ends what a task holds: its follower may still look, a plain crea
   tasks.close()
   expect([(await answer) !== undefined, tasks.creatorOf('3'), ends[2].mock.calls.length]).toEqual([true, undefined, 1])
 })
+
+test.each(['completed', 'cancelled'])(
+  'B145 a question that is open when its task is %s is not waited for any longer',
+  async (status) => {
+    const { tasks } = makeTasks()
+    create(tasks, modern)
+    const answered = vi.fn()
+    void tasks.ask('1', question)?.then(answered)
+    tasks.observe('1', status)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(answered.mock.calls).toEqual([[{ result: expect.anything() as unknown }]])
+    expect(tasks.creatorOf('1')).toBe(modern)
+  },
+)

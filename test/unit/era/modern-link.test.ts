@@ -236,6 +236,30 @@ describe('subscriptions', () => {
     await vi.waitFor(() => expect(told).toEqual([['violation', 'a task could not be read', 'Error: bad escape']]))
   })
 
+  test.each<[what: string, params: object]>([
+    ['null in it', { notifications: null }],
+    ['no filter', {}],
+  ])('B127 an acknowledgement with %s agrees to nothing, and its stream is closed', async (_what, params) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { link, sent, receive } = await linkTo(() => undefined, { capabilities: LISTS, kind: 'pipe' })
+    const listens = () => sent.filter(({ method }) => method === 'subscriptions/listen')
+    const accept = async (streams: number, answer: object): Promise<void> => {
+      await vi.waitFor(() => expect(listens()).toHaveLength(streams))
+      const _meta = { [`${P}subscriptionId`]: listens().at(-1)?.id }
+      receive({ method: 'notifications/subscriptions/acknowledged', params: { _meta, ...answer } })
+    }
+    const watching = link.subscribe('u:1')
+    await accept(1, { notifications: { resourceSubscriptions: ['u:1'] } })
+    expect(await watching).toBe(true)
+    receive({ id: listens()[0]?.id, result: {} })
+    await vi.advanceTimersByTimeAsync(1_000)
+    await accept(2, params)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(listens()).toHaveLength(2)
+    expect(sent.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: listens()[1]?.id } })
+  })
+
   test('a gateway is asked again which gateways stand behind it', async () => {
     const { link } = await linkTo(() => ({ result: { _meta: { 'dev.trunkline/gateways': ['a', 'b'] } } }), { gateways: ['a'] })
     expect(link.gateways).toEqual(['a'])

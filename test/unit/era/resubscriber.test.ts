@@ -157,6 +157,36 @@ test('what the server does not acknowledge is tried again and counts as changed;
   expect([missed, opened[0]!.isClosed, await set.add('b')]).toEqual([['b'], false, true])
 })
 
+test('B127 what is wanted again while the stream it was left out of is asked for is asked for later', async () => {
+  const { set, opened } = makeSet()
+  const added = ['a', 'b'].map((uri) => set.add(uri).catch(String))
+  set.remove('a')
+  await pass()
+  expect(urisOf(opened)).toEqual([['b']])
+  const again = set.add('a').catch(String)
+  opened[0]!.acknowledge()
+  await Promise.all([...added, again])
+  await pass(1_001)
+  expect(urisOf(opened)).toEqual([['b'], ['a']])
+})
+
+test('B127 what is wanted again after its part of a split stream was closed is asked for later', async () => {
+  const { set, opened } = makeSet()
+  const added = ['a', 'b'].map((uri) => set.add(uri).catch(String))
+  await pass()
+  opened[0]!.refuse()
+  await pass()
+  opened[1]!.acknowledge()
+  await pass()
+  set.remove('a')
+  expect(opened[1]!.isClosed).toBe(true)
+  const again = set.add('a').catch(String)
+  opened[2]!.acknowledge()
+  await Promise.all([...added, again])
+  await pass(1_001)
+  expect(urisOf(opened)).toEqual([['a', 'b'], ['a'], ['b'], ['a']])
+})
+
 test('nothing is opened once the set is closed', async () => {
   const { set, opened } = await standing('a')
   set.close()

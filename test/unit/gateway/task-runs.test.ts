@@ -51,7 +51,11 @@ const modern = (isAble: boolean, params: object = {}): Call =>
     params: Payload.of({ name: 'x', ...params }),
     caller: { capabilities: isAble ? { extensions: { [TASKS]: {} } } : {} },
   })
-const runs = new TaskRuns(() => true)
+const asItIs =
+  (call: Call): Call['notify'] =>
+  (...notified) =>
+    call.notify(...notified)
+const runs = new TaskRuns(() => true, asItIs)
 const TASK = { task: { ttl: 5 } }
 const GATEWAY = { task: { ttl: 7_000 } }
 
@@ -100,7 +104,7 @@ describe('at a legacy server a call', () => {
 
   test('is none where the gateway offers no tasks', async () => {
     const { downstream, sent, noted } = serverOf()
-    await new TaskRuns(() => false).run(legacy(TASK), entryOf('optional'), downstream)
+    await new TaskRuns(() => false, asItIs).run(legacy(TASK), entryOf('optional'), downstream)
     expect([sent, noted]).toEqual([[['tools/call', { name: 'x' }]], ['taskIgnored']])
   })
 
@@ -114,7 +118,7 @@ describe('at a legacy server a call', () => {
     ])
     // The limit of a result counts there, too.
     expect(() => runs.run(legacy(TASK, { isAsItCame: true }), entryOf('optional', true), downstream)).toThrow('as a task')
-    await new TaskRuns(() => false).run(legacy(TASK, { isAsItCame: true }), entryOf(), downstream)
+    await new TaskRuns(() => false, asItIs).run(legacy(TASK, { isAsItCame: true }), entryOf(), downstream)
     expect(sent.at(-1)).toEqual(['tools/call', { name: 'x' }])
   })
 })

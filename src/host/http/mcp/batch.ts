@@ -98,10 +98,16 @@ class Answers {
 
   exchange(): Exchange {
     const outlet = this.#outlet
+    let isOver = false
+    // The end of a session answers a request and ends its exchange.
+    const finish = (parts: Parts | undefined): void => {
+      if (!isOver) this.#add(parts)
+      isOver = true
+    }
     return {
       message: (parts, key) => outlet.message(parts, key),
-      answer: (parts) => this.#add(parts),
-      end: () => this.#add(undefined),
+      answer: finish,
+      end: () => finish(undefined),
       transport: outlet.transport,
       ambient: outlet.ambient,
       batch: outlet,

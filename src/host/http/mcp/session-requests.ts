@@ -17,6 +17,7 @@ import { accepts, EVENTS, refuse, refuseBusy, refuseWithoutBody, streamDelayMs }
 import type { RoutedRequest } from './routed-request.ts'
 import { EventBudget } from '../../response/event-budget.ts'
 import { EventLog } from '../../response/event-log.ts'
+import type { ResumedStream } from '../../response/event-log.ts'
 import { StoredEvents } from '../../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
@@ -253,13 +254,13 @@ export class SessionRequests {
     }
   }
 
-  /** Opens the standalone stream, for messages that belong to no request. It replaces an earlier one. `resumed`: its name in the log. */
-  #openStandalone(entry: HttpSession, request: HttpRequest, resumed?: string): void {
+  /** Opens the standalone stream, for messages that belong to no request. It replaces an earlier one. `resumed`: what the log has of it. */
+  #openStandalone(entry: HttpSession, request: HttpRequest, resumed?: ResumedStream): void {
     const { session } = entry
     const { log } = session
     if (log === undefined) return
     const events = request.openEvents({})
-    const name = resumed ?? log.open()
+    const name = resumed?.stream ?? log.open()
     if (resumed === undefined) entry.streamNames.push(name)
     // A host that never resumes would leave one more with each stream.
     if (entry.streamNames.length > MAX_STANDALONE) log.forget(entry.streamNames.shift() ?? '')
@@ -267,6 +268,8 @@ export class SessionRequests {
     entry.stream = { events, name }
     before?.events.end()
     if (resumed === undefined && session.revision >= '2025-11-25') events.prime(log.append(name, []))
+    for (const event of resumed?.events ?? []) events.answer(event.parts, event.id)
+    // Sends what has waited, which is newer.
     const detach = session.attach({ send: (parts) => events.message(parts, log.append(name, parts)), flow: events })
     events.onClose(() => {
       detach()
@@ -288,11 +291,7 @@ export class SessionRequests {
         `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`,
       )
     const post = entry.posts.values().find((candidate) => candidate.name === missed.stream)
-    if (post === undefined && !missed.isEnded) {
-      this.#openStandalone(entry, request, missed.stream)
-      for (const event of missed.events) entry.stream?.events.answer(event.parts, event.id)
-      return
-    }
+    if (post === undefined && !missed.isEnded) return this.#openStandalone(entry, request, missed)
     const events = request.openEvents({})
     for (const event of missed.events) events.answer(event.parts, event.id)
     if (post === undefined) events.end()
