@@ -4,6 +4,7 @@
  */
 import type { Connection } from '../../rpc/connection.ts'
 import { backoffMs } from '../../time/backoff.ts'
+import { jsonObject } from '../../values/json-object.ts'
 import { numberedId } from '../../wire/message/envelope.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { requestMessage } from '../../wire/message/message.ts'
@@ -55,9 +56,9 @@ export class ListenStreams {
     if (Object.keys(filter).length > 0) void this.#hold(filter)
   }
 
+  /** An acknowledgement without `notifications`, or with `null`, accepts nothing. */
   acknowledged(params: Payload | undefined): void {
-    // Cast: each member is compared with `true`.
-    this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(params?.value('notifications') as Filter | undefined)
+    this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(jsonObject(params?.value('notifications')) ?? {})
   }
 
   /** Ends the stream that the server cancels by a notification ([2026-07-28 basic/patterns/cancellation]). */
