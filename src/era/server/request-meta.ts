@@ -41,7 +41,8 @@ export class RequestMeta {
   #make(from: Buffer | undefined, call: Call, id: number): Buffer {
     const meta = from === undefined ? new Draft() : Payload.at(from)
     this.#edit(meta, call)
-    if (call.progressToken !== undefined) meta.set('progressToken', String(id))
+    if (call.progressToken === undefined) meta.delete('progressToken')
+    else meta.set('progressToken', String(id))
     for (const key of call.withheld ?? []) meta.delete(key)
     call.trace?.write(meta, id)
     return join(meta.parts())

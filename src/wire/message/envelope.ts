@@ -30,9 +30,11 @@ export type Id = string
  */
 export const idKey = (id: Id): Id => (id.includes('\\') ? JSON.stringify(JSON.parse(id)) : id)
 
-/** The progress token of a request, as JSON text. */
-export const progressTokenOf = (params: Payload | undefined): Id | undefined =>
-  params?.object('_meta')?.raw('progressToken')?.toString()
+/** The progress token of a request, as JSON text. Null counts as absent (B282). */
+export const progressTokenOf = (params: Payload | undefined): Id | undefined => {
+  const token = params?.object('_meta')?.raw('progressToken')?.toString()
+  return token === 'null' ? undefined : token
+}
 
 export interface Envelope {
   /** The received message. */

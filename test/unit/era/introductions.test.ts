@@ -115,6 +115,7 @@ describe('a modern request', () => {
       progressToken: '7',
     })
     expect(read(META)).toMatchObject({ logLevel: undefined, progressToken: undefined })
+    expect(read({ ...META, progressToken: null }).progressToken, 'B282').toBeUndefined()
   })
 
   test.each<[meta: object | undefined, code: number]>([

@@ -107,6 +107,12 @@ describe('a call', () => {
     expect(last()?.params).toEqual({ name: 'x', _meta: { own: 1, progressToken: last()?.id } })
   })
 
+  test('B282 goes without a progress token that is null: its host asks for no progress', async () => {
+    const { handle, last } = await linkTo()
+    await handle(call('tools/call', { name: 'x', _meta: { own: 1, progressToken: null } }))
+    expect(last()?.params).toEqual({ name: 'x', _meta: { own: 1 } })
+  })
+
   test('of a legacy host keeps members that have no meaning of the protocol', async () => {
     const { handle, last } = await linkTo()
     await handle(call('tools/call', { name: 'x', requestState: 's' }, { caller: { session: SESSION, revision: '2025-06-18' } }))
