@@ -20,6 +20,7 @@ import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 const session: HostSession = {
   id: 's',
   scope: EVERYTHING,
+  capabilities: {},
   notify: () => undefined,
   ask: () => Promise.reject(new Error('not asked here')),
   updated: () => undefined,
