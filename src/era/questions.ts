@@ -75,9 +75,8 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   if (method === 'sampling/createMessage') {
     const { sampling } = capabilities
     if (sampling === undefined) return refused(-32601, method)
-    return params?.isAbsent('tools') === false && memberOf(sampling, 'tools') === undefined
-      ? refused(-32602, 'sampling with tools')
-      : undefined
+    const hasTools = params !== undefined && !(params.isAbsent('tools') && params.isAbsent('toolChoice'))
+    return hasTools && memberOf(sampling, 'tools') === undefined ? refused(-32602, 'sampling with tools') : undefined
   }
   const { elicitation } = capabilities
   if (elicitation === undefined) return refused(-32601, method)

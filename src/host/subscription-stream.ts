@@ -130,17 +130,17 @@ const watch = async (
 
 /** Returns those of the named tasks that belong to the caller. Throws if the host does not declare tasks (B172). */
 const followable = (filter: Payload, caller: Caller, context: ListenerContext): string[] | undefined => {
-  const asked = filter.value('taskIds')
-  if (asked === undefined || !context.core.offersTasks) return undefined
+  if (filter.isAbsent('taskIds') || !context.core.offersTasks) return undefined
   if (!declaresTasks(caller.capabilities)) throw tasksNotDeclared()
+  const asked = filter.value('taskIds')
   if (!Array.isArray(asked) || !asked.every((id) => typeof id === 'string')) throw new Refusal(-32602, 'taskIds must be task ids')
   return context.core.ownTasks(caller, asked)
 }
 
 /** Returns the URIs whose server may accept a subscription (B124). */
 const subscribable = (filter: Payload, caller: Caller, context: ListenerContext): string[] | undefined => {
+  if (filter.isAbsent('resourceSubscriptions')) return undefined
   const asked = filter.value('resourceSubscriptions')
-  if (asked === undefined) return undefined
   if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string'))
     throw new Refusal(-32602, 'resourceSubscriptions must be URIs')
   const max = context.core.maxSubscriptions

@@ -79,6 +79,7 @@ export interface CallerFacts {
 export interface HostSession {
   readonly id: string
   readonly scope: Scope
+  readonly capabilities: Capabilities
   /** Sends a notification that belongs to no request: a list change, an update, a log message without attribution. */
   notify(method: string, params: JsonObject | undefined): void
   /** Sends a request that belongs to no request of the host, such as `roots/list` after a link was opened. */

@@ -345,6 +345,12 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     if (name === modernPipe.name)
       await host.heard.until(({ method, params }) => method === 'notifications/cancelled' && params?.['requestId'] === 'L')
   })
+  test('B282 a member of the filter that is null asks for nothing', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r'] }) } })
+    await using host = await connect(gateway)
+    const { acknowledged } = await listen(host, { toolsListChanged: true, resourceSubscriptions: null, taskIds: null })
+    expect(acknowledged).toEqual({ toolsListChanged: true })
+  })
   test('a listen without a filter is answered -32602', async () => {
     await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
     await using host = await connect(gateway)

@@ -315,11 +315,14 @@ test.each(everyTransport)('B105 over $name a tool result with isError reaches th
   for (const name of ['a__x', 'b__x']) expect(await host.begin('tools/call', { name }).raw).toContain(members)
 })
 
-test('3.4 empty contents for what no list names are not found, for what is listed they pass', async () => {
+test('B103 B282 3.4 empty contents for what no list names are not found, for what is listed they pass', async () => {
   await using gateway = await startGateway({
-    servers: { a: fake.of({ resources: ['a:///listed'], on: { 'resources/read': () => ({ contents: [] }) } }) },
+    servers: { a: fake.of({ resources: ['a:///listed'] }) },
   })
   await using host = await modernHttp.connect(gateway)
-  expect(await host.call('resources/read', { uri: 'a+a:///listed' })).toMatchObject({ contents: [] })
-  await expect(host.call('resources/read', { uri: 'a+a:///other' })).rejects.toMatchObject({ code: -32602 })
+  for (const contents of [[], null]) {
+    gateway.fake('a').on('resources/read', () => ({ contents }))
+    expect(await host.call('resources/read', { uri: 'a+a:///listed' })).toMatchObject({ contents })
+    await expect(host.call('resources/read', { uri: 'a+a:///other' })).rejects.toMatchObject({ code: -32602 })
+  }
 })

@@ -127,16 +127,13 @@ export class ServerRequests {
       this.#fidelity.note('configuredRoots', call)
       return this.#configuredRoots()
     }
-    if (session !== undefined) return call?.ask?.(question) ?? session.ask(question)
+    if (session !== undefined) return call?.ask?.(question) ?? this.#askSession(session, question, call)
     const principal = (call ?? waiting)?.caller.principal ?? ''
     // During a call the host is asked. Before a call, as some servers ask right after the handshake, a stored answer is used.
     const known = call === undefined ? this.#roots.get(principal) : undefined
     if (known !== undefined && known.untilMs > performance.now()) return known.answer
     const ask = (call ?? waiting)?.ask
-    if (ask === undefined) {
-      this.#fidelity.note('unattributed', call)
-      return error(-32601, 'no host can be asked for roots now')
-    }
+    if (ask === undefined) return this.#noRoots(call)
     const answer = await ask(question)
     if ('result' in answer) {
       // A copy: the rest of the host's request is not kept, and its memory may be used again.
@@ -145,6 +142,17 @@ export class ServerRequests {
       setBounded(this.#roots, principal, { answer: { result }, untilMs }, MAX_ROOTS)
     }
     return answer
+  }
+
+  /** Asks a session for roots outside of a call, if it declares them (B038). At a bridge its own refusal is relayed. */
+  async #askSession(session: HostSession, question: Question, call: Call | undefined): Promise<Answer> {
+    const mayBeAsked = isBridge(session.scope) || session.capabilities['roots'] !== undefined
+    return mayBeAsked ? session.ask(question) : this.#noRoots(call)
+  }
+
+  #noRoots(call: Call | undefined): Answer {
+    this.#fidelity.note('unattributed', call)
+    return error(-32601, 'no host can be asked for roots now')
   }
 
   #configuredRoots(): Answer {

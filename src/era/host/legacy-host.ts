@@ -14,7 +14,7 @@ import { isAtLeast, isLegacyRevision, isWithin, latestLegacyWithin, revisionsWit
 import type { LegacyRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
 import { hopsIn } from '../gateways.ts'
 import type { Identity } from '../server/link.ts'
-import { declaredOnly } from './declared-capabilities.ts'
+import { declaredOnly } from '../declared-capabilities.ts'
 import { SUPERSET_CAPABILITIES } from './modern-host.ts'
 import type { Offers } from './modern-host.ts'
 import { legacyCreation } from '../task-shapes.ts'

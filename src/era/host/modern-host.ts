@@ -15,7 +15,7 @@ import type { JsonObject, Payload } from '../../wire/message/payload.ts'
 import { isModernRevision, isWithin, MODERN, MODERN_REVISIONS, revisionsWithin } from '../../wire/protocol/revisions.ts'
 import type { ModernRevision, RevisionRange } from '../../wire/protocol/revisions.ts'
 import type { CapabilityCache } from './capability-cache.ts'
-import { declaredOnly } from './declared-capabilities.ts'
+import { declaredOnly } from '../declared-capabilities.ts'
 
 /** The host's description in `_meta`. */
 export interface Introduced {

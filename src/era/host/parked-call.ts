@@ -20,6 +20,8 @@ interface Carrier {
 
 /** The table of parked calls, as seen by one call. */
 export interface ParkedCalls {
+  /** Called with each question. Throws if the request can have no `requestState`. */
+  readonly prepare: () => void
   /** Returns the `requestState` of a round. */
   readonly issue: (nonce: string) => string
   /** Returns the option whose limit forbids parking the call, with its value; `undefined`: it may be parked. */
@@ -122,6 +124,7 @@ export class ParkedCall {
     const limit = this.#parked.limitReached()
     if (limit !== undefined)
       return Promise.resolve({ error: Payload.of({ code: -32601, message: `${limit} reached: too many calls wait for input` }) })
+    this.#parked.prepare()
     return new Promise((resolve) => {
       const key = this.#keyFor(question)
       this.#asked.set(key, { question, answer: resolve })

@@ -89,13 +89,17 @@ export class Parking {
 
   #begin(call: Call, inner: Handler): Promise<Outcome> {
     const id = randomUUID()
-    const digest = digestOf(call)
+    // Computed with the first question, while the request is still there: most calls ask nothing.
+    let digest: string | undefined
+    const digestNow = (): string => (digest ??= digestOf(call))
     const { principal, scope } = call.caller
     const options = this.#options()
-    const ticket = { owner: this.#owner, park: id, principal, endpoint: endpointKey(scope), digest, method: call.method }
-    const issue = (nonce: string): string => this.#seal.seal(PURPOSE, { ...ticket, nonce } satisfies Ticket, options.ttlMs)
+    const ticket = { owner: this.#owner, park: id, principal, endpoint: endpointKey(scope), method: call.method }
+    const issue = (nonce: string): string =>
+      this.#seal.seal(PURPOSE, { ...ticket, digest: digestNow(), nonce } satisfies Ticket, options.ttlMs)
     const parked = new ParkedCall(principal, options, {
       issue,
+      prepare: digestNow,
       limitReached: () => this.#limitReached(principal),
       expired: () => this.#reached('limits.park_ttl'),
       onEnd: () => this.#calls.delete(id),

@@ -42,7 +42,7 @@ const projectTool = (result: Payload, call: Affected, fidelity: Fidelity, output
   if (isWrapped) projected.set('structuredContent', [Buffer.from('{"result":'), structured, Buffer.from('}')])
   const isAdded = (isOld || isWrapped) && appendAsText(projected, structured)
   if (isWrapped || isAdded) fidelity.note('structured', call)
-  if (!projected.has('content')) projected.set('content', '[]')
+  if (projected.isAbsent('content')) projected.set('content', '[]')
   return projected
 }
 

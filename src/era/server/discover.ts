@@ -5,6 +5,7 @@ import { requestMessage } from '../../wire/message/message.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import { isLegacyRevision, MODERN } from '../../wire/protocol/revisions.ts'
+import { declaredOnly } from '../declared-capabilities.ts'
 import { gatewaysIn } from '../gateways.ts'
 import type { ClientDescription, Declared } from './link.ts'
 import type { ModernServer } from './modern-downstream.ts'
@@ -36,7 +37,7 @@ export const readDiscover = (message: Envelope): Reading => {
     const versions = result.value('supportedVersions')
     if (!Array.isArray(versions)) return { says: 'legacy' }
     if (!versions.includes(MODERN)) return readVersions(versions)
-    const capabilities = jsonObject(result.value('capabilities')) ?? {}
+    const capabilities = declaredOnly(jsonObject(result.value('capabilities')) ?? {})
     return {
       says: 'modern',
       server: {

@@ -18,6 +18,7 @@ import type { Parts, Payload } from '../../wire/message/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
 import { declaresTasks } from '../../wire/protocol/extensions.ts'
+import { declaredOnly } from '../declared-capabilities.ts'
 import { Attribution } from './attribution.ts'
 import { gatewaysIn, hopsIn, nextHop, refuseCircle } from '../gateways.ts'
 import type { Position } from '../gateways.ts'
@@ -126,7 +127,7 @@ export class LegacyLink implements Link, Carrier {
       throw new Failure('version', `the server answered initialize with unsupported version "${spoken}"`)
     this.#handshake = {
       revision: spoken,
-      capabilities: jsonObject(result.value('capabilities')) ?? {},
+      capabilities: declaredOnly(jsonObject(result.value('capabilities')) ?? {}),
       instructions: result.text('instructions'),
       serverInfo: jsonObject(result.value('serverInfo')),
     }

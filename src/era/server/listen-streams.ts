@@ -59,6 +59,7 @@ export class ListenStreams {
     if (Object.keys(filter).length > 0) void this.#hold(filter)
   }
 
+  /** An acknowledgement without `notifications`, or with `null`, accepts nothing. */
   acknowledged(params: Payload | undefined): void {
     this.#streams.get(subscriptionOf(params) ?? '')?.acknowledged(jsonObject(params?.value('notifications')) ?? NOTHING)
   }

@@ -91,13 +91,16 @@ const exposer = ({ call, route, downstream, view }: RoutedCall): ((uri: string) 
 
 /** Throws `Refusal` for an unlisted resource with an empty result, the answer of legacy servers for unknown resources (BRIDGING 3.4; B103). */
 const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedCall): void => {
-  if (downstream.eras.eraFor(call.caller) !== 'legacy' || !/^\[\s*\]$/.test(result.raw('contents')?.toString() ?? '')) return
+  if (downstream.eras.eraFor(call.caller) !== 'legacy' || !isEmpty(result.raw('contents'))) return
   const isListed =
     route.entry !== undefined ||
     view.bare.resources.has(route.original) ||
     view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
   if (!isListed) throw unknownName(call)
 }
+
+/** Whether it is an empty list, or null, which Go writes for one (B282). */
+const isEmpty = (contents: Buffer | undefined): boolean => /^(?:\[\s*\]|null)$/.test(contents?.toString() ?? '')
 
 /** Cuts the values after the first hundred; returns whether there were more (B111). */
 const limitCompletions = (result: Payload): boolean => {

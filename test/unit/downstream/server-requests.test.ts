@@ -84,8 +84,9 @@ test('B263 a question within one of our requests is declined at once', async () 
 
 /** A host that answers with its name. */
 const answering = (name: string) => vi.fn<(asked: Question) => Promise<Answer>>(async () => ({ result: Payload.of({ name }) }))
-const sessionOf = (id: string, isBridge = false) => {
-  const session = { id, scope: isBridge ? { server: 'a' } : {}, ask: answering(`session ${id}`), notify: vi.fn() }
+const sessionOf = (id: string, isBridge = false, capabilities: object = { roots: {} }) => {
+  const scope = isBridge ? { server: 'a' } : {}
+  const session = { id, scope, capabilities, ask: answering(`session ${id}`), notify: vi.fn() }
   // Cast: what is used of a session.
   return { ...session, session: session as unknown as HostSession }
 }
@@ -149,6 +150,16 @@ describe('roots', () => {
     expect(said(await at.ask(ROOTS, { call: callOf(), session }))).toEqual({ name: 'call' })
     expect(said(await at.ask(ROOTS, { call: silent(), session }))).toEqual({ name: 'session 1' })
     expect(said(await at.ask(ROOTS, { session, waiting: callOf() }))).toEqual({ name: 'session 1' })
+  })
+
+  test('B038 are not asked of a session that declares none; at a bridge its host answers', async () => {
+    const at = asking()
+    const usual = sessionOf('1', false, {})
+    const refusal = { code: -32601, message: 'no host can be asked for roots now' }
+    expect(said(await at.ask(ROOTS, { session: usual.session }))).toEqual(refusal)
+    expect(said(await at.ask(ROOTS, { call: silent(), session: usual.session }))).toEqual(refusal)
+    expect(usual.ask).not.toHaveBeenCalled()
+    expect(said(await at.ask(ROOTS, { session: sessionOf('b', true, {}).session }))).toEqual({ name: 'session b' })
   })
 
   test('of hosts without a session are known for five minutes, to calls of the same principal that wait for the link', async () => {

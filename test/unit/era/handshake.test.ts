@@ -51,6 +51,12 @@ describe('server/discover', () => {
     expect(readDiscover(answer(members))).toMatchObject(reading)
   })
 
+  test('B282 that answers null for a capability declares none', () => {
+    const capabilities = { tools: {}, prompts: null, extensions: { x: null } }
+    const reading = readDiscover(answer({ result: { supportedVersions: ['2026-07-28'], capabilities } }))
+    expect('server' in reading && reading.server.capabilities).toEqual({ tools: {}, extensions: {} })
+  })
+
   test.each([['trunkline'], [undefined]])('says who asks, by way of %s', (via) => {
     const identity = { name: 'g', title: 'G', version: '1' }
     const sent = JSON.parse(

@@ -50,8 +50,9 @@ describe('initialize', () => {
   })
 
   test('B282 declares no capability by null, in either era', () => {
-    const capabilities = { elicitation: { form: {}, url: null }, sampling: null, roots: {}, experimental: { x: null } }
-    const declared = { elicitation: { form: {} }, roots: {}, experimental: { x: null } }
+    const extensions = { [UI]: null, x: { y: null } }
+    const capabilities = { elicitation: { form: {}, url: null }, sampling: null, experimental: { x: null }, extensions }
+    const declared = { elicitation: { form: {} }, experimental: { x: null }, extensions: { x: { y: null } } }
     expect(read({ capabilities }).capabilities).toEqual(declared)
     const _meta = { [`${P}protocolVersion`]: '2026-07-28', [`${P}clientCapabilities`]: capabilities }
     expect(readModern(message('tools/list', { _meta }), new CapabilityCache()).capabilities).toEqual(declared)
@@ -115,6 +116,7 @@ describe('a modern request', () => {
       progressToken: '7',
     })
     expect(read(META)).toMatchObject({ logLevel: undefined, progressToken: undefined })
+    expect(read({ ...META, progressToken: null }).progressToken, 'B282').toBeUndefined()
   })
 
   test('B136 with a progress token that is null has none', () => {

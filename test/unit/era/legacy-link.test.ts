@@ -75,6 +75,8 @@ describe('the handshake', () => {
     [{ tools: { listChanged: true }, prompts: {} }, false],
     [{ tools: { listChanged: true }, prompts: { listChanged: true } }, true],
     [{}, true],
+    // B282
+    [{ tools: { listChanged: true }, prompts: null }, true],
   ])('of a server with %j says that it announces all changes: %s', async (capabilities, tells) => {
     const { link } = await linkTo(answering({ initialize: { result: { protocolVersion: '2025-06-18', capabilities } } }))
     expect(link.tellsChanges).toBe(tells)
@@ -105,6 +107,12 @@ describe('a call', () => {
     const _meta = { own: 1, 'io.modelcontextprotocol/clientInfo': {}, 'dev.trunkline/hops': 1, progressToken: 'x' }
     await handle(call('tools/call', { name: 'x', _meta, requestState: 's', inputResponses: {} }, { progressToken: '"x"' }))
     expect(last()?.params).toEqual({ name: 'x', _meta: { own: 1, progressToken: last()?.id } })
+  })
+
+  test('B282 goes without a progress token that is null: its host asks for no progress', async () => {
+    const { handle, last } = await linkTo()
+    await handle(call('tools/call', { name: 'x', _meta: { own: 1, progressToken: null } }))
+    expect(last()?.params).toEqual({ name: 'x', _meta: { own: 1 } })
   })
 
   test('of a legacy host keeps members that have no meaning of the protocol', async () => {
@@ -199,6 +207,14 @@ describe('the log level', () => {
     await handle(call('logging/setLevel', { level: 'loud' }, { caller: { session: SESSION } }))
     await link.setLevel('debug')
     expect(levels(sent)).toHaveLength(5)
+  })
+
+  test('B282 of a server whose logging is null none is set', async () => {
+    const { link, sent } = await linkTo(
+      answering({ initialize: { result: { protocolVersion: '2025-06-18', capabilities: { logging: null } } } }),
+    )
+    await link.setLevel('info')
+    expect(sent.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized'])
   })
 
   test('B286 that is refused is told and not wanted again; of a server without logging none is set', async () => {

@@ -37,6 +37,7 @@ const play = (
   const session: HostSession = {
     id: 's',
     scope: EVERYTHING,
+    capabilities: {},
     notify: (method, params) => void told.push(`${method} ${JSON.stringify((params as Payload).value('elicitationId'))}`),
     ask: () => Promise.reject(new Error('asked off the request')),
     updated: () => undefined,

@@ -213,6 +213,32 @@ describe('subscriptions', () => {
     expect(without.sent).toEqual([])
   })
 
+  test.each([[null], [undefined]])(
+    'F-31 B284 that are acknowledged with %j are refused, at once and after a gap',
+    async (notifications) => {
+      vi.useFakeTimers()
+      onTestFinished(() => void vi.useRealTimers())
+      const { link, sent, receive } = await linkTo(() => undefined, { capabilities: { resources: { subscribe: true } } })
+      const listens = () => sent.filter(({ method }) => method === 'subscriptions/listen')
+      const acknowledge = async (streams: number, agreed: unknown): Promise<void> => {
+        await vi.waitFor(() => expect(listens()).toHaveLength(streams))
+        const _meta = { [`${P}subscriptionId`]: listens().at(-1)?.id }
+        receive({ method: 'notifications/subscriptions/acknowledged', params: { _meta, notifications: agreed } })
+      }
+      const refused = link.subscribe('u:1')
+      await acknowledge(1, notifications)
+      expect(await refused).toBe(false)
+      const accepted = link.subscribe('u:2')
+      await acknowledge(2, { resourceSubscriptions: ['u:2'] })
+      expect(await accepted).toBe(true)
+      receive({ id: listens().at(-1)?.id, result: {} })
+      await vi.advanceTimersByTimeAsync(1_000)
+      await acknowledge(3, notifications)
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(listens()).toHaveLength(3)
+    },
+  )
+
   test('F-31 a task that is read again after a gap, and cannot be, is told as a violation', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())

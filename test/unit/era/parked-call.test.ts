@@ -16,6 +16,7 @@ const open = () => {
   const nonces: string[] = []
   const expired = vi.fn()
   const parked = new ParkedCall('P', OPTIONS, {
+    prepare: () => undefined,
     issue: (nonce) => (nonces.push(nonce), nonce),
     limitReached: () => undefined,
     expired,
@@ -212,6 +213,7 @@ test('a question that its server withdraws is asked no more', async () => {
 test('a call whose server ends before its questions are put answers, and is over once', async () => {
   const onEnd = vi.fn()
   const parked = new ParkedCall('P', OPTIONS, {
+    prepare: () => undefined,
     issue: () => 's',
     limitReached: () => undefined,
     expired: () => undefined,

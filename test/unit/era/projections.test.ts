@@ -89,9 +89,11 @@ describe.each(REVISIONS)('B107 B108 B283 structured content for a host of %s', (
     },
   )
 
-  test('without content it gets one', () => {
+  test('B282 without content, or with null, it gets one', () => {
     const expected = `{"content":[${isOld ? text('{"a":1}') : ''}],"structuredContent":{"a":1}}`
     expect(projected('{"structuredContent":{"a":1}}', 'tools/call', revision)).toBe(expected)
+    // B282 Go writes null for an empty list.
+    expect(projected('{"content":null,"structuredContent":{"a":1}}', 'tools/call', revision)).toBe(expected)
   })
 
   test.each(['[1.0]', '"a"', '0', 'true'])('the value %s is wrapped where the schema is, and nowhere else', (value) => {

@@ -20,6 +20,7 @@ import type { Revision } from '../../../src/wire/protocol/revisions.ts'
 const session: HostSession = {
   id: 's',
   scope: EVERYTHING,
+  capabilities: {},
   notify: () => undefined,
   ask: () => Promise.reject(new Error('not asked here')),
   updated: () => undefined,
@@ -94,6 +95,8 @@ describe('B087 the id of a URL elicitation', () => {
 test.each([
   ['B097', 'sampling/createMessage', { tools: [] }, { sampling: {} }, -32602],
   ['B097', 'sampling/createMessage', { tools: [] }, { sampling: { tools: {} } }, undefined],
+  ['B097', 'sampling/createMessage', { toolChoice: { mode: 'none' } }, { sampling: {} }, -32602],
+  ['B097', 'sampling/createMessage', { tools: [], toolChoice: {} }, { sampling: { tools: {} } }, undefined],
   ['B097', 'sampling/createMessage', {}, { sampling: {} }, undefined],
   ['B059', 'sampling/createMessage', {}, { elicitation: {} }, -32601],
   ['B059', 'roots/list', {}, { elicitation: {} }, -32601],

@@ -47,6 +47,29 @@ describe('B062 a state of one principal', () => {
     expect(Buffer.concat(done.result.parts()).toString()).toBe('{"got":true}')
   })
 
+  test('B064 needs canonical arguments only once its server asks: deeper ones fail its question, not the call', async () => {
+    const handle = new Parking(
+      seal,
+      () => ({ ...DEFAULT_PARKING, coalesceMs: 0 }),
+      () => undefined,
+    ).layer(async ({ ask, target }) => {
+      const asked = async (): Promise<unknown> => ask?.({ method: 'elicitation/create', params: Payload.of({ message: '?' }) })
+      const isRefused =
+        target === 'asks' &&
+        (await asked().then(
+          () => false,
+          () => true,
+        ))
+      return { kind: 'complete', result: Payload.of({ isRefused }) }
+    })
+    const deep = Payload.at(Buffer.from(`{"arguments":{"a":${'['.repeat(600)}${']'.repeat(600)}}}`))
+    for (const target of ['x', 'asks']) {
+      const call = callOf({ target, params: deep.fresh(), caller: { capabilities: { elicitation: {} } } })
+      const { result } = await Promise.resolve(call).then(handle)
+      expect(Buffer.concat(result.parts()).toString()).toBe(`{"isRefused":${target === 'asks'}}`)
+    }
+  })
+
   test('limits.parked_per_principal (1): the second question of one principal is refused, that of another is not', async () => {
     const handle = new Parking(
       seal,
