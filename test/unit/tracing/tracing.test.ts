@@ -195,7 +195,10 @@ test('a question to the host is a span below its call, or below the span of the 
 test('a question that gets no answer ends its span', async () => {
   const { tracing, spans } = start()
   const failure = new Failure('lost', 'gone')
-  const answer = tracing.layer((call) => call.ask!({ method: 'roots/list', params: undefined }).then(() => done(call)))
+  const answer = tracing.layer(async (call) => {
+    await call.ask!({ method: 'roots/list', params: undefined })
+    return done(call)
+  })
   await expect(answer(callOf({ ask: () => Promise.reject(failure) }))).rejects.toBe(failure)
   expect(spans.map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
     ['roots/list', 'lost'],
