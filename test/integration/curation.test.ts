@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { serverStatuses } from '../../src/admin/state/status.ts'
 import { curated } from '../support/curation.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
-import type { FakeSpec } from '../support/fake-downstream.ts'
+import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { everyModernTransport, everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import { KEY, MODERN, RpcError } from '../support/fakes/messages.ts'
@@ -207,6 +207,26 @@ describe('calls that are continued', () => {
       expect(calls.map(({ params }) => params['arguments'])).toEqual([FILLED, FILLED])
     },
   )
+
+  test('B061 B064 the retry of a parked call is the same request, although its arguments were pinned', async () => {
+    const handle: Handle = async (turn) => {
+      await turn.ask('elicitation/create', { message: 'sure?', requestedSchema: { type: 'object', properties: {} } })
+      return { content: [] }
+    }
+    const spec = fake.of({ kind: 'legacy http', tools: [SEARCH], on: { 'tools/call': handle } })
+    await using gateway = await start(spec, { tools: { search: { args: ARGS } } })
+    await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: { form: {} } } })
+    const call = { name: 'a__search', arguments: { q: 'x' } }
+    const { requestState, inputRequests } = await host.call('tools/call', call)
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests as JsonMap).map((key) => [key, { action: 'decline' }]))
+    expect(await host.call('tools/call', { ...call, requestState, inputResponses })).toMatchObject({ content: [] })
+    expect(
+      gateway
+        .fake('a')
+        .all('tools/call')
+        .map(({ params }) => params['arguments']),
+    ).toEqual([FILLED])
+  })
 
   test('B066 a call that is continued for a legacy host has its pinned arguments in every round', async () => {
     await using gateway = await start(asks(), { tools: { search: { args: ARGS } } })

@@ -1,4 +1,5 @@
 /** `listen.workers`: several processes serve one configuration at one address, as one gateway for hosts and operators. */
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
@@ -7,6 +8,7 @@ import type { Status } from '../../../src/admin/state/status.ts'
 import { MEMBER_STRIDE } from '../../../src/app/member.ts'
 import { callTool, openAdmin } from '../../support/admin.ts'
 import { commandLine } from '../../support/cli.ts'
+import { isAlive } from '../../support/pids.ts'
 import type { Cli, Up } from '../../support/cli.ts'
 
 interface Answer {
@@ -245,23 +247,26 @@ describe('two workers', () => {
       const { workers = [] } = await ps(cli)
       const [socket = ''] = readdirSync(cli.path('run/trunkline')).filter((name) => name.endsWith('.sock'))
       using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), { [Symbol.dispose]: () => agent.destroy() })
-      const ask = (): Promise<number | undefined> =>
-        new Promise((resolve, reject) => {
-          request({ socketPath: cli.path(`run/trunkline/${socket}`), path: '/status', agent }, (answer) => {
-            answer.resume().once('end', () => resolve(answer.statusCode))
-          })
-            .on('error', reject)
-            .end()
+      const ask = () => {
+        const sent = request({ socketPath: cli.path(`run/trunkline/${socket}`), path: '/status', agent })
+        const status = (once(sent, 'response') as Promise<[IncomingMessage]>).then(async ([answer]) => {
+          await once(answer.resume(), 'end')
+          return answer.statusCode
         })
-      expect(await ask()).toBe(200)
+        sent.end()
+        return { sent, status }
+      }
+      expect(await ask().status).toBe(200)
       // What arrives meanwhile is read in this order: the request, which every worker is asked for, and then the end of one.
       up.signal('SIGSTOP')
       const asked = ask()
-      await new Promise((resolve) => setTimeout(resolve, 200))
-      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      // What was written to the socket of a process on this machine has arrived.
+      await once(asked.sent, 'finish')
+      const pid = workers[0]?.pid ?? 0
+      process.kill(pid, 'SIGKILL')
+      await expect.poll(() => isAlive(pid)).toBe(false)
       up.signal('SIGCONT')
-      expect(await asked).toBe(200)
+      expect(await asked.status).toBe(200)
       await up.said(/the worker serves again/)
       up.signal('SIGTERM')
       expect(await up.ended).toBe(0)

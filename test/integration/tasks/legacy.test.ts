@@ -1,15 +1,28 @@
 /** Tasks of 2025-11-25 servers for hosts of that revision, and for hosts that know no tasks (BRIDGING 3.17). */
 import { describe, expect, test } from 'vitest'
 import { everyLegacyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
+import type { Host } from '../../support/fake-host.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import type { FakeKind } from '../../support/fake-downstream.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
 import { link, RELATED, RESULT, TASK, TASKS, taskServer } from './task-server.ts'
 
 const elicitation = { message: 'Sure?', requestedSchema: { type: 'object' }, _meta: { [RELATED]: { taskId: 'orig-1' } } }
 const asker = { capabilities: { elicitation: {} } }
+
+/** Makes a task with progress. `say` sends a notification on the connection of its call. */
+const created = async (gateway: TestGateway, host: Host) => {
+  const { task } = (await host.call('tools/call', { name: 'a__may', task: {} }, { meta: { progressToken: 'p' } })) as {
+    task: { taskId: string }
+  }
+  const { params, connection } = await gateway.fake('a').until('tools/call')
+  const { progressToken } = params['_meta'] as JsonMap
+  const say = (method: string, said: JsonMap): void => connection.say(JSON.stringify({ jsonrpc: '2.0', method, params: said }))
+  return { task, progressToken, say }
+}
 
 describe.each(everyLegacyTransport)('a host on $name', ({ connect }) => {
   test.each<FakeKind>(['legacy http', 'legacy stdio', 'legacy sse'])(
@@ -85,12 +98,7 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     await using gateway = await startGateway({ servers: { a: taskServer(kind) } })
     await using other = await legacyHttp.connect(gateway)
     await using host = await legacyHttp.connect(gateway)
-    const { task } = (await host.call('tools/call', { name: 'a__may', task: {} }, { meta: { progressToken: 'p' } })) as {
-      task: { taskId: string }
-    }
-    const call = await gateway.fake('a').until('tools/call')
-    const { progressToken } = call.params['_meta'] as JsonMap
-    const say = (method: string, params: JsonMap): void => call.connection.say(JSON.stringify({ jsonrpc: '2.0', method, params }))
+    const { task, progressToken, say } = await created(gateway, host)
     say('notifications/progress', { progressToken, progress: 1 })
     say('notifications/tasks/status', { ...TASK, status: 'completed' })
     say('notifications/progress', { progressToken, progress: 2 })
@@ -107,12 +115,7 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     const _meta = { [RELATED]: { taskId: 'orig-1' }, x: 1 }
     await using gateway = await startGateway({ servers: { a: taskServer(kind, { 'tasks/get': () => ({ ...TASK, _meta }) }) } })
     await using host = await legacyHttp.connect(gateway)
-    const { task } = (await host.call('tools/call', { name: 'a__may', task: {} }, { meta: { progressToken: 'p' } })) as {
-      task: { taskId: string }
-    }
-    const call = await gateway.fake('a').until('tools/call')
-    const { progressToken } = call.params['_meta'] as JsonMap
-    const say = (method: string, params: JsonMap): void => call.connection.say(JSON.stringify({ jsonrpc: '2.0', method, params }))
+    const { task, progressToken, say } = await created(gateway, host)
     say('notifications/progress', { progressToken, progress: 1, _meta })
     say('notifications/tasks/status', { ...TASK, _meta })
     await host.heard.until(({ method }) => method === 'notifications/tasks/status')

@@ -190,10 +190,8 @@ test('half a line of a gateway that died does not reach the host', async () => {
   expect(host.entries.map(({ id }) => id)).toEqual([0, undefined, 1])
 })
 
-test('where no gateway comes in time, it serves in here, with the same session', async () => {
-  const relayed = setUp({ giveUpMs: 5 })
-  await introduce(relayed)
-  const { inlined, gateway, write, remarks, host } = relayed
+/** Ends the gateway, and resolves once the one in here has answered what the host sent then. */
+const servesInHere = async ({ inlined, gateway, write, host }: ReturnType<typeof setUp>): Promise<void> => {
   gateway.end()
   write(message(1, 'ping'))
   const served = await inlined.until(() => true)
@@ -201,7 +199,13 @@ test('where no gateway comes in time, it serves in here, with the same session',
   await served.heard.until(({ id }) => id === 1)
   served.say({ id: 1, result: {} })
   await host.until(({ id }) => id === 1)
-  expect(remarks.at(-1)).toContain('serving here')
+}
+
+test('where no gateway comes in time, it serves in here, with the same session', async () => {
+  const relayed = setUp({ giveUpMs: 5 })
+  await introduce(relayed)
+  await servesInHere(relayed)
+  expect(relayed.remarks.at(-1)).toContain('serving here')
 })
 
 test('an endpoint that is not there any more ends it with the reason', async () => {
@@ -266,14 +270,7 @@ test('B296 a gateway that refuses the session is asked again at intervals, and a
     },
   })
   await introduce(relayed)
-  const { inlined, gateway, write, host } = relayed
-  gateway.end()
-  write(message(1, 'ping'))
-  const served = await inlined.until(() => true)
-  await accept(served, 'initialize', { capabilities: {} })
-  await served.heard.until(({ id }) => id === 1)
-  served.say({ id: 1, result: {} })
-  await host.until(({ id }) => id === 1)
+  await servesInHere(relayed)
   expect(connects).toBeLessThan(6)
 })
 
