@@ -18,6 +18,7 @@ import { cleanLabel } from '../../wire/protocol/label.ts'
 import { readParamHeaders, withoutBadAnnotations } from '../../wire/headers/param-headers.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { Scanner } from '../../wire/json/scan.ts'
+import { attempt } from '../../values/attempt.ts'
 import { ScanError } from '../../wire/json/scan-error.ts'
 import type { Span } from '../../wire/json/scan.ts'
 import type { ServerLimits } from '../options.ts'
@@ -284,7 +285,8 @@ const readEntry = (
   const raw = payload.bytes.subarray(payload.start, payload.end)
   // A message of a server is scanned leniently, but definitions are decoded, compared and stored.
   const invalid = invalidJson(raw)
-  if (invalid !== undefined) return { kind, name: '?', reason: `is not valid JSON: ${invalid}` }
+  if (invalid !== undefined)
+    return { kind, name: attempt(() => payload.text(row.field)) ?? '?', reason: `is not valid JSON: ${invalid}` }
   const original = payload.text(row.field)
   if (original === undefined || original === '') return { kind, name: '?', reason: `has no ${row.field}` }
   const out = (reason: string): LeftOut => ({ kind, name: original, reason })

@@ -105,7 +105,7 @@ describe('URIs that no list names', () => {
     const find = (uri: string) => findResource(view, uri)?.original
     expect([find('c+db://t/2'), find('c+db://t/1'), find('db://t/1')]).toEqual(['db://t/2', undefined, undefined])
     // Under no other spelling, either.
-    for (const uri of ['db://t/%31', 'db://t/%2531', 'db://t\\1'])
+    for (const uri of ['db://t/%31', 'db://t/%2531', 'db://t\\1', 'db://t/1%00', 'db://t/1%2500x'])
       expect([find(`c+${uri}`), find(uri)]).toEqual([undefined, undefined])
     expect(find('c+db://t/%32')).toBe('db://t/%32')
   })

@@ -34,14 +34,14 @@ const readTools = (tools: string, capabilities: object = { tools: {}, prompts: {
 const LONG = 'x'.repeat(200)
 
 test.each([
-  ['a line feed in its description', `{"name":"bad","description":"${LONG}\n"}`],
-  ['a line feed deep in its schema', `{"name":"bad","inputSchema":{"properties":{"a":{"description":"${LONG}\n"}}}}`],
-  ['an unknown escape in its description', `{"name":"bad","description":"${LONG}\\x41"}`],
-  ['an unknown escape in its name', `{"name":"bad${LONG}\\x41"}`],
-])('B271 an entry that is no JSON is left out, and nothing else: %s', async (_, bad) => {
+  ['a line feed in its description', 'bad', `{"name":"bad","description":"${LONG}\n"}`],
+  ['a line feed deep in its schema', 'bad', `{"name":"bad","inputSchema":{"properties":{"a":{"description":"${LONG}\n"}}}}`],
+  ['an unknown escape in its description', 'bad', `{"name":"bad","description":"${LONG}\\x41"}`],
+  ['an unknown escape in its name', '?', `{"name":"bad${LONG}\\x41"}`],
+])('B271 an entry that is no JSON is left out, and nothing else: %s', async (_, name, bad) => {
   const { lists, leftOut, warnings } = await readTools(`{"name":"a"},${bad},{"name":"b"}`)
   expect([lists.tools.map(({ original }) => original), lists.prompts.length]).toEqual([['a', 'b'], 1])
-  expect(leftOut.map(({ kind, reason }) => [kind, reason])).toEqual([['tools', expect.stringContaining('is not valid JSON')]])
+  expect(leftOut).toEqual([{ kind: 'tools', name, reason: expect.stringContaining('is not valid JSON') as string }])
   expect(warnings).toEqual([])
 })
 
