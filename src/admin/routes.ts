@@ -11,6 +11,7 @@ import { AdminRefusal } from './refusal.ts'
 import { readReplay } from './calls/replay.ts'
 import { logQueryOf } from './state/logs.ts'
 import { DEFAULT_WINDOW_MS } from './calls/stats.ts'
+import { ownValue } from '../values/own-value.ts'
 
 /** One request, from the socket or the listener. */
 export interface AdminRequest {
@@ -111,7 +112,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
 export const findRoute = (method: string, path: string): { readonly route: Route; readonly id: number } | undefined => {
   const [, before = path, digits] = /^(.*\/)(\d{1,15})$/.exec(path) ?? []
   const name = `${method} ${digits === undefined ? path : `${before}ID`}`
-  const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
+  const route = ownValue(ROUTES, name)
   return route && { route, id: Number(digits ?? 0) }
 }
 

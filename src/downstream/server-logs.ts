@@ -3,6 +3,7 @@
  * At most `limits.stderr` bytes per server are stored, across restarts of its processes.
  */
 import type { Payload } from '../wire/message/payload.ts'
+import { firstCharacters } from '../values/cut-text.ts'
 
 /** One line. `number` counts over all servers, from 1, in the order of arrival. */
 export interface LogLine {
@@ -66,11 +67,11 @@ export class ServerLogs {
 
   /** Adds a log message. `params`: those of `notifications/message`. */
   logged(server: string, maxBytes: number, params: Payload): void {
-    const [level, logger] = ['level', 'logger'].map((key) => cutAt(MAX_NAME, params.text(key)))
+    const [level, logger] = ['level', 'logger'].map((key) => shortName(params.text(key)))
     const text = params.text('data') ?? params.raw('data')?.subarray(0, MAX_TEXT).toString() ?? ''
     this.#add(server, maxBytes, {
       from: 'message',
-      text: cutAt(MAX_TEXT, text),
+      text: firstCharacters(text, MAX_TEXT),
       ...(level !== undefined && { level }),
       ...(logger !== undefined && { logger }),
     })
@@ -121,9 +122,7 @@ export class ServerLogs {
   }
 }
 
-/** A copy where it is cut: a part of a string keeps the whole string in memory. */
-const cutAt = <T extends string | undefined>(most: number, text: T): T | string =>
-  text === undefined || text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
+const shortName = (name: string | undefined): string | undefined => name && firstCharacters(name, MAX_NAME)
 
 const costOf = ({ text, level = '', logger = '' }: Pick<LogLine, 'text' | 'level' | 'logger'>): number =>
   text.length + level.length + logger.length + LINE_OVERHEAD

@@ -6,6 +6,7 @@ import { isAbsolute, resolve } from 'node:path'
 import type { Scope, VariableForms } from '../config/syntax/variables.ts'
 import { plainMap } from '../config/syntax/tree.ts'
 import type { MapTree, ScalarTree, Tree } from '../config/syntax/tree.ts'
+import { ownValue } from '../values/own-value.ts'
 
 export interface UsedVariable {
   readonly name: string
@@ -73,7 +74,7 @@ const escape = (text: string): string => text.replaceAll('${', () => '$${')
 
 const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, note: Note): string => {
   const inner = groups.find((group) => group !== undefined) ?? ''
-  const constant = Object.hasOwn(host.constants, inner) ? host.constants[inner] : undefined
+  const constant = ownValue(host.constants, inner)
   if (constant !== undefined) return escape(constant)
   const [, form, rest = ''] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
   if (form === 'input') return note(`INPUT_${rest.toUpperCase().replaceAll(/\W/g, '_')}`, host.inputs.get(rest))

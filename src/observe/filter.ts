@@ -4,6 +4,7 @@
  */
 import type { CallRow } from './capture/captured.ts'
 import { isErrorOutcome } from './outcomes.ts'
+import { ownValue } from '../values/own-value.ts'
 
 /** Whether a row matches. `nowMs`: wall clock, for relative times. */
 export type Filter = (row: CallRow, nowMs: number) => boolean
@@ -88,7 +89,7 @@ const words = (text: string): readonly { readonly word: string; readonly at: num
   [...text.matchAll(/(?:[^\s"]|"[^"]*(?:"|$))+/g)].map(({ 0: word, index }) => ({ word, at: index }))
 
 const parseTerm = (word: string): Filter | string => {
-  const state = Object.hasOwn(STATES, word) ? STATES[word] : undefined
+  const state = ownValue(STATES, word)
   if (state !== undefined) return state
   const compared = /^([a-z]*)(>=|<=|>|<)(.*)$/.exec(word)
   if (compared !== null) return parseComparison(compared[1] ?? '', compared[2] ?? '', compared[3] ?? '')
@@ -101,7 +102,7 @@ const parseTerm = (word: string): Filter | string => {
 }
 
 const parseComparison = (name: string, sign: string, value: string): Filter | string => {
-  const number = Object.hasOwn(NUMBERS, name) ? NUMBERS[name] : undefined
+  const number = ownValue(NUMBERS, name)
   const compare = COMPARE[sign]
   if (number === undefined || compare === undefined)
     return `nothing is called "${name}"; known: ${Object.keys(NUMBERS).filter(Boolean).join(', ')}`
@@ -119,7 +120,7 @@ const parseField = (name: string, value: string): Filter | string => {
       return name === 'since' ? atMs >= moment(nowMs) : atMs <= moment(nowMs)
     }
   }
-  const field = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
+  const field = ownValue(FIELDS, name)
   if (field === undefined) return `nothing is called "${name}:"; known: ${[...Object.keys(FIELDS), 'since', 'until'].join(', ')}`
   const patterns = value
     .split(',')

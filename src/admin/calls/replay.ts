@@ -10,6 +10,7 @@ import { callDetail } from './calls.ts'
 import { callMethod } from './call-tool.ts'
 import type { CallEnd } from './call-tool.ts'
 import { AdminRefusal } from '../refusal.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 /** The end of the call, and the number under which it was captured. */
 export type ReplayEnd = CallEnd & { readonly call: number }
@@ -39,7 +40,7 @@ export const replay = async (
 ): Promise<ReplayEnd> => {
   const captured = callDetail(running.observer, viewer, id)
   const { method } = captured
-  const field = Object.hasOwn(FIELDS, method) ? FIELDS[method] : undefined
+  const field = ownValue(FIELDS, method)
   if (field === undefined)
     throw new AdminRefusal(400, 'body', `${method} cannot be replayed: only ${Object.keys(FIELDS).join(', ')}`)
   const { gateway, context } = running

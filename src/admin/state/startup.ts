@@ -1,6 +1,7 @@
 /** Why a server is still starting: a cold `npx` takes most of a minute and prints nothing. */
 import { basename } from 'node:path'
 import type { Downstream } from '../../downstream/downstream.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 /** Programs that download what they run. */
 const FETCHED_BY: Readonly<Record<string, string>> = {
@@ -32,6 +33,6 @@ export const startupOf = (downstream: Downstream, nowMs: number): Startup | unde
   if (health$.value.state !== 'starting' || processes.length === 0) return undefined
   const forMs = Math.max(0, nowMs - Math.min(...processes.map(({ startedAt }) => startedAt)))
   const name = basename(options.launch?.command ?? '').replace(/\.(?:cmd|exe)$/i, '')
-  const fetching = forMs >= COLD_MS && Object.hasOwn(FETCHED_BY, name) ? FETCHED_BY[name] : undefined
+  const fetching = forMs >= COLD_MS ? ownValue(FETCHED_BY, name) : undefined
   return { forMs: Math.round(forMs), fetching, printed: downstream.dialer.stderrTail(1).at(-1) }
 }

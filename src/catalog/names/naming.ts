@@ -3,6 +3,7 @@
  * characters. A name depends only on prefix, original and options, not on other servers.
  */
 import { createHash } from 'node:crypto'
+import { ownValue } from '../../values/own-value.ts'
 
 export interface NamingOptions {
   /** `never`: original names and URIs everywhere. */
@@ -41,7 +42,7 @@ export const exposeNames = (
   const uses = new Map<string, number>()
   for (const name of names.values()) uses.set(name, (uses.get(name) ?? 0) + 1)
   for (const [original, name] of names) {
-    const alias = Object.hasOwn(server.alias, original) ? server.alias[original] : undefined
+    const alias = ownValue(server.alias, original)
     if (alias !== undefined) names.set(original, alias)
     else if (naming.prefix === 'always' && (uses.get(name) ?? 0) > 1 && name !== plainName(server.prefix, ownOf(original)))
       names.set(original, shortened(server.prefix, ownOf(original), naming.maxNameLength, LONG_HASH))

@@ -4,6 +4,7 @@
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import type { View } from './view.ts'
+import { firstBytes } from '../../values/cut-text.ts'
 
 export interface InstructionLimits {
   /** Bytes of one server's text. */
@@ -36,10 +37,6 @@ export const joinInstructions = (view: View, limits: InstructionLimits): string 
 
 /** The text if it has at most `maxBytes` bytes, else its beginning followed by `CUT`. */
 const cut = (text: string, maxBytes: number): string => {
-  const bytes = Buffer.from(text)
-  if (bytes.length <= maxBytes) return text
-  let end = maxBytes
-  // Not in the middle of a character: continuation bytes are 10xxxxxx.
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
-  return `${bytes.toString('utf8', 0, end)}${CUT}`
+  const kept = firstBytes(text, maxBytes)
+  return kept === text ? text : `${kept}${CUT}`
 }

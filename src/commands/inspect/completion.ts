@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printJson, printVerbatim } from '../terminal/print.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 interface Word {
   readonly name: string
@@ -13,7 +14,7 @@ interface Word {
 const NAME = 'trunkline'
 
 export const completion = async (io: Io, program: Command, shell: string, json: boolean): Promise<number> => {
-  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
+  const script = ownValue(SCRIPTS, shell)
   if (script === undefined)
     throw new CommandError(EXIT.usage, `no script for "${shell}"; there are: ${Object.keys(SCRIPTS).join(', ')}`)
   const own = { name: '', description: '', options: optionsOf(program) }

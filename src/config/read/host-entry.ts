@@ -6,6 +6,7 @@
 import type { Problem } from '../syntax/problems.ts'
 import { child, childPath, itemsOf, listAt, mapAt, plain, textOf } from '../syntax/tree.ts'
 import type { MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 /** The host whose form a file has; `common`: `mcpServers` of Claude, Cursor, Windsurf, Cline and most others. */
 export type HostKind = 'common' | 'gemini' | 'vscode' | 'zed' | 'codex' | 'goose' | 'opencode' | 'continue'
@@ -72,7 +73,7 @@ const NOT_HONOURED: Readonly<Record<string, string>> = {
 /** The entry in our form; problems that make it unusable are added. `isOff`: it is disabled outside of the entry. */
 export const convertEntry = (entry: MapTree, name: string, key: string, isOff: boolean, context: EntryContext): MapTree => {
   const type = textOf(child(entry, 'type'))
-  const transport = type === undefined ? undefined : rowOf(TYPES, type)
+  const transport = type === undefined ? undefined : ownValue(TYPES, type)
   const command = firstOf(entry, COMMAND)
   const isStarted = transport === 'stdio' || (transport === undefined && command !== undefined)
   const problems: Problem[] = []
@@ -92,7 +93,7 @@ export const convertEntry = (entry: MapTree, name: string, key: string, isOff: b
   if (off) return { ...entry, entries: present({ ...parts, enabled: literal(false, entry) }) }
   context.problems.push(...problems)
   for (const [member, tree] of entry.entries) {
-    const remedy = rowOf(NOT_HONOURED, member)
+    const remedy = ownValue(NOT_HONOURED, member)
     if (remedy === undefined || isNothing(tree) || textOf(tree) === 'dynamic_discovery') continue
     context.warnings.push(`${tree.place} ${tree.path}: not honoured; ${remedy}`)
   }
@@ -192,7 +193,7 @@ const credentialsOf = (entry: MapTree, { warnings }: EntryContext): Tree | undef
   if (tree?.kind === 'map') {
     if (is(child(tree, 'enabled'), false)) return undefined
     for (const [member, value] of tree.entries) {
-      const ours = rowOf(CLIENT_MEMBERS, member)
+      const ours = ownValue(CLIENT_MEMBERS, member)
       if (ours !== undefined) members.set(ours, ours === 'scopes' ? scopesOf(value) : value)
       else if (member !== 'enabled' && !isNothing(value))
         warnings.push(`${value.place} ${value.path}: not honoured; write the server into trunkline.yaml, with credentials`)
@@ -277,9 +278,6 @@ export const withDenied = (entry: MapTree, patterns: readonly string[], at: Tree
   return { ...entry, entries: new Map(entry.entries).set('filter', mapAt(at, entries)) }
 }
 
-/** A word of a file may be the name of an inherited member, such as `constructor`. */
-const rowOf = <T>(table: Readonly<Record<string, T>>, word: string): T | undefined =>
-  Object.hasOwn(table, word) ? table[word] : undefined
 const present = (parts: Readonly<Record<string, Tree | undefined>>): ReadonlyMap<string, Tree> =>
   new Map(Object.entries(parts).filter((pair): pair is [string, Tree] => pair[1] !== undefined))
 const firstOf = (entry: Tree, members: readonly string[]): Tree | undefined =>

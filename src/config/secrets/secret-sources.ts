@@ -6,6 +6,7 @@ import type { SecretEntry } from '../schema/secret-schema.ts'
 import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import { absolutePath, fileContent } from '../syntax/variables.ts'
 import type { Scope, Value } from '../syntax/variables.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 export interface SecretRequest {
   /** With every variable replaced, including `${name}`. */
@@ -21,7 +22,7 @@ export const readSecret = async (request: SecretRequest, warnings: string[]): Pr
   const { entry, scope } = request
   if (entry.file !== undefined) return readSecretFile(entry.file, request, warnings)
   if (entry.env !== undefined) {
-    const text = Object.hasOwn(scope.env, entry.env) ? scope.env[entry.env] : undefined
+    const text = ownValue(scope.env, entry.env)
     return text === undefined ? { message: `variable ${entry.env} is not set`, remedy: 'set it' } : { text }
   }
   if (entry.exec !== undefined) {

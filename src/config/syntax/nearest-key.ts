@@ -1,4 +1,5 @@
 /** The known word that a mistyped one probably stands for. */
+import { ownValue } from '../../values/own-value.ts'
 
 /** Keys of other programs' configurations, with our keys of the same meaning. */
 const FOREIGN_KEYS: Readonly<Record<string, string>> = {
@@ -23,7 +24,7 @@ export const suggest = (word: string, known: readonly string[], title = 'known')
 
 /** The known word within one edit, or two where `word` has five characters or more. Two swapped neighbours are one edit. */
 export const nearestKey = (word: string, known: readonly string[]): string | undefined => {
-  const ours = Object.hasOwn(FOREIGN_KEYS, word) ? FOREIGN_KEYS[word] : undefined
+  const ours = ownValue(FOREIGN_KEYS, word)
   if (ours !== undefined && known.includes(ours)) return ours
   const flat = (text: string) => text.toLowerCase().replaceAll(/[-_ ]/g, '')
   const allowed = word.length < 5 ? 1 : 2

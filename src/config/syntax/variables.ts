@@ -9,6 +9,7 @@ import { asError } from '../../values/as-error.ts'
 import { decodeUtf8 } from '../../values/utf8.ts'
 import type { Problem } from './problems.ts'
 import type { ScalarTree, Tree } from './tree.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 export interface Scope {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -115,7 +116,7 @@ const asHost = async (
 }
 
 const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
-  const constant = Object.hasOwn(scope.constants, inner) ? scope.constants[inner] : undefined
+  const constant = ownValue(scope.constants, inner)
   if (constant !== undefined) return { text: constant }
   const [, form, rest = ''] = /^(\w+):(?!-)([^]*)$/.exec(inner) ?? []
   if (form === undefined) return environment(inner, scope)
@@ -129,7 +130,7 @@ const lookUp = async (inner: string, scope: Scope): Promise<Value> => {
 const environment = (inner: string, { env, forms }: Scope): Value => {
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(inner) ?? []
   if (name === undefined) return { message: `unknown variable \${${inner}}`, remedy: FORMS, isUnset: true }
-  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  const value = ownValue(env, name)
   // For hosts an empty variable is set; our files follow the shell, where the default replaces it.
   if (fallback !== undefined) return { text: forms === undefined ? value || fallback : (value ?? fallback) }
   if (value !== undefined) return { text: value }
@@ -160,7 +161,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
 /** An environment variable, or the input's own default: a gateway may have no terminal to ask at. */
 const input = (id: string, { env, inputs }: Scope): Value => {
   const name = `INPUT_${id.toUpperCase().replaceAll(/\W/g, '_')}`
-  const value = (Object.hasOwn(env, name) ? env[name] : undefined) ?? inputs.get(id)
+  const value = ownValue(env, name) ?? inputs.get(id)
   return value === undefined
     ? { message: `\${input:${id}} has no value, and Trunkline does not ask`, remedy: `set the environment variable ${name}` }
     : { text: value }

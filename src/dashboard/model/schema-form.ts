@@ -7,6 +7,7 @@
 import { childrenOf, readJson, unquote, writeJson } from '../../values/json-tree.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 export interface Field {
   /** Keys from the arguments object to the field. */
@@ -154,7 +155,7 @@ const resolve = (schema: UnknownObject, root: UnknownObject): UnknownObject => {
     const parts = ref.startsWith('#/') ? ref.slice(2).split('/') : undefined
     const target = parts?.reduce<unknown>((value, part) => {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+      return isJsonObject(value) ? ownValue(value, key) : undefined
     }, root)
     if (!isJsonObject(target)) return {}
     const { $ref: _, ...rest } = found

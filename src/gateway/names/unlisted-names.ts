@@ -15,6 +15,7 @@ import { isPromptRef } from '../completion-ref.ts'
 import type { LateOwner } from './late-names.ts'
 import { within } from '../../time/within.ts'
 import { FRESH_WAIT_MS } from '../lists/lists.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 type NamedKind = 'tools' | 'prompts'
 
@@ -63,7 +64,7 @@ export class UnlistedNames {
     const toolset = feed.toolsets.of(scope)
     if (toolset === undefined) return true
     const hasPrefix = feed.catalog.naming.prefix === 'always'
-    const alias = Object.hasOwn(server.alias, original) ? server.alias[original] : undefined
+    const alias = ownValue(server.alias, original)
     const exposed = alias ?? (hasPrefix ? `${server.prefix}__${original}` : original)
     return toolset.showsName(kind, server, exposed) && !toolset.isConfirmed(exposed)
   }

@@ -12,6 +12,7 @@ import type { AskFacts, CallFacts, LaneFacts } from './call-facts.ts'
 import type { HostTransport } from './captured.ts'
 import type { CallEnd } from '../call-end.ts'
 import type { CapturedMessage } from './message-memory.ts'
+import { firstCharacters } from '../../values/cut-text.ts'
 
 export interface RingLimits {
   readonly maxBytes: number
@@ -259,8 +260,8 @@ export class CallRing {
     const [name, version] = [memberOf(info, 'name'), memberOf(info, 'version')]
     this.#lastInfo = info
     this.#lastClient = info && {
-      ...(typeof name === 'string' && { name: copyStart(name) }),
-      ...(typeof version === 'string' && { version: copyStart(version) }),
+      ...(typeof name === 'string' && { name: firstCharacters(name, CLIENT_CHARACTERS) }),
+      ...(typeof version === 'string' && { version: firstCharacters(version, CLIENT_CHARACTERS) }),
     }
     return this.#lastClient
   }
@@ -318,10 +319,6 @@ export class CallRing {
 
 /** As many characters as are shown of a host. */
 const CLIENT_CHARACTERS = 100
-
-/** A copy where it is cut: a part of a string keeps the whole string in memory. */
-const copyStart = (text: string): string =>
-  text.length <= CLIENT_CHARACTERS ? text : Buffer.from(text.slice(0, CLIENT_CHARACTERS)).toString()
 
 const numberAt = (place: Place): number => (place % CALLS_PER_BLOCK) * NUMBERS
 const refAt = (place: Place): number => (place % CALLS_PER_BLOCK) * REFS

@@ -9,6 +9,7 @@ import { byteLength } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { withoutSecrets } from './body.ts'
 import type { Hide, KeptBody } from './body.ts'
+import { firstBytes, lastBytes } from '../../values/cut-text.ts'
 
 const SEGMENT_BYTES = 1024 * 1024
 /** Segments kept for reuse. */
@@ -191,25 +192,6 @@ export class CapturedMessage {
     return body
   }
 }
-
-/** The beginning of a text, at most this many bytes, without a part of a character. */
-const firstBytes = (text: string, most: number): string => {
-  const bytes = Buffer.from(text)
-  let end = Math.min(Math.max(0, most), bytes.length)
-  while (end > 0 && isContinuation(bytes[end])) end--
-  return bytes.toString('utf8', 0, end)
-}
-
-/** The end of a text, in the same way. */
-const lastBytes = (text: string, most: number): string => {
-  const bytes = Buffer.from(text)
-  let start = Math.max(0, bytes.length - Math.max(0, most))
-  while (isContinuation(bytes[start])) start++
-  return bytes.toString('utf8', start)
-}
-
-/** Whether a byte of UTF-8 belongs to the character before it. */
-const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
 const hiddenIn = ({ text, head, tail }: KeptBody, hide: Hide): Partial<KeptBody> =>
   text === undefined ? { head: hide(head ?? ''), tail: hide(tail ?? '') } : { text: hide(text) }

@@ -10,6 +10,7 @@ import { jsonObject, memberOf, parseJson } from '../../values/json-object.ts'
 import { memberIn, readJson, writeJson } from '../../values/json-tree.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { Recorded, RecordedCall } from './recorded-file.ts'
+import { ownValue } from '../../values/own-value.ts'
 
 /** As JSON text. */
 type Answer = { readonly result: string } | { readonly error: string }
@@ -63,7 +64,7 @@ export class Player {
       return resultOf({ supportedVersions: [MODERN], capabilities: CAPABILITIES, ttlMs: 0, cacheScope: 'private' })
     if (method === 'ping' || method === 'logging/setLevel') return resultOf({})
     if (method === 'tools/list') return resultOf({ tools: this.#recorded.tools })
-    const list = Object.hasOwn(LISTS, method) ? LISTS[method] : undefined
+    const list = ownValue(LISTS, method)
     if (list !== undefined) return this.#last(method) ?? resultOf({ [list]: [] })
     return this.#isStrict ? this.#expected(method, params) : this.#similar(method, params)
   }

@@ -4,6 +4,7 @@
  */
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib'
 import type { Transform } from 'node:stream'
+import { ownValue } from '../../../values/own-value.ts'
 
 export interface DecoderEvents {
   /** A decoded piece. The recipient may keep it. */
@@ -41,7 +42,7 @@ export class ContentDecoder {
 
   /** `undefined`: an unsupported encoding, or several. `encoding`: the value of `Content-Encoding`. */
   static of(encoding: string, events: DecoderEvents): ContentDecoder | undefined {
-    const make = Object.hasOwn(DECODERS, encoding.toLowerCase()) ? DECODERS[encoding.toLowerCase()] : undefined
+    const make = ownValue(DECODERS, encoding.toLowerCase())
     return make && new ContentDecoder(make(), events)
   }
 
