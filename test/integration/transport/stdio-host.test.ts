@@ -71,6 +71,9 @@ const script = (name: string): string => fileURLToPath(new URL(`../../support/ch
 test('F-21 a host on a pipe that reads one big answer slowly is not given up', async () => {
   const reader = spawn(process.execPath, [script('slow-reader')], { stdio: ['pipe', 'pipe', 'inherit'] })
   const { host, ended } = pipe({ stallMs: 1_000 }, reader.stdin)
+  // On a busy machine its start takes longer than a stall.
+  host.write([Buffer.from('{"id":0}')])
+  await once(reader.stdout, 'data')
   host.write([Buffer.from(`{"id":1,"text":"${'x'.repeat(8 * 1024 * 1024)}"}`)])
   const first = await Promise.race([once(reader.stdout, 'data'), ended])
   expect(String(first)).toBe('{"jsonrpc":"2.0","id":1,"result":{}}\n')

@@ -128,7 +128,8 @@ test('replay --edit shows numbers as they were sent, and without _meta', async (
     '/replay': json({ kind: 'result', call: 2, isError: false, result: {} }),
   })
   const shown = join(folder, 'shown.json')
-  const env = { EDITOR: `f() { cp "$1" '${shown}'; }; f` }
+  const program = `fs.copyFileSync(process.argv.at(-1), '${shown}')`
+  const env = { EDITOR: `'${process.execPath}' -e "${program}"` }
   // Cast: the others are not read.
   const edited = { ...invocation, context: { env } } as unknown as Invocation
   expect(await replayCall(edited, '1', { edit: true, yes: true })).toBe(0)
