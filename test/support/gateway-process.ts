@@ -11,14 +11,18 @@ import type { Target } from './processes.ts'
 import { PROGRAM } from './program.ts'
 
 /** What a configuration file may hold; only Trunkline checks it. */
-export type GatewayConfig = Record<string, unknown> & { readonly state?: object; readonly timeouts?: object }
+export type GatewayConfig = Record<string, unknown> & {
+  readonly state?: object
+  readonly timeouts?: object
+  readonly listen?: object & { readonly limits?: object }
+}
 
 /** A folder for one configuration and its state; disposing it removes both. */
 export interface GatewayHome extends AsyncDisposable {
   folder: string
   /**
-   * Writes `config`, with its state in this folder, and returns its path. Unless it says otherwise, the first list waits a minute for
-   * servers: on a busy machine some take longer to start than its default allows for.
+   * Writes `config`, with its state in this folder, and returns its path. It allows for a busy machine unless it says otherwise: the first
+   * list waits a minute for servers, and no host is refused because the event loop is late.
    */
   write(name: string, config: GatewayConfig): Promise<string>
 }
@@ -45,7 +49,8 @@ export const gatewayHome = async (): Promise<GatewayHome> => {
       const file = join(folder, `${name}.json`)
       const state = { ...config.state, dir: join(folder, `${name}-state`) }
       const timeouts = { list_budget: '60s', ...config.timeouts }
-      await writeFile(file, JSON.stringify({ ...config, state, timeouts }))
+      const listen = { ...config.listen, limits: { loop_lag: '1h', ...config.listen?.limits } }
+      await writeFile(file, JSON.stringify({ ...config, state, timeouts, listen }))
       return file
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),

@@ -31,6 +31,8 @@ import { remark } from '../terminal/print.ts'
 import { Exchange, WORKER_VARIABLE } from './exchange.ts'
 import type { Port } from './exchange.ts'
 import type { ProcessLog } from './serving.ts'
+import { SILENCE_MS, watchLiveness } from './liveness.ts'
+import { sentConfiguration } from './sent-configuration.ts'
 import { ownedServers, ownerConfiguration, viewConfiguration } from './shared-servers.ts'
 import type { OwnerAddress } from './shared-servers.ts'
 import { relayLogs } from './worker.ts'
@@ -96,7 +98,7 @@ export interface WorkerAnswer {
 }
 
 /** The part of the start message that all workers get. */
-type CommonStart = Omit<Start, 'member' | 'isWatched'> & { readonly member: Omit<Member, 'index'> }
+type CommonStart = Omit<Start, 'configuration' | 'member' | 'isWatched'> & { readonly member: Omit<Member, 'index'> }
 
 /** The log of the worker may contain the reason. */
 class EndedEarly extends CommandError {
@@ -122,8 +124,8 @@ export class Supervisor {
   readonly #slots: readonly Slot[]
   readonly #followers = new Map<number, Follower>()
   #configuration: Configuration
-  /** Counts the reloads. */
-  #reloads = 0
+  /** The configuration for workers that start: during a reload, the one that is being applied. */
+  #wanted: Configuration
   #latestFollower = 0
   #watchers = 0
   #ending: Promise<void> | undefined
@@ -141,7 +143,7 @@ export class Supervisor {
     this.view = parts.view
     this.owner = parts.owner
     this.#loaded = loaded
-    this.#configuration = loaded.configuration
+    this.#configuration = this.#wanted = loaded.configuration
     this.#log = log
     this.#store = parts.store
     this.#start = parts.start
@@ -278,7 +280,6 @@ export class Supervisor {
 
   /** Resolves with the addresses of a new worker once it serves. */
   async #open(slot: Slot): Promise<readonly TcpAddress[]> {
-    let reloads = this.#reloads
     const child = cluster.fork({ [WORKER_VARIABLE]: String(slot.index) })
     slot.child = child
     closeUnconfirmed(child)
@@ -302,15 +303,23 @@ export class Supervisor {
       feed: (id: number, message: FeedMessage) => this.#followers.get(id)?.receive(message),
     })
     const member: Member = { ...this.#start.member, index: slot.index }
-    const start: Start = { ...this.#start, member, isWatched: this.#watchers > 0 }
     await ready.promise
+    const { index } = slot
+    const unwatch = watchLiveness(exchange, () => {
+      this.#log.error({ worker: index }, `a worker has not answered for ${SILENCE_MS / 1_000} s: it is killed`)
+      child.process.kill('SIGKILL')
+    })
+    child.once('exit', unwatch)
+    let given = this.#wanted
+    const start: Start = { ...this.#start, configuration: sentConfiguration(given), member, isWatched: this.#watchers > 0 }
     const addresses = await exchange.request<readonly TcpAddress[]>('start', start)
-    // It may have read the configuration before a reload that did not reach it.
-    while (reloads !== this.#reloads) {
-      reloads = this.#reloads
-      await exchange.request('answer', 'reload')
+    // A reload that began meanwhile did not reach it.
+    while (given !== this.#wanted) {
+      given = this.#wanted
+      await reload(exchange, given)
     }
     slot.exchange = exchange
+    exchange.notify('watch', this.#watchers > 0)
     for (const [id, { options }] of this.#followers) exchange.notify('follow', id, options)
     return addresses
   }
@@ -336,7 +345,7 @@ export class Supervisor {
   async #restart(slot: Slot): Promise<void> {
     if (this.#ending !== undefined) return
     try {
-      await this.#open(slot)
+      this.view.front.addresses.servedAt(await this.#open(slot))
       this.#log.info({ worker: slot.index }, 'the worker serves again')
     } catch (error) {
       this.#log.error({ worker: slot.index, error: String(error) }, 'a worker cannot be started')
@@ -384,22 +393,28 @@ export class Supervisor {
   async #apply(next: Configuration, restart: ReadonlySet<string>): Promise<void> {
     const { owner } = this.#start
     const before = this.#configuration
-    this.#reloads++
     await this.owner.apply(ownerConfiguration(next, owner.token), restart)
+    this.#wanted = next
     const workers = this.serving
-    const ends = await Promise.allSettled(
-      workers.map(({ exchange }) => exchange.request<readonly TcpAddress[]>('answer', 'reload')),
-    )
+    const ends = await Promise.allSettled(workers.map(({ exchange }) => reload(exchange, next)))
     const [failed] = ends.flatMap((end) => (end.status === 'rejected' ? [asError(end.reason)] : []))
     const [addresses] = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
     if (addresses === undefined && failed !== undefined) {
+      this.#wanted = before
+      // Workers that started meanwhile serve the new one.
+      for (const { exchange } of this.serving)
+        if (!workers.some((worker) => worker.exchange === exchange))
+          await reload(exchange, before).catch(() => exchange.notify('stop'))
       await this.owner.apply(ownerConfiguration(before, owner.token), restart)
       throw failed
     }
     for (const [at, end] of ends.entries()) if (end.status === 'rejected') workers[at]?.exchange.notify('stop')
     const owned = ownedServers(next)
     await this.view.apply(viewConfiguration(next, owner), new Set([...restart].filter((key) => !owned.has(key))))
-    this.view.front.addresses.servedAt(addresses ?? [])
+    if (addresses !== undefined) this.view.front.addresses.servedAt(addresses)
     this.#configuration = next
   }
 }
+
+const reload = (exchange: Exchange, configuration: Configuration): Promise<readonly TcpAddress[]> =>
+  exchange.request('answer', 'reload', sentConfiguration(configuration))

@@ -19,15 +19,18 @@ import { createLog } from '../../log.ts'
 import type { Viewer } from '../../observe/viewer.ts'
 import { RelayedStore } from '../../store/relayed-store.ts'
 import type { TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
-import { CommandError, CRASH_MS, EXIT, load } from '../terminal/io.ts'
-import type { Invocation, Loaded } from '../terminal/io.ts'
+import { CommandError, CRASH_MS, EXIT } from '../terminal/io.ts'
+import type { Invocation } from '../terminal/io.ts'
 import { Exchange } from './exchange.ts'
 import type { Port } from './exchange.ts'
+import { receivedConfiguration } from './sent-configuration.ts'
+import type { SentConfiguration } from './sent-configuration.ts'
 import { memberConfiguration, ownedServers } from './shared-servers.ts'
 import type { OwnerAddress } from './shared-servers.ts'
 
 /** The start message of a worker. */
 export interface Start {
+  readonly configuration: SentConfiguration
   readonly member: Member
   readonly owner: OwnerAddress
   readonly logFormat: 'json' | 'pretty'
@@ -58,7 +61,7 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
   let served: Served | undefined
   const exchange: Exchange = new Exchange(port, {
     start: async (start: Start): Promise<readonly TcpAddress[]> => {
-      served = await serve(await load(invocation), start, exchange)
+      served = await serve(invocation, start, exchange)
       void served.running.exhausted.then((reason) => {
         served?.log.fatal({ reason }, 'unrecoverable: the worker ends, to be restarted')
         void end(EXIT.internal, CRASH_MS)
@@ -66,6 +69,7 @@ export const serveAsWorker = async (invocation: Invocation): Promise<number> => 
       return served.running.front.addresses.tcp
     },
     stop: () => end(EXIT.ok),
+    ping: () => true,
     answer: (name: keyof Served['answers'], ...args: never[]) => {
       // Cast: the supervisor has the same build, and sends the arguments of the named function.
       const answer = served?.answers[name] as ((...given: never[]) => unknown) | undefined
@@ -94,11 +98,11 @@ type Served = Awaited<ReturnType<typeof serve>>
 /** The requests that a serving worker answers. */
 export type WorkerAnswers = Served['answers']
 
-const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: Start, exchange: Exchange) => {
-  const { io, context, read } = loaded
-  let { configuration } = loaded
+const serve = async ({ io, context }: Invocation, start: Start, exchange: Exchange) => {
+  const { member, owner, logFormat, isWatched } = start
+  let configuration = receivedConfiguration(start.configuration)
   const { redactor } = io
-  redactor.learn([owner.token])
+  redactor.learn([owner.token, ...configuration.secrets])
   const log = createLog({ ...configuration.log, format: logFormat }, io.stderr, redactor.hideJson).child({ worker: member.index })
   io.crashed.addEventListener('abort', () =>
     log.fatal({ error: String(io.crashed.reason) }, 'unexpected error: the process ends'),
@@ -111,9 +115,10 @@ const serve = async (loaded: Loaded, { member, owner, logFormat, isWatched }: St
     store,
     member,
   })
-  const reload = async (): Promise<readonly TcpAddress[]> => {
+  const reload = async (sent: SentConfiguration): Promise<readonly TcpAddress[]> => {
     await running.reopen()
-    const next = (await read()).configuration
+    const next = receivedConfiguration(sent)
+    redactor.learn(next.secrets)
     await running.apply(memberConfiguration(next, owner), new Set(diffConfigurations(configuration, next).changed))
     log.level = next.log.level
     configuration = next

@@ -354,4 +354,26 @@ describe('two workers', () => {
     },
     LIMIT_MS,
   )
+
+  test(
+    'F-25 a worker that restarts while a file is being edited serves what the others serve',
+    async () => {
+      await using cli = await commandLine()
+      const up = await start(cli)
+      const { workers = [] } = await ps(cli)
+      await cli.write('trunkline.yaml', 'servers: [')
+      process.kill(workers[0]?.pid ?? 0, 'SIGKILL')
+      await up.said(/the worker serves again/)
+      const after = await ps(cli)
+      expect(after.workers?.map(({ restarts }) => restarts)).toEqual([1, 0])
+      const hosts = Array.from({ length: 4 }, () => new OneConnection(up.url))
+      using all = new DisposableStack()
+      for (const host of hosts) all.use(host)
+      const ends = await Promise.all(hosts.map((host) => host.modern('own__echo', { text: 'a' })))
+      expect(ends.map(textOf)).toEqual(['a', 'a', 'a', 'a'])
+      up.signal('SIGTERM')
+      expect(await up.ended).toBe(0)
+    },
+    LIMIT_MS,
+  )
 })
