@@ -261,6 +261,20 @@ describe('start and exit', () => {
     }
   })
 
+  test('F-09 what is sent after the exit, while the answers of before are read, was not executed', async () => {
+    const { channel, seen } = await start({ drainMs: 1_000 })
+    const { pid } = (await seen.call('held')) as { pid: number }
+    try {
+      channel.send({ parts: request(90, 'exit', { code: 0 }), id: 90 })
+      while (channel.process?.exit === undefined) await new Promise(setImmediate)
+      channel.send({ parts: request(91, 'echo'), id: 91 })
+      await channel.closed
+      expect(seen.lost).toMatchObject([{ id: 91, failure: { kind: 'exited', executed: 'no' } }])
+    } finally {
+      process.kill(pid, 'SIGKILL')
+    }
+  })
+
   test('F-12 a child that closes its stdin but lives on is given up and ended', async () => {
     const { channel, seen, pid } = await start({ exitMs: 50 })
     await seen.call('closeStdin')
