@@ -115,8 +115,10 @@ export class ChildProcessChannel implements Channel {
   }
 
   pause(id: number | undefined): (() => void) | undefined {
-    const stdout = this.#tree?.stdout
-    if (id !== undefined || stdout === undefined || this.#hasEnded) return undefined
+    const tree = this.#tree
+    // After the exit little is left to read, and the time for it is short.
+    if (id !== undefined || tree === undefined || tree.exit !== undefined || this.#hasEnded) return undefined
+    const { stdout } = tree
     stdout.pause()
     return () => void stdout.resume()
   }

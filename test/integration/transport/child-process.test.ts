@@ -275,6 +275,21 @@ describe('start and exit', () => {
     }
   })
 
+  test('F-09 F-21 what was written before the exit is delivered although its host does not read', async () => {
+    const { channel, seen } = await start()
+    const line = `{"jsonrpc":"2.0","method":"notifications/x","params":{"text":"${'x'.repeat(100)}"}}\n`
+    // Its host does not read: the server is paused now, and with each message. The pipe has room for all of them.
+    channel.pause(undefined)
+    void seen.until(() => {
+      channel.pause(undefined)
+      return false
+    })
+    channel.send({ parts: request(1, 'print', { hex: Buffer.from(line.repeat(600)).toString('hex') }), id: 1 })
+    channel.send({ parts: request(2, 'exit', { code: 0 }), id: 2 })
+    await channel.closed
+    expect(seen.settled).toEqual([1, 2])
+  })
+
   test('F-12 a child that closes its stdin but lives on is given up and ended', async () => {
     const { channel, seen, pid } = await start({ exitMs: 50 })
     await seen.call('closeStdin')
