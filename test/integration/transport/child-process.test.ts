@@ -371,8 +371,10 @@ describe('floods and stalls', () => {
       skipped += before
     }
     const { channel, seen } = await start({ onStderr })
-    const before = await kept()
     const began = performance.now()
+    // What is compiled and reserved for the first flood is not counted.
+    await seen.call('stderr', { bytes: 8 * MIB })
+    const before = await kept()
     const flood = seen.call('stderr', { bytes: 64 * MIB })
     expect(await seen.call('echo')).toEqual({ params: {} })
     await flood
@@ -382,7 +384,7 @@ describe('floods and stalls', () => {
     expect((await kept()) - before).toBeLessThan(4 * MIB)
     expect(told).toBeGreaterThanOrEqual(100)
     expect(told).toBeLessThanOrEqual(100 * (1 + (performance.now() - began) / 1000))
-    expect(skipped).toBeLessThan((64 * MIB) / 100)
+    expect(skipped).toBeLessThan((72 * MIB) / 100)
   })
 
   test('F-12 a stopped child: slow, then overloaded, then given up', async () => {
