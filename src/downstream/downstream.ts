@@ -190,6 +190,9 @@ export class Downstream {
     })
     this.callerLists = new CallerLists(offers, this.#linkLists, links)
 
+    const complaints = (): readonly string[] => offers.inventory$.value?.warnings ?? []
+    offers.inventory$.subscribe(() => states.send({ type: 'listed', complaints: complaints() }))
+
     const supervisor = new Supervisor({
       options: optionsNow,
       principal,
@@ -200,7 +203,7 @@ export class Downstream {
       mayConnect: () => Promise.all([environment.startAfter, environment.soleHost]),
       connect: (opened, isWanted) => this.#connect(opened, isWanted),
       isCrash: (failure) => dialer.isCrash(failure),
-      complaints: () => offers.inventory$.value?.warnings ?? [],
+      complaints,
       up: (link, isAgain) => this.#announce(link, isAgain),
       failed: () => this.noteMissing(),
       givenUp: ({ facts }) => offers.withdraw(facts.signIn === true ? signInInventory(optionsNow()) : undefined),

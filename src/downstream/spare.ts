@@ -16,15 +16,22 @@ interface SpareSource<T> {
   readonly options: SpareOptions
   /** Whether this server may have a spare now. */
   readonly isAllowed: () => boolean
-  readonly start: () => Promise<T>
+  /** `isTaken`: whether a link waits for this process by now. */
+  readonly start: (isTaken: () => boolean) => Promise<T>
   /** Settles when the process has ended. */
   readonly ended: (started: T) => Promise<unknown>
   readonly stop: (started: T) => Promise<void>
 }
 
+interface Prepared<T> {
+  readonly started: Promise<T>
+  /** A link waits for the process from now on. */
+  readonly want: () => void
+}
+
 export class Spare<T> {
   readonly #source: SpareSource<T>
-  #process: Promise<T> | undefined
+  #prepared: Prepared<T> | undefined
   #isWanted = false
   #startTookMs = 0
   #idle: NodeJS.Timeout | undefined
@@ -45,24 +52,26 @@ export class Spare<T> {
     this.#idle = setTimeout(() => void this.release(), this.#source.options.idleMs).unref()
   }
 
-  /** Removes and returns the process, if there is one. */
+  /** Removes and returns the process for a link, if there is one. It may still be waiting for its start. */
   take(): Promise<T> | undefined {
-    const process = this.#process
-    this.#process = undefined
-    return process
+    const prepared = this.#remove()
+    prepared?.want()
+    return prepared?.started
   }
 
   /** Starts the spare if it is useful and absent. */
   prepare(): void {
     const { isAllowed, options, start, ended } = this.#source
     const isOfUse = this.#isWanted && this.#startTookMs >= options.minStartMs && isAllowed()
-    if (!isOfUse || this.#process !== undefined) return
-    const process = start()
-    this.#process = process
+    if (!isOfUse || this.#prepared !== undefined) return
+    let isTaken = false
+    const started = start(() => isTaken)
+    const prepared: Prepared<T> = { started, want: () => (isTaken = true) }
+    this.#prepared = prepared
     const forget = (): void => {
-      if (this.#process === process) this.#process = undefined
+      if (this.#prepared === prepared) this.#prepared = undefined
     }
-    process.then((started) => void ended(started).then(forget), forget)
+    started.then((process) => void ended(process).then(forget), forget)
   }
 
   /** Stops the spare until the next session. */
@@ -74,7 +83,13 @@ export class Spare<T> {
 
   /** Stops the spare after the main link has ended. */
   async drop(): Promise<void> {
-    const started = await this.take()?.catch(() => undefined)
+    const started = await this.#remove()?.started.catch(() => undefined)
     if (started !== undefined) await this.#source.stop(started)
+  }
+
+  #remove(): Prepared<T> | undefined {
+    const prepared = this.#prepared
+    this.#prepared = undefined
+    return prepared
   }
 }

@@ -28,6 +28,8 @@ export class StallTimer {
   readonly #onStall: () => void
   #timer: NodeJS.Timeout | undefined
   #taken: number | undefined
+  /** The time is over, and nothing is known to have been taken in it. */
+  #isDue = false
 
   /** `onStall` is called once per start. */
   constructor(stream: Writable, onStall: () => void) {
@@ -44,17 +46,27 @@ export class StallTimer {
 
   /** A whole write was taken, and more bytes wait. */
   refresh(): void {
+    this.#isDue = false
     this.#taken = takenBytes(this.#stream)
     this.#timer?.refresh()
   }
 
   /** No bytes wait. */
   stop(): void {
+    this.#isDue = false
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
+  /** After a pause of this process (SIGSTOP) the timer runs before the peer, which may have read all the time, is given more (F-27). */
   readonly #check = (): void => {
+    this.#isDue = true
+    setImmediate(this.#decide)
+  }
+
+  readonly #decide = (): void => {
+    if (!this.#isDue) return
+    this.#isDue = false
     const taken = takenBytes(this.#stream)
     if (taken === this.#taken) return this.#onStall()
     this.#taken = taken

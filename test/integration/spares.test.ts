@@ -38,6 +38,22 @@ test('the first legacy session brings a spare, which the next one is given, and 
   expect(spare?.isOpen).toBe(true)
 })
 
+test('F-24 a spare that still waits for its start is started at once when a session needs it', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t'] }) },
+    options: { a: { spare: 1 } },
+    spare: { minStartMs: 0 },
+    // Only starts that a call waits for get a slot.
+    gateway: { maxStarts: 0 },
+    early: true,
+  })
+  await using first = await legacyHttp.connect(gateway)
+  await first.call('tools/call', CALL)
+  await until(() => gateway.running.limits.all.some(({ option, count }) => option === 'limits.starts' && count > 0))
+  await using second = await legacyHttp.connect(gateway)
+  expect(await second.call('tools/call', CALL)).toHaveProperty('content')
+})
+
 test('a server that starts quickly has none', async () => {
   await using gateway = await slow({ minStartMs: 60_000 })
   await using host = await legacyHttp.connect(gateway)

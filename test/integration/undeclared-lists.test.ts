@@ -70,20 +70,28 @@ describe.each([404, 500, 503])('B287 one list that answers HTTP %i', (status) =>
     'is missing, which ps tells, and the others of the %s server serve',
     async (kind) => {
       await using a = await FakeDownstream.start({ kind, tools: ['t'], prompts: ['p'] })
+      let isBroken = true
       a.intercept = (_: IncomingMessage, response: ServerResponse, body: string) => {
-        if (!body.includes('"prompts/list"')) return false
+        if (!isBroken || !body.includes('"prompts/list"')) return false
         response.writeHead(status).end()
         return true
       }
       await using gateway = await startGateway({ servers: {}, fakes: new Map([['a', a]]), early: true })
       await gateway.log.until(({ text }) => text === 'server is ready')
-      expect(gateway.running.fleet.get('a')?.health$.value).toMatchObject({
+      const { health$, offers } = gateway.running.fleet.get('a')!
+      expect(health$.value).toMatchObject({
         state: 'degraded',
         reason: expect.stringMatching(/^prompts\/list failed: /) as string,
       })
       await using host = await legacyHttp.connect(gateway)
       expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__t' }] })
       expect(await host.call('tools/call', { name: 'a__t', arguments: {} })).toMatchObject({ content: [{ text: '{}' }] })
+      isBroken = false
+      await offers.read()
+      expect(health$.value).toMatchObject({ state: 'healthy', reason: undefined })
+      isBroken = true
+      await offers.read()
+      expect(health$.value.state).toBe('degraded')
     },
   )
 })

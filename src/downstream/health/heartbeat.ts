@@ -43,8 +43,11 @@ export class Heartbeat implements Sweepable {
 
   async #ping(): Promise<void> {
     this.#isPinging = true
-    this.#misses = (await this.#link.ping(this.#pingMs())) ? 0 : this.#misses + 1
+    const isAnswered = await this.#link.ping(this.#pingMs())
     this.#isPinging = false
+    // A call that was sent meanwhile may keep the server busy.
+    if (!isAnswered && this.#link.inFlight > 0) return
+    this.#misses = isAnswered ? 0 : this.#misses + 1
     // After a miss the next ping follows at once.
     if (this.#misses === 0) this.#quietSinceMs = this.#nowMs
     else if (this.#misses >= MAX_MISSES) await this.#link.close()

@@ -43,6 +43,8 @@ export type ServerEvent =
   | { readonly type: 'opened'; readonly link: Link }
   /** The lists of the open link were read: calls may use it. `complaints`: sentences about problems. */
   | { readonly type: 'ready'; readonly nowMs: number; readonly complaints: readonly string[] }
+  /** The lists were read again. `complaints`: sentences about problems. */
+  | { readonly type: 'listed'; readonly complaints: readonly string[] }
   /** A link takes no further calls; `refusal`: the reason. */
   | { readonly type: 'given-up'; readonly link: Link; readonly refusal?: Failure | undefined }
   /** The attempt failed, or the link ended. */
@@ -106,6 +108,10 @@ export const reduce = (state: ServerState, event: ServerEvent): ServerState => {
         isSignInLogged: false,
         health: nextHealth(health, event),
       }
+    case 'listed': {
+      const listed = nextHealth(health, { type: 'ready', complaints: event.complaints })
+      return state.activity !== 'up' || listed.reason === health.reason ? state : { ...state, health: listed }
+    }
     case 'given-up':
       if (state.link !== event.link) return state
       return { ...state, activity: 'retiring', link: undefined, refusal: event.refusal ?? state.refusal }

@@ -25,8 +25,6 @@ const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { too
 const COMPANION_POLL_MS = 100
 /** For `isWanted`: a call waits for the start. */
 const wanted = (): boolean => true
-/** For `isWanted`: no call waits for the start. */
-const unwanted = (): boolean => false
 
 /** The properties of a link's host that are sent to the server. */
 interface DialedFor {
@@ -83,7 +81,7 @@ export class Dialer {
       options: environment.spare,
       isAllowed: () =>
         !this.#isClosed && this.#options.spare === 1 && this.#options.url === undefined && environment.soleHost === undefined,
-      start: () => this.#startProcess(unwanted),
+      start: (isTaken) => this.#startProcess(isTaken),
       ended: ({ connection }) => connection.channel.closed,
       stop: ({ connection }) => connection.channel.close(),
     })
@@ -354,6 +352,7 @@ export class Dialer {
   /** Returns the spare, or starts a process. */
   async #takeProcess(isWanted: () => boolean, isMain: boolean): Promise<Started> {
     const spare = this.#spare.take()
+    this.#environment.starts.review()
     return spare === undefined ? this.#startProcess(isWanted, isMain) : spare.catch(() => this.#startProcess(isWanted, isMain))
   }
 

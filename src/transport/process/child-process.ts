@@ -91,8 +91,9 @@ export class ChildProcessChannel implements Channel {
   }
 
   /**
-   * A request that does not fit into the write queue waits for the process to read; it is lost as `overloaded` after `queueWaitMs`. Throws
-   * `Failure('overloaded')` for any other message that does not fit, and `Failure('exited')` if the process is not running.
+   * A request that does not fit into the write queue waits for the process to read; it is lost as `overloaded` after `queueWaitMs`. One that
+   * comes after the exit, while stdout is still read, is lost as `exited`, not executed. Throws `Failure('overloaded')` for any other message
+   * that does not fit, and `Failure('exited')` if the process is not running.
    */
   send(message: Outgoing): boolean {
     if (this.#writer === undefined || this.#hasEnded || this.#closing !== undefined)
@@ -114,8 +115,10 @@ export class ChildProcessChannel implements Channel {
   }
 
   pause(id: number | undefined): (() => void) | undefined {
-    const stdout = this.#tree?.stdout
-    if (id !== undefined || stdout === undefined || this.#hasEnded) return undefined
+    const tree = this.#tree
+    // After the exit little is left to read, and the time for it is short.
+    if (id !== undefined || tree === undefined || tree.exit !== undefined || this.#hasEnded) return undefined
+    const { stdout } = tree
     stdout.pause()
     return () => void stdout.resume()
   }
@@ -138,6 +141,8 @@ export class ChildProcessChannel implements Channel {
   }
 
   #write(writer: LineWriter, message: Outgoing): 'ok' | 'slow' | 'full' {
+    // After the exit, or behind a broken pipe, nothing is read any more: a request waits for the end of the channel.
+    if (message.id !== undefined && this.#tree?.stdin.writable !== true) return 'full'
     const written = writer.write(message.parts)
     if (written !== 'full' && message.id !== undefined) this.#reader?.expect(message.id, message.isRelayed)
     return written

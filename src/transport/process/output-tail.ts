@@ -18,37 +18,34 @@ export interface OutputTailOptions {
 
 export const DEFAULT_OUTPUT_TAIL = { maxBytes: 64 * 1024, maxLineBytes: 8 * 1024, maxLinesPerSecond: 100 }
 
+const SECOND_MS = 1_000
 /** Memory of a kept line in addition to its bytes. */
 const LINE_OVERHEAD = 64
 
 export class OutputTail {
   readonly #options: OutputTailOptions
-  readonly #framer: LineFramer
   readonly #lines: Buffer[] = []
   #bytes = 0
   #second = -Infinity
   #passed = 0
   #skipped = 0
+  /** Passes on the last line of a second in which lines were skipped. */
+  #late: NodeJS.Timeout | undefined
 
   constructor(options: Partial<OutputTailOptions> = {}) {
     this.#options = { ...DEFAULT_OUTPUT_TAIL, ...options }
+  }
+
+  /** A pipe of the process, which may end within a line. Each has lines of its own. */
+  pipe(): Pick<LineFramer, 'push' | 'end'> {
+    const { maxLineBytes } = this.#options
     const add = (line: Buffer): void => this.#add(line)
-    const limits = { maxBytes: this.#options.maxLineBytes, headBytes: this.#options.maxLineBytes }
-    this.#framer = new LineFramer({ line: add, overflow: add, discarded: () => {} }, limits)
+    return new LineFramer({ line: add, overflow: add, discarded: () => {} }, { maxBytes: maxLineBytes, headBytes: maxLineBytes })
   }
 
-  push(chunk: Buffer): void {
-    this.#framer.push(chunk)
-  }
-
-  /** A line from another pipe of the process. */
+  /** A line that was read elsewhere. */
   add(line: string): void {
     this.#add(Buffer.from(line))
-  }
-
-  /** The output has ended, perhaps within a line. */
-  end(): void {
-    this.#framer.end()
   }
 
   /** The last lines, oldest first. */
@@ -69,18 +66,33 @@ export class OutputTail {
 
   #report(line: Buffer): void {
     const now = performance.now()
-    if (now - this.#second >= 1000) {
-      this.#second = now
-      this.#passed = 0
-    }
-    if (this.#passed >= this.#options.maxLinesPerSecond) {
-      this.#skipped++
-      return
-    }
+    if (now - this.#second >= SECOND_MS) this.#beginSecond(now)
+    if (this.#passed < this.#options.maxLinesPerSecond) return this.#pass(line)
+    this.#skipped++
+    this.#late ??= setTimeout(this.#passLast, SECOND_MS - (now - this.#second)).unref()
+  }
+
+  #beginSecond(now: number): void {
+    clearTimeout(this.#late)
+    this.#late = undefined
+    this.#second = now
+    this.#passed = 0
+  }
+
+  #pass(line: Buffer): void {
     this.#passed++
     const skipped = this.#skipped
     this.#skipped = 0
     this.#options.onLine?.(String(line), skipped)
+  }
+
+  /** The process may print nothing more: the last of the skipped lines often has the reason. */
+  readonly #passLast = (): void => {
+    this.#beginSecond(performance.now())
+    const line = this.#lines.at(-1)
+    if (line === undefined) return
+    this.#skipped--
+    this.#pass(line)
   }
 }
 

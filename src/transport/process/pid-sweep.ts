@@ -1,14 +1,14 @@
 /**
  * Ends the orphans of a killed gateway (F-23): its children with their process groups, and the remaining processes of their sessions
  * if the child itself is dead, such as the server behind `sh -c` or npx. A process is killed only if it is proved to be an orphan: by
- * pid and start time, or by a pipe that it can only have inherited.
+ * pid and start time, or by a pipe of the same boot that it can only have inherited.
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { attempt } from '../../values/attempt.ts'
 import { FILE_NAME, readLiving } from './pid-journal.ts'
 import type { Recorded } from './pid-journal.ts'
-import { listProcesses, pipesOf, startTimeOf } from './process-table.ts'
+import { bootOf, listProcesses, pipesOf, startTimeOf } from './process-table.ts'
 
 /**
  * Sweeps the journals of dead gateways in the state folder and deletes them; journals of living gateways are not touched. Returns the
@@ -41,11 +41,11 @@ const isDead = async (pid: number, startTime: string): Promise<boolean> =>
  * members, so one proved member proves the others.
  */
 const killRemaining = (recorded: readonly Recorded[]): readonly number[] => {
-  const pipes = new Set(recorded.flatMap(({ pipes: own }) => own))
+  const pipes = new Map(recorded.flatMap(({ pipes: own, startTime }) => own.map((pipe) => [pipe, bootOf(startTime)] as const)))
   if (pipes.size === 0) return []
   const leaders = new Set(recorded.map(({ pid }) => pid))
   const rows = attempt(listProcesses) ?? []
-  const proved = rows.filter(({ pid }) => pipesOf(pid).some((pipe) => pipes.has(pipe)))
+  const proved = rows.filter(({ pid, startTime }) => pipesOf(pid).some((pipe) => pipes.get(pipe) === bootOf(startTime)))
   const sessions = new Set(proved.map(({ session }) => session).filter((session) => leaders.has(session)))
   const remaining = new Set([...proved, ...rows.filter(({ session }) => sessions.has(session))].map(({ pid }) => pid))
   remaining.delete(process.pid)

@@ -68,7 +68,7 @@ export class ProcessTree {
   readonly exited: Promise<Exit>
   readonly #child: ChildProcessWithoutNullStreams
   readonly #options: ProcessTreeOptions
-  readonly #stderr: OutputTail
+  readonly #output: OutputTail
   #exit: Exit | undefined
   #stopping: Promise<void> | undefined
 
@@ -79,9 +79,8 @@ export class ProcessTree {
     this.pid = pid
     this.stdin = child.stdin
     this.stdout = child.stdout
-    this.#stderr = new OutputTail({ ...options.stderr, ...(options.onStderr && { onLine: options.onStderr }) })
-    child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
-    child.stderr.once('end', () => this.#stderr.end())
+    this.#output = new OutputTail({ ...options.stderr, ...(options.onStderr && { onLine: options.onStderr }) })
+    this.#keep(child.stderr)
     // A broken pipe is reported by the exit, or by the owner of stdin.
     for (const stream of [child.stdin, child.stdout, child.stderr, child]) stream.on('error', () => {})
     this.exited = new Promise((resolve) => {
@@ -105,17 +104,17 @@ export class ProcessTree {
 
   /** The last lines of stderr, oldest first. */
   stderrTail(count: number): string[] {
-    return this.#stderr.last(count)
+    return this.#output.last(count)
   }
 
   /** Keeps a line of stdout with the lines of stderr. For a server that printed it on stdout between its messages. */
   printed(line: string): void {
-    this.#stderr.add(line)
+    this.#output.add(line)
   }
 
   /** Treats stdout like stderr. For a server that communicates at its URL. */
   drainStdout(): void {
-    this.stdout.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
+    this.#keep(this.stdout)
   }
 
   /** After the exit: resolves when stdout and stderr have been read to their ends, at the latest after `ms`. */
@@ -146,6 +145,12 @@ export class ProcessTree {
   /** Closes the pipes. A process outside of the group may still hold them. */
   release(): void {
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy()
+  }
+
+  #keep(stream: Readable): void {
+    const pipe = this.#output.pipe()
+    stream.on('data', (chunk: Buffer) => pipe.push(chunk))
+    stream.once('end', () => pipe.end())
   }
 
   async #stop(): Promise<void> {

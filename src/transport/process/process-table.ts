@@ -1,6 +1,6 @@
 /**
  * Reads from the operating system what identifies a process. A pid alone does not identify it, since the system reuses pids. A pid
- * with its start time does, and so does a pipe that a process can only have inherited.
+ * with its start time does, and so does a pipe of the same boot that a process can only have inherited.
  */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
@@ -37,6 +37,9 @@ export const startTimeOf = async (pid: number, platform: NodeJS.Platform = proce
     throw error
   }
 }
+
+/** The boot in a start time of `startTimeOf` (Linux). Numbers of pipes and sessions begin again with each boot. */
+export const bootOf = (startTime: string): string => startTime.slice(startTime.indexOf('_') + 1)
 
 /** Linux: all living processes that the gateway may read; elsewhere none. */
 export const listProcesses = (platform: NodeJS.Platform = process.platform): readonly ProcessRow[] => {

@@ -261,6 +261,35 @@ describe('start and exit', () => {
     }
   })
 
+  test('F-09 what is sent after the exit, while the answers of before are read, was not executed', async () => {
+    const { channel, seen } = await start({ drainMs: 1_000 })
+    const { pid } = (await seen.call('held')) as { pid: number }
+    try {
+      channel.send({ parts: request(90, 'exit', { code: 0 }), id: 90 })
+      while (channel.process?.exit === undefined) await new Promise(setImmediate)
+      channel.send({ parts: request(91, 'echo'), id: 91 })
+      await channel.closed
+      expect(seen.lost).toMatchObject([{ id: 91, failure: { kind: 'exited', executed: 'no' } }])
+    } finally {
+      process.kill(pid, 'SIGKILL')
+    }
+  })
+
+  test('F-09 F-21 what was written before the exit is delivered although its host does not read', async () => {
+    const { channel, seen } = await start()
+    const line = `{"jsonrpc":"2.0","method":"notifications/x","params":{"text":"${'x'.repeat(100)}"}}\n`
+    // Its host does not read: the server is paused now, and with each message. The pipe has room for all of them.
+    channel.pause(undefined)
+    void seen.until(() => {
+      channel.pause(undefined)
+      return false
+    })
+    channel.send({ parts: request(1, 'print', { hex: Buffer.from(line.repeat(600)).toString('hex') }), id: 1 })
+    channel.send({ parts: request(2, 'exit', { code: 0 }), id: 2 })
+    await channel.closed
+    expect(seen.settled).toEqual([1, 2])
+  })
+
   test('F-12 a child that closes its stdin but lives on is given up and ended', async () => {
     const { channel, seen, pid } = await start({ exitMs: 50 })
     await seen.call('closeStdin')
@@ -342,8 +371,10 @@ describe('floods and stalls', () => {
       skipped += before
     }
     const { channel, seen } = await start({ onStderr })
-    const before = await kept()
     const began = performance.now()
+    // What is compiled and reserved for the first flood is not counted.
+    await seen.call('stderr', { bytes: 8 * MIB })
+    const before = await kept()
     const flood = seen.call('stderr', { bytes: 64 * MIB })
     expect(await seen.call('echo')).toEqual({ params: {} })
     await flood
@@ -353,7 +384,7 @@ describe('floods and stalls', () => {
     expect((await kept()) - before).toBeLessThan(4 * MIB)
     expect(told).toBeGreaterThanOrEqual(100)
     expect(told).toBeLessThanOrEqual(100 * (1 + (performance.now() - began) / 1000))
-    expect(skipped).toBeLessThan((64 * MIB) / 100)
+    expect(skipped).toBeLessThan((72 * MIB) / 100)
   })
 
   test('F-12 a stopped child: slow, then overloaded, then given up', async () => {

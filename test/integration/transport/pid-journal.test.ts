@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLauncher } from '../../../src/transport/process/launcher.ts'
 import { PidJournal } from '../../../src/transport/process/pid-journal.ts'
 import { sweep } from '../../../src/transport/process/pid-sweep.ts'
-import { startTimeOf } from '../../../src/transport/process/process-table.ts'
+import { pipesOf, startTimeOf } from '../../../src/transport/process/process-table.ts'
 import { startGateway } from '../../support/gateway.ts'
 import { isAlive } from '../../support/pids.ts'
 import { describeWith } from '../../support/programs.ts'
@@ -106,6 +106,16 @@ describe('F-23 the sweep touches nothing else', () => {
     await writeFile(join(folder, dead), `+${pid} 12345_other 1,2,3\n`)
     expect(await sweep(folder)).toBe(0)
     expect(isAlive(pid)).toBe(true)
+  })
+
+  test('F-23 a process whose pipes have the numbers of pipes of an earlier boot lives on', async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'pipe' })
+    started.push(child)
+    await once(child, 'spawn')
+    const pipes = pipesOf(child.pid!).join(',')
+    await writeFile(join(folder, dead), `+4000001 12345_another ${pipes}\n`)
+    expect(await sweep(folder)).toBe(0)
+    expect(isAlive(child.pid!)).toBe(true)
   })
 
   test('F-23 a child that was taken out again lives on, and so does one whose line was cut short', async () => {

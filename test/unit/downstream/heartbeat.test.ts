@@ -53,6 +53,21 @@ test('F-14 a link is not asked again before it has answered', async () => {
   expect([ping.mock.calls.length, close.mock.calls.length]).toEqual([2, 0])
 })
 
+test('F-14 a ping that is missed while a call is under way closes nothing: the server may be busy with the call', async () => {
+  const facts = { inFlight: 0 }
+  const ping = vi.fn(async () => {
+    // The call comes while the second ping waits for its answer.
+    facts.inFlight = ping.mock.calls.length - 1
+    return false
+  })
+  const close = vi.fn(async () => undefined)
+  const link = Object.assign(facts, { transport: 'http', ping, close, closed: new Promise(() => undefined) })
+  // Cast: what is used of a link.
+  Heartbeat.watch(link as unknown as Link, new Sweeper(), () => PING_MS)
+  await vi.advanceTimersByTimeAsync(4 * PING_MS)
+  expect([ping.mock.calls.length, close.mock.calls.length]).toEqual([2, 0])
+})
+
 test('F-14 a pipe is not asked: it reports its end itself', async () => {
   const { ping } = watchLink({ transport: 'pipe' })
   await vi.advanceTimersByTimeAsync(4 * PING_MS)

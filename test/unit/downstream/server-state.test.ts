@@ -1,6 +1,7 @@
 /** How the state of one server changes, and what follows the end of its main link: pure, so that every case is a row (F-04, F-08, B289). */
 import { describe, expect, test } from 'vitest'
 import type { Link } from '../../../src/era/server/link.ts'
+import { STARTING } from '../../../src/downstream/health/health.ts'
 import { ownerOf } from '../../../src/downstream/link-owner.ts'
 import type { LinkOwner } from '../../../src/downstream/link-owner.ts'
 import {
@@ -56,6 +57,16 @@ describe('the record after events', () => {
       { link: undefined, opened: LINK, activity: 'dialing' },
     ],
     ['a link that was read is used', up(1_000), { link: LINK, activity: 'up', upSinceMs: 1_000, hasBeenUp: true }],
+    [
+      'lists that are read again tell of problems, and of none',
+      [...up(1_000, ['old']), { type: 'listed', complaints: [] }],
+      { health: { state: 'healthy', reason: undefined, failure: undefined, failures: 0, nextTryAtMs: undefined } },
+    ],
+    [
+      'lists that are read while there is no link change no health',
+      [{ type: 'dialing' }, { type: 'listed', complaints: ['x'] }],
+      { health: STARTING },
+    ],
     [
       'a link that is given up is not used',
       [...up(1_000), { type: 'given-up', link: LINK }],

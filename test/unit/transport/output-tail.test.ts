@@ -1,0 +1,68 @@
+/** The last output of a process, and what of it is passed on (F-11). */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { OutputTail } from '../../../src/transport/process/output-tail.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.restoreAllMocks().useRealTimers())
+
+const lines = (from: number, to: number): Buffer =>
+  Buffer.from(Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}\n`).join(''))
+
+test('F-11 of lines over the rate the last is passed on within a second, with the number of those before it', () => {
+  const passed: [string, number][] = []
+  const tail = new OutputTail({ maxLinesPerSecond: 3, onLine: (line, skipped) => passed.push([line, skipped]) })
+  const stderr = tail.pipe()
+  stderr.push(lines(1, 10))
+  expect(passed.map(([line]) => line)).toEqual(['line 1', 'line 2', 'line 3'])
+  vi.advanceTimersByTime(1_000)
+  expect(passed.slice(3)).toEqual([['line 10', 6]])
+  vi.advanceTimersByTime(10_000)
+  stderr.push(lines(11, 12))
+  vi.advanceTimersByTime(10_000)
+  expect(passed.slice(4)).toEqual([
+    ['line 11', 0],
+    ['line 12', 0],
+  ])
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('F-11 a line that follows in the next second tells how many were skipped, once', () => {
+  const passed: [string, number][] = []
+  const tail = new OutputTail({ maxLinesPerSecond: 1, onLine: (line, skipped) => passed.push([line, skipped]) })
+  const stderr = tail.pipe()
+  stderr.push(lines(1, 3))
+  vi.advanceTimersByTime(1_000)
+  stderr.push(lines(4, 5))
+  vi.advanceTimersByTime(1_000)
+  expect(passed).toEqual([
+    ['line 1', 0],
+    ['line 3', 1],
+    ['line 5', 1],
+  ])
+})
+
+test('the lines of two pipes are not mixed, wherever their chunks end', () => {
+  const tail = new OutputTail()
+  const [stdout, stderr] = [tail.pipe(), tail.pipe()]
+  stdout.push(Buffer.from('INFO: "GET /mcp'))
+  stderr.push(Buffer.from('Error: port in use\n'))
+  stdout.push(Buffer.from('" 200\nlast'))
+  stdout.end()
+  expect(tail.last(3)).toEqual(['Error: port in use', 'INFO: "GET /mcp" 200', 'last'])
+})
+
+test('F-11 no more than the rate is passed on where a line of the next second comes before the timer', () => {
+  let nowMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  let passed = 0
+  const tail = new OutputTail({ maxLinesPerSecond: 100, onLine: () => passed++ })
+  const stderr = tail.pipe()
+  stderr.push(lines(1, 1_000))
+  vi.advanceTimersByTime(999)
+  nowMs = 1_001
+  stderr.push(lines(1, 1_000))
+  vi.advanceTimersByTime(1)
+  nowMs = 1_002
+  stderr.push(lines(1, 1_000))
+  expect(passed).toBe(200)
+})
