@@ -8,6 +8,7 @@
  *     403 insufficient_scope ──► sign in, with the union of scopes
  */
 import { asError } from '../../values/as-error.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { authorizationCode, beginAuthorization } from './authorization.ts'
 import type { PendingAuthorization } from './authorization.ts'
@@ -21,7 +22,7 @@ import { reachOf } from './reach.ts'
 import type { SignInOptions } from './credential-options.ts'
 import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
-import { chooseScopes } from './scopes.ts'
+import { chooseScopes, union } from './scopes.ts'
 import type { StoreKey } from './token-store.ts'
 import { GrantRefused, isFresh, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
@@ -45,6 +46,8 @@ interface Held extends Tokens {
 
 /** Sign-ins for the same missing scopes (B247). */
 const MOST_STEPS = 2
+/** Different missing scopes: a server may invent them. */
+const MOST_MISSING = 32
 
 export class UserCredential implements Credential, Interactive {
   readonly interactive = this
@@ -58,7 +61,7 @@ export class UserCredential implements Credential, Interactive {
   /** `WWW-Authenticate` of the latest rejection, for the next sign-in; empty: the rejection had none. */
   #challenge: string | undefined
   #refreshing: Promise<void> | undefined
-  /** Number of requested sign-ins by missing scopes. */
+  /** Number of sign-ins that requested missing scopes, by these scopes; the latest last. */
   readonly #steps = new Map<string, number>()
   readonly #unwatch: () => void
 
@@ -155,6 +158,7 @@ export class UserCredential implements Credential, Interactive {
     })
     const held: Held = { ...tokens, provider: storedProvider(provider), registered, asked: scope }
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
+    this.#countSteps(scope)
     this.#challenge = undefined
     for (const changed of this.#listeners) changed()
   }
@@ -170,7 +174,13 @@ export class UserCredential implements Credential, Interactive {
     }
   }
 
-  /** Requests a sign-in for the missing scopes, twice at most; after that more scopes do not help. */
+  /** Counts a sign-in for all missing scopes that it requested. `offline_access` is not a scope of the server. */
+  #countSteps(scope: string | undefined): void {
+    const requested = union(scope, 'offline_access')
+    for (const [missing, steps] of this.#steps) if (union(requested, missing) === requested) this.#steps.set(missing, steps + 1)
+  }
+
+  /** Requests a sign-in for the missing scopes; after two of them more scopes do not help. */
   #stepUp(): never {
     const missing = readChallenge(this.#challenge).scope ?? ''
     const { scopes } = this.#options.signIn
@@ -183,7 +193,7 @@ export class UserCredential implements Credential, Interactive {
     const steps = this.#steps.get(missing) ?? 0
     if (steps >= MOST_STEPS)
       throw new Failure('forbidden', 'the server wants more scopes than signing in has brought', { executed: 'no', status: 403 })
-    this.#steps.set(missing, steps + 1)
+    setBounded(this.#steps, missing, steps, MOST_MISSING)
     throw this.#needsSignIn('the server wants more scopes', 'scope_required')
   }
 

@@ -318,19 +318,45 @@ describe('before and after a sign-in', () => {
     await who.renew({ used: undefined, status: 401, challenge: undefined })
   })
 
-  test('B247 a server that wants more scopes gets two sign-ins for the same ones', async () => {
-    const { signedIn, scopeAsked, refused } = at()
-    await signedIn()
-    const more = (scope: string) => refused(403, `Bearer error="insufficient_scope", scope="${scope}"`)
-    for (let times = 0; times < 2; times++)
-      await expect(more('write')).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
-    expect(await scopeAsked()).toContain('write')
-    await expect(more('write')).rejects.toMatchObject({
-      kind: 'forbidden',
-      message: 'the server wants more scopes than signing in has brought',
-      facts: { status: 403 },
+  describe('B247 a server that wants more scopes', () => {
+    const more = (scope: string): string => `Bearer error="insufficient_scope", scope="${scope}"`
+
+    test('gets two sign-ins for the same ones', async () => {
+      const { signedIn, scopeAsked, refused } = at()
+      await signedIn()
+      for (let times = 0; times < 2; times++) {
+        await expect(refused(403, more('write'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+        expect(await scopeAsked()).toContain('write')
+        await signedIn()
+      }
+      await expect(refused(403, more('write'))).rejects.toMatchObject({
+        kind: 'forbidden',
+        message: 'the server wants more scopes than signing in has brought',
+        facts: { status: 403 },
+      })
+      await expect(refused(403, more('admin'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
     })
-    await expect(more('admin')).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+
+    test('gets them however many calls are refused before the person signs in', async () => {
+      const { signedIn, scopeAsked, refused } = at()
+      await signedIn()
+      for (let calls = 0; calls < 5; calls++)
+        await expect(refused(403, more('write'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+      expect(await scopeAsked()).toContain('write')
+    })
+
+    test.each([
+      ['names none', 'Bearer error="insufficient_scope"'],
+      ['names offline_access, which is not requested', more('write offline_access')],
+    ])('gets two where its challenge %s', async (_, challenge) => {
+      const { signedIn, refused } = at({ offline: false })
+      for (let times = 0; times < 2; times++) {
+        await signedIn()
+        await expect(refused(403, challenge)).rejects.toMatchObject({ kind: 'scope_required' })
+      }
+      await signedIn()
+      await expect(refused(403, challenge)).rejects.toMatchObject({ kind: 'forbidden' })
+    })
   })
 
   test('configured scopes are a limit, which the operator is told of', async () => {
