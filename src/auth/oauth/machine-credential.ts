@@ -2,6 +2,7 @@
 import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
+import { ClientIssuer } from './client-issuer.ts'
 import { canonicalUri, discover, discoverIssuer } from './discovery.ts'
 import type { Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
@@ -64,12 +65,14 @@ export class MachineCredential implements Credential {
   }
 
   async #request(challenge: string | undefined): Promise<void> {
-    const { fetch, now, secrets } = this.#environment
-    const { client, scopes } = this.#options
+    const { fetch, now, secrets, store } = this.#environment
+    const { client, issuer, scopes } = this.#options
+    const own = new ClientIssuer(store, this.#server.href, client.id, issuer !== undefined)
     const reach = reachOf(this.#server, this.#options.isPrivate)
     const asked = readChallenge(challenge)
     try {
       const provider = await this.#provider(asked.resourceMetadata)
+      own.check(provider.issuer)
       const chosen = chooseScopes({
         configured: scopes,
         challenged: asked.scope,
@@ -80,6 +83,7 @@ export class MachineCredential implements Credential {
       const scope = union(chosen, this.#scope)
       const params = { grant_type: 'client_credentials', scope, resource: provider.resource }
       const tokens = await requestTokens({ provider, client, params, reach, fetch, now })
+      own.keep(provider.issuer)
       secrets(this, [tokens.accessToken])
       this.#scope = scope
       this.#tokens = tokens

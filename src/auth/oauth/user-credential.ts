@@ -13,11 +13,12 @@ import { Failure } from '../../wire/message/failure.ts'
 import { authorizationCode, beginAuthorization } from './authorization.ts'
 import type { PendingAuthorization } from './authorization.ts'
 import { readChallenge } from './challenge.ts'
+import { ClientIssuer } from './client-issuer.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
 import { discover, discoverAt, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
-import { authRequired, noToken } from './failures.ts'
+import { noToken } from './failures.ts'
 import { reachOf } from './reach.ts'
 import type { SignInOptions } from './credential-options.ts'
 import { clientFor, scopeRefused } from './registration.ts'
@@ -125,12 +126,16 @@ export class UserCredential implements Credential, Interactive {
   }
 
   async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }> {
-    const { signIn, server } = this.#options
+    const { key, signIn, server } = this.#options
     const { fetch, store, now } = this.#environment
     const challenge = readChallenge(this.#challenge)
     const discovery = this.#discovery(challenge.resourceMetadata)
     const provider = signIn.issuer === undefined ? await discover(discovery) : await discoverAt(signIn.issuer, discovery)
-    if (signIn.client !== undefined) this.#refuseOther(provider)
+    if (signIn.client !== undefined) {
+      const own = new ClientIssuer(store, key, signIn.client.id, signIn.issuer !== undefined)
+      own.check(provider.issuer)
+      own.keep(provider.issuer)
+    }
     const scope = chooseScopes({
       configured: signIn.scopes,
       challenged: challenge.scope,
@@ -251,14 +256,6 @@ export class UserCredential implements Credential, Interactive {
   #discovery(metadataUrl: string | undefined): DiscoveryOptions {
     const { server, signIn } = this.#options
     return { server, metadataUrl, reach: reachOf(server, signIn.isPrivate), fetch: this.#environment.fetch }
-  }
-
-  /** Throws if the issuer is not the one that the configured client was first used at: a client is sent to one issuer only. */
-  #refuseOther({ issuer }: Provider): void {
-    const key: StoreKey<{ issuer: string }> = ['issuer', this.#options.key, this.#options.signIn.client?.id ?? '']
-    const known = this.#environment.store.read(key)
-    if (known === undefined) this.#environment.store.write(key, { issuer })
-    else if (known.issuer !== issuer) throw authRequired(`client_id is of ${known.issuer}, and the server names ${issuer} now`)
   }
 
   #stored(): Held | undefined {

@@ -1,5 +1,5 @@
 /** Tokens without a person, of a client of its own or exchanged for the caller's: when another is obtained, and how often a server may ask for more. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ExchangeCredential } from '../../../../src/auth/oauth/exchange-credential.ts'
 import { MachineCredential } from '../../../../src/auth/oauth/machine-credential.ts'
 import type { OAuthEnvironment } from '../../../../src/auth/oauth/environment.ts'
@@ -68,6 +68,63 @@ test('a token that cannot be exchanged again is not sent any more, nor by what g
   Object.assign(clock, { nowMs: TTL_S * 1_000, isAway: true })
   await expect(credential.ready()).rejects.toThrow()
   expect(credential.bearer.value).toBeUndefined()
+})
+
+describe('B245 the secret of a client', () => {
+  const OTHER = 'https://other.example'
+  /** A server that names an issuer, which the test changes, and the token endpoints that got the secret. */
+  const naming = () => {
+    const server = { issuer: ISSUER, isKnown: true }
+    const { environment } = scene()
+    const sent: string[] = []
+    const fetch: OAuthEnvironment['fetch'] = async ({ url }) => {
+      if (url.endsWith('/token')) {
+        sent.push(url)
+        if (!server.isKnown) return { status: 401, text: '{"error":"invalid_client"}' }
+        return {
+          status: 200,
+          text: JSON.stringify({ access_token: `token-${sent.length}`, token_type: 'Bearer', expires_in: 1 }),
+        }
+      }
+      const { origin } = new URL(url)
+      const document = url.includes('oauth-protected-resource')
+        ? { resource: SERVER.href, authorization_servers: [server.issuer] }
+        : { ...METADATA, issuer: origin, token_endpoint: `${origin}/token` }
+      return { status: 200, text: JSON.stringify(document) }
+    }
+    const credential = (issuer?: string) =>
+      new MachineCredential(SERVER, { ...OPTIONS, mode: 'client', issuer }, { ...environment, fetch })
+    return { server, sent, credential }
+  }
+
+  test('is sent to no other issuer than the one that has accepted it, also by the next process', async () => {
+    const { server, sent, credential } = naming()
+    await credential().ready()
+    server.issuer = OTHER
+    await expect(credential().ready()).rejects.toMatchObject({
+      kind: 'auth_required',
+      message: `client_id is of ${ISSUER}, and the server names ${OTHER} now; if that is right, set issuer beside client_id`,
+    })
+    expect(sent).toEqual([`${ISSUER}/token`])
+  })
+
+  test('is sent to the configured issuer, which also replaces the one before', async () => {
+    const { server, sent, credential } = naming()
+    await credential().ready()
+    server.issuer = OTHER
+    await credential(OTHER).ready()
+    await credential().ready()
+    expect(sent).toEqual([`${ISSUER}/token`, `${OTHER}/token`, `${OTHER}/token`])
+  })
+
+  test('belongs to no issuer that refuses it', async () => {
+    const { server, sent, credential } = naming()
+    Object.assign(server, { issuer: OTHER, isKnown: false })
+    await expect(credential().ready()).rejects.toMatchObject({ kind: 'auth_required' })
+    Object.assign(server, { issuer: ISSUER, isKnown: true })
+    await credential().ready()
+    expect(sent).toEqual([`${OTHER}/token`, `${ISSUER}/token`])
+  })
 })
 
 test('B247 a server may ask for more scopes as often again once it has refused a token as such', async () => {

@@ -382,12 +382,18 @@ describe('before and after a sign-in', () => {
     provider.issuer = 'https://other.example'
     await expect(scopeAsked()).rejects.toMatchObject({
       kind: 'auth_required',
-      message: 'client_id is of https://as.example, and the server names https://other.example now',
+      message:
+        'client_id is of https://as.example, and the server names https://other.example now; if that is right, set issuer beside client_id',
     })
     const other = { id: 'another', secret: undefined, privateKey: undefined, algorithm: '' }
     const second = at({ client: other }, store)
     second.provider.issuer = 'https://other.example'
     expect(await second.scopeAsked()).toContain('offline_access')
+    // The operator decides otherwise.
+    const configured = at({ issuer: 'https://other.example' }, store)
+    configured.provider.issuer = 'https://other.example'
+    expect(await configured.scopeAsked()).toContain('offline_access')
+    expect(await scopeAsked()).toContain('offline_access')
   })
 
   test.each([
