@@ -17,7 +17,7 @@ import { authorizationUrl, checkIssuer, withParams } from '../oauth/authorizatio
 import { authRequired } from '../oauth/failures.ts'
 import { reachOfIssuer } from '../oauth/reach.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
-import { GrantRefused, requestGrant } from '../oauth/token-endpoint.ts'
+import { isGrantEnded, requestGrant } from '../oauth/token-endpoint.ts'
 import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
 import type { Clock } from './clock.ts'
@@ -215,7 +215,7 @@ export class AuthorizationProxy {
         },
       }
     } catch (error) {
-      if (error instanceof GrantRefused && error.code === 'invalid_grant') return { status: 400, body: INVALID_GRANT }
+      if (isGrantEnded(error)) return { status: 400, body: INVALID_GRANT }
       throw error
     } finally {
       this.#pending--

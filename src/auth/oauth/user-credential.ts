@@ -25,7 +25,7 @@ import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
 import { chooseScopes, union } from './scopes.ts'
 import type { StoreKey } from './token-store.ts'
-import { GrantRefused, isFresh, requestTokens } from './token-endpoint.ts'
+import { GrantRefused, isClientRefused, isFresh, isGrantEnded, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 export interface UserCredentialOptions {
@@ -61,6 +61,8 @@ export class UserCredential implements Credential, Interactive {
   #held: Held | undefined
   /** `WWW-Authenticate` of the latest rejection, for the next sign-in; empty: the rejection had none. */
   #challenge: string | undefined
+  /** Id of the client of a sign-in without an answer: the authorization server may have forgotten its registration. */
+  #unanswered: string | undefined
   #refreshing: Promise<void> | undefined
   /** Number of sign-ins that requested missing scopes, by these scopes; the latest last. */
   readonly #steps = new Map<string, number>()
@@ -145,12 +147,16 @@ export class UserCredential implements Credential, Interactive {
       offline: signIn.offline ?? true,
     })
     const reach = reachOf(server, signIn.isPrivate)
-    const registered = await clientFor({ provider, options: signIn, redirectUri, document, scope, reach, fetch, store, now })
+    const unanswered = this.#unanswered
+    const options = signIn
+    const registered = await clientFor({ provider, options, redirectUri, document, scope, unanswered, reach, fetch, store, now })
+    this.#unanswered = registered.client.id
     return beginAuthorization(provider, registered, { redirectUri, scope, reach })
   }
 
   async finish(pending: PendingAuthorization, answer: URLSearchParams): Promise<void> {
     const { provider, registered, redirectUri, verifier, scope } = pending
+    this.#unanswered = undefined
     const code = await this.#codeOf(pending, answer)
     const tokens = await this.#request(provider, registered, {
       grant_type: 'authorization_code',
@@ -159,6 +165,7 @@ export class UserCredential implements Credential, Interactive {
       code_verifier: verifier,
       resource: provider.resource,
     }).catch((error: unknown) => {
+      if (isClientRefused(error)) this.#unanswered = registered.client.id
       throw noToken(error)
     })
     const held: Held = { ...tokens, provider: storedProvider(provider), registered, asked: scope }
@@ -221,9 +228,8 @@ export class UserCredential implements Credential, Interactive {
         const tokens = await this.#request(provider, registered, params)
         this.#keep({ ...held, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken })
       } catch (error) {
-        const isFinal =
-          error instanceof GrantRefused && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.code)
-        if (isFinal) {
+        if (isClientRefused(error)) this.#unanswered = held.registered.client.id
+        if (isGrantEnded(error) || isClientRefused(error)) {
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
         }

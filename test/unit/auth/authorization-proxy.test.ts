@@ -57,8 +57,13 @@ const answering = (status: number, answer: object, facts: Partial<ResourceServer
 /** A host redeems a good code; the provider answers the grant with this. */
 const redeemed = (status: number, answer: object) => answering(status, answer).redeem(CODE_FORM)
 
-test('the host is told of a grant that the provider refuses', async () => {
-  expect(await redeemed(400, { error: 'invalid_grant' })).toEqual({ status: 400, body: { error: 'invalid_grant' } })
+test.each([
+  [400, 'invalid_grant'],
+  [200, 'bad_refresh_token'],
+  [200, 'bad_verification_code'],
+  [400, 'interaction_required'],
+])('the host is told of a grant that the provider refuses with %i %s', async (status, error) => {
+  expect(await redeemed(status, { error })).toEqual({ status: 400, body: { error: 'invalid_grant' } })
 })
 
 test.each([

@@ -212,6 +212,41 @@ test('what cannot be renewed asks for a sign-in, here and wherever it is read ag
   expect([one.isSignedIn, stage.credential().isSignedIn]).toEqual([false, false])
 })
 
+describe('B245 an authorization server that has forgotten our registration', () => {
+  test.each(['invalid_client', 'unauthorized_client'])('and says so (%s) registers us again', async (error) => {
+    await using stage = await scene()
+    const one = stage.credential()
+    await stage.signIn(one)
+    Object.assign(stage.issuer, { refuses: () => true, refusal: { error } })
+    stage.passHour()
+    await expect(one.ready()).rejects.toMatchObject({ facts: { signIn: true } })
+    stage.issuer.refuses = () => false
+    await stage.signIn(one)
+    expect(stage.issuer.authorizations.map((params) => params.get('client_id'))).toEqual(['client-1', 'client-2'])
+  })
+
+  test('and says so when it gets the code registers us again', async () => {
+    await using stage = await scene()
+    const one = stage.credential()
+    Object.assign(stage.issuer, { refuses: () => true, refusal: { error: 'invalid_client' } })
+    await expect(stage.signIn(one)).rejects.toMatchObject({ kind: 'auth_required' })
+    stage.issuer.refuses = () => false
+    await stage.signIn(one)
+    expect(stage.issuer.authorizations.map((params) => params.get('client_id'))).toEqual(['client-1', 'client-2'])
+  })
+
+  test('and shows an error in the browser registers us again for the next attempt, and another error does not', async () => {
+    await using stage = await scene()
+    const one = stage.credential()
+    const clientOf = async (): Promise<string | null> => new URL((await one.begin(BACK)).url).searchParams.get('client_id')
+    expect([await clientOf(), await clientOf()]).toEqual(['client-1', 'client-2'])
+    const { pending } = await one.begin(BACK)
+    const denied = new URLSearchParams({ error: 'access_denied', iss: stage.issuer.url })
+    await expect(one.finish(pending, denied)).rejects.toThrow('access_denied')
+    expect([await clientOf(), stage.issuer.registrations.length]).toEqual(['client-3', 3])
+  })
+})
+
 test('B250 a token is read by nobody but its principal', async () => {
   await using stage = await scene()
   await stage.signIn(stage.credential('p'))
@@ -399,6 +434,12 @@ describe('before and after a sign-in', () => {
   test.each([
     ['invalid_grant', 'auth_required', 'needs sign-in: the sign-in has ended', false],
     ['invalid_client', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    // GitHub.
+    ['bad_refresh_token', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    // Slack.
+    ['invalid_refresh_token', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    // Entra ID.
+    ['interaction_required', 'auth_required', 'needs sign-in: the sign-in has ended', false],
     ['invalid_request', 'auth_required', 'the token could not be renewed', true],
   ])('a renewal that ends with %s is %s', async (error, kind, message, isSignedIn) => {
     const { who, provider, signedIn, refused } = at()
