@@ -172,7 +172,7 @@ describe('T-08 attacks', () => {
 
   test.each([
     ['another path', `${REDIRECT}/more`],
-    ['another port', 'http://127.0.0.1:10/callback'],
+    ['another name of this machine', 'http://localhost:9/callback'],
     ['a query', `${REDIRECT}?x=1`],
     ['a host before', 'http://127.0.0.1:9@evil.test/callback'],
     ['another spelling', 'HTTP://127.0.0.1:9/callback'],
