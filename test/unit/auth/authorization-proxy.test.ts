@@ -206,6 +206,17 @@ describe('an authorization request', () => {
     })
   })
 
+  test('T-08 with an error sends no browser to a page of the network that nobody has consented to', async () => {
+    const far = 'HTTPS://evil.example/callback'
+    const other = proxy.clients.register({ redirect_uris: [far] })
+    const client_id = 'id' in other ? other.id : ''
+    expect(await ask({ client_id, redirect_uri: far, response_type: 'token' })).toEqual({
+      kind: 'refused',
+      reason: 'response_type must be code',
+    })
+    expect(await ask({ client_id, redirect_uri: far })).toMatchObject({ kind: 'consent' })
+  })
+
   test('is opened again in the browser that consents, and in no other', async () => {
     const asked = await ask()
     const request = asked.kind === 'consent' ? asked.request : expect.fail(asked.kind)
