@@ -32,6 +32,7 @@ const scene = () => {
     store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] }), undefined, () => {}),
     now: () => clock.nowMs,
     subject: () => 'token of the caller',
+    isCallerIssuer: (issuer) => issuer === ISSUER,
     subjectRefused: () => {},
     secrets: () => {},
   }
@@ -200,4 +201,31 @@ test.each([
   })
   await expect(credential.ready()).rejects.toMatchObject({ kind: 'auth_required' })
   expect(refused).toEqual(blamed === undefined ? [] : [blamed])
+})
+
+test('6.3.1 a caller’s token is sent to no other issuer than its own', async () => {
+  const { environment } = scene()
+  const sent: string[] = []
+  const fetch: OAuthEnvironment['fetch'] = (request) => {
+    if (request.body !== undefined) sent.push(request.body)
+    return environment.fetch(request)
+  }
+  const callerOf = (issuer: string, isCallerIssuer = environment.isCallerIssuer): ExchangeCredential =>
+    new ExchangeCredential(
+      SERVER,
+      { ...OPTIONS, mode: 'exchange', audience: undefined },
+      JSON.stringify([issuer, 'sub', 'ann']),
+      { ...environment, fetch, isCallerIssuer },
+    )
+  await expect(callerOf('https://partner.example').ready()).rejects.toMatchObject({
+    kind: 'auth_required',
+    message: 'the caller signed in at another issuer than credentials.exchange.issuer, which cannot exchange its token',
+  })
+  expect(sent).toEqual([])
+  // Frameworks add a slash.
+  for (const issuer of [ISSUER, `${ISSUER}/`]) await callerOf(issuer).ready()
+  expect(sent).toHaveLength(2)
+  // The operator chose an issuer for all callers, where none of them signs in.
+  await callerOf('https://partner.example', () => false).ready()
+  expect(sent).toHaveLength(3)
 })
