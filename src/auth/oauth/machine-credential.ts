@@ -3,7 +3,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
 import { ClientIssuer } from './client-issuer.ts'
-import { canonicalUri, discover, discoverIssuer } from './discovery.ts'
+import { canonicalUri, discover, discoverIssuer, issuersOf } from './discovery.ts'
 import type { Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from './failures.ts'
@@ -50,7 +50,7 @@ export class MachineCredential implements Credential {
     if (used !== this.bearer.value) return
     if (status === 403) this.#countStep(readChallenge(challenge).scope ?? '')
     else this.#steps.clear()
-    await this.#obtain(challenge)
+    await this.#obtain(challenge ?? '')
   }
 
   #countStep(missing: string): void {
@@ -60,6 +60,7 @@ export class MachineCredential implements Credential {
     this.#steps.set(missing, steps + 1)
   }
 
+  /** `challenge`: of a refused request, empty if it had none; `undefined`: none was sent yet. */
   #obtain(challenge: string | undefined): Promise<void> {
     return (this.#obtaining ??= this.#request(challenge).finally(() => (this.#obtaining = undefined)))
   }
@@ -71,6 +72,8 @@ export class MachineCredential implements Credential {
     const reach = reachOf(this.#server, this.#options.isPrivate)
     const asked = readChallenge(challenge)
     try {
+      // The request goes out without a new token: its challenge may say where the metadata is.
+      if (challenge === undefined && issuer === undefined && !(await this.#isDescribed())) return
       const provider = await this.#provider(asked.resourceMetadata)
       own.check(provider.issuer)
       const chosen = chooseScopes({
@@ -92,6 +95,13 @@ export class MachineCredential implements Credential {
       if (error instanceof Failure) throw error
       throw noToken(error)
     }
+  }
+
+  /** Whether the server's metadata is at a well-known place. */
+  async #isDescribed(): Promise<boolean> {
+    const reach = reachOf(this.#server, this.#options.isPrivate)
+    const { fetch } = this.#environment
+    return (await issuersOf({ server: this.#server, metadataUrl: undefined, reach, fetch })) !== undefined
   }
 
   #provider(metadataUrl: string | undefined): Promise<Provider> {

@@ -229,3 +229,27 @@ test('6.3.1 a caller’s token is sent to no other issuer than its own', async (
   await callerOf('https://partner.example', () => false).ready()
   expect(sent).toHaveLength(3)
 })
+
+test('B242 a token is requested where the challenge says, if no well-known place does', async () => {
+  const { environment } = scene()
+  const named = 'https://mcp.example/metadata'
+  const sent: string[] = []
+  const fetch: OAuthEnvironment['fetch'] = async (request) => {
+    const { url, body } = request
+    if (body !== undefined) sent.push(url)
+    if (url === named) return { status: 200, text: JSON.stringify({ resource: SERVER.href, authorization_servers: [ISSUER] }) }
+    return new URL(url).origin === SERVER.origin ? { status: 404, text: '' } : environment.fetch(request)
+  }
+  const options = { ...OPTIONS, mode: 'client', issuer: undefined } as const
+  const credential = new MachineCredential(SERVER, options, { ...environment, fetch })
+  await credential.ready()
+  // The server itself may be no authorization server: the secret is not tried there.
+  expect([credential.bearer.value, sent]).toEqual([undefined, []])
+  await credential.renew({ used: undefined, status: 401, challenge: `Bearer resource_metadata="${named}"` })
+  expect([credential.bearer.value, sent]).toEqual(['Bearer token-1', [`${ISSUER}/token`]])
+  // A server of 2025-03-26 names none in its challenge either.
+  const old = new MachineCredential(SERVER, options, { ...environment, fetch, store: scene().environment.store })
+  await old.ready()
+  await expect(old.renew({ used: undefined, status: 401, challenge: undefined })).rejects.toThrow('no token')
+  expect(sent.at(-1)).toBe(`${SERVER.origin}/token`)
+})
