@@ -1,8 +1,10 @@
 /** Our credentials at servers: tokens, sign-ins of users, and the tokens of callers that are exchanged. */
 import { Subject } from 'rxjs'
 import type { Observable } from 'rxjs'
+import { issuersOf } from '../auth/inbound/inbound-options.ts'
 import { credentialFor } from '../auth/oauth/credential-for.ts'
 import type { Credential } from '../auth/oauth/credential.ts'
+import { isSameIssuer } from '../auth/oauth/discovery.ts'
 import type { OAuthEnvironment } from '../auth/oauth/environment.ts'
 import type { Fetch } from '../auth/oauth/safe-fetch.ts'
 import { SafeFetch } from '../auth/oauth/safe-fetch.ts'
@@ -51,6 +53,10 @@ export const openCredentials = (foundation: Foundation, replicas: Replicas | und
     ),
     now: Date.now,
     subject: (principal) => subjects.of(principal),
+    isCallerIssuer: (issuer) => {
+      const own = inForce.configuration.host.auth?.oauth
+      return own !== undefined && issuersOf(own).some((one) => isSameIssuer(one.issuer, issuer))
+    },
     subjectRefused: (principal, token) => subjects.refuse(principal, token),
     secrets: redactor.hold,
   }

@@ -1,5 +1,6 @@
 /** The caller of a host's request by its verified credential. Nothing else decides what the caller may see (T-03). */
 import { SHARED_PRINCIPAL } from '../rpc/call.ts'
+import { parseOwnJson } from '../values/own-json.ts'
 import type { TokenRefusal } from './token-refusal.ts'
 
 export interface Identity {
@@ -30,3 +31,10 @@ export interface Admitted {
 }
 
 export const LOCAL_ADMITTED: Admitted = { identity: LOCAL, untilMs: Infinity, audiences: undefined }
+
+/** Returns the issuer of a principal of an OAuth token; `undefined`: another principal. */
+export const issuerOfPrincipal = (principal: string): string | undefined => {
+  if (!principal.startsWith('[')) return undefined
+  const [issuer] = parseOwnJson<readonly unknown[]>(principal)
+  return typeof issuer === 'string' ? issuer : undefined
+}

@@ -17,7 +17,7 @@ import { authorizationUrl, checkIssuer, withParams } from '../oauth/authorizatio
 import { authRequired } from '../oauth/failures.ts'
 import { reachOfIssuer } from '../oauth/reach.ts'
 import type { Fetch } from '../oauth/safe-fetch.ts'
-import { GrantRefused, requestGrant } from '../oauth/token-endpoint.ts'
+import { isGrantEnded, requestGrant } from '../oauth/token-endpoint.ts'
 import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
 import type { Clock } from './clock.ts'
@@ -102,7 +102,10 @@ export class AuthorizationProxy {
     }
   }
 
-  /** Checks an authorization request. Errors are sent to the redirect URI only after it is verified to be the client's. */
+  /**
+   * Checks an authorization request. Errors are sent to the redirect URI only after it is verified to be the client's, and only to an
+   * application of this machine: anyone can register an https URI, and a link to Trunkline must not lead there by itself.
+   */
   async ask(params: URLSearchParams, issuer: string): Promise<Asked> {
     const isRepeated = [...params.keys()].some((name) => name !== 'resource' && params.getAll(name).length > 1)
     if (isRepeated) return { kind: 'refused', reason: 'a parameter of the request is repeated' }
@@ -113,10 +116,10 @@ export class AuthorizationProxy {
     if (!isRedirectOf(client, redirectUri))
       return { kind: 'refused', reason: 'the application asks to be answered at an address that it did not register' }
     const state = params.get('state') ?? undefined
-    const back = (error: string, description: string): Asked => ({
-      kind: 'redirect',
-      url: withParams(redirectUri, { error, error_description: description, state, iss: issuer }),
-    })
+    const back = (error: string, description: string): Asked =>
+      new URL(redirectUri).protocol === 'https:'
+        ? { kind: 'refused', reason: description }
+        : { kind: 'redirect', url: withParams(redirectUri, { error, error_description: description, state, iss: issuer }) }
     const tooLong = [...params].some(([, value]) => value.length > 8_192) || (state?.length ?? 0) > MAX_PARAM
     if (tooLong) return back('invalid_request', 'a parameter is too long')
     if (params.get('response_type') !== 'code') return back('unsupported_response_type', 'response_type must be code')
@@ -215,7 +218,7 @@ export class AuthorizationProxy {
         },
       }
     } catch (error) {
-      if (error instanceof GrantRefused && error.code === 'invalid_grant') return { status: 400, body: INVALID_GRANT }
+      if (isGrantEnded(error)) return { status: 400, body: INVALID_GRANT }
       throw error
     } finally {
       this.#pending--

@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto'
 import { compactVerify } from 'jose'
 import { asError } from '../../values/as-error.ts'
 import { parseJsonObject } from '../../values/json-object.ts'
-import { parseOwnJson } from '../../values/own-json.ts'
 import { authorizationCode, beginAuthorization } from '../oauth/authorization.ts'
 import type { PendingAuthorization } from '../oauth/authorization.ts'
 import { discoverIssuer } from '../oauth/discovery.ts'
@@ -24,6 +23,7 @@ import { KeySet } from './key-set.ts'
 import { principalOfClaims } from './principal.ts'
 import { ALGORITHMS } from './jwt.ts'
 import type { Clock } from './clock.ts'
+import { issuerOfPrincipal } from '../identity.ts'
 import { sentenceOf } from '../token-refusal.ts'
 
 /** A pending sign-in, to be kept until the browser returns. */
@@ -134,14 +134,7 @@ export class BrowserSignIns {
 
   /** Returns the issuer at which the owner of a principal signs in; `undefined`: Trunkline is not a client there. */
   of(principal: string): BrowserSignIn | undefined {
-    const issuer = issuerOf(principal)
+    const issuer = issuerOfPrincipal(principal)
     return issuer === undefined ? undefined : this.#byIssuer.get(issuer)
   }
-}
-
-/** Returns the issuer of a principal of `principalOfClaims`. */
-const issuerOf = (principal: string): string | undefined => {
-  if (!principal.startsWith('[')) return undefined
-  const [issuer] = parseOwnJson<readonly unknown[]>(principal)
-  return typeof issuer === 'string' ? issuer : undefined
 }

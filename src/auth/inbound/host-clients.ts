@@ -109,12 +109,11 @@ export class HostClients {
 }
 
 /**
- * Whether `uri` is exactly one of the client's redirect URIs. A client with a metadata document may use any port of a loopback address,
- * because the port is not known when the document is written ([RFC 8252] 7.3).
+ * Whether `uri` is exactly one of the client's redirect URIs. A client may use any port of a loopback address, because a registered port may
+ * be in use by another program later ([RFC 8252] 7.3).
  */
-export const isRedirectOf = ({ redirectUris, document }: HostClient, uri: string): boolean => {
+export const isRedirectOf = ({ redirectUris }: HostClient, uri: string): boolean => {
   if (redirectUris.includes(uri)) return true
-  if (document === undefined) return false
   const wanted = withoutPort(uri)
   return wanted !== undefined && redirectUris.some((own) => withoutPort(own) === wanted)
 }

@@ -68,8 +68,20 @@ export const withCredential = async <T>(credential: Credential | undefined, work
       return await work()
     } catch (error) {
       const rejection = rejectionOf(error, used)
-      if (rejection === undefined || renewals >= MOST_RENEWALS) throw error
+      if (rejection === undefined) throw error
+      if (renewals >= MOST_RENEWALS) throw lastOf(credential, rejection, error)
       await credential.renew(rejection)
     }
   }
 }
+
+/** Returns the failure after the last renewal. A person gets other tokens by another sign-in, which reads the server's metadata again. */
+const lastOf = ({ interactive }: Credential, { status }: Rejection, error: unknown): unknown =>
+  interactive === undefined || status !== 401
+    ? error
+    : new Failure(
+        'auth_required',
+        'needs sign-in: the server refuses every renewed token',
+        { executed: 'no', signIn: true },
+        error,
+      )

@@ -81,7 +81,7 @@ export const discoverIssuer = async (
 ): Promise<Provider> => {
   const url = URL.parse(issuer)
   if (url === null) throw authRequired('the authorization server is not named by a URL')
-  const metadata = await firstOf(issuerMetadataUrls(url), options)
+  const metadata = await firstOf(issuerMetadataUrls(url), options, (found) => isOfIssuer(found, issuer))
   if (metadata === undefined) throw authRequired(`no metadata of the authorization server ${shown(issuer)}`)
   return providerOf(metadata, issuer, resource)
 }
@@ -118,7 +118,7 @@ const resourceMetadata = async ({ server, metadataUrl, reach, fetch }: Discovery
   const wellKnown = `${server.origin}/.well-known/oauth-protected-resource`
   const path = server.pathname.replace(/\/$/, '')
   const urls = metadataUrl === undefined ? [...(path === '' ? [] : [wellKnown + path]), wellKnown] : [metadataUrl]
-  return firstOf(urls, { reach, fetch })
+  return firstOf(urls, { reach, fetch }, (found) => covers(textOf(found, 'resource') ?? '', server))
 }
 
 /** Returns the metadata URLs of an issuer: [RFC 8414] and OpenID Connect Discovery with the path inserted, then with the path first. */
@@ -134,7 +134,7 @@ export const issuerMetadataUrls = ({ origin, pathname }: URL): readonly string[]
 /** Servers of 2025-03-26: the server's origin is the authorization server, with default endpoints if it has no metadata. */
 const ofOrigin = async ({ server, reach, fetch }: DiscoveryOptions): Promise<Provider> => {
   const { origin } = server
-  const metadata = await firstOf([`${origin}/.well-known/oauth-authorization-server`], { reach, fetch })
+  const metadata = await firstOf([`${origin}/.well-known/oauth-authorization-server`], { reach, fetch }, () => true)
   const resource = canonicalUri(server)
   if (metadata !== undefined) return providerOf(metadata, origin, resource)
   return {
@@ -156,32 +156,38 @@ const ofOrigin = async ({ server, reach, fetch }: DiscoveryOptions): Promise<Pro
 const UNAVAILABLE: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 
 /**
- * Resolves with the first document found; `undefined`: there is none. Other answers and errors are skipped, but a timeout ends the search,
- * since all URLs are at one server.
+ * Resolves with the first document that is expected, else with the first one found; `undefined`: there is none. Other answers and errors are
+ * skipped, but a timeout ends the search, since all URLs are at one server.
  */
 const firstOf = async (
   urls: readonly string[],
   { reach, fetch }: Pick<DiscoveryOptions, 'reach' | 'fetch'>,
+  isExpected: (document: Metadata) => boolean,
 ): Promise<Metadata | undefined> => {
+  let other: Metadata | undefined
   let trouble: unknown
   for (const url of urls) {
     try {
       const { status, text } = await fetch({ url, reach, headers: { 'mcp-protocol-version': '2026-07-28' } })
       const document = status === 200 ? parseJsonObject(text) : undefined
-      if (document !== undefined) return document
+      if (document !== undefined && isExpected(document)) return document
+      other ??= document
       if (UNAVAILABLE.has(status)) trouble ??= new Error(`${new URL(url).origin}: answered HTTP ${status}`)
     } catch (error) {
       trouble ??= error
       if (error instanceof AnswerTimeout) break
     }
   }
+  if (other !== undefined) return other
   if (trouble instanceof Error) throw unreachable('metadata cannot be fetched', trouble)
   return undefined
 }
 
+const isOfIssuer = (metadata: Metadata, issuer: string): boolean => isSameIssuer(textOf(metadata, 'issuer') ?? '', issuer)
+
 const providerOf = (metadata: Metadata, issuer: string, resource: string): Provider => {
   const ownName = textOf(metadata, 'issuer')
-  if (ownName === undefined || !isSameIssuer(ownName, issuer))
+  if (ownName === undefined || !isOfIssuer(metadata, issuer))
     throw authRequired(`the metadata of ${shown(issuer)} is of another issuer`)
   const tokenEndpoint = textOf(metadata, 'token_endpoint')
   if (tokenEndpoint === undefined) throw authRequired(`${shown(issuer)} names no token endpoint`)

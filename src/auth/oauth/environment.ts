@@ -9,6 +9,8 @@ export interface OAuthEnvironment {
   readonly now: () => number
   /** Returns the latest access token of a principal. */
   readonly subject: (principal: string) => string | undefined
+  /** Whether callers sign in at an issuer: it is one of `auth.oauth`. */
+  readonly isCallerIssuer: (issuer: string) => boolean
   /** Records that the issuer refused to exchange a principal's token. */
   readonly subjectRefused: (principal: string, token: string) => void
   /** Replaces the secrets of `holder`, which no output may show (T-14); empty: it has ended. */

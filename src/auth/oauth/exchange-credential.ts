@@ -1,12 +1,13 @@
 /**
  * A caller's access token, exchanged for a token of the server ([RFC 8693]; BRIDGING 6.2.8, 6.3.1). The caller's token is sent only to the
- * authorization server that issued it; the exchanged token is for this server only. When the caller sends another token, `SubjectTokens`
- * reports it, and the server is tried again.
+ * authorization server that issued it, or to a configured one at which no caller signs in; the exchanged token is for this server only.
+ * When the caller sends another token, `SubjectTokens` reports it, and the server is tried again.
  */
 import { setBounded } from '../../values/bounded-map.ts'
 import { Failure } from '../../wire/message/failure.ts'
+import { issuerOfPrincipal } from '../identity.ts'
 import type { Credential, Rejection } from './credential.ts'
-import { canonicalUri, discoverIssuer } from './discovery.ts'
+import { canonicalUri, discoverIssuer, isSameIssuer } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { authRequired, noToken } from './failures.ts'
 import { reachOf } from './reach.ts'
@@ -67,10 +68,15 @@ export class ExchangeCredential implements Credential {
   }
 
   async #request(): Promise<void> {
-    const { fetch, now, secrets } = this.#environment
+    const { fetch, isCallerIssuer, now, secrets } = this.#environment
     const { issuer, client, audience, scopes, isPrivate } = this.#options
     const subject = this.#subject()
     if (subject === undefined) throw authRequired('the caller brought no token to exchange')
+    const issuedBy = issuerOfPrincipal(this.#principal)
+    if (issuedBy !== undefined && isCallerIssuer(issuer) && !isSameIssuer(issuedBy, issuer))
+      throw authRequired(
+        'the caller signed in at another issuer than credentials.exchange.issuer, which cannot exchange its token',
+      )
     const reach = reachOf(new URL(issuer), isPrivate)
     try {
       const provider = await discoverIssuer(issuer, canonicalUri(this.#server), { reach, fetch })

@@ -2,7 +2,8 @@
 import { Failure } from '../../wire/message/failure.ts'
 import type { Credential, Rejection } from './credential.ts'
 import { readChallenge } from './challenge.ts'
-import { canonicalUri, discover, discoverIssuer } from './discovery.ts'
+import { ClientIssuer } from './client-issuer.ts'
+import { canonicalUri, discover, discoverIssuer, issuersOf } from './discovery.ts'
 import type { Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
 import { noToken } from './failures.ts'
@@ -49,7 +50,7 @@ export class MachineCredential implements Credential {
     if (used !== this.bearer.value) return
     if (status === 403) this.#countStep(readChallenge(challenge).scope ?? '')
     else this.#steps.clear()
-    await this.#obtain(challenge)
+    await this.#obtain(challenge ?? '')
   }
 
   #countStep(missing: string): void {
@@ -59,17 +60,22 @@ export class MachineCredential implements Credential {
     this.#steps.set(missing, steps + 1)
   }
 
+  /** `challenge`: of a refused request, empty if it had none; `undefined`: none was sent yet. */
   #obtain(challenge: string | undefined): Promise<void> {
     return (this.#obtaining ??= this.#request(challenge).finally(() => (this.#obtaining = undefined)))
   }
 
   async #request(challenge: string | undefined): Promise<void> {
-    const { fetch, now, secrets } = this.#environment
-    const { client, scopes } = this.#options
+    const { fetch, now, secrets, store } = this.#environment
+    const { client, issuer, scopes } = this.#options
+    const own = new ClientIssuer(store, this.#server.href, client.id, issuer !== undefined)
     const reach = reachOf(this.#server, this.#options.isPrivate)
     const asked = readChallenge(challenge)
     try {
+      // The request goes out without a new token: its challenge may say where the metadata is.
+      if (challenge === undefined && issuer === undefined && !(await this.#isDescribed())) return
       const provider = await this.#provider(asked.resourceMetadata)
+      own.check(provider.issuer)
       const chosen = chooseScopes({
         configured: scopes,
         challenged: asked.scope,
@@ -80,6 +86,7 @@ export class MachineCredential implements Credential {
       const scope = union(chosen, this.#scope)
       const params = { grant_type: 'client_credentials', scope, resource: provider.resource }
       const tokens = await requestTokens({ provider, client, params, reach, fetch, now })
+      own.keep(provider.issuer)
       secrets(this, [tokens.accessToken])
       this.#scope = scope
       this.#tokens = tokens
@@ -88,6 +95,13 @@ export class MachineCredential implements Credential {
       if (error instanceof Failure) throw error
       throw noToken(error)
     }
+  }
+
+  /** Whether the server's metadata is at a well-known place. */
+  async #isDescribed(): Promise<boolean> {
+    const reach = reachOf(this.#server, this.#options.isPrivate)
+    const { fetch } = this.#environment
+    return (await issuersOf({ server: this.#server, metadataUrl: undefined, reach, fetch })) !== undefined
   }
 
   #provider(metadataUrl: string | undefined): Promise<Provider> {

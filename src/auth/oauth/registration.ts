@@ -3,7 +3,8 @@
  * client metadata document, else a dynamically registered client. A client is used only at its own issuer.
  *
  * Registers without `scope`, because a client bound to the scopes of the first sign-in could never step up. Registers again with the wanted
- * scopes only if the server binds clients to scopes.
+ * scopes only if the server binds clients to scopes. Registers again also if a sign-in got no answer: servers drop registrations without
+ * notice, and show that only to the person.
  */
 import { parseJsonObject } from '../../values/json-object.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -29,6 +30,8 @@ export interface RegistrationOptions {
   /** URL of our client metadata document; `undefined`: it cannot be reached. */
   readonly document: string | undefined
   readonly scope: string | undefined
+  /** Id of the client whose last sign-in got no answer, or was refused; `undefined`: none. */
+  readonly unanswered?: string | undefined
   readonly reach: Reach
   readonly fetch: Fetch
   readonly store: TokenStore
@@ -70,14 +73,18 @@ export const clientMetadata = (redirectUri: string, auth: TokenAuth): Record<str
 })
 
 const registered = async (registration: RegistrationOptions): Promise<Registered> => {
-  const { provider, redirectUri, scope, store, now } = registration
+  const { provider, redirectUri, scope, unanswered, store, now } = registration
   const key = keyOf(provider, redirectUri)
   return store.exclusively(key, async () => {
     const known = store.read(key)
     const isValid = known?.issuer === provider.issuer && now() + MARGIN_MS < (known.expiresAt ?? Infinity)
     const isEnough = covers(known?.scope, scope) || (known?.insisted !== undefined && covers(known.insisted, scope))
-    if (known !== undefined && isValid && isEnough) return known
-    const fresh = await registerFor(registration, isValid ? known?.scope : undefined)
+    const usable = isValid && isEnough ? known : undefined
+    if (usable !== undefined && usable.client.id !== unanswered) return usable
+    const fresh = await registerFor(registration, isValid ? known?.scope : undefined).catch((error: unknown) => {
+      if (usable === undefined) throw error
+      return usable
+    })
     store.write(key, fresh)
     return fresh
   })

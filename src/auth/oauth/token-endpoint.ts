@@ -28,6 +28,24 @@ export class GrantRefused extends Error {
   }
 }
 
+/** Codes that refuse the grant itself: [RFC 6749] 5.2; GitHub; Slack; Entra ID and others. */
+const ENDED_GRANT: ReadonlySet<string> = new Set([
+  'invalid_grant',
+  'bad_refresh_token',
+  'bad_verification_code',
+  'invalid_refresh_token',
+  'interaction_required',
+  'login_required',
+  'consent_required',
+])
+const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client'])
+
+/** Whether the authorization server refused the code or refresh token: only another sign-in helps. */
+export const isGrantEnded = (error: unknown): boolean => error instanceof GrantRefused && ENDED_GRANT.has(error.code)
+
+/** Whether the authorization server refused the client, as one that has forgotten its registration does. */
+export const isClientRefused = (error: unknown): boolean => error instanceof GrantRefused && UNKNOWN_CLIENT.has(error.code)
+
 export type TokenAuth = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 export interface TokenRequest {

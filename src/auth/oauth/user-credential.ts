@@ -8,22 +8,24 @@
  *     403 insufficient_scope ──► sign in, with the union of scopes
  */
 import { asError } from '../../values/as-error.ts'
+import { setBounded } from '../../values/bounded-map.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { authorizationCode, beginAuthorization } from './authorization.ts'
 import type { PendingAuthorization } from './authorization.ts'
 import { readChallenge } from './challenge.ts'
+import { ClientIssuer } from './client-issuer.ts'
 import type { Credential, Interactive, Rejection, Return } from './credential.ts'
 import { discover, discoverAt, isSameIssuer, issuersOf } from './discovery.ts'
 import type { DiscoveryOptions, Provider } from './discovery.ts'
 import type { OAuthEnvironment } from './environment.ts'
-import { authRequired, noToken } from './failures.ts'
+import { noToken } from './failures.ts'
 import { reachOf } from './reach.ts'
 import type { SignInOptions } from './credential-options.ts'
 import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
-import { chooseScopes } from './scopes.ts'
+import { chooseScopes, union } from './scopes.ts'
 import type { StoreKey } from './token-store.ts'
-import { GrantRefused, isFresh, requestTokens } from './token-endpoint.ts'
+import { GrantRefused, isClientRefused, isFresh, isGrantEnded, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 export interface UserCredentialOptions {
@@ -45,6 +47,8 @@ interface Held extends Tokens {
 
 /** Sign-ins for the same missing scopes (B247). */
 const MOST_STEPS = 2
+/** Different missing scopes: a server may invent them. */
+const MOST_MISSING = 32
 
 export class UserCredential implements Credential, Interactive {
   readonly interactive = this
@@ -57,8 +61,10 @@ export class UserCredential implements Credential, Interactive {
   #held: Held | undefined
   /** `WWW-Authenticate` of the latest rejection, for the next sign-in; empty: the rejection had none. */
   #challenge: string | undefined
+  /** Id of the client of a sign-in without an answer: the authorization server may have forgotten its registration. */
+  #unanswered: string | undefined
   #refreshing: Promise<void> | undefined
-  /** Number of requested sign-ins by missing scopes. */
+  /** Number of sign-ins that requested missing scopes, by these scopes; the latest last. */
   readonly #steps = new Map<string, number>()
   readonly #unwatch: () => void
 
@@ -122,12 +128,16 @@ export class UserCredential implements Credential, Interactive {
   }
 
   async begin({ redirectUri, document }: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }> {
-    const { signIn, server } = this.#options
+    const { key, signIn, server } = this.#options
     const { fetch, store, now } = this.#environment
     const challenge = readChallenge(this.#challenge)
     const discovery = this.#discovery(challenge.resourceMetadata)
     const provider = signIn.issuer === undefined ? await discover(discovery) : await discoverAt(signIn.issuer, discovery)
-    if (signIn.client !== undefined) this.#refuseOther(provider)
+    if (signIn.client !== undefined) {
+      const own = new ClientIssuer(store, key, signIn.client.id, signIn.issuer !== undefined)
+      own.check(provider.issuer)
+      own.keep(provider.issuer)
+    }
     const scope = chooseScopes({
       configured: signIn.scopes,
       challenged: challenge.scope,
@@ -137,12 +147,16 @@ export class UserCredential implements Credential, Interactive {
       offline: signIn.offline ?? true,
     })
     const reach = reachOf(server, signIn.isPrivate)
-    const registered = await clientFor({ provider, options: signIn, redirectUri, document, scope, reach, fetch, store, now })
+    const unanswered = this.#unanswered
+    const options = signIn
+    const registered = await clientFor({ provider, options, redirectUri, document, scope, unanswered, reach, fetch, store, now })
+    this.#unanswered = registered.client.id
     return beginAuthorization(provider, registered, { redirectUri, scope, reach })
   }
 
   async finish(pending: PendingAuthorization, answer: URLSearchParams): Promise<void> {
     const { provider, registered, redirectUri, verifier, scope } = pending
+    this.#unanswered = undefined
     const code = await this.#codeOf(pending, answer)
     const tokens = await this.#request(provider, registered, {
       grant_type: 'authorization_code',
@@ -151,10 +165,12 @@ export class UserCredential implements Credential, Interactive {
       code_verifier: verifier,
       resource: provider.resource,
     }).catch((error: unknown) => {
+      if (isClientRefused(error)) this.#unanswered = registered.client.id
       throw noToken(error)
     })
     const held: Held = { ...tokens, provider: storedProvider(provider), registered, asked: scope }
     await this.#environment.store.exclusively(this.#storeKey, async () => this.#keep(held))
+    this.#countSteps(scope)
     this.#challenge = undefined
     for (const changed of this.#listeners) changed()
   }
@@ -170,7 +186,13 @@ export class UserCredential implements Credential, Interactive {
     }
   }
 
-  /** Requests a sign-in for the missing scopes, twice at most; after that more scopes do not help. */
+  /** Counts a sign-in for all missing scopes that it requested. `offline_access` is not a scope of the server. */
+  #countSteps(scope: string | undefined): void {
+    const requested = union(scope, 'offline_access')
+    for (const [missing, steps] of this.#steps) if (union(requested, missing) === requested) this.#steps.set(missing, steps + 1)
+  }
+
+  /** Requests a sign-in for the missing scopes; after two of them more scopes do not help. */
   #stepUp(): never {
     const missing = readChallenge(this.#challenge).scope ?? ''
     const { scopes } = this.#options.signIn
@@ -183,7 +205,7 @@ export class UserCredential implements Credential, Interactive {
     const steps = this.#steps.get(missing) ?? 0
     if (steps >= MOST_STEPS)
       throw new Failure('forbidden', 'the server wants more scopes than signing in has brought', { executed: 'no', status: 403 })
-    this.#steps.set(missing, steps + 1)
+    setBounded(this.#steps, missing, steps, MOST_MISSING)
     throw this.#needsSignIn('the server wants more scopes', 'scope_required')
   }
 
@@ -206,9 +228,8 @@ export class UserCredential implements Credential, Interactive {
         const tokens = await this.#request(provider, registered, params)
         this.#keep({ ...held, ...tokens, refreshToken: tokens.refreshToken ?? refreshToken })
       } catch (error) {
-        const isFinal =
-          error instanceof GrantRefused && ['invalid_grant', 'invalid_client', 'unauthorized_client'].includes(error.code)
-        if (isFinal) {
+        if (isClientRefused(error)) this.#unanswered = held.registered.client.id
+        if (isGrantEnded(error) || isClientRefused(error)) {
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
         }
@@ -241,14 +262,6 @@ export class UserCredential implements Credential, Interactive {
   #discovery(metadataUrl: string | undefined): DiscoveryOptions {
     const { server, signIn } = this.#options
     return { server, metadataUrl, reach: reachOf(server, signIn.isPrivate), fetch: this.#environment.fetch }
-  }
-
-  /** Throws if the issuer is not the one that the configured client was first used at: a client is sent to one issuer only. */
-  #refuseOther({ issuer }: Provider): void {
-    const key: StoreKey<{ issuer: string }> = ['issuer', this.#options.key, this.#options.signIn.client?.id ?? '']
-    const known = this.#environment.store.read(key)
-    if (known === undefined) this.#environment.store.write(key, { issuer })
-    else if (known.issuer !== issuer) throw authRequired(`client_id is of ${known.issuer}, and the server names ${issuer} now`)
   }
 
   #stored(): Held | undefined {

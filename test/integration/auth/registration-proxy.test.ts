@@ -45,8 +45,8 @@ afterAll(async () => {
 })
 
 const at = (path: string): URL => new URL(path, gateway.url)
-const register = async (metadata: object): Promise<{ status: number; body: Record<string, string> }> => {
-  const reply = await fetch(at('/oauth/register'), { method: 'POST', body: JSON.stringify(metadata) })
+const register = async (metadata: object, base = gateway.url): Promise<{ status: number; body: Record<string, string> }> => {
+  const reply = await fetch(new URL('/oauth/register', base), { method: 'POST', body: JSON.stringify(metadata) })
   return { status: reply.status, body: (await reply.json()) as Record<string, string> }
 }
 const clientOf = async (redirect = REDIRECT, name = 'A host'): Promise<string> =>
@@ -172,7 +172,7 @@ describe('T-08 attacks', () => {
 
   test.each([
     ['another path', `${REDIRECT}/more`],
-    ['another port', 'http://127.0.0.1:10/callback'],
+    ['another name of this machine', 'http://localhost:9/callback'],
     ['a query', `${REDIRECT}?x=1`],
     ['a host before', 'http://127.0.0.1:9@evil.test/callback'],
     ['another spelling', 'HTTP://127.0.0.1:9/callback'],
@@ -261,6 +261,30 @@ describe('T-08 attacks', () => {
     expect(await redeem({ grant_type: 'password' })).toMatchObject({ status: 400, body: { error: 'unsupported_grant_type' } })
     expect((await fetch(at('/oauth/nothing'))).status).toBe(404)
   })
+})
+
+test('F-17 a consent that was asked for by one replica is taken by another', async () => {
+  const stateKey = 'ab'.repeat(32)
+  const auth = oauthOf(idp, gateway.url.href, { client: CLIENT, proxiesRegistration: true })
+  await using one = await startGateway({ servers: {}, stateKey, host: { auth } })
+  await using two = await startGateway({ servers: {}, stateKey, host: { auth } })
+  const { body } = await register({ redirect_uris: [REDIRECT] }, one.url)
+  const url = authorizeUrl(body['client_id'] ?? '')
+  const page = await fetch(new URL(url.pathname + url.search, one.url))
+  const fields = [...(await page.text()).matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(
+    ([, name = '', value = '']): [string, string] => [name, value],
+  )
+  const consent = (cookie: string): Promise<Response> =>
+    fetch(new URL('/oauth/authorize', two.url), {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie },
+      body: new URLSearchParams([...fields, ['answer', 'allow']]),
+    })
+  const [cookie = ''] = page.headers.getSetCookie()[0]?.split(';') ?? []
+  const taken = await consent(cookie)
+  expect([taken.status, new URL(taken.headers.get('location') ?? '').origin]).toEqual([303, new URL(idp.issuer).origin])
+  expect((await consent(cookie.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')))).status).toBe(403)
 })
 
 test('metadata: we are the one authorization server that hosts are told of', async () => {

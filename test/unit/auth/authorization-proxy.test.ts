@@ -57,8 +57,13 @@ const answering = (status: number, answer: object, facts: Partial<ResourceServer
 /** A host redeems a good code; the provider answers the grant with this. */
 const redeemed = (status: number, answer: object) => answering(status, answer).redeem(CODE_FORM)
 
-test('the host is told of a grant that the provider refuses', async () => {
-  expect(await redeemed(400, { error: 'invalid_grant' })).toEqual({ status: 400, body: { error: 'invalid_grant' } })
+test.each([
+  [400, 'invalid_grant'],
+  [200, 'bad_refresh_token'],
+  [200, 'bad_verification_code'],
+  [400, 'interaction_required'],
+])('the host is told of a grant that the provider refuses with %i %s', async (status, error) => {
+  expect(await redeemed(status, { error })).toEqual({ status: 400, body: { error: 'invalid_grant' } })
 })
 
 test.each([
@@ -199,6 +204,17 @@ describe('an authorization request', () => {
       state: 'state' in more ? more.state : 'of the host',
       iss: ORIGIN,
     })
+  })
+
+  test('T-08 with an error sends no browser to a page of the network that nobody has consented to', async () => {
+    const far = 'HTTPS://evil.example/callback'
+    const other = proxy.clients.register({ redirect_uris: [far] })
+    const client_id = 'id' in other ? other.id : ''
+    expect(await ask({ client_id, redirect_uri: far, response_type: 'token' })).toEqual({
+      kind: 'refused',
+      reason: 'response_type must be code',
+    })
+    expect(await ask({ client_id, redirect_uri: far })).toMatchObject({ kind: 'consent' })
   })
 
   test('is opened again in the browser that consents, and in no other', async () => {

@@ -111,6 +111,7 @@ const environmentOf = ({ fetch, state }: Provider): OAuthEnvironment => ({
   store: new TokenStore(seal, undefined, () => undefined),
   now: () => WALL_MS + state.nowMs,
   subject: () => 'token of the caller',
+  isCallerIssuer: () => true,
   subjectRefused: (_principal, token) => expect.fail(`"${token}" was called refused`),
   secrets: () => undefined,
 })

@@ -125,7 +125,6 @@ export class AuthorizationPages {
       target: shownTarget(wanted.redirectUri),
       document: client.document === undefined ? undefined : new URL(client.document).host,
       sealed,
-      mark: this.#marks.mark(sealed, browser),
     })
     request.reply(200, PAGE_HEADERS, [Buffer.from(page)])
   }
@@ -133,10 +132,9 @@ export class AuthorizationPages {
   async #consent(request: HttpRequest, proxy: AuthorizationProxy, issuer: string, body: string): Promise<void> {
     try {
       const form = new URLSearchParams(body)
-      const sealed = form.get('request') ?? ''
       const browser = this.#marks.of(request)
-      const isOurs = browser !== undefined && this.#marks.isMark(form.get('mark') ?? '', sealed, browser)
-      const wanted = isOurs ? proxy.openRequest(sealed, browser) : undefined
+      // The sealed request names its browser, so it needs no mark, which no other replica could check.
+      const wanted = browser === undefined ? undefined : proxy.openRequest(form.get('request') ?? '', browser)
       if (wanted === undefined || browser === undefined) return this.#message(request, 403, EXPIRED)
       const url = form.get('answer') === 'allow' ? await proxy.begin(wanted, browser, issuer) : proxy.refuse(wanted, issuer)
       request.reply(303, { ...PAGE_HEADERS, Location: url })

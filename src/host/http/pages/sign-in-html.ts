@@ -45,15 +45,14 @@ export const consentPage = (question: {
   /** Host name of its metadata document. */
   readonly document: string | undefined
   readonly sealed: string
-  readonly mark: string
 }): string => {
-  const { name, target, document, sealed, mark } = question
+  const { name, target, document, sealed } = question
   const origin = document === undefined ? '' : ` It is described at <strong>${escaped(document)}</strong>.`
   return page(
     `Let ${name} in?`,
     `<p>An application that calls itself <strong>${escaped(name)}</strong> asks for access to Trunkline in your name.${origin}</p>
 <p>The answer goes to <strong>${escaped(target)}</strong>. Go on only if you have just begun this yourself, in that application.</p>
-<form method="post" action="authorize"><input type="hidden" name="request" value="${escaped(sealed)}"><input type="hidden" name="mark" value="${escaped(mark)}"><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Refuse</button></form>`,
+<form method="post" action="authorize"><input type="hidden" name="request" value="${escaped(sealed)}"><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Refuse</button></form>`,
     'narrow',
   )
 }

@@ -41,6 +41,23 @@ test('B247 a request is sent again with each new token, three times at most', as
   expect(renewed).toEqual(used.slice(0, 3).map((value) => ({ used: value, status: 401, challenge: 'Bearer' })))
 })
 
+test('a person signs in again where the server refuses every renewed token', async () => {
+  const interactive = {
+    principal: 'p',
+    isSignedIn: true,
+    begin: () => Promise.reject(EXPIRED),
+    finish: () => Promise.reject(EXPIRED),
+  }
+  const { credential, renewed } = credentialOf({ interactive })
+  await expect(withCredential(credential, () => Promise.reject(EXPIRED))).rejects.toMatchObject({
+    kind: 'auth_required',
+    message: 'needs sign-in: the server refuses every renewed token',
+    facts: { signIn: true },
+    cause: EXPIRED,
+  })
+  expect(renewed).toHaveLength(3)
+})
+
 test('a request that succeeds, or fails for another reason, is sent once', async () => {
   const { credential, renewed } = credentialOf()
   expect(await withCredential(credential, async () => 'done')).toBe('done')

@@ -89,6 +89,16 @@ describe('B241 metadata', () => {
   )
 })
 
+test('B241 B242 a document about something else is passed over, and named if there is no other', async () => {
+  const last = 'https://as.example/tenant/.well-known/openid-configuration'
+  // A host of many tenants answers below its first well-known with its own document, whatever follows.
+  const root = issuerPage({ issuer: 'https://as.example', token_endpoint: 'https://as.example/token' })
+  const wrong = { [`${RESOURCE}/team/mcp`]: { error: 'not found' }, [RESOURCE]: resourcePage(), [AT_INSERTED]: root }
+  expect(await find({ ...wrong, [last]: issuerPage() })).toMatchObject({ issuer: ISSUER, tokenEndpoint: `${ISSUER}/token` })
+  await expect(find(wrong)).rejects.toThrow('is of another issuer')
+  await expect(find({ [`${RESOURCE}/team/mcp`]: { error: 'not found' } })).rejects.toThrow('is of another resource')
+})
+
 describe('B241 an issuer without a path', () => {
   const find1 = (named: string, own: string) =>
     find({

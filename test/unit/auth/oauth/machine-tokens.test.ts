@@ -1,5 +1,5 @@
 /** Tokens without a person, of a client of its own or exchanged for the caller's: when another is obtained, and how often a server may ask for more. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ExchangeCredential } from '../../../../src/auth/oauth/exchange-credential.ts'
 import { MachineCredential } from '../../../../src/auth/oauth/machine-credential.ts'
 import type { OAuthEnvironment } from '../../../../src/auth/oauth/environment.ts'
@@ -32,6 +32,7 @@ const scene = () => {
     store: new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] }), undefined, () => {}),
     now: () => clock.nowMs,
     subject: () => 'token of the caller',
+    isCallerIssuer: (issuer) => issuer === ISSUER,
     subjectRefused: () => {},
     secrets: () => {},
   }
@@ -68,6 +69,63 @@ test('a token that cannot be exchanged again is not sent any more, nor by what g
   Object.assign(clock, { nowMs: TTL_S * 1_000, isAway: true })
   await expect(credential.ready()).rejects.toThrow()
   expect(credential.bearer.value).toBeUndefined()
+})
+
+describe('B245 the secret of a client', () => {
+  const OTHER = 'https://other.example'
+  /** A server that names an issuer, which the test changes, and the token endpoints that got the secret. */
+  const naming = () => {
+    const server = { issuer: ISSUER, isKnown: true }
+    const { environment } = scene()
+    const sent: string[] = []
+    const fetch: OAuthEnvironment['fetch'] = async ({ url }) => {
+      if (url.endsWith('/token')) {
+        sent.push(url)
+        if (!server.isKnown) return { status: 401, text: '{"error":"invalid_client"}' }
+        return {
+          status: 200,
+          text: JSON.stringify({ access_token: `token-${sent.length}`, token_type: 'Bearer', expires_in: 1 }),
+        }
+      }
+      const { origin } = new URL(url)
+      const document = url.includes('oauth-protected-resource')
+        ? { resource: SERVER.href, authorization_servers: [server.issuer] }
+        : { ...METADATA, issuer: origin, token_endpoint: `${origin}/token` }
+      return { status: 200, text: JSON.stringify(document) }
+    }
+    const credential = (issuer?: string) =>
+      new MachineCredential(SERVER, { ...OPTIONS, mode: 'client', issuer }, { ...environment, fetch })
+    return { server, sent, credential }
+  }
+
+  test('is sent to no other issuer than the one that has accepted it, also by the next process', async () => {
+    const { server, sent, credential } = naming()
+    await credential().ready()
+    server.issuer = OTHER
+    await expect(credential().ready()).rejects.toMatchObject({
+      kind: 'auth_required',
+      message: `client_id is of ${ISSUER}, and the server names ${OTHER} now; if that is right, set issuer beside client_id`,
+    })
+    expect(sent).toEqual([`${ISSUER}/token`])
+  })
+
+  test('is sent to the configured issuer, which also replaces the one before', async () => {
+    const { server, sent, credential } = naming()
+    await credential().ready()
+    server.issuer = OTHER
+    await credential(OTHER).ready()
+    await credential().ready()
+    expect(sent).toEqual([`${ISSUER}/token`, `${OTHER}/token`, `${OTHER}/token`])
+  })
+
+  test('belongs to no issuer that refuses it', async () => {
+    const { server, sent, credential } = naming()
+    Object.assign(server, { issuer: OTHER, isKnown: false })
+    await expect(credential().ready()).rejects.toMatchObject({ kind: 'auth_required' })
+    Object.assign(server, { issuer: ISSUER, isKnown: true })
+    await credential().ready()
+    expect(sent).toEqual([`${OTHER}/token`, `${ISSUER}/token`])
+  })
 })
 
 test('B247 a server may ask for more scopes as often again once it has refused a token as such', async () => {
@@ -143,4 +201,55 @@ test.each([
   })
   await expect(credential.ready()).rejects.toMatchObject({ kind: 'auth_required' })
   expect(refused).toEqual(blamed === undefined ? [] : [blamed])
+})
+
+test('6.3.1 a caller’s token is sent to no other issuer than its own', async () => {
+  const { environment } = scene()
+  const sent: string[] = []
+  const fetch: OAuthEnvironment['fetch'] = (request) => {
+    if (request.body !== undefined) sent.push(request.body)
+    return environment.fetch(request)
+  }
+  const callerOf = (issuer: string, isCallerIssuer = environment.isCallerIssuer): ExchangeCredential =>
+    new ExchangeCredential(
+      SERVER,
+      { ...OPTIONS, mode: 'exchange', audience: undefined },
+      JSON.stringify([issuer, 'sub', 'ann']),
+      { ...environment, fetch, isCallerIssuer },
+    )
+  await expect(callerOf('https://partner.example').ready()).rejects.toMatchObject({
+    kind: 'auth_required',
+    message: 'the caller signed in at another issuer than credentials.exchange.issuer, which cannot exchange its token',
+  })
+  expect(sent).toEqual([])
+  // Frameworks add a slash.
+  for (const issuer of [ISSUER, `${ISSUER}/`]) await callerOf(issuer).ready()
+  expect(sent).toHaveLength(2)
+  // The operator chose an issuer for all callers, where none of them signs in.
+  await callerOf('https://partner.example', () => false).ready()
+  expect(sent).toHaveLength(3)
+})
+
+test('B242 a token is requested where the challenge says, if no well-known place does', async () => {
+  const { environment } = scene()
+  const named = 'https://mcp.example/metadata'
+  const sent: string[] = []
+  const fetch: OAuthEnvironment['fetch'] = async (request) => {
+    const { url, body } = request
+    if (body !== undefined) sent.push(url)
+    if (url === named) return { status: 200, text: JSON.stringify({ resource: SERVER.href, authorization_servers: [ISSUER] }) }
+    return new URL(url).origin === SERVER.origin ? { status: 404, text: '' } : environment.fetch(request)
+  }
+  const options = { ...OPTIONS, mode: 'client', issuer: undefined } as const
+  const credential = new MachineCredential(SERVER, options, { ...environment, fetch })
+  await credential.ready()
+  // The server itself may be no authorization server: the secret is not tried there.
+  expect([credential.bearer.value, sent]).toEqual([undefined, []])
+  await credential.renew({ used: undefined, status: 401, challenge: `Bearer resource_metadata="${named}"` })
+  expect([credential.bearer.value, sent]).toEqual(['Bearer token-1', [`${ISSUER}/token`]])
+  // A server of 2025-03-26 names none in its challenge either.
+  const old = new MachineCredential(SERVER, options, { ...environment, fetch, store: scene().environment.store })
+  await old.ready()
+  await expect(old.renew({ used: undefined, status: 401, challenge: undefined })).rejects.toThrow('no token')
+  expect(sent.at(-1)).toBe(`${SERVER.origin}/token`)
 })

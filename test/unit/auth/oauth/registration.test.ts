@@ -19,13 +19,15 @@ interface Facts {
   readonly redirectUri?: string
   readonly document?: string | undefined
   readonly scope?: string
+  readonly unanswered?: string
 }
 /** A provider that answers each registration in this way, what it was sent, and a clock. */
 const scene = (answer: object | Error = {}, status = 201) => {
   const asked: FetchRequest[] = []
   const time = { nowMs: 0 }
+  const trouble: { error?: Error } = {}
   const store = new TokenStore(new Seal({ keys: [Buffer.alloc(32, 7)] }), undefined, () => undefined)
-  const ask = ({ provider, options, redirectUri = BACK, document, scope }: Facts = {}) =>
+  const ask = ({ provider, options, redirectUri = BACK, document, scope, unanswered }: Facts = {}) =>
     clientFor({
       provider: {
         issuer: ISSUER,
@@ -45,17 +47,19 @@ const scene = (answer: object | Error = {}, status = 201) => {
       redirectUri,
       document,
       scope,
+      unanswered,
       reach: 'public',
       fetch: async (request) => {
         asked.push(request)
         if (answer instanceof Error) throw answer
+        if (trouble.error !== undefined) throw trouble.error
         return { status, text: JSON.stringify({ client_id: `client-${asked.length}`, ...answer }) }
       },
       store,
       now: () => time.nowMs,
     })
   const bodies = (): unknown[] => asked.map(({ body }) => JSON.parse(body ?? '') as unknown)
-  return { ask, asked, bodies, time }
+  return { ask, asked, bodies, time, trouble }
 }
 
 test('a configured client comes first, then a document, then a registration', async () => {
@@ -163,4 +167,18 @@ test('a registered client is used until ten minutes before its end, and at its o
     forever.time.nowMs = nowMs
     expect(await forever.ask()).toMatchObject({ client: { id: 'client-1' } })
   }
+})
+
+test('B245 a registered client that got no answer is replaced, and used again if there is no other', async () => {
+  const { ask, asked, trouble } = scene()
+  const idAfter = async (unanswered?: string): Promise<string> =>
+    (await ask({ ...(unanswered !== undefined && { unanswered }) })).client.id
+  expect([await idAfter(), await idAfter('another'), await idAfter('client-1'), await idAfter()]).toEqual([
+    'client-1',
+    'client-1',
+    'client-2',
+    'client-2',
+  ])
+  trouble.error = new Error('refused')
+  expect([await idAfter('client-2'), asked.length]).toEqual(['client-2', 3])
 })

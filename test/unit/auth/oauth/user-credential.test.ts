@@ -50,6 +50,7 @@ const scene = async (shared?: MemoryStore) => {
         ),
         now: () => nowMs,
         subject: () => undefined,
+        isCallerIssuer: () => false,
         subjectRefused: () => undefined,
         secrets: (_holder, tokens) => secrets.push(...tokens),
       },
@@ -212,6 +213,41 @@ test('what cannot be renewed asks for a sign-in, here and wherever it is read ag
   expect([one.isSignedIn, stage.credential().isSignedIn]).toEqual([false, false])
 })
 
+describe('B245 an authorization server that has forgotten our registration', () => {
+  test.each(['invalid_client', 'unauthorized_client'])('and says so (%s) registers us again', async (error) => {
+    await using stage = await scene()
+    const one = stage.credential()
+    await stage.signIn(one)
+    Object.assign(stage.issuer, { refuses: () => true, refusal: { error } })
+    stage.passHour()
+    await expect(one.ready()).rejects.toMatchObject({ facts: { signIn: true } })
+    stage.issuer.refuses = () => false
+    await stage.signIn(one)
+    expect(stage.issuer.authorizations.map((params) => params.get('client_id'))).toEqual(['client-1', 'client-2'])
+  })
+
+  test('and says so when it gets the code registers us again', async () => {
+    await using stage = await scene()
+    const one = stage.credential()
+    Object.assign(stage.issuer, { refuses: () => true, refusal: { error: 'invalid_client' } })
+    await expect(stage.signIn(one)).rejects.toMatchObject({ kind: 'auth_required' })
+    stage.issuer.refuses = () => false
+    await stage.signIn(one)
+    expect(stage.issuer.authorizations.map((params) => params.get('client_id'))).toEqual(['client-1', 'client-2'])
+  })
+
+  test('and shows an error in the browser registers us again for the next attempt, and another error does not', async () => {
+    await using stage = await scene()
+    const one = stage.credential()
+    const clientOf = async (): Promise<string | null> => new URL((await one.begin(BACK)).url).searchParams.get('client_id')
+    expect([await clientOf(), await clientOf()]).toEqual(['client-1', 'client-2'])
+    const { pending } = await one.begin(BACK)
+    const denied = new URLSearchParams({ error: 'access_denied', iss: stage.issuer.url })
+    await expect(one.finish(pending, denied)).rejects.toThrow('access_denied')
+    expect([await clientOf(), stage.issuer.registrations.length]).toEqual(['client-3', 3])
+  })
+})
+
 test('B250 a token is read by nobody but its principal', async () => {
   await using stage = await scene()
   await stage.signIn(stage.credential('p'))
@@ -290,6 +326,7 @@ describe('before and after a sign-in', () => {
         store,
         now: () => 0,
         subject: () => undefined,
+        isCallerIssuer: () => false,
         subjectRefused: () => undefined,
         secrets: () => undefined,
       },
@@ -318,19 +355,45 @@ describe('before and after a sign-in', () => {
     await who.renew({ used: undefined, status: 401, challenge: undefined })
   })
 
-  test('B247 a server that wants more scopes gets two sign-ins for the same ones', async () => {
-    const { signedIn, scopeAsked, refused } = at()
-    await signedIn()
-    const more = (scope: string) => refused(403, `Bearer error="insufficient_scope", scope="${scope}"`)
-    for (let times = 0; times < 2; times++)
-      await expect(more('write')).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
-    expect(await scopeAsked()).toContain('write')
-    await expect(more('write')).rejects.toMatchObject({
-      kind: 'forbidden',
-      message: 'the server wants more scopes than signing in has brought',
-      facts: { status: 403 },
+  describe('B247 a server that wants more scopes', () => {
+    const more = (scope: string): string => `Bearer error="insufficient_scope", scope="${scope}"`
+
+    test('gets two sign-ins for the same ones', async () => {
+      const { signedIn, scopeAsked, refused } = at()
+      await signedIn()
+      for (let times = 0; times < 2; times++) {
+        await expect(refused(403, more('write'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+        expect(await scopeAsked()).toContain('write')
+        await signedIn()
+      }
+      await expect(refused(403, more('write'))).rejects.toMatchObject({
+        kind: 'forbidden',
+        message: 'the server wants more scopes than signing in has brought',
+        facts: { status: 403 },
+      })
+      await expect(refused(403, more('admin'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
     })
-    await expect(more('admin')).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+
+    test('gets them however many calls are refused before the person signs in', async () => {
+      const { signedIn, scopeAsked, refused } = at()
+      await signedIn()
+      for (let calls = 0; calls < 5; calls++)
+        await expect(refused(403, more('write'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+      expect(await scopeAsked()).toContain('write')
+    })
+
+    test.each([
+      ['names none', 'Bearer error="insufficient_scope"'],
+      ['names offline_access, which is not requested', more('write offline_access')],
+    ])('gets two where its challenge %s', async (_, challenge) => {
+      const { signedIn, refused } = at({ offline: false })
+      for (let times = 0; times < 2; times++) {
+        await signedIn()
+        await expect(refused(403, challenge)).rejects.toMatchObject({ kind: 'scope_required' })
+      }
+      await signedIn()
+      await expect(refused(403, challenge)).rejects.toMatchObject({ kind: 'forbidden' })
+    })
   })
 
   test('configured scopes are a limit, which the operator is told of', async () => {
@@ -356,17 +419,29 @@ describe('before and after a sign-in', () => {
     provider.issuer = 'https://other.example'
     await expect(scopeAsked()).rejects.toMatchObject({
       kind: 'auth_required',
-      message: 'client_id is of https://as.example, and the server names https://other.example now',
+      message:
+        'client_id is of https://as.example, and the server names https://other.example now; if that is right, set issuer beside client_id',
     })
     const other = { id: 'another', secret: undefined, privateKey: undefined, algorithm: '' }
     const second = at({ client: other }, store)
     second.provider.issuer = 'https://other.example'
     expect(await second.scopeAsked()).toContain('offline_access')
+    // The operator decides otherwise.
+    const configured = at({ issuer: 'https://other.example' }, store)
+    configured.provider.issuer = 'https://other.example'
+    expect(await configured.scopeAsked()).toContain('offline_access')
+    expect(await scopeAsked()).toContain('offline_access')
   })
 
   test.each([
     ['invalid_grant', 'auth_required', 'needs sign-in: the sign-in has ended', false],
     ['invalid_client', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    // GitHub.
+    ['bad_refresh_token', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    // Slack.
+    ['invalid_refresh_token', 'auth_required', 'needs sign-in: the sign-in has ended', false],
+    // Entra ID.
+    ['interaction_required', 'auth_required', 'needs sign-in: the sign-in has ended', false],
     ['invalid_request', 'auth_required', 'the token could not be renewed', true],
   ])('a renewal that ends with %s is %s', async (error, kind, message, isSignedIn) => {
     const { who, provider, signedIn, refused } = at()
