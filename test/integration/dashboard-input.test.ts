@@ -1,4 +1,4 @@
-/** What a person enters in the dashboard, and what stays of it, in a real browser. */
+/** What a person enters in the dashboard and what stays of it, and what is said of a call or a sign-in, in a real browser. */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
@@ -11,8 +11,8 @@ import { describeWithBrowser, openWindow } from '../support/real-browser.ts'
 
 const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
 
-const configurationOf = (folder: string): string => `admin: { bind: "127.0.0.1:0" }
-ui: { write: true, capture: { bodies: all } }
+const configurationOf = (folder: string, body: string): string => `admin: { bind: "127.0.0.1:0" }
+ui: { write: true, capture: { bodies: all, body: ${body} } }
 reload: { watch: false }
 servers:
   code:
@@ -32,9 +32,9 @@ interface Started {
 }
 
 await describeWithBrowser('what is entered in the dashboard', (browser) => {
-  const start = async (): Promise<Started> => {
+  const start = async (body = '64KiB'): Promise<Started> => {
     const cli = await commandLine()
-    await cli.write('trunkline.yaml', configurationOf(cli.folder))
+    await cli.write('trunkline.yaml', configurationOf(cli.folder, body))
     const { url } = await cli.up()
     const { origin, token, ask } = await openAdmin(cli)
     await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
@@ -90,6 +90,38 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
     await page.getByRole('button', { name: 'Show the plan …' }).click()
     await page.getByText('name: pulls').waitFor()
     expect(await page.locator('.diff').innerText()).not.toContain('description')
+  })
+
+  test('of messages that were not kept completely nothing is claimed', async () => {
+    const { page, url, open, latest } = await start('1KiB')
+    await callTool(url, 'code__list_pulls', { repository: 'r'.repeat(4_000) })
+    await open(`/calls/${await latest()}`)
+    await page.getByRole('region', { name: 'Request, both hops' }).getByText('omitted (ui.capture.body)').first().waitFor()
+    await page.getByRole('region', { name: 'Answer, both hops' }).getByText('the host’s own id').waitFor()
+    expect(await page.getByText('Both sides are the same').count()).toBe(0)
+  })
+
+  test('a sign-in whose end is not learned can be begun again', async () => {
+    const { page, open } = await start()
+    await page.route('**/api/status', async (route) => {
+      const response = await route.fetch()
+      const status = (await response.json()) as { servers: object[] }
+      const servers = status.servers.map((server) => ({ ...server, needsSignIn: true }))
+      await route.fulfill({ response, json: { ...status, servers } })
+    })
+    const ended = Promise.withResolvers<undefined>()
+    await page.route('**/api/login?*', async (route) => {
+      if (route.request().method() === 'POST') return route.fulfill({ json: { login: { url: 'https://issuer.example/' } } })
+      await ended.promise
+      await route.abort('connectionreset')
+    })
+    await open('/servers/code')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('Waiting for the end of it').waitFor()
+    ended.resolve(undefined)
+    await page.getByText('Trunkline does not answer').waitFor()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
   })
 
   test('a call whose name is no well-formed text is shown like any other', async () => {
