@@ -85,8 +85,8 @@ export class Downstream {
   readonly #calls: ServerCalls
   #stopping: Promise<void> | undefined
 
-  /** `principal`: the only principal it serves; absent: all. */
-  constructor(options: ServerOptions, environment: DownstreamEnvironment, principal?: string) {
+  /** `principal`: the only principal it serves; absent: all. `fidelity`: the record of the server, for one of a single principal. */
+  constructor(options: ServerOptions, environment: DownstreamEnvironment, principal?: string, fidelity?: Fidelity) {
     const { backoff, freshMs, log, memory, sweeper } = environment
     const { key } = options
     const optionsNow = (): ServerOptions => this.#options
@@ -96,7 +96,9 @@ export class Downstream {
     this.#environment = environment
     this.id = principal === undefined ? key : `${key} ${principal}`
     this.credential = environment.credential(options, principal)
-    this.personal = principal === undefined && isPerUser(options.credential) ? makePersonal(optionsNow, environment) : undefined
+    this.fidelity = fidelity ?? new Fidelity(key, log)
+    const hasPersonal = principal === undefined && isPerUser(options.credential)
+    this.personal = hasPersonal ? makePersonal(optionsNow, environment, this.fidelity) : undefined
 
     const health = this.personal === undefined ? undefined : UNSIGNED
     const states = new ServerStates(initialState({ health, takesInitialize: memory.verdict(options)?.takesInitialize }))
@@ -104,7 +106,6 @@ export class Downstream {
     this.#states = states
     this.main = main
 
-    this.fidelity = new Fidelity(key, log)
     const requests = new ServerRequests(optionsNow, this.fidelity)
     const handlers = new LinkEventHandlers({
       id: this.id,
@@ -250,6 +251,10 @@ export class Downstream {
   /** Calls that wait for a free slot (`limits.concurrency`). */
   get queued(): number {
     return this.#calls.queued
+  }
+  /** Outages since the start, those of all principals. */
+  get outages(): number {
+    return this.health$.value.failures + (this.personal?.outages ?? 0)
   }
   /** Whether a host watches resources or tasks. */
   get isWatched(): boolean {
@@ -453,11 +458,15 @@ export class Downstream {
 }
 
 /** The servers of single principals; their lists are not stored. */
-const makePersonal = (options: () => ServerOptions, environment: DownstreamEnvironment): Personal<Downstream> => {
+const makePersonal = (
+  options: () => ServerOptions,
+  environment: DownstreamEnvironment,
+  fidelity: Fidelity,
+): Personal<Downstream> => {
   const own = { ...environment, memory: inMemory(environment.memory) }
   return new Personal({
     options,
-    make: (principal) => new Downstream(options(), own, principal),
+    make: (principal) => new Downstream(options(), own, principal, fidelity),
     listed: (principal, inventory) => environment.personalListed(options().key, principal, inventory),
     nowMs: () => environment.sweeper.nowMs,
   })

@@ -13,6 +13,7 @@ interface PersonalDownstream {
   readonly inventory$: Observable<Inventory | undefined>
   readonly inFlight: number
   readonly isWatched: boolean
+  readonly outages: number
   start(): void
   stop(drainMs?: number): Promise<void>
   adopt(options: ServerOptions): void
@@ -33,6 +34,8 @@ interface Entry<D> {
 export class Personal<D extends PersonalDownstream> implements Sweepable {
   readonly #source: PersonalSource<D>
   readonly #entries = new Map<string, Entry<D>>()
+  /** Of objects that no longer exist. */
+  #pastOutages = 0
 
   constructor(source: PersonalSource<D>) {
     this.#source = source
@@ -60,6 +63,11 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     return this.#entries.get(principal)?.downstream
   }
 
+  /** Outages since the start. */
+  get outages(): number {
+    return this.all.reduce((sum, { outages }) => sum + outages, this.#pastOutages)
+  }
+
   get all(): readonly D[] {
     return [...this.#entries.values()].map(({ downstream }) => downstream)
   }
@@ -70,6 +78,7 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     for (const [principal, { downstream, usedMs }] of this.#entries) {
       if (nowMs - usedMs < idleStopMs || downstream.inFlight > 0 || downstream.isWatched) continue
       this.#entries.delete(principal)
+      this.#pastOutages += downstream.outages
       void downstream.stop()
     }
   }

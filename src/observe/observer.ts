@@ -2,6 +2,7 @@
  * Records the calls of a gateway: from a listener through the layers and the connections to servers. Counts them and keeps recent ones. If
  * observation is off, there is no layer and no record.
  */
+import { randomUUID } from 'node:crypto'
 import type { Call, Handler, Layer, Outcome, Question, Scope } from '../rpc/call.ts'
 import { IdTable } from '../wire/message/id-table.ts'
 import { requestMessage, resultMessage } from '../wire/message/message.ts'
@@ -50,6 +51,8 @@ export interface CallPage {
 const NAMED_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get'])
 
 export class Observer implements Disposable {
+  /** Identifies this process: its call numbers have no meaning in another one. */
+  readonly run = randomUUID()
   readonly metrics: CallMetrics
   readonly feed = new CallFeed()
   readonly #options: ObserverOptions

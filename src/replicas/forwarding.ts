@@ -89,6 +89,7 @@ export class Forwarder {
       peer.onBegun(() => request.destroy(new Error('the replica no longer answers')))
       let isSent = false
       let isDisconnected = false
+      let isRelayed = false
       const timer = setTimeout(() => request.destroy(new Error('no connection')), CONNECT_MS)
       request.once('socket', (socket) => {
         const onConnected = (): void => {
@@ -106,6 +107,8 @@ export class Forwarder {
       })
       request.on('error', () => {
         clearTimeout(timer)
+        // The end of the answer ends the exchange.
+        if (isRelayed) return
         if (isDisconnected) resolve('answered')
         else resolve(isSent ? 'lost' : 'unsent')
       })
@@ -114,7 +117,13 @@ export class Forwarder {
           answer.resume()
           return resolve('refused')
         }
+        isRelayed = true
         relay(answer, host, () => resolve('answered'))
+      })
+      // A replica never changes the protocol.
+      request.once('upgrade', (_, socket) => {
+        socket.destroy()
+        resolve('refused')
       })
       request.end(body)
     })

@@ -11,7 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { StoreDown } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
-import { parseOwnJson } from '../values/own-json.ts'
+import { parseJsonObject } from '../values/json-object.ts'
 import { homeOf } from './home.ts'
 import type { Home } from './home.ts'
 
@@ -238,13 +238,19 @@ export class Lease {
     const { self } = this.#options
     const leases = [...(await this.all(MAX_LOOKED_AT))].filter(([instance]) => instance !== self.instance)
     this.#witnesses = leases.slice(-MAX_WITNESSES).flatMap(([instance, lease]) => {
-      const { url } = parseOwnJson<{ readonly url: string }>(lease)
-      return homeOf(`${instance} ${url}`) ?? []
+      return homeOf(`${instance} ${readLease(lease).url}`) ?? []
     })
   }
 }
 
 const isOld = ([epoch, young]: readonly (string | undefined)[]): boolean => epoch !== undefined && young === undefined
+
+/** Reads a lease. That of another version may have another form: its replica counts, but its `url` is empty. */
+export const readLease = (text: string): Partial<ReplicaFacts> & { readonly url: string } => {
+  const { url, ...facts } = parseJsonObject(text) ?? {}
+  // Cast: facts are only shown.
+  return { ...(facts as Partial<ReplicaFacts>), url: typeof url === 'string' ? url : '' }
+}
 
 const leaseOf = (instance: string): string => `replica:${instance}`
 

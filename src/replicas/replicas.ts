@@ -18,9 +18,8 @@ import type { Store } from '../store/store.ts'
 import type { HttpRequest } from '../transport/http1/server/request/http-request.ts'
 import { formatHome, homeOf } from './home.ts'
 import type { Home } from './home.ts'
-import { DEFAULT_REPLICA_TIMES, fenceOf, Lease } from './lease.ts'
+import { DEFAULT_REPLICA_TIMES, fenceOf, Lease, readLease } from './lease.ts'
 import type { ReplicaFacts, ReplicaTimes } from './lease.ts'
-import { parseOwnJson } from '../values/own-json.ts'
 import { Forwarder } from './forwarding.ts'
 import type { Forwarded } from './forwarding.ts'
 
@@ -280,7 +279,7 @@ export class Replicas {
   async list(): Promise<readonly ReplicaStatus[] | undefined> {
     const leases = await this.#lease?.all()
     const { instance } = this.#options.self
-    return leases && [...leases].map(([name, lease]) => ({ ...parseOwnJson<ReplicaStatus>(lease), isSelf: name === instance }))
+    return leases && [...leases].map(([name, lease]) => ({ ...readLease(lease), isSelf: name === instance }))
   }
 
   /** Records in the store that `name` is at this replica. While the store is unavailable, others do not find it. */

@@ -6,6 +6,7 @@ import type { Attributes } from '@opentelemetry/api'
 import type { Call } from '../rpc/call.ts'
 import { sessionLabel } from '../rpc/session-label.ts'
 import type { TracedServer } from '../rpc/call.ts'
+import { firstCharacters } from '../values/cut-text.ts'
 import type { Id } from '../wire/message/envelope.ts'
 
 /** Attribute for the target of a request, by method. Targets of other methods have too many values. */
@@ -67,5 +68,10 @@ const portOf = ({ port, protocol }: URL): number => (port === '' ? (protocol ===
 /** Returns a JSON-RPC id as text without quotes. */
 const idText = (id: Id): string => {
   const value: unknown = JSON.parse(id)
-  return typeof value === 'string' ? value : id
+  return cutText(typeof value === 'string' ? value : id)
 }
+
+/** Longest text of a host or a server in a span: thousands of spans may wait for a collector. */
+const MAX_CHARACTERS = 1_024
+
+export const cutText = (text: string): string => firstCharacters(text, MAX_CHARACTERS)

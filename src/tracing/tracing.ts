@@ -31,7 +31,7 @@ import type { TracedServer, TracePoint } from '../rpc/call.ts'
 import { byteLength, join } from '../wire/message/payload.ts'
 import type { JsonObject } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
-import { hostAttributes, peerAttributes, serverAttributes, spanName } from './attributes.ts'
+import { cutText, hostAttributes, peerAttributes, serverAttributes, spanName } from './attributes.ts'
 import { childContext, contextOf, formatTraceparent, parsed, remoteContext, writeContext } from './context.ts'
 import { endAttributes, spanEndOf } from './span-end.ts'
 import type { SpanEnd } from './span-end.ts'
@@ -196,9 +196,9 @@ export class Tracing implements AsyncDisposable {
     return operation(() => handler({ ...call, trace: new Point(this, span, isOwn) }))
   }
 
-  /** The call without secrets in its target: a URI of a server may contain one (T-14). */
+  /** The call with a target for a span: without secrets, since a URI of a server may contain one (T-14), and not too long. */
   #shown(call: Call): Call {
-    return call.target === undefined ? call : { ...call, target: this.#source.hide(call.target) }
+    return call.target === undefined ? call : { ...call, target: cutText(this.#source.hide(call.target)) }
   }
 
   /** Traces a server request to a legacy host. Its parent is the server's span if the request names one. */
@@ -262,7 +262,7 @@ export class Tracing implements AsyncDisposable {
     if (error !== undefined)
       span.setStatus({
         code: SpanStatusCode.ERROR,
-        ...(message !== undefined && { message: this.#source.hide(message) }),
+        ...(message !== undefined && { message: cutText(this.#source.hide(message)) }),
       })
     span.end()
   }

@@ -9,7 +9,8 @@ import { AdminRefusal } from '../refusal.ts'
 
 /** One message of the feed. */
 export type FeedMessage =
-  | { readonly type: 'hello'; readonly latest: number; readonly bodies: string }
+  /** `run`: identifies the process that numbers the calls; another one begins again. */
+  | { readonly type: 'hello'; readonly run: string; readonly latest: number; readonly bodies: string }
   | { readonly type: 'calls'; readonly calls: readonly CallRow[] }
   /** Number of rows that were not sent, because the reader was too slow. */
   | { readonly type: 'gap'; readonly missed: number }
@@ -105,7 +106,7 @@ export const followCalls = (observer: Observer, { viewer, filter: text, after }:
   // Of more than a page, the older ones are counted only.
   if (typeof page?.next === 'number' && page.next > (after ?? 0))
     missed = observer.page(viewer, filter, Infinity, page.next).calls.filter(isAfter).length
-  sink.send({ type: 'hello', latest: observer.latest, bodies: observer.bodies })
+  sink.send({ type: 'hello', run: observer.run, latest: observer.latest, bodies: observer.bodies })
   if (kept.length > 0) send(kept.toReversed())
   const unsubscribe = observer.feed.subscribe((calls) => {
     const rows = calls.filter(({ principal }) => maySee(viewer, principal)).map((call) => observer.row(call))

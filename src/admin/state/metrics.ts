@@ -8,6 +8,7 @@ import { LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
 import { serverMemory } from '../server-memory.ts'
+import type { DeviationCount } from '../../rpc/fidelity.ts'
 import { VERSION } from '../../version.ts'
 
 type Measured = Pick<Running, 'observer' | 'fleet' | 'front' | 'gateway' | 'limits' | 'audit' | 'context' | 'replicas' | 'store'>
@@ -80,7 +81,7 @@ const stateFamilies = ({
     counter(
       'trunkline_server_outages',
       'Outages of a server.',
-      sum(({ health$ }) => health$.value.failures),
+      servers.map(({ server, downstream }) => ({ labels: { server }, value: downstream.outages })),
     ),
     gauge('trunkline_sessions', 'Sessions of legacy hosts.', one(front.sessionCount)),
     gauge('trunkline_calls_in_flight', 'Requests of hosts in flight.', one(front.inFlight)),
@@ -107,12 +108,7 @@ const stateFamilies = ({
     counter(
       'trunkline_deviations',
       'Changes and losses of messages in translation, by rule.',
-      servers.flatMap(({ server, downstream }) =>
-        downstream.fidelity.counts.map(({ rule, feature, verdict, count }) => ({
-          labels: { server, rule, feature, verdict },
-          value: count,
-        })),
-      ),
+      servers.flatMap(({ server, downstream }) => deviationSamples(server, downstream.fidelity.counts)),
     ),
     gauge(
       'trunkline_audit_waiting_lines',
@@ -148,11 +144,20 @@ const stateFamilies = ({
     gauge('nodejs_heap_used_bytes', 'Heap in use.', one(heapUsed)),
     gauge('nodejs_heap_total_bytes', 'Heap reserved.', one(heapTotal)),
     counter('process_cpu_seconds', 'CPU time of the gateway.', one((cpu.user + cpu.system) / 1e6)),
-    gauge('process_start_time_seconds', 'When the process started.', one(Date.now() / 1_000 - process.uptime())),
+    gauge('process_start_time_seconds', 'When the process started.', one(performance.timeOrigin / 1_000)),
   ]
 }
 
-/** Every limit has a series from the start, so that an alert on its increase notices the first time. */
+/** One series for all deviations with the same labels. */
+const deviationSamples = (server: string, counts: readonly DeviationCount[]): readonly Sample[] =>
+  [...Map.groupBy(counts, ({ rule, feature, verdict }) => `${rule} ${feature} ${verdict}`).values()].flatMap((alike) =>
+    alike.slice(0, 1).map(({ rule, feature, verdict }) => ({
+      labels: { server, rule, feature, verdict },
+      value: alike.reduce((sum, { count }) => sum + count, 0),
+    })),
+  )
+
+/** Every limit has a series from the start; the series of a server begins when its limit is reached for the first time. */
 const limitSamples = (all: Running['limits']['all']): readonly Sample[] => {
   const reached = new Set(all.map(({ option }) => option))
   return [

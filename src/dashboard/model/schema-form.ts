@@ -4,7 +4,7 @@
  * Schemas come from servers: depth and number of fields are bounded, `$ref` is followed only inside the schema, and `pattern` is shown
  * but not executed, as an untrusted expression can take unbounded time.
  */
-import { childrenOf, readJson, unquote, writeJson } from '../../values/json-tree.ts'
+import { readJson, unquote, writeJson } from '../../values/json-tree.ts'
 import { isJsonObject } from '../../values/json-object.ts'
 import type { UnknownObject } from '../../values/json-object.ts'
 import { ownValue } from '../../values/own-value.ts'
@@ -134,16 +134,24 @@ const MAX_CHOICES = 500
 
 const choicesOf = (schema: UnknownObject): readonly string[] | undefined => {
   const choices = allChoicesOf(schema)
-  return choices === undefined || choices.length > MAX_CHOICES ? undefined : choices
+  return choices === undefined || choices.length > MAX_CHOICES || hasLostDigits(choices)
+    ? undefined
+    : choices.map((choice) => JSON.stringify(choice))
 }
 
-const allChoicesOf = (schema: UnknownObject): readonly string[] | undefined => {
-  if (Array.isArray(schema['enum'])) return schema['enum'].map((choice) => JSON.stringify(choice))
-  if ('const' in schema) return [JSON.stringify(schema['const'])]
+/** Whether a value contains a whole number that JavaScript cannot represent: it would be sent as another number. */
+const hasLostDigits = (value: unknown): boolean =>
+  typeof value === 'number'
+    ? Number.isInteger(value) && !Number.isSafeInteger(value)
+    : typeof value === 'object' && value !== null && Object.values(value).some(hasLostDigits)
+
+const allChoicesOf = (schema: UnknownObject): readonly unknown[] | undefined => {
+  if (Array.isArray(schema['enum'])) return schema['enum']
+  if ('const' in schema) return [schema['const']]
   const several = Array.isArray(schema['oneOf']) ? schema['oneOf'] : Array.isArray(schema['anyOf']) ? schema['anyOf'] : []
   const isChoice = several.length > 0 && several.every((one) => isJsonObject(one) && 'const' in one)
   // Cast: `isChoice` has checked each.
-  return isChoice ? several.map((one) => JSON.stringify((one as UnknownObject)['const'])) : undefined
+  return isChoice ? several.map((one) => (one as UnknownObject)['const']) : undefined
 }
 
 /** Resolves `#/…` inside the schema; an unresolvable reference is an empty schema. */
@@ -178,9 +186,9 @@ export const enter = (fields: readonly Field[], values: Values, extra: Values = 
 const jsonOf = (field: Field, values: Values, problems: Record<string, string>): string | undefined => {
   const key = keyOfField(field)
   if (field.kind === 'group') {
+    // An optional group without any input is left out, even if it has required members.
+    if (!field.isRequired && !hasInput(field, values)) return undefined
     const { json, problems: found } = enter(field.fields, values)
-    // An optional, empty object is left out, even if it has required members.
-    if (json === '{}' && !field.isRequired) return undefined
     Object.assign(problems, found)
     return json
   }
@@ -193,6 +201,9 @@ const jsonOf = (field: Field, values: Values, problems: Record<string, string>):
   if (problem !== undefined) problems[key] = problem
   return json
 }
+
+const hasInput = (field: Field, values: Values): boolean =>
+  field.kind === 'group' ? field.fields.some((inner) => hasInput(inner, values)) : (values[keyOfField(field)] ?? '') !== ''
 
 const read = (field: Field, text: string): { readonly json?: string; readonly problem?: string } => {
   const { kind, limits, item } = field
@@ -259,7 +270,8 @@ export const leave = (
       const inner = leave(field.fields, writeJson(value))
       if (inner === undefined || Object.keys(inner.extra).length > 0) return false
       Object.assign(values, inner.values)
-      return true
+      // An optional group without any input is left out.
+      return field.isRequired || hasInput(field, inner.values)
     }
     const text = textOf(field, value)
     if (text !== undefined) values[keyOfField(field)] = text
@@ -272,17 +284,18 @@ export const leave = (
 const textOf = (field: Field, value: NonNullable<ReturnType<typeof readJson>>): string | undefined => {
   if (field.kind === 'json') return writeJson(value)
   if (field.kind === 'list') {
-    if (value.kind !== 'array') return undefined
-    const items = childrenOf(value).map(([, item]) =>
-      item.kind === 'literal' ? unquoteIf(field.item === 'text', item.raw) : undefined,
-    )
+    // No lines: the list would be left out.
+    if (value.kind !== 'array' || value.items.length === 0) return undefined
+    const items = value.items.map((item) => (item.kind === 'literal' ? textOfLiteral(field.item, item.raw) : undefined))
     return items.some((item) => item === undefined || item.includes('\n') || item.trim() === '') ? undefined : items.join('\n')
   }
-  if (value.kind !== 'literal') return undefined
-  if (field.kind === 'text') return value.raw.startsWith('"') && value.raw !== '""' ? unquote(value.raw) : undefined
+  if (value.kind !== 'literal' || field.kind === 'group') return undefined
   if (field.kind === 'choice') return field.choices.includes(value.raw) ? value.raw : undefined
-  return value.raw.startsWith('"') ? undefined : value.raw
+  return textOfLiteral(field.kind, value.raw) || undefined
 }
 
-const unquoteIf = (isText: boolean, raw: string): string | undefined =>
-  isText === raw.startsWith('"') ? (isText ? unquote(raw) : raw) : undefined
+/** `undefined`: the value is not of this type. */
+const textOfLiteral = (kind: Field['item'], raw: string): string | undefined => {
+  if (kind === 'text') return raw.startsWith('"') ? unquote(raw) : undefined
+  return (kind === 'boolean' ? /^(?:true|false)$/ : NUMBER).test(raw) ? raw : undefined
+}

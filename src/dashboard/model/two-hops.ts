@@ -73,8 +73,10 @@ const pair = (from: JsonNode, to: JsonNode, place: Place, changes: ReadonlyMap<s
   const known = new Map(after)
   const names = new Set(before.map(([name]) => name))
   const lastFrom = before.at(-1)?.[0]
-  const lastTo = after.at(-1)?.[0]
-  const inner = [...before, ...after.filter(([name]) => !names.has(name))].flatMap(([name, child]) => {
+  const added = after.filter(([name]) => !names.has(name))
+  // Members of both sides are in the order of the first side.
+  const lastTo = (added.at(-1) ?? before.findLast(([name]) => known.has(name)))?.[0]
+  const inner = [...before, ...added].flatMap(([name, child]) => {
     const below = [...path, name]
     const at = { path: below, depth: depth + 1, key: keyOf(name), last: [name === lastFrom, name === lastTo] } as const
     const other = known.get(name)

@@ -32,8 +32,17 @@ export const feedProblem = signal('')
 /** A hidden tab closes its stream after this time: a browser has six connections per origin, for all tabs. */
 const HIDDEN_MS = 30_000
 
-/** Reads until the signal fires. */
+/** The process whose calls are in the list; empty: none yet. */
+let run = ''
+
+const clear = (): void => {
+  calls.clear()
+  changed()
+}
+
+/** Reads until the signal fires. The list begins empty: the viewer before may have seen calls of others. */
 export const followCalls = async (until: AbortSignal): Promise<void> => {
+  clear()
   let waitMs = FIRST_WAIT_MS
   while (!until.aborted) {
     const stream = new AbortController()
@@ -78,9 +87,12 @@ const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> =
 const take = (message: FeedMessage): void => {
   if (message.type === 'hello') {
     bodies.value = message.bodies
-    // A new process numbers calls from 1.
-    if (message.latest < calls.latest) calls.clear()
-    void loadOpen()
+    if (run !== '' && message.run !== run) {
+      // Its calls have the numbers of others.
+      clear()
+      void loadPage('').catch(() => undefined)
+    } else void loadOpen()
+    run = message.run
   } else if (message.type === 'gap') {
     calls.gap(message.missed)
     void loadOpen()

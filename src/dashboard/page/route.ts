@@ -52,7 +52,10 @@ export const pathWith = (path: string, query: URLSearchParams): string => {
 
 /** `/tools/gh__x`, percent-encoded for a path. */
 export const pathTo = (screen: string, item = '', query: Readonly<Record<string, string>> = {}): string =>
-  pathWith(item === '' ? `/${screen}` : `/${screen}/${encodeURIComponent(item)}`, new URLSearchParams(query))
+  pathWith(item === '' ? `/${screen}` : `/${screen}/${encoded(item)}`, new URLSearchParams(query))
+
+/** Percent-encoded for an address. A name of a host or a server may contain lone surrogates, which have no UTF-8. */
+export const encoded = (name: string): string => encodeURIComponent(name.toWellFormed())
 
 /** Handles links inside the page and the history buttons of the browser. */
 export const startRouting = (): void => {

@@ -100,6 +100,9 @@ const Fields = ({ fields, ...rest }: FieldsProps): JSX.Element => (
 
 const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'fields'> & { readonly field: Field }): JSX.Element => {
   const key = keyOfField(field)
+  const value = values[key] ?? ''
+  // Decided once: another element would lose the focus while a text is typed.
+  const [isLong] = useState(value.length > 80 || value.includes('\n'))
   const name = (
     <>
       {lineOf(field.label, 80)}
@@ -119,7 +122,6 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
         <Fields fields={field.fields} values={values} problems={problems} onEnter={onEnter} />
       </fieldset>
     )
-  const value = values[key] ?? ''
   const problem = problems[key]
   const isProblemShown = problem !== undefined && (value !== '' || problem !== 'is required')
   const common = {
@@ -142,7 +144,7 @@ const OneField = ({ field, values, problems, onEnter }: Omit<FieldsProps, 'field
             </option>
           ))}
         </select>
-      ) : field.kind === 'list' || field.kind === 'json' || value.length > 80 || value.includes('\n') ? (
+      ) : field.kind === 'list' || field.kind === 'json' || isLong ? (
         <textarea
           {...common}
           rows={3}

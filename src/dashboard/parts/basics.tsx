@@ -213,6 +213,8 @@ export const Dialog = ({
   readonly children: ComponentChildren
 }): JSX.Element => {
   const element = useRef<HTMLDialogElement>(null)
+  /** The mouse button was pressed beside the dialog: a selection that only ends there does not close it. */
+  const isBeside = useRef(false)
   useEffect(() => {
     const before = document.activeElement
     element.current?.showModal()
@@ -226,7 +228,8 @@ export const Dialog = ({
       class="dialog"
       aria-label={title}
       onClose={onClose}
-      onClick={(event) => event.target === element.current && onClose()}
+      onMouseDown={(event) => (isBeside.current = event.target === element.current)}
+      onClick={(event) => isBeside.current && event.target === element.current && onClose()}
     >
       <div class="dialog-body">
         <header>

@@ -19,7 +19,7 @@ interface Side {
 export interface HopsViewProps {
   readonly from: Side
   readonly to: Side
-  /** `null`: a body is not kept completely. */
+  /** `null`: no body is kept completely. Means nothing if one of the two is not. */
   readonly changes: readonly Change[] | null
   /** Whether each change has a rule of Trunkline. */
   readonly hasRules?: boolean
@@ -32,16 +32,12 @@ const MOST_CHANGES = 200
 
 export const HopsView = ({ from, to, changes, hasRules = true }: HopsViewProps): JSX.Element => {
   const [isRaw, setRaw] = useState(false)
-  const lines = useMemo(
-    () =>
-      changes === null || from.body?.text === undefined || to.body?.text === undefined
-        ? undefined
-        : compareHops(from.body.text, to.body.text, changes),
-    [from.body, to.body, changes],
-  )
+  const [before, after] = [from.body?.text, to.body?.text]
+  const isCompared = changes !== null && before !== undefined && after !== undefined
+  const lines = useMemo(() => (isCompared ? compareHops(before, after, changes) : undefined), [before, after, changes])
   return (
     <div class="hops">
-      {changes !== null && hasRules && <ChangeList changes={changes} />}
+      {isCompared && hasRules && <ChangeList changes={changes} />}
       {lines === undefined || isRaw ? (
         <div class="hops-raw">
           {[from, to].map((side) => (

@@ -5,7 +5,7 @@ import type { CallDetail } from '../../observe/capture/captured.ts'
 import { memberIn, readJson, writeJson } from '../../values/json-tree.ts'
 import { ApiError, askText } from '../page/api.ts'
 import { useLoad } from '../page/load.ts'
-import { go, pathTo } from '../page/route.ts'
+import { encoded, go, pathTo } from '../page/route.ts'
 import { ArgumentsEditor } from './arguments-editor.tsx'
 import { Banner, Dialog, Line } from './basics.tsx'
 import { ResultView } from './result-view.tsx'
@@ -25,7 +25,7 @@ export const ReplayDialog = ({
 }): JSX.Element => {
   const { id, name, method } = detail
   const isTool = method === 'tools/call'
-  const { data, error: noTools } = useLoad<Tools>(isTool && isEdit ? `/tools?query=${encodeURIComponent(name ?? '')}` : '')
+  const { data, error: noTools } = useLoad<Tools>(isTool && isEdit ? `/tools?query=${encoded(name ?? '')}` : '')
   const schema = data?.tools?.find((tool) => tool.name === name)?.definition.inputSchema
   const [args, setArgs] = useState<string | undefined>(undefined)
   const [state, setState] = useState<

@@ -1,6 +1,7 @@
 /** Signs the operator in to a server: requests the link, shows it, and waits for completion. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { asError } from '../../values/as-error.ts'
 import { ask, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { attempting, notify } from '../page/notices.ts'
@@ -22,7 +23,12 @@ export const SignIn = ({ server, onDone }: { readonly server: string; readonly o
         notify(end === 'done' ? `Signed in at ${server}` : `The sign-in at ${server} ended: ${end}`, end !== 'done')
         onDone?.()
       },
-      () => undefined,
+      (error: unknown) => {
+        if (over.signal.aborted) return
+        // It may have ended meanwhile: the state of the server tells, and another one can be begun.
+        setAsked(undefined)
+        notify(asError(error).message, true)
+      },
     )
     return () => over.abort()
   }, [asked])

@@ -118,11 +118,14 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
   const why = useLoad<WhyEnd>(`/why?name=${encodeURIComponent(name)}`)
   const [change, setChange] = useState<ConfigurationChange | undefined>(undefined)
   const [newName, setName] = useState('')
-  const [words, setWords] = useState(definition.description ?? '')
+  /** `undefined`: not edited. */
+  const [edited, setEdited] = useState<string | undefined>(undefined)
+  const listed = definition.description ?? ''
+  const words = edited ?? listed
   if (session.value?.write !== true) return null
   const edit = (facts: Partial<ToolChange>): void => setChange({ kind: 'tool', server, tool: original, ...facts })
   const held = why.data?.kind === 'known' ? (why.data.all.find((one) => one.exposed === name)?.toolsets ?? []) : []
-  const isSame = newName === '' && words === (definition.description ?? '')
+  const isSame = newName === '' && words === listed
   return (
     <Section
       title="In the configuration"
@@ -142,7 +145,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
         ) : (
           <label class="field">
             <span class="field-label">Description for hosts</span>
-            <textarea rows={4} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+            <textarea rows={4} value={words} onInput={(event) => setEdited(event.currentTarget.value)} />
           </label>
         )}
         {(toolsets.data?.toolsets ?? []).map((toolset) => (
@@ -167,7 +170,7 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
           onClick={() =>
             edit({
               ...(newName !== '' && { name: newName }),
-              ...(words !== (definition.description ?? '') && { description: words === '' ? null : words }),
+              ...(words !== listed && { description: words === '' ? null : words }),
             })
           }
         >
@@ -180,7 +183,10 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
           onClose={() => setChange(undefined)}
           onDone={() => {
             setChange(undefined)
-            setName('')
+            if (change.kind === 'tool') {
+              setName('')
+              setEdited(undefined)
+            }
             why.reload()
             onDone()
           }}

@@ -19,9 +19,42 @@ export interface KeptBody {
 /** Returns a text without known secrets. */
 export type Hide = (text: string) => string
 
-/** Members whose values are never shown. */
+/**
+ * The beginning of a member whose value is never shown, up to its value. Also in JSON inside of a text, as tools repeat structured content:
+ * group 1 has the backslashes in front of its quotes.
+ */
 const SECRET_MEMBER =
-  /("(?:[\w-]{0,40}[_-])?(?:authorization|cookie|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|client[_-]?secret|bearer)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*)/gi
+  /"(?:[\w-]{0,40}[_-])?(?:authorization|cookie|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|client[_-]?secret|bearer)(\\{0,15})"\s*:\s*(?=\1"|-?\d)/gi
+const NUMBER = /-?\d[\d.eE+-]*/y
 
 /** Returns a text without known secrets, and without the values of members that are named like secrets. */
-export const withoutSecrets = (text: string, hide: Hide): string => hide(text).replace(SECRET_MEMBER, '$1"***"')
+export const withoutSecrets = (text: string, hide: Hide): string => {
+  const hidden = hide(text)
+  let shown = ''
+  let at = 0
+  for (const { 0: member, 1: escape = '', index } of hidden.matchAll(SECRET_MEMBER)) {
+    const start = index + member.length
+    // A member in the value of another one is hidden already.
+    if (index < at) continue
+    shown += `${hidden.slice(at, start)}${escape}"***${escape}"`
+    at = endOfValue(hidden, start, escape.length)
+  }
+  return at === 0 ? hidden : shown + hidden.slice(at)
+}
+
+/**
+ * Returns the end of a text or number. `level`: the number of backslashes in front of the quotes of a text. Not by an expression: the value
+ * may have many megabytes.
+ */
+const endOfValue = (text: string, start: number, level: number): number => {
+  NUMBER.lastIndex = start
+  if (NUMBER.test(text)) return NUMBER.lastIndex
+  for (let quote = text.indexOf('"', start + level + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0
+    while (text.charAt(quote - 1 - backslashes) === '\\') backslashes++
+    // Fewer: the text around it ends here. Others belong to a quote or a backslash of the value.
+    if (backslashes < level) return quote - backslashes
+    if (backslashes % (2 * (level + 1)) === level) return quote + 1
+  }
+  return text.length
+}

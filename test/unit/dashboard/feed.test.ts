@@ -1,45 +1,105 @@
 /** What the page makes of a feed that breaks. The module is for browsers, whose types are not known here. */
-import { expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 interface Feed {
-  readonly calls: { find(id: number): { readonly state: string } | undefined }
+  readonly calls: { readonly size: number; find(id: number): { readonly state: string } | undefined }
   readonly followCalls: (until: AbortSignal) => Promise<void>
 }
 
 const FEED = new URL('../../../src/dashboard/page/feed.ts', import.meta.url).href
 
-test('a call that ended while the feed was away is not shown as open', async () => {
-  const over = new AbortController()
-  const asked: string[] = []
-  const row = (state: string): object => ({ id: 1, state })
-  let streams = 0
-  vi.stubGlobal('document', { hidden: false, addEventListener: () => undefined, removeEventListener: () => undefined })
+/** The module as a page of this name loads it: each name is a module of its own. */
+const load = async (page: string): Promise<Feed> =>
+  // Cast: see the interface.
+  (await import(`${FEED}?${page}`)) as Feed
+
+/** The paths that were asked for. */
+let asked: string[] = []
+
+/** Answers a page of calls with those of `pageOf`, and each stream with the messages of its turn; all but the last end. */
+const serve = (streams: readonly (readonly object[])[], pageOf: (path: string) => readonly object[]): void => {
+  let turn = 0
   vi.stubGlobal('fetch', async (path: string, { signal }: { signal?: AbortSignal }) => {
     asked.push(path)
-    if (path.startsWith('/api/calls')) {
-      const isDone = decodeURIComponent(path).includes('filter=id:1&')
-      if (isDone) setTimeout(() => over.abort(), 10)
-      return new Response(JSON.stringify({ calls: isDone ? [row('done')] : [], next: null }))
-    }
-    streams++
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
-    const writer = writable.getWriter()
-    const send = (message: object): void =>
-      void writer.write(new TextEncoder().encode(`data: ${JSON.stringify(message)}\n\n`)).catch(() => undefined)
-    send({ type: 'hello', latest: 1, bodies: 'all' })
-    if (streams === 1) {
-      send({ type: 'calls', calls: [row('open')] })
-      void writer.close().catch(() => undefined)
-    } else {
-      signal?.addEventListener('abort', () => void writer.abort().catch(() => undefined))
-      setTimeout(() => over.abort(), 300)
-    }
-    return new Response(readable)
+    if (path.startsWith('/api/calls'))
+      return new Response(JSON.stringify({ calls: pageOf(decodeURIComponent(path)), next: null }))
+    const messages = streams[turn++] ?? []
+    const isLast = turn === streams.length
+    const text = messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join('')
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(new TextEncoder().encode(text))
+        if (!isLast) controller.close()
+        else signal?.addEventListener('abort', () => controller.close())
+      },
+    })
+    return new Response(body)
   })
-  // Cast: see the interface.
-  const { calls, followCalls } = (await import(FEED)) as Feed
-  await followCalls(over.signal)
+}
+
+const row = (id: number, state = 'done'): object => ({ id, state })
+const hello = (run: string, latest: number): object => ({ type: 'hello', run, latest, bodies: 'all' })
+
+beforeEach(() => {
+  asked = []
+  vi.stubGlobal('document', { hidden: false, addEventListener: () => undefined, removeEventListener: () => undefined })
+})
+afterEach(() => void vi.unstubAllGlobals())
+
+test('a call that ended while the feed was away is not shown as open', async () => {
+  serve([[hello('a', 1), { type: 'calls', calls: [row(1, 'open')] }], [hello('a', 1)]], (path) =>
+    path.includes('filter=id:1&') ? [row(1)] : [],
+  )
+  const { calls, followCalls } = await load('open')
+  const over = new AbortController()
+  const following = followCalls(over.signal)
+  await vi.waitFor(() => expect(calls.find(1)).toEqual(row(1)), 5_000)
   expect(asked).toContain('/api/feed?after=1')
-  expect(calls.find(1)).toEqual({ id: 1, state: 'done' })
-  vi.unstubAllGlobals()
+  over.abort()
+  await following
+})
+
+test('the calls of a process that was started again replace those before', async () => {
+  // The other process has as many calls as the first one had.
+  serve([[hello('a', 2), { type: 'calls', calls: [row(1), row(2)] }], [hello('b', 3)]], () =>
+    asked.filter((path) => path.startsWith('/api/feed')).length < 2 ? [] : [row(3)],
+  )
+  const { calls, followCalls } = await load('restart')
+  const over = new AbortController()
+  const following = followCalls(over.signal)
+  await vi.waitFor(() => expect(calls.find(3)).toBeDefined(), 5_000)
+  expect(calls.size).toBe(1)
+  over.abort()
+  await following
+})
+
+test('a feed that names a lower number than known, as the one of several workers, keeps the calls', async () => {
+  serve(
+    [
+      [hello('a', 0), { type: 'calls', calls: [row(610)] }],
+      [hello('a', 0), { type: 'calls', calls: [row(671)] }],
+    ],
+    () => [],
+  )
+  const { calls, followCalls } = await load('workers')
+  const over = new AbortController()
+  const following = followCalls(over.signal)
+  await vi.waitFor(() => expect(calls.find(671)).toBeDefined(), 5_000)
+  expect(calls.find(610)).toBeDefined()
+  over.abort()
+  await following
+})
+
+test('who signs in next sees no call of before', async () => {
+  serve([[hello('a', 1), { type: 'calls', calls: [row(1)] }], [], []], () => [])
+  const { calls, followCalls } = await load('viewers')
+  const [first, second] = [new AbortController(), new AbortController()]
+  const before = followCalls(first.signal)
+  await vi.waitFor(() => expect(calls.size).toBe(1))
+  first.abort()
+  await before
+  const following = followCalls(second.signal)
+  expect(calls.size).toBe(0)
+  second.abort()
+  await following
 })

@@ -101,6 +101,7 @@ describe('arguments', () => {
       tags: { type: 'array', items: { type: 'string' } },
       range: object({ from: { type: 'string' } }, ['from']),
       any: { type: 'object' },
+      flag: { type: 'boolean' },
       flags: { type: 'array', items: { type: 'boolean' } },
       counts: { type: 'array', items: { type: 'integer' } },
     },
@@ -157,18 +158,53 @@ describe('arguments', () => {
     expect(entered(needed, {}).problems).toEqual({ '["range","from"]': 'is required' })
   })
 
+  test('what was entered in a group that may be left out is reported or sent, never left out', () => {
+    const group = fields({ range: object({ from: { type: 'integer' }, to: { type: 'integer' } }, ['to']) })
+    expect(entered(group, { 'range.from': 'abc' }).problems).toEqual({
+      [keyOfField({ path: ['range', 'from'] })]: 'is not a whole number',
+      [keyOfField({ path: ['range', 'to'] })]: 'is required',
+    })
+  })
+
+  test('a group that may be left out needs nothing while it is empty, also if it needs a group itself', () => {
+    const login = object({ token: { type: 'string' } }, ['token'])
+    const outer = fields({ options: object({ login }, ['login']) })
+    expect(entered(outer, {})).toEqual({ json: '{}', problems: {} })
+    expect(entered(outer, { 'options.login.token': 'x' })).toEqual({ json: '{"options":{"login":{"token":"x"}}}', problems: {} })
+  })
+
+  test('a choice whose digits are lost in the page is entered by hand', () => {
+    const id = JSON.parse('{"type":"integer","enum":[9007199254740993,1]}') as object
+    expect(fields({ id })).toMatchObject([{ kind: 'integer' }])
+    expect(fields({ id: { enum: [1.5, 2, -9007199254740991] } })).toMatchObject([{ kind: 'choice' }])
+    expect(fields({ id: { oneOf: [{ const: { n: [2 ** 60] } }] } })).toMatchObject([{ kind: 'json' }])
+  })
+
   test('arguments that exist come back as they were, members that the schema does not name among them', () => {
     const json = '{"text":"abc","big":12345678901234567890,"tags":["a","b"],"range":{"from":"x"},"more":[1.0]}'
     const { values, extra } = leave(all, json) as { values: Values; extra: Values }
     expect(enter(all, values, extra).json).toBe(json)
   })
 
-  test.each(['{"text":1}', '{"tags":[1]}', '{"tags":["a\\nb"]}', '{"range":{"other":1}}', '{"text":""}', '[]', 'x'])(
-    'a form does not pretend to hold %s',
-    (json) => {
-      expect(leave(all, json)).toBeUndefined()
-    },
-  )
+  test.each([
+    '{"text":1}',
+    '{"tags":[1]}',
+    '{"tags":[]}',
+    '{"tags":["a\\nb"]}',
+    '{"range":{"other":1}}',
+    '{"range":{}}',
+    '{"text":""}',
+    '{"big":null}',
+    '{"share":true}',
+    '{"flag":null}',
+    '{"flag":1}',
+    '{"flags":[null]}',
+    '{"counts":[true]}',
+    '[]',
+    'x',
+  ])('a form does not pretend to hold %s', (json) => {
+    expect(leave(all, json)).toBeUndefined()
+  })
 
   test('names such as __proto__ are names', () => {
     const odd = fields(JSON.parse('{"__proto__":{"type":"string"}}') as object)

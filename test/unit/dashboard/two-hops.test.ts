@@ -32,6 +32,19 @@ test('a member that was replaced, one that was added and one that was removed st
   ])
 })
 
+test.each([
+  [
+    'an added member in front',
+    '{"id":1,"b":2}',
+    '{"c":3,"id":1,"b":2}',
+    ['{ | {', '"id": 1, | "id": 1,', '"b": 2 | "b": 2,', ' | "c": 3 ()', '} | }'],
+  ],
+  ['other order', '{"a":1,"b":2}', '{"b":2,"a":1}', ['{ | {', '"a": 1, | "a": 1,', '"b": 2 | "b": 2', '} | }']],
+  ['a last member removed', '{"a":1,"b":2}', '{"a":1}', ['{ | {', '"a": 1, | "a": 1', '"b": 2 |  ()', '} | }']],
+])('a comma stands between the lines of each side: %s', (_, from, to, lines) => {
+  expect(beside(from, to)).toEqual(lines)
+})
+
 test('between two definitions, a removed member has only its old value, and an added one only its new value', () => {
   expect(changesBetween('{"name":"x","title":"X"}', '{"name":"x","icons":[]}')).toMatchObject([
     { path: ['title'], change: 'removed', from: '"X"', to: null },

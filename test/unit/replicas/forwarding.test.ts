@@ -127,6 +127,35 @@ describe('an answer', () => {
     expect(got).toEqual(expected)
   })
 
+  test.each<[string, Record<string, number>, readonly unknown[]]>([
+    ['in pieces', {}, [200, {}, 'ab', 'break']],
+    ['of known length', { 'content-length': 4 }, ['fail']],
+  ])('%s that is broken off here is answered, so that no other answer follows', async (_, headers, expected) => {
+    const url = await peerThat((_request, response) => {
+      response.writeHead(200, headers)
+      response.write('ab')
+    })
+    let breakOff = (): void => undefined
+    const began = Promise.withResolvers<undefined>()
+    const isGenuine = (): boolean => {
+      setImmediate(() => began.resolve(undefined))
+      return true
+    }
+    const { request, got } = makeHost()
+    const end = forwarder.send(request, undefined, peerAt(url, { isGenuine, onBegun: (given) => (breakOff = given) }))
+    await began.promise
+    breakOff()
+    expect([await end, got]).toEqual(['answered', expected])
+  })
+
+  test('that changes the protocol is of another process', async () => {
+    const url = await peerThat((request) => {
+      request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n')
+    })
+    const { request, got } = makeHost()
+    expect([await forwarder.send(request, undefined, peerAt(url)), got]).toEqual(['refused', []])
+  })
+
   test('of another process is not relayed, and its mark is read from its headers', async () => {
     const url = await peerThat((_, response) => response.writeHead(200, { 'trunkline-hop': 'of another' }).end('secret'))
     const { request, got } = makeHost()

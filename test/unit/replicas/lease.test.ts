@@ -245,3 +245,18 @@ test('F-28 a replica that never had its lease, since the store was away from the
   await vi.advanceTimersByTimeAsync(2 * renewMs)
   expect([a.lease.isHeld, a.warned]).toEqual([true, []])
 })
+
+test.each(['', 'null', '7', '{}', '{"url":1}', 'url=http://z:1'])(
+  'a lease that this version does not understand (%j) ends no replica, and is of one that counts as running',
+  async (lease) => {
+    const store = new MemoryStore()
+    await store.append('replicas', ['z'], 10, 3_600_000)
+    await store.set('replica:z', lease, 3_600_000)
+    const asked: string[] = []
+    const one = await startOne('a', store, ({ instance }) => asked.push(instance) > 0)
+    await vi.advanceTimersByTimeAsync(3 * renewMs)
+    expect(await one.lease.mayServe()).toBe(true)
+    expect(await one.lease.isLost(homeAt('z'), false)).toBe(false)
+    one.lease.close()
+  },
+)

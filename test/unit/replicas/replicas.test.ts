@@ -53,6 +53,18 @@ test('the name of a replica is read as it was written, and nothing else is one',
   for (const text of ['', 'a', ' http://127.0.0.1:1', 'a http://127.0.0.1:1 b']) expect(homeOf(text), text).toBeUndefined()
 })
 
+test('all replicas are listed, also where one has a lease that this version does not understand', async () => {
+  const store = new MemoryStore()
+  await store.append('replicas', ['other'], 10, 60_000)
+  const replicas = await startReplica(store)
+  for (const lease of ['', 'null', 'url=http://z:1']) {
+    await store.set('replica:other', lease, 60_000)
+    const all = (await replicas.list()) ?? []
+    expect(all.find(({ isSelf }) => !isSelf)).toEqual({ url: '', isSelf: false })
+    expect(all.find(({ isSelf }) => isSelf)?.url).toMatch(/^http/)
+  }
+})
+
 test('F-28 a claim that is not sure in the end is given back to the replica that had the session, not to where it began', async () => {
   const store = new WatchedStore()
   const replicas = await startReplica(store)

@@ -4,7 +4,7 @@ import type { Attributes, Histogram } from '@opentelemetry/api'
 import { TracerProvider } from '@opentelemetry/sdk-trace'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace'
 import { afterEach, expect, test, vi } from 'vitest'
-import { complete } from '../../../src/rpc/call.ts'
+import { complete, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, Handler, Question, ResponseChannel } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { DEFAULT_TRACING } from '../../../src/tracing/options.ts'
@@ -252,6 +252,19 @@ test('sessions and connections to servers have their durations', async () => {
     ['client session', 2, link],
     ['client session', 2, { ...link, 'error.type': 'lost' }],
   ])
+})
+
+test('names, ids and messages of megabytes take no memory of the queue of spans', async () => {
+  const { tracing, spans } = start()
+  const long = 'x'.repeat(4_000_000)
+  const answer = tracing.layer((call) =>
+    call.trace!.sending(A, () => Promise.reject(new ServerError(-32000, long, Payload.of({}))))(call),
+  )
+  const call = callOf({ target: long, responseChannel: { hostId: `"${long}"`, transport: 'tcp' } })
+  await expect(answer(call)).rejects.toThrow()
+  expect(spans).toHaveLength(2)
+  for (const { name, status, attributes } of spans) expect(JSON.stringify([name, status, attributes]).length).toBeLessThan(10_000)
+  expect(spans[0]?.name).toBe(`tools/call ${'x'.repeat(1_024)}`)
 })
 
 test('T-14 a secret in the URI of a resource, or in a name, leaves on neither side', async () => {

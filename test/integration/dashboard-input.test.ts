@@ -1,0 +1,136 @@
+/** What a person enters in the dashboard and what stays of it, and what is said of a call or a sign-in, in a real browser. */
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
+import { callTool, openAdmin } from '../support/admin.ts'
+import { commandLine } from '../support/cli.ts'
+import type { Cli } from '../support/cli.ts'
+import { connectHttp } from '../support/fakes/http-hosts.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { describeWithBrowser, openWindow } from '../support/real-browser.ts'
+
+const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
+
+const configurationOf = (folder: string, body: string): string => `admin: { bind: "127.0.0.1:0" }
+ui: { write: true, capture: { bodies: all, body: ${body} } }
+reload: { watch: false }
+servers:
+  code:
+    command: ${JSON.stringify(process.execPath)}
+    args: ${JSON.stringify([SERVER, join(folder, 'words.txt')])}
+`
+
+interface Started {
+  readonly cli: Cli
+  /** The MCP endpoint. */
+  readonly url: string
+  readonly page: Page
+  /** Shows a path of the dashboard. */
+  readonly open: (path: string) => Promise<void>
+  /** The number of the newest call. */
+  readonly latest: () => Promise<number>
+}
+
+await describeWithBrowser('what is entered in the dashboard', (browser) => {
+  const start = async (body = '64KiB'): Promise<Started> => {
+    const cli = await commandLine()
+    await cli.write('trunkline.yaml', configurationOf(cli.folder, body))
+    const { url } = await cli.up()
+    const { origin, token, ask } = await openAdmin(cli)
+    await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
+    const { page, context } = await openWindow(browser)
+    onTestFinished(() => context.close())
+    await context.addInitScript(`sessionStorage.setItem('trunkline-token', ${JSON.stringify(token)})`)
+    return {
+      cli,
+      url,
+      page,
+      open: async (path) => void (await page.goto(origin + path)),
+      latest: async () => ((await ask('GET', '/api/calls?limit=1')).json as { calls: { id: number }[] }).calls[0]?.id ?? 0,
+    }
+  }
+
+  test('a long text is typed to its end, and its letters are no keys of the page', async () => {
+    const { page, open } = await start()
+    await open('/tools/code__create_issue')
+    const field = page.getByRole('region', { name: 'Try it' }).getByLabel('title')
+    await field.click()
+    const text = `${'a long title '.repeat(7)}gc`
+    await page.keyboard.type(text)
+    expect(await field.inputValue()).toBe(text)
+    expect(new URL(page.url()).pathname).toBe('/tools/code__create_issue')
+  })
+
+  test('a selection of text that ends beside a dialog leaves it open', async () => {
+    const { page, url, open, latest } = await start()
+    await callTool(url, 'code__search_code', { query: 'words', org: 'acme' })
+    await open(`/calls/${await latest()}`)
+    await page.getByRole('button', { name: 'Edit and replay' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Edit and replay' })
+    const field = dialog.getByLabel('query')
+    await field.fill('other words')
+    const { x = 0, y = 0, height = 0 } = (await field.boundingBox()) ?? {}
+    await page.mouse.move(x + 60, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(5, y + height / 2, { steps: 5 })
+    await page.mouse.up()
+    expect(await field.inputValue()).toBe('other words')
+    await page.mouse.click(5, y)
+    await dialog.waitFor({ state: 'detached' })
+  })
+
+  test('a description that only the server has changed is not written into the configuration', async () => {
+    const { cli, page, open } = await start()
+    await open('/tools/code__list_pulls')
+    await page.getByLabel('New name after the prefix').fill('pulls')
+    await cli.write('words.txt', 'Other words of the server.')
+    await cli.here('restart', 'code')
+    await page.locator('.lead', { hasText: 'Other words of the server.' }).waitFor({ timeout: 20_000 })
+    expect(await page.getByLabel('Description for hosts').inputValue()).toBe('Other words of the server.')
+    await page.getByRole('button', { name: 'Show the plan …' }).click()
+    await page.getByText('name: pulls').waitFor()
+    expect(await page.locator('.diff').innerText()).not.toContain('description')
+  })
+
+  test('of messages that were not kept completely nothing is claimed', async () => {
+    const { page, url, open, latest } = await start('1KiB')
+    await callTool(url, 'code__list_pulls', { repository: 'r'.repeat(4_000) })
+    await open(`/calls/${await latest()}`)
+    await page.getByRole('region', { name: 'Request, both hops' }).getByText('omitted (ui.capture.body)').first().waitFor()
+    await page.getByRole('region', { name: 'Answer, both hops' }).getByText('the host’s own id').waitFor()
+    expect(await page.getByText('Both sides are the same').count()).toBe(0)
+  })
+
+  test('a sign-in whose end is not learned can be begun again', async () => {
+    const { page, open } = await start()
+    await page.route('**/api/status', async (route) => {
+      const response = await route.fetch()
+      const status = (await response.json()) as { servers: object[] }
+      const servers = status.servers.map((server) => ({ ...server, needsSignIn: true }))
+      await route.fulfill({ response, json: { ...status, servers } })
+    })
+    const ended = Promise.withResolvers<undefined>()
+    await page.route('**/api/login?*', async (route) => {
+      if (route.request().method() === 'POST') return route.fulfill({ json: { login: { url: 'https://issuer.example/' } } })
+      await ended.promise
+      await route.abort('connectionreset')
+    })
+    await open('/servers/code')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('Waiting for the end of it').waitFor()
+    ended.resolve(undefined)
+    await page.getByText('Trunkline does not answer').waitFor()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  })
+
+  test('a call whose name is no well-formed text is shown like any other', async () => {
+    const { page, url, open, latest } = await start()
+    await using host = await connectHttp({ url: new URL(url) } as TestGateway)
+    await expect(host.call('tools/call', { name: 'x\ud800y' })).rejects.toThrow('Unknown tool')
+    await open(`/calls/${await latest()}`)
+    await page.getByRole('list', { name: 'What happened' }).waitFor()
+    await page.getByRole('button', { name: 'Edit and replay' }).click()
+    await page.getByRole('dialog', { name: 'Edit and replay' }).getByRole('button', { name: 'Send' }).waitFor()
+  })
+})

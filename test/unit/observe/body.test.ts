@@ -1,0 +1,34 @@
+/** What is hidden of a captured message by the names of its members. */
+import { expect, test } from 'vitest'
+import { withoutSecrets } from '../../../src/observe/capture/body.ts'
+
+const same = (text: string): string => text
+
+test.each([
+  ['{"password":"hunter2","a":1}', '{"password":"***","a":1}'],
+  ['{"Api-Key" : "a\\"b\\\\","b":"c"}', '{"Api-Key" : "***","b":"c"}'],
+  ['{"db_password":-1.5e3,"client_secret":"x"}', '{"db_password":"***","client_secret":"***"}'],
+  ['{"password":"","x":"y"}', '{"password":"***","x":"y"}'],
+  ['{"password":null,"passwords":"many","word":"x"}', '{"password":null,"passwords":"many","word":"x"}'],
+  ['… "password":"cut at the e', '… "password":"***"'],
+  ['{"password":"\\"secret\\":\\"x\\"","y":"z"}', '{"password":"***","y":"z"}'],
+])('%s', (text, shown) => {
+  expect(withoutSecrets(text, same)).toBe(shown)
+})
+
+test('T-14 JSON in a text, as tools repeat structured content, has no secrets either', () => {
+  const value = { user: 'ann', password: 'hun"ter\\2', api_key: 'a\\', pin: { secret: 4711 }, note: '"password"' }
+  const shown = { user: 'ann', password: '***', api_key: '***', pin: { secret: '***' }, note: '"password"' }
+  let [text, wanted] = [JSON.stringify(value), JSON.stringify(shown)]
+  for (const depth of [0, 1, 2, 3]) {
+    expect(withoutSecrets(text, same), `at depth ${depth}`).toBe(wanted)
+    ;[text, wanted] = [JSON.stringify({ text, after: 'x' }), JSON.stringify({ text: wanted, after: 'x' })]
+  }
+  const cut = JSON.stringify({ text: '{"password":"hunter', after: 'x' })
+  expect(withoutSecrets(cut, same)).toBe('{"text":"{\\"password\\":\\"***\\"","after":"x"}')
+})
+
+test('a secret of many megabytes is hidden like any other', () => {
+  const text = `{"password":"${'a'.repeat(20_000_000)}","x":1}`
+  expect(withoutSecrets(text, same)).toBe('{"password":"***","x":1}')
+})
