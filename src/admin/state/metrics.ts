@@ -4,7 +4,7 @@
  */
 import type { Running } from '../../app/running.ts'
 import type { HealthState } from '../../downstream/health/health.ts'
-import { LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
+import { LIMIT_OPTIONS, SERVER_LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
 import { serverMemory } from '../server-memory.ts'
@@ -97,7 +97,10 @@ const stateFamilies = ({
     counter(
       'trunkline_limit_reached',
       'How often a limit was reached, by its option; `server` for a limit of a server.',
-      limitSamples(limits.all),
+      limitSamples(
+        limits.all,
+        servers.map(({ server }) => server),
+      ),
     ),
     counter(
       'trunkline_rate_limited',
@@ -152,11 +155,14 @@ const stateFamilies = ({
   ]
 }
 
-/** Every limit has a series from the start, so that an alert on its increase notices the first time. */
-const limitSamples = (all: Running['limits']['all']): readonly Sample[] => {
-  const reached = new Set(all.map(({ option }) => option))
-  return [
-    ...LIMIT_OPTIONS.filter((option) => !reached.has(option)).map((option) => ({ labels: { option, server: '' }, value: 0 })),
-    ...all.map(({ option, server = '', count }) => ({ labels: { option, server }, value: count })),
+/** Every limit has a series from the start, one for each server too, so that an alert on its increase notices the first time. */
+const limitSamples = (all: Running['limits']['all'], servers: readonly string[]): readonly Sample[] => {
+  const reached = all.map(({ option, server = '', count }) => ({ labels: { option, server }, value: count }))
+  const isReached = ({ option, server }: Sample['labels'] & object): boolean =>
+    reached.some(({ labels }) => labels.option === option && labels.server === server)
+  const known = [
+    ...LIMIT_OPTIONS.map((option) => ({ option, server: '' })),
+    ...servers.flatMap((server) => SERVER_LIMIT_OPTIONS.map((option) => ({ option, server }))),
   ]
+  return [...known.filter((labels) => !isReached(labels)).map((labels) => ({ labels, value: 0 })), ...reached]
 }
