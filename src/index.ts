@@ -1,4 +1,4 @@
-/** The gateway inside another program, without a command line, signals or an admin socket. */
+/** The gateway inside another program, without a command line, signals, an admin socket or an admin listener (`admin.bind`). */
 import { callTool } from './admin/calls/call-tool.ts'
 import { serverStatuses, urlsOf } from './admin/state/status.ts'
 import type { ServerStatus } from './admin/state/status.ts'
@@ -30,7 +30,7 @@ export interface CreateGatewayOptions {
    * keeps nothing on disk unless it names `state.dir`.
    */
   readonly configuration: ConfigurationInput | { readonly files: readonly string[] }
-  /** False: bind no address, and use the gateway through `tools` and `call` only. Default: true. */
+  /** False: bind no address and no unix socket, and use the gateway through `tools` and `call` only. Default: true. */
   readonly listen?: boolean
   /**
    * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host passes
@@ -45,7 +45,7 @@ export interface CreateGatewayOptions {
 /** The result of a tool. `isError`: the tool reports a failure. */
 export interface ToolResult {
   readonly isError: boolean
-  /** The result as JSON, byte for byte what the server sent, with exposed URIs. */
+  /** The result as JSON as a host gets it: what the server sent, with exposed URIs and, where there are several servers, the key of its server in `_meta`. */
   readonly json: string
 }
 
@@ -79,7 +79,8 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const context = readRuntimeEnvironment()
   const load = async (given: CreateGatewayOptions['configuration']): Promise<Configuration> => {
     const configuration = await loadConfiguration(isFiles(given) ? given : { files: [], value: given }, context)
-    return options.listen === false ? { ...configuration, host: { ...configuration.host, addresses: [] } } : configuration
+    if (options.listen !== false) return configuration
+    return { ...configuration, host: { ...configuration.host, addresses: [], unix: undefined, inherited: [] } }
   }
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
