@@ -58,8 +58,10 @@ export interface EmbeddedGateway extends AsyncDisposable {
   /** The tools known now, under their exposed names. */
   tools(): readonly ToolRow[]
   /**
-   * Calls a tool by its exposed name; waits for servers that are starting. `args` are plain data. Rejects with an `Error` whose `kind` is
-   * the reason (`refused`, `error`, or a failure such as `unreachable`).
+   * Calls a tool by its exposed name, as principal `local`; waits for servers that are starting. `args` are an object of plain data.
+   * Rejects with an `Error` whose `kind` is the reason: `refused` (an unknown name, a `Refusal` of a layer, a question to a person), `error`
+   * (a JSON-RPC error of the server), or a kind of failure such as `unreachable` (docs/operations.md). Other errors, such as those of a layer
+   * with a defect, have no `kind`.
    */
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
   /**

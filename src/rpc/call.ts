@@ -52,6 +52,7 @@ export const SHARED_PRINCIPAL = 'local'
 
 /** The caller of a request. */
 export interface Caller {
+  /** As in the audit log: `token:ID`, `["ISSUER","sub","SUBJECT"]`, or `local` without a credential. */
   readonly principal: string
   readonly revision: Revision
   readonly capabilities: Capabilities

@@ -11,7 +11,7 @@ import { requestMessage, resultMessage } from '../../wire/message/message.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 
-/** The end of a call: the result, byte for byte as the server sent it, or the error. */
+/** The end of a call: the result as a host gets it, or the error. */
 export type CallEnd =
   | { readonly kind: 'result'; readonly isError: boolean; readonly result: Buffer }
   | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
