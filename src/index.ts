@@ -33,9 +33,11 @@ export interface CreateGatewayOptions {
   /** False: bind no address and no unix socket, and use the gateway through `tools` and `call` only. Default: true. */
   readonly listen?: boolean
   /**
-   * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host passes
-   * them once, after authentication and rate limits, under exposed names; retries of a call that waits for input pass them again. A layer
-   * may refuse (throw a `Refusal`), answer itself (`complete`), or pass the call on and change its result.
+   * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host that
+   * becomes a call (tools, prompts, resources, completions, tasks, lists) passes them once, after authentication and rate limits, under
+   * exposed names; retries of a call that waits for input pass them again. Requests that are answered without a call (`initialize`, `ping`,
+   * `server/discover`, `logging/setLevel`, `subscriptions/listen`) and unknown methods do not. A layer may refuse (throw a `Refusal`),
+   * answer itself (`complete`), or pass the call on and change its result. Any other error that it throws is logged; the host gets -32603.
    */
   readonly layers?: readonly Layer[]
   /** Receives log lines. Default: warnings and errors as JSON lines on stderr. */
