@@ -109,7 +109,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     servers: () => redactor.hideIn(serverStatuses(running)),
     tools: () => redactor.hideIn(listTools(running.gateway)),
     call: async (tool, args = {}, signal = new AbortController().signal) => {
-      const end = await callTool(running.gateway, { tool, args: JSON.stringify(args) }, signal)
+      const end = await callTool(running.gateway, { tool, args: JSON.stringify(args), ref: running.context.nextRef() }, signal)
       if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
       throw Object.assign(new Error(redactor.hide(end.message)), { kind: end.kind })
     },
