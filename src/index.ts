@@ -1,4 +1,4 @@
-/** The gateway inside another program, without a command line, signals or an admin socket. */
+/** The gateway inside another program, without a command line, signals, an admin socket or an admin listener (`admin.bind`). */
 import { callTool } from './admin/calls/call-tool.ts'
 import { serverStatuses, urlsOf } from './admin/state/status.ts'
 import type { ServerStatus } from './admin/state/status.ts'
@@ -30,12 +30,14 @@ export interface CreateGatewayOptions {
    * keeps nothing on disk unless it names `state.dir`.
    */
   readonly configuration: ConfigurationInput | { readonly files: readonly string[] }
-  /** False: bind no address, and use the gateway through `tools` and `call` only. Default: true. */
+  /** False: bind no address and no unix socket, and use the gateway through `tools` and `call` only. Default: true. */
   readonly listen?: boolean
   /**
-   * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host passes
-   * them once, after authentication and rate limits, under exposed names; retries of a call that waits for input pass them again. A layer
-   * may refuse (throw a `Refusal`), answer itself (`complete`), or pass the call on and change its result.
+   * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host that
+   * becomes a call (tools, prompts, resources, completions, tasks, lists) passes them once, after authentication and rate limits, under
+   * exposed names; retries of a call that waits for input pass them again. Requests that are answered without a call (`initialize`, `ping`,
+   * `server/discover`, `logging/setLevel`, `subscriptions/listen`) and unknown methods do not. A layer may refuse (throw a `Refusal`),
+   * answer itself (`complete`), or pass the call on and change its result. Any other error that it throws is logged; the host gets -32603.
    */
   readonly layers?: readonly Layer[]
   /** Receives log lines. Default: warnings and errors as JSON lines on stderr. */
@@ -45,7 +47,7 @@ export interface CreateGatewayOptions {
 /** The result of a tool. `isError`: the tool reports a failure. */
 export interface ToolResult {
   readonly isError: boolean
-  /** The result as JSON, byte for byte what the server sent, with exposed URIs. */
+  /** The result as JSON as a host gets it: what the server sent, with exposed URIs and, where there are several servers, the key of its server in `_meta`. */
   readonly json: string
 }
 
@@ -58,8 +60,10 @@ export interface EmbeddedGateway extends AsyncDisposable {
   /** The tools known now, under their exposed names. */
   tools(): readonly ToolRow[]
   /**
-   * Calls a tool by its exposed name; waits for servers that are starting. `args` are plain data. Rejects with an `Error` whose `kind` is
-   * the reason (`refused`, `error`, or a failure such as `unreachable`).
+   * Calls a tool by its exposed name, as principal `local`; waits for servers that are starting. `args` are an object of plain data.
+   * Rejects with an `Error` whose `kind` is the reason: `refused` (an unknown name, a `Refusal` of a layer, a question to a person), `error`
+   * (a JSON-RPC error of the server), or a kind of failure such as `unreachable` (docs/operations.md). Other errors, such as those of a layer
+   * with a defect, have no `kind`.
    */
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
   /**
@@ -79,7 +83,8 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   const context = readRuntimeEnvironment()
   const load = async (given: CreateGatewayOptions['configuration']): Promise<Configuration> => {
     const configuration = await loadConfiguration(isFiles(given) ? given : { files: [], value: given }, context)
-    return options.listen === false ? { ...configuration, host: { ...configuration.host, addresses: [] } } : configuration
+    if (options.listen !== false) return configuration
+    return { ...configuration, host: { ...configuration.host, addresses: [], unix: undefined, inherited: [] } }
   }
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
@@ -104,7 +109,7 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     servers: () => redactor.hideIn(serverStatuses(running)),
     tools: () => redactor.hideIn(listTools(running.gateway)),
     call: async (tool, args = {}, signal = new AbortController().signal) => {
-      const end = await callTool(running.gateway, { tool, args: JSON.stringify(args) }, signal)
+      const end = await callTool(running.gateway, { tool, args: JSON.stringify(args), ref: running.context.nextRef() }, signal)
       if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
       throw Object.assign(new Error(redactor.hide(end.message)), { kind: end.kind })
     },

@@ -222,7 +222,7 @@ export const localControl = (
       const { toolset } = request
       const scope = running.gateway.scopeFor(LOCAL, { toolset })
       if (scope === undefined) return { kind: 'refused', message: `there is no toolset "${toolset}"` }
-      const end = await callTool(running.gateway, request, signal, scope)
+      const end = await callTool(running.gateway, { ...request, ref: running.context.nextRef() }, signal, scope)
       return end.kind === 'result' ? end : { ...end, message: redactor.hide(end.message) }
     },
     toolsets: async () => redactor.hideIn(listToolsets(running)),

@@ -212,13 +212,11 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
       const { explainToken } = await import('../commands/inspect/token-explain.ts')
       end(await explainToken(await invoked(options)))
     })
-  token
-    .command('new')
+  withCommon(token.command('new'))
     .description('make a token and its line for the configuration')
     .option('--id <name>', 'its name', 'host')
     .option('--toolset <name>', 'a toolset it may choose (repeatable)', collect)
     .option('--expires <date>', 'the last day on which it is valid, such as 2027-06-30')
-    .option('--json', 'print JSON')
     .action(async (options: TokenOptions) => {
       const { newToken } = await import('../commands/running/token.ts')
       end(await newToken(io, json, options, Date.now()))

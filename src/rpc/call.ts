@@ -52,6 +52,7 @@ export const SHARED_PRINCIPAL = 'local'
 
 /** The caller of a request. */
 export interface Caller {
+  /** As in the audit log: `token:ID`, `["ISSUER","sub","SUBJECT"]`, or `local` without a credential. */
   readonly principal: string
   readonly revision: Revision
   readonly capabilities: Capabilities
@@ -150,6 +151,7 @@ export interface Flow {
   readonly isStalled: boolean
 }
 
+/** One request in the gateway. A layer that changes it passes a copy on. */
 export interface Call {
   /** Number of the host's request, as shown in the log and in errors. */
   readonly ref: number
@@ -197,6 +199,7 @@ export interface Call {
   readonly trace?: TracePoint
 }
 
+/** How a call ended. Errors are thrown: `Refusal`, `ServerError`, `Failure`. */
 export type Outcome =
   /**
    * `type`: the `resultType` of an extension that the host declared, in place of `complete`. `era`: the server answered as a modern one,
@@ -231,7 +234,9 @@ export interface TracePoint {
 /** The value of `unknownHeaders` for calls without any; shared. */
 export const NO_HEADERS: Call['unknownHeaders'] = {}
 
+/** Executes a call. Rejects with `Refusal` (not allowed), `ServerError` (the server's JSON-RPC error) or `Failure` (of Trunkline). */
 export type Handler = (call: Call) => Promise<Outcome>
+/** Wraps a handler: a policy, a limit, a record. */
 export type Layer = (inner: Handler) => Handler
 
 export interface InputRequired {
@@ -254,6 +259,7 @@ export const stack = (layers: readonly Layer[], innermost: Handler): Handler =>
 export const isEndOf = (method: string, params: Payload | undefined, { kind }: Outcome): boolean =>
   method === 'tools/call' && kind === 'complete' && params?.isAbsent('task') === true
 
+/** A completed call; `result` is the result of its method, such as `Payload.of({ content: [] })`. */
 export const complete = (result: JsonObject): Outcome => ({ kind: 'complete', result })
 
 /** The result of a tool with one text block; `isError`: the tool failed. */

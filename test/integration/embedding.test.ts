@@ -1,4 +1,8 @@
 /** The gateway inside another program. */
+import { existsSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ConfigError, createGateway, Refusal } from '../../src/index.ts'
@@ -61,8 +65,14 @@ test('an object passes the same validation as a file, with all problems at once'
 })
 
 test('listen: false binds nothing', async () => {
-  await using gateway = await createGateway({ configuration: { servers: {} }, listen: false, log: silent })
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'tl-embedded-'))
+  const unix = join(folder.path, 'mcp.sock')
+  const configuration = { listen: { ...listen, unix }, servers: {} }
+  await using gateway = await createGateway({ configuration, listen: false, log: silent })
   expect(gateway.urls).toEqual([])
+  await gateway.reload(configuration)
+  expect(gateway.urls).toEqual([])
+  expect(existsSync(unix)).toBe(false)
 })
 
 test.each([

@@ -11,7 +11,7 @@ import { requestMessage, resultMessage } from '../../wire/message/message.ts'
 import { join, Payload } from '../../wire/message/payload.ts'
 import { MODERN } from '../../wire/protocol/revisions.ts'
 
-/** The end of a call: the result, byte for byte as the server sent it, or the error. */
+/** The end of a call: the result as a host gets it, or the error. */
 export type CallEnd =
   | { readonly kind: 'result'; readonly isError: boolean; readonly result: Buffer }
   | { readonly kind: 'refused' | 'error' | FailureKind; readonly message: string }
@@ -27,23 +27,26 @@ export interface CallRequest {
   readonly host?: string | undefined
 }
 
-/** Rejects for unexpected errors, and with `AdminRefusal` for arguments that are no JSON object: errors that a host would get are returned. */
+/**
+ * `ref`: the number of the call, in the log and in captured calls. Rejects for unexpected errors, and with `AdminRefusal` for arguments that
+ * are no JSON object: errors that a host would get are returned.
+ */
 export const callTool = async (
   gateway: Gateway,
-  { tool, args, host }: Omit<CallRequest, 'toolset'>,
+  { tool, args, host, ref }: Omit<CallRequest, 'toolset'> & { readonly ref: number },
   signal: AbortSignal,
   scope: Scope = EVERYTHING,
 ): Promise<CallEnd> => {
   if (parseJsonObject(args) === undefined) throw new AdminRefusal(400, 'body', 'the arguments must be a JSON object')
   const params = Payload.at(Buffer.from(`{"name":${JSON.stringify(tool)},"arguments":${args}}`))
   const called = { method: 'tools/call', target: tool, params, scope, host }
-  return callMethod({ gateway, observer: undefined, ref: 0 }, called, signal)
+  return callMethod({ gateway, observer: undefined, ref }, called, signal)
 }
 
 /** The origin of a call, and its number. */
 interface Calling {
   readonly gateway: Gateway
-  /** Captures the call under `ref`; absent: it is captured like every call, under another number. */
+  /** Captures the call; absent: it is captured like every call. Under `ref` in both cases. */
   readonly observer: Observer | undefined
   readonly ref: number
   readonly replayOf?: number
@@ -88,5 +91,9 @@ export const callMethod = async (
   }
 }
 
-const describe = ({ message, facts }: Failure): string =>
-  facts.server === undefined ? message : `server "${facts.server.key}": ${message}`
+const describe = ({ kind, message, facts: { server, retryAfterMs } }: Failure): string => {
+  const text = server === undefined ? message : `server "${server.key}": ${message}`
+  return kind === 'rate_limited' && retryAfterMs !== undefined
+    ? `${text}; retry after ${Math.ceil(retryAfterMs / 1_000)} s`
+    : text
+}

@@ -4,7 +4,7 @@
  */
 import type { Running } from '../../app/running.ts'
 import type { HealthState } from '../../downstream/health/health.ts'
-import { LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
+import { LIMIT_OPTIONS, SERVER_LIMIT_OPTIONS } from '../../observe/metrics/limit-options.ts'
 import { formatMetrics } from '../../observe/metrics/exposition.ts'
 import type { Family, Labels, Sample } from '../../observe/metrics/exposition.ts'
 import { serverMemory } from '../server-memory.ts'
@@ -98,7 +98,10 @@ const stateFamilies = ({
     counter(
       'trunkline_limit_reached',
       'How often a limit was reached, by its option; `server` for a limit of a server.',
-      limitSamples(limits.all),
+      limitSamples(
+        limits.all,
+        servers.map(({ server }) => server),
+      ),
     ),
     counter(
       'trunkline_rate_limited',
@@ -150,18 +153,20 @@ const stateFamilies = ({
 
 /** One series for all deviations with the same labels. */
 const deviationSamples = (server: string, counts: readonly DeviationCount[]): readonly Sample[] =>
-  [...Map.groupBy(counts, ({ rule, feature, verdict }) => `${rule} ${feature} ${verdict}`).values()].flatMap((alike) =>
+  [...Map.groupBy(counts, ({ rule, feature, verdict }) => `${rule}\n${feature}\n${verdict}`).values()].flatMap((alike) =>
     alike.slice(0, 1).map(({ rule, feature, verdict }) => ({
       labels: { server, rule, feature, verdict },
       value: alike.reduce((sum, { count }) => sum + count, 0),
     })),
   )
 
-/** Every limit has a series from the start; the series of a server begins when its limit is reached for the first time. */
-const limitSamples = (all: Running['limits']['all']): readonly Sample[] => {
-  const reached = new Set(all.map(({ option }) => option))
-  return [
-    ...LIMIT_OPTIONS.filter((option) => !reached.has(option)).map((option) => ({ labels: { option, server: '' }, value: 0 })),
-    ...all.map(({ option, server = '', count }) => ({ labels: { option, server }, value: count })),
-  ]
+/** Every limit has a series from the start, one for each server too, so that an alert on its increase notices the first time. */
+const limitSamples = (all: Running['limits']['all'], servers: readonly string[]): readonly Sample[] => {
+  const samples = new Map<string, Sample>()
+  const add = (option: string, server: string, value: number): void =>
+    void samples.set(`${option}\n${server}`, { labels: { option, server }, value })
+  for (const option of LIMIT_OPTIONS) add(option, '', 0)
+  for (const server of servers) for (const option of SERVER_LIMIT_OPTIONS) add(option, server, 0)
+  for (const { option, server = '', count } of all) add(option, server, count)
+  return [...samples.values()]
 }

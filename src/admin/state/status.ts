@@ -28,6 +28,7 @@ const STDERR_LINES = 20
 /** One server as `ps --json` prints it. Times in milliseconds. */
 export interface ServerStatus {
   readonly key: string
+  /** `starting`, `healthy`, `degraded`, `down`, `failed` or `draining` (docs/operations.md). */
   readonly state: string
   /** The reason if it is not healthy. */
   readonly reason: string | undefined

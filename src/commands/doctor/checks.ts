@@ -2,6 +2,7 @@
 import { constants, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { asError } from '../../values/as-error.ts'
+import { namedProxy } from '../../config/build/servers/proxies.ts'
 import type { ServerOptions } from '../../downstream/options.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
 import { readOurFile } from '../../host-files/our-file.ts'
@@ -150,14 +151,14 @@ const isFree = ({ host, port }: { readonly host: string; readonly port: number }
 
 /** Finds proxies of the environment that are not HTTP proxies, or refuse connections. */
 const proxies: Check = async ({ invocation: { context } }) => {
-  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'].filter((name) => context.env[name])
   const found = await Promise.all(
-    names.map(async (name): Promise<readonly Finding[]> => {
-      const url = URL.parse(context.env[name] ?? '')
-      if (url === null || !/^https?:$/.test(url.protocol))
-        return [trouble(`${name} is not the URL of an HTTP proxy`, 'set it to http://HOST:PORT, or unset it')]
+    (['HTTP_PROXY', 'HTTPS_PROXY'] as const).map(async (name): Promise<readonly Finding[]> => {
+      const proxy = namedProxy(context.env, name)
+      if (proxy === undefined) return []
+      const { variable, url } = proxy
+      if (url === null) return [trouble(`${variable} is not the URL of an HTTP proxy`, 'set it to http://HOST:PORT, or unset it')]
       if (await acceptsConnections(url)) return []
-      return [trouble(`${name}: the proxy ${url.host} accepts no connection`, `start it, correct ${name}, or unset it`)]
+      return [trouble(`${variable}: the proxy ${url.host} accepts no connection`, `start it, correct ${variable}, or unset it`)]
     }),
   )
   return found.flat()

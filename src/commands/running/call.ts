@@ -44,6 +44,10 @@ const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'resul
     return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: ${command('tools', tool, '--json')}`)
   if (kind === 'auth_required' || kind === 'scope_required')
     return new CommandError(EXIT.authorization, `${tool}: ${message}; correct its credentials in the configuration`)
+  if (kind === 'policy_denied') return new CommandError(EXIT.tool, `${tool}: ${message}; see ${command('can', 'local', tool)}`)
+  // Limits, which the message names: the server can be reached.
+  if (kind === 'rate_limited' || kind === 'overloaded' || kind === 'too_large')
+    return new CommandError(EXIT.tool, `${tool}: ${message}`)
   return new CommandError(EXIT.unreachable, `${tool}: ${message}; see ${command('check', '--live')}`)
 }
 

@@ -65,3 +65,27 @@ export const LIMIT_OPTIONS: readonly string[] = [
   'ui.capture.ring',
   'ui.capture.ttl',
 ]
+
+/** Those of a server. Each has a series for every server as well. */
+export const SERVER_LIMIT_OPTIONS: readonly string[] = [
+  'limits.concurrency',
+  'limits.entries',
+  'limits.links',
+  'limits.log_messages',
+  'limits.max_message',
+  'limits.max_schema',
+  'limits.max_schema_depth',
+  'limits.max_text',
+  'limits.pages',
+  'limits.queue',
+  'limits.restarts',
+  'limits.retry_budget',
+  'limits.stderr',
+  'limits.tools',
+  'limits.write_queue',
+  'timeouts.idle',
+  'timeouts.ping',
+  'timeouts.start',
+  'timeouts.total',
+  'timeouts.wait',
+]

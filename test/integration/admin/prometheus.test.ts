@@ -35,6 +35,8 @@ test('T-37 metrics take an operator’s token, and have a path of their own', as
   expect(text).toContain('outcome="tool_error",era="modern"} 1\n')
   expect(text).toContain('trunkline_server_state{server="one",state="healthy"} 1\n')
   expect(text).toContain('trunkline_limit_reached_total{option="limits.queue",server=""} 0\n')
+  // A series that begins with 1 has no increase: the alert would miss the first time that a limit of a server is reached.
+  expect(text).toContain('trunkline_limit_reached_total{option="limits.queue",server="one"} 0\n')
   expect(text).not.toContain(' # {')
 })
 

@@ -129,6 +129,9 @@ describe('doctor', () => {
     await cli.write('.env', 'TOKEN=abcdefgh\n')
     chmodSync(cli.path('.env'), 0o644)
     cli.env['HTTPS_PROXY'] = 'http://127.0.0.1:9'
+    // Not used, since lower case has priority; a proxy may be named without http://.
+    cli.env['HTTP_PROXY'] = 'socks5://127.0.0.1:9'
+    cli.env['http_proxy'] = `127.0.0.1:${port}`
     cli.env['NODE_EXTRA_CA_CERTS'] = '/none.pem'
     const report = reportOf(await cli.here('doctor', '--fix', '--json'))
     expect(report.findings.map(({ text }) => text)).toEqual([

@@ -42,7 +42,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 /** These serve; a wrong configuration ends them at once. */
 const SERVING = ['up', 'stdio']
 
-test('every command takes --json, answers in lines of JSON, and ends a failure with one object on stderr', async () => {
+test('every command takes -c, --state and --json, answers in lines of JSON, and ends a failure with one object on stderr', async () => {
   await using cli = await commandLine({ '.mcp.json': '{"mcpServers":{"b":{"command":"x"}}}', 'wrong.yaml': 'servers: 5\n' })
   await cli.write(
     'trunkline.yaml',
@@ -51,10 +51,8 @@ test('every command takes --json, answers in lines of JSON, and ends a failure w
   const commands = commandTable()
   expect(commands.map(({ name }) => name).toSorted()).toEqual([...Object.keys(WORDS), ...SERVING].toSorted())
   for (const { name, options } of commands) {
-    expect(
-      options.map(({ flags }) => flags),
-      name,
-    ).toContain('--json')
+    const flags = options.map((option) => option.flags)
+    expect(flags, name).toEqual(expect.arrayContaining(['-c, --config <file>', '--state <folder>', '--json']))
     const words = SERVING.includes(name) ? ['-c', 'wrong.yaml'] : (WORDS[name] ?? [])
     // What stands behind -- belongs to a server's command.
     const { code, stdout, stderr, errors } = await cli.here(...name.split(' '), '--json', ...words)

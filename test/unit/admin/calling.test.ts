@@ -45,12 +45,17 @@ const paramsOf = (call: Call | undefined): unknown =>
 describe('a tool', () => {
   test('is called by name, with its arguments as they are written, and with a host where one is named', async () => {
     const { gateway, calls } = scene()
-    const end = await callTool(gateway, { tool: 'a "b"', args: '{"x": 1.0}' }, SIGNAL)
+    const end = await callTool(gateway, { tool: 'a "b"', args: '{"x": 1.0}', ref: 7 }, SIGNAL)
     expect(end).toEqual({ kind: 'result', isError: false, result: Buffer.from('{"n": 1.0}') })
-    expect(calls[0]).toMatchObject({ method: 'tools/call', target: 'a "b"', caller: { principal: 'local', scope: EVERYTHING } })
+    expect(calls[0]).toMatchObject({
+      ref: 7,
+      method: 'tools/call',
+      target: 'a "b"',
+      caller: { principal: 'local', scope: EVERYTHING },
+    })
     expect(calls[0]?.caller.facts).toBeUndefined()
     expect(paramsOf(calls[0])).toEqual({ name: 'a "b"', arguments: { x: 1 } })
-    await callTool(gateway, { tool: 'a', args: '{}', host: 'cursor' }, SIGNAL)
+    await callTool(gateway, { tool: 'a', args: '{}', host: 'cursor', ref: 8 }, SIGNAL)
     expect(calls[1]?.caller.facts).toEqual({ claims: {}, scopes: [], address: '', host: 'cursor' })
   })
 
@@ -87,14 +92,14 @@ describe('a tool', () => {
     'T-20 is not called with the arguments %j, which are no JSON object',
     async (args) => {
       const { gateway, calls } = scene()
-      const called = callTool(gateway, { tool: 'a', args }, SIGNAL)
+      const called = callTool(gateway, { tool: 'a', args, ref: 7 }, SIGNAL)
       await expect(called).rejects.toMatchObject({ status: 400, code: 'body' })
       expect(calls).toEqual([])
     },
   )
 
   test('an error that nobody foresaw is thrown', async () => {
-    await expect(callTool(scene(new Error('bug')).gateway, { tool: 'a', args: '{}' }, SIGNAL)).rejects.toThrow('bug')
+    await expect(callTool(scene(new Error('bug')).gateway, { tool: 'a', args: '{}', ref: 7 }, SIGNAL)).rejects.toThrow('bug')
   })
 })
 

@@ -16,11 +16,19 @@ interface EnvironmentProxies {
 
 type Env = Readonly<Record<string, string | undefined>>
 
+type ProxyName = 'HTTP_PROXY' | 'HTTPS_PROXY'
+
+/** The variable that names a proxy, in upper or lower case, and its URL (`null`: not that of an HTTP proxy); `undefined`: there is none. */
+export const namedProxy = (env: Env, name: ProxyName): { readonly variable: string; readonly url: URL | null } | undefined => {
+  const text = valueOf(env, name)
+  if (text === '') return undefined
+  return { variable: env[name.toLowerCase()] === undefined ? name : name.toLowerCase(), url: parse(text) }
+}
+
 export const readProxies = (env: Env): EnvironmentProxies => {
   const warnings: string[] = []
-  const read = (name: string): URL | undefined => {
-    const text = valueOf(env, name)
-    const url = text === '' ? undefined : parse(text)
+  const read = (name: ProxyName): URL | undefined => {
+    const url = namedProxy(env, name)?.url
     if (url === null)
       warnings.push(`${name} is not used: expected a URL such as http://proxy.example.com:3128 (HTTP proxies only, no SOCKS)`)
     return url ?? undefined
