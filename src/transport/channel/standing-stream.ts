@@ -15,7 +15,7 @@ export interface StreamPorts {
   message(bytes: Buffer): void
   /** A message over the limit was skipped; a new stream would send it again. */
   oversize(): void
-  /** The server answers 404 after it had a stream: the session has ended. */
+  /** The server no longer knows the session, after it had a stream. */
   expired(failure: Failure): void
 }
 
@@ -50,7 +50,7 @@ export class StandingStream {
         this.#offered.resolve(true)
       },
       onEvent: (event) => this.#onEvent(event),
-      onEnd: (head) => this.#onEnd(head),
+      onEnd: (head, body) => this.#onEnd(head, body),
       onError: () => this.#reopenLater(this.#retryMs),
       onOversize: () => this.#ports.oversize(),
     })
@@ -75,11 +75,11 @@ export class StandingStream {
     if (event.event === 'message' && event.data.length > 0) this.#ports.message(event.data)
   }
 
-  #onEnd(head: ReplyHead): void {
+  #onEnd(head: ReplyHead, body: Buffer): void {
     if (this.#isOver) return
     if (isStream(head)) return this.#reopenLater(this.#retryMs)
     // Many servers route POST only: a first 404 does not mean a lost session. The next POST would detect a lost session.
-    const failure = failureOfStatus(head, this.#wasOpen, Date.now())
+    const failure = failureOfStatus(head, this.#wasOpen, Date.now(), body)
     // After any other status of a server that had a stream, calls continue, but its messages would be lost: the stream is retried.
     // The server may no longer know the last event id.
     if (!failure.retryable && head.status < 500) this.#lastEventId = undefined

@@ -465,6 +465,29 @@ describe('statuses', () => {
     },
   )
 
+  test.each([
+    ['a text (Python SDK)', 'Bad Request: No valid session ID provided'],
+    ['an object of its own', '{"error":"Session not found"}'],
+  ])('B222 a 400 that says so in %s is session_expired, too', async (_form, refusal) => {
+    await using server = await scripted(withSession((_seen, response) => response.writeHead(400).end(refusal)))
+    await using link = await connect(server.url)
+    await begin(link)
+    link.channel.send(request(1))
+    expect(await link.events.end(1)).toMatchObject({ kind: 'session_expired', executed: 'no', facts: { status: 400 } })
+  })
+
+  test.each([
+    ['a page', '<html><body>Your session is over</body></html>'],
+    ['another text', 'Bad Request: the path is unknown'],
+    ['an error of this request', error(1, -32602)],
+  ])('B222 a 400 with %s does not end the session', async (_form, refusal) => {
+    await using server = await scripted(withSession((_seen, response) => response.writeHead(400).end(refusal)))
+    await using link = await connect(server.url)
+    await begin(link)
+    link.channel.send(request(1))
+    expect(await link.events.end(1)).not.toMatchObject({ kind: 'session_expired' })
+  })
+
   test('B222 a 404 to our session id is session_expired, certainly not executed', async () => {
     await using server = await scripted(withSession((_seen, response) => json(response, 404, error(null, -32001))))
     await using link = await connect(server.url)
@@ -716,6 +739,21 @@ describe('the standalone stream', () => {
     expect(await link.channel.openStream()).toBe(true)
     expect(await link.channel.closed).toMatchObject({ kind: 'session_expired' })
     expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
+  })
+
+  test('F-16 a session that is gone ends the channel also where the server says so with a 400 and a text (SDK examples)', async () => {
+    let opened = 0
+    await using server = await scripted(
+      withSession((_seen, response) =>
+        opened++ === 0
+          ? void sse(response, 'id: 1\nretry: 5\ndata:\n\n').end()
+          : response.writeHead(400).end('Invalid or missing session ID'),
+      ),
+    )
+    const link = await connect(server.url)
+    await begin(link)
+    expect(await link.channel.openStream()).toBe(true)
+    expect(await link.channel.closed).toMatchObject({ kind: 'session_expired' })
   })
 
   /** A server that ends the session when it has two calls, and tells the stream before them. */
