@@ -119,7 +119,8 @@ export class SseChannel implements Channel, Recipient {
     }
     const endpoint = this.#endpoint
     if (id !== undefined) this.#pending.set(String(id), { isSent: false, isCall: message.isRelayed === true })
-    this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
+    if (message.isAnswer === true) this.#post(message, endpoint)
+    else this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
     return true
   }
 
@@ -212,9 +213,10 @@ export class SseChannel implements Channel, Recipient {
     if (id !== undefined && pending === undefined) return
     if (pending !== undefined) pending.isSent = true
     const headers = this.#headers.post
+    const isNotification = id === undefined && message.isAnswer !== true
     const done = (): void => {
       this.#posts.delete(post)
-      if (id === undefined) this.#gate.open()
+      if (isNotification) this.#gate.open()
     }
     const refused = (failure: Failure, sample: string): void => {
       done()
@@ -227,7 +229,7 @@ export class SseChannel implements Channel, Recipient {
       this.#options.maxMessageBytes,
       {
         onHead: (head) => {
-          if (head.status < 300 && id === undefined) this.#gate.open()
+          if (head.status < 300 && isNotification) this.#gate.open()
         },
         onEvent: () => undefined,
         onEnd: (head, body) =>

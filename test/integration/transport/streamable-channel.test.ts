@@ -137,6 +137,23 @@ describe('requests', () => {
     expect(server.seen.map(({ message }) => message.id)).toEqual([undefined, 1])
   })
 
+  test('an answer to a ping during the handshake neither waits for the first notification nor takes its place', async () => {
+    await using server = await slowToBegin()
+    await using link = await connect(server.url)
+    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":"ping-${id}","result":{}}`)], isAnswer: true })
+    link.channel.send(answer(1))
+    await server.until(({ message }) => message.id === 'ping-1')
+    link.channel.send(notification('notifications/initialized'))
+    link.channel.send(answer(2))
+    await server.until(({ message }) => message.id === 'ping-2')
+    await server.until(({ message }) => message.method === 'notifications/initialized')
+    link.channel.send(request(1))
+    link.channel.send(answer(3))
+    await server.until(({ message }) => message.id === 'ping-3')
+    expect(link.channel.withdraw(1)).toBe(true)
+    server.release()
+  })
+
   test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
     await using server = await slowToBegin()
     await using link = await connect(server.url)
