@@ -6,7 +6,7 @@ import type { Failure } from '../../wire/message/failure.ts'
 import type { SseEvent } from '../../wire/framing/sse.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
-import { asEventId, waitBefore } from './reconnect.ts'
+import { asEventId, waitBefore, wasSteady } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
@@ -28,6 +28,8 @@ export class StandingStream {
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
+  /** When the present stream was opened; `Infinity`: it is not open. */
+  #openedMs = Infinity
   #wasOpen = false
   #isOver = false
 
@@ -47,6 +49,7 @@ export class StandingStream {
       onHead: (head) => {
         if (!isStream(head)) return
         this.#wasOpen = true
+        this.#openedMs = performance.now()
         this.#offered.resolve(true)
       },
       onEvent: (event) => this.#onEvent(event),
@@ -91,6 +94,8 @@ export class StandingStream {
 
   #reopenLater(retryMs: number | undefined): void {
     if (this.#isOver) return
+    if (wasSteady(this.#openedMs, this.#options)) this.#tries = 0
+    this.#openedMs = Infinity
     this.#timer = setTimeout(() => this.open(), waitBefore(this.#tries++, retryMs, this.#options))
   }
 }
