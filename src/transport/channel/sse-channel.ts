@@ -59,6 +59,8 @@ export class SseChannel implements Channel, Recipient {
   #stream: Reply | undefined
   #endpoint: URL | undefined
   #timer: NodeJS.Timeout | undefined
+  /** The server has accepted a message, so that it knows the session in the URL. */
+  #hasSession = false
   #isOver = false
 
   /** `headers` and `bearer` are sent to the origin of `url` only. */
@@ -213,6 +215,7 @@ export class SseChannel implements Channel, Recipient {
     if (id !== undefined && pending === undefined) return
     if (pending !== undefined) pending.isSent = true
     const headers = this.#headers.post
+    const hadSession = this.#hasSession
     const isNotification = id === undefined && message.isAnswer !== true
     const done = (): void => {
       this.#posts.delete(post)
@@ -229,11 +232,13 @@ export class SseChannel implements Channel, Recipient {
       this.#options.maxMessageBytes,
       {
         onHead: (head) => {
-          if (head.status < 300 && isNotification) this.#gate.open()
+          if (head.status >= 300) return
+          this.#hasSession = true
+          if (isNotification) this.#gate.open()
         },
         onEvent: () => undefined,
         onEnd: (head, body) =>
-          head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body)),
+          head.status < 300 ? done() : refused(failureOfStatus(head, hadSession, Date.now(), body), sampleOf(body)),
         onError: (failure) => {
           if (message.isAnswer !== true || isSecond || failure.kind !== 'lost') return refused(failure, '')
           this.#posts.delete(post)

@@ -218,6 +218,32 @@ describe('messages', () => {
     expect(link.events.losses).toHaveLength(1)
   })
 
+  test.each([
+    [404, 'Could not find session'],
+    [404, ''],
+    [400, 'No transport found for sessionId'],
+  ])(
+    'B222 a session that the server knew and refuses with %i %j is lost: the request was certainly not executed',
+    async (status, text) => {
+      await using server = await oldServer((seen, response, stream) => {
+        if (seen.message.id === 1) stream.write(`data: ${result(1)}\n\n`, () => accept(response))
+        else response.writeHead(status).end(text)
+      })
+      await using link = channelTo(server.url)
+      await link.opened
+      link.channel.send(request(1))
+      await link.events.end(1)
+      // The response may be received before the status of its own POST.
+      await server.seen[1]?.closed
+      for (let id = 2; link.events.losses.every(({ failure }) => failure.kind !== 'session_expired'); id++) {
+        link.channel.send(request(id))
+        await link.events.end(id)
+        expect(id).toBeLessThan(20)
+      }
+      expect(link.events.losses.at(-1)).toMatchObject({ failure: { executed: 'no', facts: { status } } })
+    },
+  )
+
   test('an answer to a question of the server is sent again when its connection breaks, and once only; a notification is not', async () => {
     let posts = 0
     await using server = await oldServer((seen, response) => {

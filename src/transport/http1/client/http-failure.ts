@@ -26,7 +26,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
 
 /** Error texts of servers that have no session of an earlier process, such as the SDKs' examples. */
-const NO_SESSION = /\bsession\b|\bserver not initialized\b/i
+const NO_SESSION = /\bsession(?:_?id)?\b|\bserver not initialized\b/i
 
 /** A lost session is a 404; many servers answer 400 instead, with an error that belongs to no request, or with a text (Python SDK). */
 const isSessionLost = (status: number, body: Buffer): boolean =>
