@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
@@ -16,6 +16,8 @@ import type { TestGateway } from '../support/gateway.ts'
 const linkOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.link
 const healthOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.health$.value
 const methodOf = (body: string): string | undefined => (body === '' ? undefined : (JSON.parse(body) as Message).method)
+
+afterEach(() => void vi.useRealTimers())
 
 describe('era detection', () => {
   test.each(everyFakeKind)('B211 a %s server is asked by server/discover first and recognized', async (kind) => {
@@ -174,6 +176,39 @@ describe('era detection', () => {
     }
     rmSync(stateDir, { recursive: true })
   })
+  test.each(['legacy http', 'legacy stdio'] as const)(
+    'B213 a day after a %s server was detected the next start detects it again, once, and links of hosts never do',
+    async (kind) => {
+      const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+      let probes = 0
+      const onPipe: Handle = (turn) => {
+        probes++
+        turn.fail(-32601, 'Method not found')
+      }
+      await using downstream = await FakeDownstream.start(fake.of({ kind, tools: ['x'], on: { 'server/discover': onPipe } }))
+      downstream.intercept = (_request, _response, body) => {
+        if (methodOf(body) === 'server/discover') probes++
+        return false
+      }
+      const setup = { servers: {}, fakes: new Map([['a', downstream]]), stateDir }
+      const call = async (gateway: TestGateway): Promise<void> => {
+        await using host = await legacyHttp.connect(gateway)
+        await host.call('tools/call', { name: 'a__x' })
+      }
+      await using first = await startGateway(setup)
+      const once = probes
+      expect(once).toBeGreaterThan(0)
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 })
+      await call(first)
+      expect(probes).toBe(once)
+      for (let start = 0; start < 2; start++) {
+        await using gateway = await startGateway(setup)
+        await call(gateway)
+        expect(probes).toBe(2 * once)
+      }
+      rmSync(stateDir, { recursive: true })
+    },
+  )
   test.each(['legacy http', 'legacy stdio'] as const)(
     'B280 a %s server whose discover result offers legacy versions only is legacy',
     async (kind) => {
