@@ -125,6 +125,21 @@ describe('requests', () => {
     expect(server.seen[1]?.headers['mcp-session-id']).toBeUndefined()
   })
 
+  test('an empty session id is none', async () => {
+    await using server = await scripted((seen, response) =>
+      json(response, 200, result(seen.message.id), { 'mcp-session-id': '' }),
+    )
+    const link = await connect(server.url)
+    await begin(link)
+    link.channel.send(request(1))
+    await link.events.end(1)
+    await link.channel.close()
+    expect(server.seen.map(({ method, headers }) => [method, headers['mcp-session-id']])).toEqual([
+      ['POST', undefined],
+      ['POST', undefined],
+    ])
+  })
+
   test('nothing overtakes the first notification', async () => {
     await using server = await slowToBegin()
     await using link = await connect(server.url)
