@@ -218,8 +218,6 @@ const probeHttp = async (
         executed: 'no',
         retryable: true,
       })
-    if (status >= 300 && status < 400)
-      throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
     const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)
     if (reading.says === 'modern') return reading.server
     if (reading.says === 'no common version') throw noCommonVersion(reading)
