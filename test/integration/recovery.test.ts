@@ -103,6 +103,12 @@ describe('era detection', () => {
       expect(seen).not.toContain('initialize')
     },
   )
+  test('5.3 the Retry-After of an answer to the probe is kept for the next attempt', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
+    gateway.fake('a').intercept = answeringDiscover(status(503, '', { 'retry-after': '17' }))
+    await gateway.ready()
+    expect(healthOf(gateway)).toMatchObject({ state: 'down', failure: { facts: { status: 503, retryAfterMs: 17_000 } } })
+  })
   test('no common version is an error and no reason to fall back', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) }, early: true })
     const body = '{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2099-01-01"]}}}'

@@ -212,12 +212,10 @@ const probeHttp = async (
       dialing.timeouts.startMs,
     )
     if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now(), body)
-    if (status === 408 || status === 425 || status === 429 || status >= 500)
-      throw new Failure('downstream_error', failureOfStatus({ status, headers }, false, Date.now(), body).message, {
-        status,
-        executed: 'no',
-        retryable: true,
-      })
+    if (status === 408 || status === 425 || status === 429 || status >= 500) {
+      const { message: text, facts } = failureOfStatus({ status, headers }, false, Date.now(), body)
+      throw new Failure('downstream_error', text, { ...facts, executed: 'no', retryable: true })
+    }
     const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)
     if (reading.says === 'modern') return reading.server
     if (reading.says === 'no common version') throw noCommonVersion(reading)
