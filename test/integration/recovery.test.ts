@@ -109,6 +109,24 @@ describe('era detection', () => {
     await gateway.ready()
     expect(healthOf(gateway)).toMatchObject({ state: 'down', failure: { facts: { status: 503, retryAfterMs: 17_000 } } })
   })
+  test('5.2 a server that redirects elsewhere is told with the request that it redirected, and nothing is sent there', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) },
+      options: { a: { transport: 'auto' } },
+      early: true,
+    })
+    // As behind a proxy that ends TLS: the server adds a slash, and thinks that it is asked in the clear.
+    gateway.fake('a').intercept = (_request, response) => {
+      status(307, '', { location: 'http://mcp.example/mcp/' })(response)
+      return true
+    }
+    await gateway.ready()
+    const refusal =
+      'the server answered HTTP 307 to "http://mcp.example/mcp/": only 307 and 308 within the same origin are followed'
+    expect(healthOf(gateway)).toMatchObject({
+      reason: `no MCP endpoint: server/discover: ${refusal}; HTTP+SSE: ${refusal}`,
+    })
+  })
   test('no common version is an error and no reason to fall back', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) }, early: true })
     const body = '{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2099-01-01"]}}}'

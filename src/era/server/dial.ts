@@ -171,12 +171,14 @@ export const dialHttp = async (
   const connection = new Connection(channel, dialing.sweeper)
   await connection.open()
   const attempts: string[] = []
+  let asked = 'server/discover'
   try {
     if (dialing.era !== 'legacy' && known?.era !== 'legacy') {
       const server = await probeHttp(channel, dialing, attempts)
       if (server !== undefined) return modern(connection, server, dialing)
       if (dialing.era === 'modern') throw new Failure('version', `the server does not speak 2026-07-28 (${attempts.join('; ')})`)
     }
+    asked = 'initialize'
     return await legacy(connection, dialing)
   } catch (error) {
     await channel.close()
@@ -186,7 +188,7 @@ export const dialHttp = async (
       if (again !== undefined) return again
     }
     if (transport === 'http' || !mayBeOlder(error)) throw error
-    attempts.push(`initialize: ${asError(error).message}`)
+    attempts.push(`${asked}: ${asError(error).message}`)
   }
   try {
     return await overChannel(open.sse(), dialing, dialing.sseIds)
