@@ -460,6 +460,26 @@ describe('headers to a server', () => {
 })
 
 describe('a server that was lost', () => {
+  test.each<[string, number, string, 'legacy http' | 'legacy sse']>([
+    ['HTTP+SSE', 404, 'Could not find session', 'legacy sse'],
+    ['Streamable HTTP', 400, 'Bad Request: No valid session ID provided', 'legacy http'],
+  ])(
+    'B222 a session of %s that the server answers with %i and a text is renewed, and the call sent again',
+    async (_name, code, text, kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+      await using host = await legacyHttp.connect(gateway)
+      await host.call('tools/call', { name: 'a__x' })
+      let refusals = 1
+      gateway.fake('a').intercept = (_request, response, body) => {
+        if (methodOf(body) !== 'tools/call' || refusals-- <= 0) return false
+        response.writeHead(code).end(text)
+        return true
+      }
+      expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
+      const [before, after] = gateway.fake('a').all('tools/call')
+      expect(after!.connection).not.toBe(before!.connection)
+    },
+  )
   test('B222 404 with a session: initialized anew without it, the call sent again', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) } })
     await using host = await legacyHttp.connect(gateway)
