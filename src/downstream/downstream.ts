@@ -403,6 +403,7 @@ export class Downstream {
     log.info(facts, 'server is ready')
     this.offers.follow(link)
     if (isAgain && soleSession !== undefined) void this.#sessionWatches.again(soleSession, link)
+    if (soleSession?.logLevel !== undefined) void link.setLevel(soleSession.logLevel)
     if (isAgain || isSuccessor) reconnected(this.subscriptions)
     // A server without entries in this era may have them in the other.
     const isEmpty = Object.values(lists ?? {}).every(({ length }) => length === 0)

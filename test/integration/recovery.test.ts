@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
@@ -16,6 +16,8 @@ import type { TestGateway } from '../support/gateway.ts'
 const linkOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.link
 const healthOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.health$.value
 const methodOf = (body: string): string | undefined => (body === '' ? undefined : (JSON.parse(body) as Message).method)
+
+afterEach(() => void vi.useRealTimers())
 
 describe('era detection', () => {
   test.each(everyFakeKind)('B211 a %s server is asked by server/discover first and recognized', async (kind) => {
@@ -101,6 +103,30 @@ describe('era detection', () => {
       expect(seen).not.toContain('initialize')
     },
   )
+  test('5.3 the Retry-After of an answer to the probe is kept for the next attempt', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
+    gateway.fake('a').intercept = answeringDiscover(status(503, '', { 'retry-after': '17' }))
+    await gateway.ready()
+    expect(healthOf(gateway)).toMatchObject({ state: 'down', failure: { facts: { status: 503, retryAfterMs: 17_000 } } })
+  })
+  test('5.2 a server that redirects elsewhere is told with the request that it redirected, and nothing is sent there', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) },
+      options: { a: { transport: 'auto' } },
+      early: true,
+    })
+    // As behind a proxy that ends TLS: the server adds a slash, and thinks that it is asked in the clear.
+    gateway.fake('a').intercept = (_request, response) => {
+      status(307, '', { location: 'http://mcp.example/mcp/' })(response)
+      return true
+    }
+    await gateway.ready()
+    const refusal =
+      'the server answered HTTP 307 to "http://mcp.example/mcp/": only 307 and 308 within the same origin are followed'
+    expect(healthOf(gateway)).toMatchObject({
+      reason: `no MCP endpoint: server/discover: ${refusal}; HTTP+SSE: ${refusal}`,
+    })
+  })
   test('no common version is an error and no reason to fall back', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) }, early: true })
     const body = '{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"no","data":{"supported":["2099-01-01"]}}}'
@@ -174,6 +200,39 @@ describe('era detection', () => {
     }
     rmSync(stateDir, { recursive: true })
   })
+  test.each(['legacy http', 'legacy stdio'] as const)(
+    'B213 a day after a %s server was detected the next start detects it again, once, and links of hosts never do',
+    async (kind) => {
+      const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+      let probes = 0
+      const onPipe: Handle = (turn) => {
+        probes++
+        turn.fail(-32601, 'Method not found')
+      }
+      await using downstream = await FakeDownstream.start(fake.of({ kind, tools: ['x'], on: { 'server/discover': onPipe } }))
+      downstream.intercept = (_request, _response, body) => {
+        if (methodOf(body) === 'server/discover') probes++
+        return false
+      }
+      const setup = { servers: {}, fakes: new Map([['a', downstream]]), stateDir }
+      const call = async (gateway: TestGateway): Promise<void> => {
+        await using host = await legacyHttp.connect(gateway)
+        await host.call('tools/call', { name: 'a__x' })
+      }
+      await using first = await startGateway(setup)
+      const once = probes
+      expect(once).toBeGreaterThan(0)
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 3_600_000 })
+      await call(first)
+      expect(probes).toBe(once)
+      for (let start = 0; start < 2; start++) {
+        await using gateway = await startGateway(setup)
+        await call(gateway)
+        expect(probes).toBe(2 * once)
+      }
+      rmSync(stateDir, { recursive: true })
+    },
+  )
   test.each(['legacy http', 'legacy stdio'] as const)(
     'B280 a %s server whose discover result offers legacy versions only is legacy',
     async (kind) => {
@@ -401,6 +460,26 @@ describe('headers to a server', () => {
 })
 
 describe('a server that was lost', () => {
+  test.each<[string, number, string, 'legacy http' | 'legacy sse']>([
+    ['HTTP+SSE', 404, 'Could not find session', 'legacy sse'],
+    ['Streamable HTTP', 400, 'Bad Request: No valid session ID provided', 'legacy http'],
+  ])(
+    'B222 a session of %s that the server answers with %i and a text is renewed, and the call sent again',
+    async (_name, code, text, kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+      await using host = await legacyHttp.connect(gateway)
+      await host.call('tools/call', { name: 'a__x' })
+      let refusals = 1
+      gateway.fake('a').intercept = (_request, response, body) => {
+        if (methodOf(body) !== 'tools/call' || refusals-- <= 0) return false
+        response.writeHead(code).end(text)
+        return true
+      }
+      expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
+      const [before, after] = gateway.fake('a').all('tools/call')
+      expect(after!.connection).not.toBe(before!.connection)
+    },
+  )
   test('B222 404 with a session: initialized anew without it, the call sent again', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) } })
     await using host = await legacyHttp.connect(gateway)

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
+import type { Handle } from '../support/fake-downstream.ts'
 import { KEY, MODERN, notification, request } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
 import { PipeHost } from '../support/fakes/pipe-host.ts'
@@ -34,6 +35,26 @@ test('B054 one process serves catalogue and calls, with the capabilities of the 
   const [connection] = gateway.fake('a').connections.slice(-1)
   expect(gateway.fake('a').connections.filter(({ isOpen }) => isOpen)).toEqual([connection])
   expect(connection!.declared).toEqual({ roots: {} })
+})
+
+test('5.3 the level that the host set reaches a server that starts later, and the next process of a server that ended', async () => {
+  const { promise: mayStart, resolve: start } = Promise.withResolvers<undefined>()
+  const initialize: Handle = async () => {
+    await mayStart
+    return { protocolVersion: '2025-11-25', capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'a', version: '1' } }
+  }
+  const servers = { a: fake.of({ kind: 'legacy stdio', tools: ['x'], on: { initialize } }) }
+  await using gateway = await startGateway({ servers, pipe: true, early: true })
+  await using host = attach(gateway)
+  await host.sendRaw(INITIALIZE, 'init').response
+  await gateway.fake('a').until('initialize')
+  expect(await host.call('logging/setLevel', { level: 'error' })).toEqual({})
+  start(undefined)
+  const first = await gateway.fake('a').until('logging/setLevel')
+  expect(first.params).toEqual({ level: 'error' })
+  first.connection.drop()
+  await gateway.fake('a').until('logging/setLevel', ({ connection }) => connection !== first.connection)
+  expect(gateway.fake('a').all('logging/setLevel')).toHaveLength(2)
 })
 
 describe('7.4 mistakes of the host', () => {

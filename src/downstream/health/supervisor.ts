@@ -132,7 +132,7 @@ export class Supervisor {
       else {
         const upMs = before.upSinceMs === undefined ? 0 : nowMs - before.upSinceMs
         const { waitMs, isCrashLoop } = backoff.fail(nowMs, { upMs, isCrash })
-        const earliestMs = isCrashLoop ? waitMs : isCrash ? this.#restartMs() : 0
+        const earliestMs = isCrashLoop ? waitMs : isCrash ? this.#restartMs() : requestedMs(failure)
         await this.#waitAfter(failure, Math.max(waitMs, earliestMs), Math.max(startedMs + minRetryMs, nowMs + earliestMs))
       }
     }
@@ -244,3 +244,10 @@ export class Supervisor {
     })
   }
 }
+
+/** The longest `Retry-After` of a server that is waited for (BRIDGING 5.3). */
+const MAX_REQUESTED_MS = 30_000
+
+/** The delay that a server has requested with its HTTP status. */
+const requestedMs = ({ facts: { status, retryAfterMs = 0 } }: Failure): number =>
+  status === undefined ? 0 : Math.min(retryAfterMs, MAX_REQUESTED_MS)

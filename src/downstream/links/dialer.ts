@@ -297,7 +297,8 @@ export class Dialer {
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
     return {
       era: options.era,
-      verdict: memory.verdict(options),
+      // While the main link is up, further links have its era, even if the stored verdict is too old for the next start.
+      verdict: this.#states.now.link ?? memory.verdict(options),
       declared,
       usesClientCredentials: options.credential?.mode === 'client',
       identity,

@@ -111,16 +111,18 @@ export const openMemory = (folder: string | undefined, log: Log, shared?: Shared
     },
     verdict: (options) => {
       const record = load(options)
-      const isOld = record?.verdict?.era === 'legacy' && Date.now() - (record.verdictAt ?? 0) > LEGACY_VERDICT_MS
-      return isOld ? undefined : record?.verdict
+      return record !== undefined && isVerdictOld(record) ? undefined : record?.verdict
     },
     keepVerdict: (options, verdict) => {
       const known = load(options)
-      if (isDeepStrictEqual(verdict, known?.verdict)) return
+      if (isDeepStrictEqual(verdict, known?.verdict) && !(known !== undefined && isVerdictOld(known))) return
       save(options, verdict === undefined ? { verdict: undefined } : { verdict, verdictAt: Date.now() })
     },
   }
 }
+
+const isVerdictOld = ({ verdict, verdictAt = 0 }: Stored): boolean =>
+  verdict?.era === 'legacy' && Date.now() - verdictAt > LEGACY_VERDICT_MS
 
 /** The record, if its lists may be served while the server is down. */
 const freshLists = (record: object | undefined): Lists | undefined => {

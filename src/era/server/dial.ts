@@ -171,12 +171,14 @@ export const dialHttp = async (
   const connection = new Connection(channel, dialing.sweeper)
   await connection.open()
   const attempts: string[] = []
+  let asked = 'server/discover'
   try {
     if (dialing.era !== 'legacy' && known?.era !== 'legacy') {
       const server = await probeHttp(channel, dialing, attempts)
       if (server !== undefined) return modern(connection, server, dialing)
       if (dialing.era === 'modern') throw new Failure('version', `the server does not speak 2026-07-28 (${attempts.join('; ')})`)
     }
+    asked = 'initialize'
     return await legacy(connection, dialing)
   } catch (error) {
     await channel.close()
@@ -186,7 +188,7 @@ export const dialHttp = async (
       if (again !== undefined) return again
     }
     if (transport === 'http' || !mayBeOlder(error)) throw error
-    attempts.push(`initialize: ${asError(error).message}`)
+    attempts.push(`${asked}: ${asError(error).message}`)
   }
   try {
     return await overChannel(open.sse(), dialing, dialing.sseIds)
@@ -212,14 +214,10 @@ const probeHttp = async (
       dialing.timeouts.startMs,
     )
     if (status === 401 || status === 403) throw failureOfStatus({ status, headers }, false, Date.now(), body)
-    if (status === 408 || status === 425 || status === 429 || status >= 500)
-      throw new Failure('downstream_error', failureOfStatus({ status, headers }, false, Date.now(), body).message, {
-        status,
-        executed: 'no',
-        retryable: true,
-      })
-    if (status >= 300 && status < 400)
-      throw new Failure('not_found', `the server redirects (HTTP ${status})`, { status, executed: 'no' })
+    if (status === 408 || status === 425 || status === 429 || status >= 500) {
+      const { message: text, facts } = failureOfStatus({ status, headers }, false, Date.now(), body)
+      throw new Failure('downstream_error', text, { ...facts, executed: 'no', retryable: true })
+    }
     const reading: Reading = message === undefined ? { says: 'legacy' } : readDiscover(message)
     if (reading.says === 'modern') return reading.server
     if (reading.says === 'no common version') throw noCommonVersion(reading)

@@ -58,7 +58,8 @@ export class McpEndpoint implements HeadWatcher {
   /** The head of a response that may open the session. */
   onHead({ status, headers }: ReplyHead): void {
     const session = headers['mcp-session-id']
-    if (status >= 300 || typeof session !== 'string' || this.#hasSession) return
+    // An empty id is none, as in the SDKs.
+    if (status >= 300 || typeof session !== 'string' || session === '' || this.#hasSession) return
     this.#hasSession = true
     this.#headers.set('mcp-session-id', session)
   }

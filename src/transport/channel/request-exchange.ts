@@ -16,7 +16,7 @@ import { bodyMayAnswer, failureOfStatus, statusDecides } from '../http1/client/h
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
 import { isSingle, readIncoming } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
-import { asEventId, waitBefore } from './reconnect.ts'
+import { asEventId, waitBefore, wasSteady } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
@@ -38,7 +38,7 @@ export interface ExchangePorts {
 }
 
 export interface ResumeOptions extends ReconnectOptions {
-  /** Attempts in a row without a new event. */
+  /** Attempts in a row without a new event and without a steady stream. */
   readonly maxResumes: number
 }
 
@@ -61,6 +61,8 @@ export class RequestExchange implements ReplyEvents, Recipient {
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
+  /** When the present stream was opened; `Infinity`: it is not open. */
+  #openedMs = Infinity
 
   constructor(id: number, message: Outgoing, ports: ExchangePorts, options: ResumeOptions) {
     this.id = id
@@ -126,6 +128,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   /** The head of the reply to the POST. */
   onHead(head: ReplyHead): void {
     this.#isStream = head.form === 'sse' && head.status < 300
+    if (this.#isStream) this.#openedMs = performance.now()
   }
 
   onEvent(event: SseEvent): void {
@@ -239,6 +242,8 @@ export class RequestExchange implements ReplyEvents, Recipient {
 
   #resumeLater(failure: Failure): void {
     const lastEventId = this.#lastEventId
+    if (wasSteady(this.#openedMs, this.#options)) this.#tries = 0
+    this.#openedMs = Infinity
     const mayResume = this.#state === 'sent' && this.#ports.mayResume && this.#tries < this.#options.maxResumes
     if (!mayResume || lastEventId === undefined) return this.#end(failure)
     this.#reply = undefined
@@ -249,6 +254,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   #resume(lastEventId: string, failure: Failure): void {
     this.#timer = undefined
     this.#reply = this.#ports.resume(lastEventId, {
+      onHead: (head) => this.onHead(head),
       onEvent: (event) => this.onEvent(event),
       onEnd: (head) => {
         if (head.form === 'sse' && head.status < 300) return this.#streamEnded(head)

@@ -1,6 +1,7 @@
 /**
- * Keeps the order of the handshake over separate POSTs: messages after the first one without an id, which is
- * `notifications/initialized`, wait until it is accepted. Then messages may be sent concurrently.
+ * Keeps the order of the handshake over separate POSTs: messages after the first notification, which is `notifications/initialized`, wait
+ * until it is accepted. Then messages may be sent concurrently. Answers to a server do not pass the gate: it may ask before `initialized`,
+ * and may wait for the answer before it accepts that.
  */
 
 /** How long messages wait for the response to `notifications/initialized`. */
@@ -34,7 +35,7 @@ export class SendGate {
     message.start()
   }
 
-  /** A message without an id was accepted, or failed. */
+  /** A notification was accepted, or failed. */
   open(): void {
     if (this.#state !== 'shut') return
     this.#state = 'open'

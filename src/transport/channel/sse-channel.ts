@@ -59,6 +59,8 @@ export class SseChannel implements Channel, Recipient {
   #stream: Reply | undefined
   #endpoint: URL | undefined
   #timer: NodeJS.Timeout | undefined
+  /** The server has accepted a message, so that it knows the session in the URL. */
+  #hasSession = false
   #isOver = false
 
   /** `headers` and `bearer` are sent to the origin of `url` only. */
@@ -119,7 +121,8 @@ export class SseChannel implements Channel, Recipient {
     }
     const endpoint = this.#endpoint
     if (id !== undefined) this.#pending.set(String(id), { isSent: false, isCall: message.isRelayed === true })
-    this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
+    if (message.isAnswer === true) this.#post(message, endpoint)
+    else this.#gate.pass(id !== undefined, { start: () => this.#post(message, endpoint) })
     return true
   }
 
@@ -212,9 +215,11 @@ export class SseChannel implements Channel, Recipient {
     if (id !== undefined && pending === undefined) return
     if (pending !== undefined) pending.isSent = true
     const headers = this.#headers.post
+    const hadSession = this.#hasSession
+    const isNotification = id === undefined && message.isAnswer !== true
     const done = (): void => {
       this.#posts.delete(post)
-      if (id === undefined) this.#gate.open()
+      if (isNotification) this.#gate.open()
     }
     const refused = (failure: Failure, sample: string): void => {
       done()
@@ -227,11 +232,13 @@ export class SseChannel implements Channel, Recipient {
       this.#options.maxMessageBytes,
       {
         onHead: (head) => {
-          if (head.status < 300 && id === undefined) this.#gate.open()
+          if (head.status >= 300) return
+          this.#hasSession = true
+          if (isNotification) this.#gate.open()
         },
         onEvent: () => undefined,
         onEnd: (head, body) =>
-          head.status < 300 ? done() : refused(failureOfStatus(head, false, Date.now(), body), sampleOf(body)),
+          head.status < 300 ? done() : refused(failureOfStatus(head, hadSession, Date.now(), body), sampleOf(body)),
         onError: (failure) => {
           if (message.isAnswer !== true || isSecond || failure.kind !== 'lost') return refused(failure, '')
           this.#posts.delete(post)

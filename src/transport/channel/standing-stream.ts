@@ -6,7 +6,7 @@ import type { Failure } from '../../wire/message/failure.ts'
 import type { SseEvent } from '../../wire/framing/sse.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
-import { asEventId, waitBefore } from './reconnect.ts'
+import { asEventId, waitBefore, wasSteady } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 
@@ -15,7 +15,7 @@ export interface StreamPorts {
   message(bytes: Buffer): void
   /** A message over the limit was skipped; a new stream would send it again. */
   oversize(): void
-  /** The server answers 404 after it had a stream: the session has ended. */
+  /** The server no longer knows the session, after it had a stream. */
   expired(failure: Failure): void
 }
 
@@ -28,6 +28,8 @@ export class StandingStream {
   #lastEventId: string | undefined
   #retryMs: number | undefined
   #tries = 0
+  /** When the present stream was opened; `Infinity`: it is not open. */
+  #openedMs = Infinity
   #wasOpen = false
   #isOver = false
 
@@ -47,10 +49,11 @@ export class StandingStream {
       onHead: (head) => {
         if (!isStream(head)) return
         this.#wasOpen = true
+        this.#openedMs = performance.now()
         this.#offered.resolve(true)
       },
       onEvent: (event) => this.#onEvent(event),
-      onEnd: (head) => this.#onEnd(head),
+      onEnd: (head, body) => this.#onEnd(head, body),
       onError: () => this.#reopenLater(this.#retryMs),
       onOversize: () => this.#ports.oversize(),
     })
@@ -75,11 +78,11 @@ export class StandingStream {
     if (event.event === 'message' && event.data.length > 0) this.#ports.message(event.data)
   }
 
-  #onEnd(head: ReplyHead): void {
+  #onEnd(head: ReplyHead, body: Buffer): void {
     if (this.#isOver) return
     if (isStream(head)) return this.#reopenLater(this.#retryMs)
     // Many servers route POST only: a first 404 does not mean a lost session. The next POST would detect a lost session.
-    const failure = failureOfStatus(head, this.#wasOpen, Date.now())
+    const failure = failureOfStatus(head, this.#wasOpen, Date.now(), body)
     // After any other status of a server that had a stream, calls continue, but its messages would be lost: the stream is retried.
     // The server may no longer know the last event id.
     if (!failure.retryable && head.status < 500) this.#lastEventId = undefined
@@ -91,6 +94,8 @@ export class StandingStream {
 
   #reopenLater(retryMs: number | undefined): void {
     if (this.#isOver) return
+    if (wasSteady(this.#openedMs, this.#options)) this.#tries = 0
+    this.#openedMs = Infinity
     this.#timer = setTimeout(() => this.open(), waitBefore(this.#tries++, retryMs, this.#options))
   }
 }

@@ -107,7 +107,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
     const refusal = this.#closing === undefined ? this.#expired : notOpen()
     if (refusal !== undefined) {
       if (id !== undefined) queueMicrotask(() => this.#events?.lost(id, refusal))
-    } else if (id === undefined) this.#gate.pass(false, { start: () => this.#notify(message) })
+    } else if (message.isAnswer === true) this.#notify(message)
+    else if (id === undefined) this.#gate.pass(false, { start: () => this.#notify(message) })
     else {
       const exchange = new RequestExchange(id, message, this, this.#options)
       this.#pending.set(id, exchange)
@@ -278,7 +279,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   #notify(message: Outgoing, isSecond = false): void {
     const done = (): void => {
       this.#stops.delete(stop)
-      this.#gate.open()
+      if (message.isAnswer !== true) this.#gate.open()
     }
     const refused = (failure: Failure, sample: string): void => {
       done()

@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
+import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
 import { NetClient } from '../../../src/transport/http1/client/net-client.ts'
 import type { Failure } from '../../../src/wire/message/failure.ts'
 import { rawScripted, scripted } from './scripted.ts'
@@ -94,6 +95,22 @@ describe.each([
       path: '/x?y=%20z',
       text: '{"a":1}',
       headers: { 'x-a': 'b', 'content-length': '7' },
+    })
+    await client.close()
+  })
+
+  test('a header that is repeated is one list, as two challenges are, and a repeated content type is the first', async () => {
+    const head = 'content-type: application/json\r\nwww-authenticate: Basic realm="a"\r\nwww-authenticate: Bearer scope="b"\r\n'
+    await using server = await rawScripted((socket) => {
+      socket.write(`HTTP/1.1 401 Unauthorized\r\n${head}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`)
+    })
+    const client = create()
+    const { promise, resolve, reject } = Promise.withResolvers<ReplyHead>()
+    const handler = { onHead: resolve, onData: () => undefined, onEnd: () => undefined, onError: reject }
+    client.request({ method: 'GET', url: server.url, headers: {} }, handler)
+    expect(await promise).toMatchObject({
+      form: 'json',
+      headers: { 'www-authenticate': 'Basic realm="a", Bearer scope="b"' },
     })
     await client.close()
   })

@@ -143,6 +143,24 @@ describe('messages', () => {
     expect(await link.events.end(1)).toMatchObject({ result: {} })
   })
 
+  test('an answer to a ping during the handshake neither waits for the first notification nor takes its place', async () => {
+    await using server = await slowToBegin()
+    await using link = channelTo(server.url)
+    await link.opened
+    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":"ping-${id}","result":{}}`)], isAnswer: true })
+    link.channel.send(answer(1))
+    await server.until(({ message }) => message.id === 'ping-1')
+    link.channel.send(notification('notifications/initialized'))
+    link.channel.send(answer(2))
+    await server.until(({ message }) => message.id === 'ping-2')
+    await server.until(({ message }) => message.method === 'notifications/initialized')
+    link.channel.send(request(1))
+    link.channel.send(answer(3))
+    await server.until(({ message }) => message.id === 'ping-3')
+    expect(link.channel.withdraw(1)).toBe(true)
+    server.release()
+  })
+
   test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
     await using server = await slowToBegin()
     await using link = channelTo(server.url)
@@ -199,6 +217,32 @@ describe('messages', () => {
     expect(await link.events.end(2)).toMatchObject({ result: {} })
     expect(link.events.losses).toHaveLength(1)
   })
+
+  test.each([
+    [404, 'Could not find session'],
+    [404, ''],
+    [400, 'No transport found for sessionId'],
+  ])(
+    'B222 a session that the server knew and refuses with %i %j is lost: the request was certainly not executed',
+    async (status, text) => {
+      await using server = await oldServer((seen, response, stream) => {
+        if (seen.message.id === 1) stream.write(`data: ${result(1)}\n\n`, () => accept(response))
+        else response.writeHead(status).end(text)
+      })
+      await using link = channelTo(server.url)
+      await link.opened
+      link.channel.send(request(1))
+      await link.events.end(1)
+      // The response may be received before the status of its own POST.
+      await server.seen[1]?.closed
+      for (let id = 2; link.events.losses.every(({ failure }) => failure.kind !== 'session_expired'); id++) {
+        link.channel.send(request(id))
+        await link.events.end(id)
+        expect(id).toBeLessThan(20)
+      }
+      expect(link.events.losses.at(-1)).toMatchObject({ failure: { executed: 'no', facts: { status } } })
+    },
+  )
 
   test('an answer to a question of the server is sent again when its connection breaks, and once only; a notification is not', async () => {
     let posts = 0

@@ -125,6 +125,21 @@ describe('requests', () => {
     expect(server.seen[1]?.headers['mcp-session-id']).toBeUndefined()
   })
 
+  test('an empty session id is none', async () => {
+    await using server = await scripted((seen, response) =>
+      json(response, 200, result(seen.message.id), { 'mcp-session-id': '' }),
+    )
+    const link = await connect(server.url)
+    await begin(link)
+    link.channel.send(request(1))
+    await link.events.end(1)
+    await link.channel.close()
+    expect(server.seen.map(({ method, headers }) => [method, headers['mcp-session-id']])).toEqual([
+      ['POST', undefined],
+      ['POST', undefined],
+    ])
+  })
+
   test('nothing overtakes the first notification', async () => {
     await using server = await slowToBegin()
     await using link = await connect(server.url)
@@ -135,6 +150,23 @@ describe('requests', () => {
     server.release()
     await link.events.end(1)
     expect(server.seen.map(({ message }) => message.id)).toEqual([undefined, 1])
+  })
+
+  test('an answer to a ping during the handshake neither waits for the first notification nor takes its place', async () => {
+    await using server = await slowToBegin()
+    await using link = await connect(server.url)
+    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":"ping-${id}","result":{}}`)], isAnswer: true })
+    link.channel.send(answer(1))
+    await server.until(({ message }) => message.id === 'ping-1')
+    link.channel.send(notification('notifications/initialized'))
+    link.channel.send(answer(2))
+    await server.until(({ message }) => message.id === 'ping-2')
+    await server.until(({ message }) => message.method === 'notifications/initialized')
+    link.channel.send(request(1))
+    link.channel.send(answer(3))
+    await server.until(({ message }) => message.id === 'ping-3')
+    expect(link.channel.withdraw(1)).toBe(true)
+    server.release()
   })
 
   test('a request that waits for the first notification can be withdrawn; one that was sent cannot', async () => {
@@ -465,6 +497,29 @@ describe('statuses', () => {
     },
   )
 
+  test.each([
+    ['a text (Python SDK)', 'Bad Request: No valid session ID provided'],
+    ['an object of its own', '{"error":"Session not found"}'],
+  ])('B222 a 400 that says so in %s is session_expired, too', async (_form, refusal) => {
+    await using server = await scripted(withSession((_seen, response) => response.writeHead(400).end(refusal)))
+    await using link = await connect(server.url)
+    await begin(link)
+    link.channel.send(request(1))
+    expect(await link.events.end(1)).toMatchObject({ kind: 'session_expired', executed: 'no', facts: { status: 400 } })
+  })
+
+  test.each([
+    ['a page', '<html><body>Your session is over</body></html>'],
+    ['another text', 'Bad Request: the path is unknown'],
+    ['an error of this request', error(1, -32602)],
+  ])('B222 a 400 with %s does not end the session', async (_form, refusal) => {
+    await using server = await scripted(withSession((_seen, response) => response.writeHead(400).end(refusal)))
+    await using link = await connect(server.url)
+    await begin(link)
+    link.channel.send(request(1))
+    expect(await link.events.end(1)).not.toMatchObject({ kind: 'session_expired' })
+  })
+
   test('B222 a 404 to our session id is session_expired, certainly not executed', async () => {
     await using server = await scripted(withSession((_seen, response) => json(response, 404, error(null, -32001))))
     await using link = await connect(server.url)
@@ -621,6 +676,19 @@ describe('F-18 a connection that breaks', () => {
     expect(server.seen.filter(({ method }) => method === 'GET')).toHaveLength(5)
   })
 
+  test('B223 a stream that was open for a while is no failed attempt, though it ended without an event (proxies cut streams)', async () => {
+    let resumed = 0
+    const { end } = await outcome(
+      (seen, response) => {
+        if (seen.method === 'POST') sse(response).end('id: 0\ndata:\n\n')
+        else if (++resumed < 10) sse(response, ': still there\n\n').end()
+        else sse(response, `data: ${result(1)}\n\n`).end()
+      },
+      { steadyMs: 0 },
+    )
+    expect(end).toMatchObject({ result: {} })
+  })
+
   test.each([405, 404, 400])('is lost when the server answers %i to resuming', async (status) => {
     const { end, server } = await outcome((seen, response) => {
       if (seen.method === 'POST') sse(response).end('id: 0\ndata:\n\n')
@@ -716,6 +784,21 @@ describe('the standalone stream', () => {
     expect(await link.channel.openStream()).toBe(true)
     expect(await link.channel.closed).toMatchObject({ kind: 'session_expired' })
     expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET'])
+  })
+
+  test('F-16 a session that is gone ends the channel also where the server says so with a 400 and a text (SDK examples)', async () => {
+    let opened = 0
+    await using server = await scripted(
+      withSession((_seen, response) =>
+        opened++ === 0
+          ? void sse(response, 'id: 1\nretry: 5\ndata:\n\n').end()
+          : response.writeHead(400).end('Invalid or missing session ID'),
+      ),
+    )
+    const link = await connect(server.url)
+    await begin(link)
+    expect(await link.channel.openStream()).toBe(true)
+    expect(await link.channel.closed).toMatchObject({ kind: 'session_expired' })
   })
 
   /** A server that ends the session when it has two calls, and tells the stream before them. */

@@ -244,6 +244,23 @@ describe('F-04 a server that cannot be reached', () => {
     expect(seen).toEqual([...told(firstMs), ...told(2 * firstMs), ...told(4 * firstMs)])
   })
 
+  test.each([
+    [20_000, 20_000],
+    [3_600_000, 30_000],
+  ])('5.3 and asks for a wait of %i ms is not tried again before %i ms, by a call neither', async (retryAfterMs, waitMs) => {
+    const { attempts, call, current, fail, settle } = start()
+    call()
+    await settle()
+    const busy = new Failure('downstream_error', 'HTTP 503', { status: 503, retryAfterMs })
+    await fail(busy)
+    await vi.advanceTimersByTimeAsync(waitMs - 1)
+    const tooSoon = call()
+    await settle()
+    expect([attempts.length, tooSoon.end]).toEqual([1, expect.objectContaining({ kind: 'downstream_error' })])
+    await vi.advanceTimersByTimeAsync(1)
+    expect([attempts.length, current().atMs]).toEqual([2, waitMs])
+  })
+
   test('answers calls that wait with its failure, and those that come too soon at once; then a call brings the next attempt', async () => {
     const { attempts, fail, call, settle, bringUp, seen } = start()
     const first = call()

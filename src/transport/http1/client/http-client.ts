@@ -178,7 +178,7 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#isOver || status < 200) return
-    this.#handler.onHead(replyHead(status, headers))
+    this.#handler.onHead(replyHead(status, joined(headers)))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -203,6 +203,15 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
     this.abort()
     this.#handler.onError(failure)
   }
+}
+
+/** Headers with the values of repeated ones joined as a list, as Node does; undici returns an array of them. */
+const joined = (headers: IncomingHttpHeaders): IncomingHttpHeaders => {
+  if (!Object.values(headers).some((value) => Array.isArray(value))) return headers
+  const entries = Object.entries(headers)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, Array.isArray(value) && name !== 'set-cookie' ? value.join(', ') : value]),
+  )
 }
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : error.name)

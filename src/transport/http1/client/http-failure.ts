@@ -25,15 +25,20 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504])
 /** Whether a response without our id, in the body of this status, counts as the response to our request: it says more than the status. */
 export const bodyMayAnswer = ({ status }: HttpHead): boolean => status >= 400 && status !== 403 && !RETRYABLE.has(status)
 
-/** Error texts, without an id, of servers like the SDKs' examples for a session of an earlier process. */
-const NO_SESSION = /\bsession\b|\bserver not initialized\b/i
+/** Error texts of servers that have no session of an earlier process, such as the SDKs' examples. */
+const NO_SESSION = /\bsession(?:_?id)?\b|\bserver not initialized\b/i
 
-/** A lost session is a 404; many servers answer 400 instead, with an error that belongs to no request. */
-const isSessionLost = (status: number, body: Buffer): boolean => {
-  if (status !== 400 || body.length > MAX_READ) return status === 404
-  const { id, error } = parseJsonObject(body.toString()) ?? {}
-  const message = memberOf(error, 'message')
-  return (id ?? null) === null && typeof message === 'string' && NO_SESSION.test(message)
+/** A lost session is a 404; many servers answer 400 instead, with an error that belongs to no request, or with a text (Python SDK). */
+const isSessionLost = (status: number, body: Buffer): boolean =>
+  status === 404 || (status === 400 && body.length <= MAX_READ && NO_SESSION.test(refusalIn(body.toString())))
+
+/** The text of an error that belongs to no request; empty for any other body. A page is not read: its words may mean anything. */
+const refusalIn = (body: string): string => {
+  const json = parseJsonObject(body)
+  if (json === undefined) return body.length > MAX_QUOTED || body.includes('<') ? '' : body
+  const { id, error } = json
+  const message = typeof error === 'string' ? error : memberOf(error, 'message')
+  return (id ?? null) === null && typeof message === 'string' ? message : ''
 }
 
 /**

@@ -24,10 +24,10 @@ export const replyHead = (status: number, headers: IncomingHttpHeaders): ReplyHe
 export const encodingOf = (header: string | undefined): string | undefined =>
   header === undefined || header === '' || header.toLowerCase() === 'identity' ? undefined : header
 
-/** The form of a body by its `Content-Type`. */
+/** The form of a body by its `Content-Type`; of a repeated one, as some proxies send, by the first. */
 export const formOf = (contentType: string | undefined): ReplyHead['form'] => {
   if (contentType === 'application/json') return 'json'
-  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const type = contentType?.split(/[;,]/, 1)[0]?.trim().toLowerCase() ?? ''
   if (type === 'text/event-stream') return 'sse'
   // The type in the proposal of JSON-RPC over HTTP (BRIDGING 3.22).
   if (type === 'application/json-rpc') return 'json'
