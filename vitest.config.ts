@@ -31,6 +31,6 @@ export default defineConfig({
     // The second one names what was left out for want of a program, and what needed a second run.
     reporters: ['default', './test/support/last-lines-reporter.ts'],
     sequence: { sequencer: LongestFirst },
-    projects: [project('unit', 20_000, 1), project('integration', 30_000, 1), project('e2e', 120_000, 2)],
+    projects: [project('unit', 60_000, 1), project('integration', 60_000, 1), project('e2e', 120_000, 2)],
   },
 })

@@ -194,7 +194,7 @@ describe('the lock file', () => {
   test('T-17 is what the servers offer; the desk, which lists to its callers alone, is told', async () => {
     const { code, said } = await check(CONFIG)
     expect(said).toContain('desk: is not locked')
-    expect(said).toContain('trunkline.lock: ok, 3 servers match')
+    expect(said).toContain('trunkline.lock: ok for 3 servers')
     expect(code).toBe(0)
   })
 

@@ -244,8 +244,8 @@ describe('a server of both eras', () => {
       {
         key: 'a',
         warnings: [
-          'the server offers 1 tools to legacy hosts only: old',
-          'the server offers 1 tools to hosts of 2026-07-28 only: new',
+          'the server offers 1 tool to legacy hosts only: old',
+          'the server offers 1 tool to hosts of 2026-07-28 only: new',
         ],
       },
     ])

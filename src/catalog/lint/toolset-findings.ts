@@ -4,6 +4,7 @@ import { matchesGlob } from '../glob.ts'
 import type { Toolsets } from '../view/toolsets.ts'
 import type { ToolsetOptions } from '../view/toolset.ts'
 import type { View } from '../view/view.ts'
+import { counted } from '../../values/counted.ts'
 
 /** Summary of one toolset for operators. */
 export interface ToolsetSummary {
@@ -60,8 +61,8 @@ const findingsOf = (options: ToolsetOptions, whole: View, view: View, listing: s
 const overBudget = ({ cost: { tools, tokens }, toolset }: View): string => {
   const { budget } = toolset ?? {}
   const limits = [
-    ...(Number.isFinite(budget?.tools) ? [`${budget?.tools} tools`] : []),
+    ...(Number.isFinite(budget?.tools) ? [counted(budget?.tools ?? 0, 'tool')] : []),
     ...(Number.isFinite(budget?.tokens) ? [`${budget?.tokens} tokens`] : []),
   ]
-  return `has ${tools} tools, about ${tokens} tokens, and a budget of ${limits.join(' and ')}; choose fewer, or set discovery: auto`
+  return `has ${counted(tools, 'tool')}, about ${tokens} tokens, and a budget of ${limits.join(' and ')}; choose fewer, or set discovery: auto`
 }

@@ -9,8 +9,9 @@ import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
 import { printResult } from '../terminal/print.ts'
-import { counted, paintedRows } from '../terminal/table.ts'
+import { paintedRows } from '../terminal/table.ts'
 import type { PaintedRow } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 /** `list`: hosts separated by commas, or `all`. Uses the lists of the running process, else the stored ones; `live` starts servers. */
 export const checkHosts = async (loaded: Loaded, list: string, live: boolean): Promise<number> => {
@@ -34,7 +35,7 @@ export const checkHosts = async (loaded: Loaded, list: string, live: boolean): P
 
 const summary = (hosts: readonly string[], { findings, tools }: Lint): string => {
   const fine = hosts.filter((host) => !findings.some((finding) => finding.host === host))
-  return `${tools} tools${fine.length === 0 ? '' : `: ok in ${fine.map(labelOf).join(', ')}`}`
+  return `${counted(tools, 'tool')}${fine.length === 0 ? '' : `: ok in ${fine.map(labelOf).join(', ')}`}`
 }
 
 const labelOf = (host: string): string => HOST_LIMITS[host]?.label ?? host

@@ -4,7 +4,7 @@ import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import type { Configuration } from '../../config/options.ts'
 import { USER_AGENT } from '../../user-agent.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { counted } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 export const checkIssuers = async ({ host, proxies }: Configuration): Promise<readonly IssuerReport[]> => {
   const oauth = host.auth?.oauth

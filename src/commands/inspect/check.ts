@@ -9,7 +9,8 @@ import type { Invocation } from '../terminal/io.ts'
 import { checkLocked } from './lock.ts'
 import { printResult } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { counted, faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
+import { faultLines, serverLines, stderrLines, toolsetLines } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 export interface CheckOptions {
   readonly live?: boolean
@@ -29,7 +30,7 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   if (live !== true) {
     const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
     await printResult(loaded, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings }, () => [
-      `${files[0]}: ok, ${servers.length} servers`,
+      `${files[0]}: ok, ${counted(servers.length, 'server')}`,
       ...warnings.map((warning) => `  warning: ${warning}`),
     ])
     return strictly(strict === true, warnings)
@@ -100,7 +101,9 @@ export const reportLines = (
     findings.map(({ kind, name, note }) => `  note: ${key} ${kind}${name && ` "${name}"`}: ${note}`),
   ),
   ...servers.flatMap(({ key, warnings }) => warnings.map((warning) => `  ${key}: ${warning}`)),
-  ...rates.flatMap(({ option, rate, refused }) => (refused === 0 ? [] : [`  ${option} (${rate}): ${refused} calls refused`])),
+  ...rates.flatMap(({ option, rate, refused }) =>
+    refused === 0 ? [] : [`  ${option} (${rate}): ${counted(refused, 'call')} refused`],
+  ),
   ...(audit?.error === undefined ? [] : [paint(`  audit: ${audit.file} cannot be written (${audit.error})`, 'red')]),
   ...(audit === undefined || audit.dropped === 0 ? [] : [paint(`  audit: ${audit.dropped} lines were dropped`, 'red')]),
   ...toolsetLines(toolsets),

@@ -17,6 +17,7 @@ import type { Invocation, Loaded } from '../terminal/io.ts'
 import { printResult } from '../terminal/print.ts'
 import type { Line, Paint, Painted } from '../terminal/print.ts'
 import { unknownName } from '../terminal/unknown-name.ts'
+import { counted } from '../../values/counted.ts'
 
 /** The entries to be written: those of these servers (of all if none is named), or those of one name. */
 export interface LockChoice {
@@ -40,7 +41,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   await printResult(invocation, { file: file.file, written: isWritten, changes: changes.map(outline) }, (paint) => [
     ...changes.map((change) => changeLine(change, paint)),
     ...offered.filter(({ lock }) => lock === undefined).map(notLocked),
-    `${isWritten ? 'wrote' : 'nothing changed in'} ${file.name}: ${servers.length} servers, ${count} definitions`,
+    `${isWritten ? 'wrote' : 'nothing changed in'} ${file.name}: ${counted(servers.length, 'server')}, ${counted(count, 'definition')}`,
   ])
   if (end?.kind === 'refused') throw new ConfigError(end.problems)
   return EXIT.ok
@@ -73,13 +74,10 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
     ...changes.flatMap((change) => changeLines(change, paint)),
     ...lost.map((server) => `${server.key}: ${server.reason}`),
     ...leftOut.map(notLocked),
-    ...(result.ok ? [`${file.name}: ok, ${servers.length} servers match`] : []),
+    ...(result.ok ? [`${file.name}: ok for ${counted(servers.length, 'server')}`] : []),
   ])
   if (changes.length > 0)
-    throw new CommandError(
-      EXIT.mismatch,
-      `${changes.length} definitions differ from ${file.name}; to approve them: ${command('lock')}`,
-    )
+    throw new CommandError(EXIT.mismatch, `differences from ${file.name}: ${changes.length}; to approve them: ${command('lock')}`)
   if (lost.length > 0) throw new CommandError(EXIT.unreachable, `not reachable: ${lost.map(({ key }) => key).join(', ')}`)
   return EXIT.ok
 }

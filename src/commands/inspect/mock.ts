@@ -10,6 +10,7 @@ import { LineFramer } from '../../wire/framing/lines.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printJsonText, remark } from '../terminal/print.ts'
+import { counted } from '../../values/counted.ts'
 
 export interface MockOptions {
   /** Accepts calls only in the recorded order and with the recorded arguments. */
@@ -25,12 +26,13 @@ export const mock = async (io: Io, file: string, { strict }: MockOptions): Promi
   if (recorded.calls.length === 0)
     throw new CommandError(EXIT.config, `${file} contains no call with both its request and its answer`)
   const player = new Player(recorded, strict === true)
-  remark(io, `serving ${recorded.tools.length} tools and ${recorded.calls.length} recorded calls`)
+  remark(io, `serving ${counted(recorded.tools.length, 'tool')} and ${counted(recorded.calls.length, 'recorded call')}`)
   for await (const line of linesOf(io)) {
     const answer = player.answer(line)
     if (answer !== undefined) await printJsonText(io, answer)
   }
-  if (strict === true && player.left > 0) throw new CommandError(EXIT.mismatch, `${player.left} recorded calls were not made`)
+  if (strict === true && player.left > 0)
+    throw new CommandError(EXIT.mismatch, `${counted(player.left, 'recorded call')} not made`)
   return EXIT.ok
 }
 

@@ -13,9 +13,10 @@ import { changedWords, SINGULAR } from './lock.ts'
 import { painter, printResult, remark, remarkLines } from '../terminal/print.ts'
 import type { Line, Paint, Painted } from '../terminal/print.ts'
 import { planElsewhere } from './plan-elsewhere.ts'
-import { counted, paintedRows, thousands } from '../terminal/table.ts'
+import { paintedRows, thousands } from '../terminal/table.ts'
 import type { PaintedRow } from '../terminal/table.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
+import { counted } from '../../values/counted.ts'
 
 /**
  * Shows the changes of a reload, or those of another file for the running process. `other`: the file of that process, where several run.
@@ -130,7 +131,7 @@ const toolsetLine = ({ name, before, after }: ToolsetPlan, paint: Paint): string
   if (after === undefined) return paint(`  - toolset ${name}  gone`, 'red')
   const { budget, isOver, isSearched } = after
   const most = [
-    ...(budget.tools === undefined ? [] : [`${budget.tools} tools`]),
+    ...(budget.tools === undefined ? [] : [counted(budget.tools, 'tool')]),
     ...(budget.tokens === undefined ? [] : [`${thousands(budget.tokens)} tok`]),
   ]
   const notes = [
@@ -152,6 +153,6 @@ const totals = ({ total, servers, others }: Plan): string => {
 /** `14 → 15 tools, 3.2k → 3.5k tok` */
 const costWords = (before: Cost, after: Cost): string => {
   const change = (from: string, to: string): string => (from === to ? to : `${from} → ${to}`)
-  const tools = change(String(before.tools), String(after.tools))
-  return `${tools} tools, ${change(thousands(before.tokens), thousands(after.tokens))} tok`
+  const from = before.tools === after.tools ? '' : `${before.tools} → `
+  return `${from}${counted(after.tools, 'tool')}, ${change(thousands(before.tokens), thousands(after.tokens))} tok`
 }

@@ -7,6 +7,7 @@ import type { Invocation } from '../terminal/io.ts'
 import { printJson, printLines, remark } from '../terminal/print.ts'
 import { columns, thousands } from '../terminal/table.ts'
 import { unknownToolset } from '../terminal/unknown-name.ts'
+import { counted } from '../../values/counted.ts'
 
 export interface ToolsOptions {
   readonly toolset?: string
@@ -36,7 +37,7 @@ export const tools = async (invocation: Invocation, query: string, { toolset, as
     ])
     await printLines(io, columns(cells, new Set([2])))
     const total = rows.reduce((sum, { tokens }) => sum + tokens, 0)
-    remark(io, `${rows.length} tools, about ${thousands(total)} tokens`)
+    remark(io, `${counted(rows.length, 'tool')}, about ${thousands(total)} tokens`)
     for (const finding of host?.findings('') ?? []) remark(io, `${host?.label}: ${findingText(finding)}`)
   }
   return EXIT.ok

@@ -12,6 +12,7 @@ import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { closedOutput, painter, printJson, printLines, remark } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
+import { counted } from '../../values/counted.ts'
 
 export interface TailOptions {
   /** File to which the calls are written, with both sides of each. */
@@ -48,7 +49,7 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const sink = {
     isStalled: false,
     send: (message: Parameters<Parameters<Control['follow']>[1]['send']>[0]): void => {
-      if (message.type === 'gap') enqueue(() => remark(io, `${message.missed} calls were not shown: too many at once`))
+      if (message.type === 'gap') enqueue(() => remark(io, `${counted(message.missed, 'call')} not shown: too many at once`))
       if (message.type !== 'calls') return
       for (const row of message.calls) if (row.state === 'done') enqueue(() => show(row))
     },
@@ -56,7 +57,7 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const feed = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
   await control.follow(feed, sink, isOver).catch(explainRefusal)
   await last
-  if (file !== undefined) remark(io, `${file.count} calls are in ${record}`)
+  if (file !== undefined) remark(io, `${record} has ${counted(file.count, 'call')}`)
   if (isOver.aborted) return EXIT.ok
   throw new CommandError(EXIT.unreachable, 'the process has ended')
 }

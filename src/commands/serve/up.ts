@@ -20,6 +20,7 @@ import type { Shown } from '../terminal/screen.ts'
 import { painter, remark, remarkLines, terminalSize } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, thousands } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 export interface UpOptions {
   /** Also serves one host on stdin and stdout, and ends when it has disconnected. */
@@ -149,7 +150,7 @@ const serverTable = (
   const tokens = servers.reduce((sum, server) => sum + server.tokens, 0)
   return {
     rows: [...faultLines(running.faults, paint), ...serverLines(servers, paint, command, width)],
-    sum: `  MCP  ${urlsOf(running)[0]}     ${tools} tools, ${thousands(tokens)} tokens`,
+    sum: `  MCP  ${urlsOf(running)[0]}     ${counted(tools, 'tool')}, ${thousands(tokens)} tokens`,
   }
 }
 

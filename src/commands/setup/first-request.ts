@@ -13,7 +13,7 @@ import { storedLint } from './stored-lint.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { Loaded } from '../terminal/io.ts'
 import type { Line } from '../terminal/print.ts'
-import { counted } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 /** The first request of a host. */
 export interface FirstRequest {

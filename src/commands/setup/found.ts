@@ -7,7 +7,8 @@ import type { HostName } from '../../host-files/hosts.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import type { Line, Paint } from '../terminal/print.ts'
-import { columns, counted } from '../terminal/table.ts'
+import { columns } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 
 /** `found 9 servers in Claude Code, Cursor (read-only; trunkline init saves them)`, and a line per file of a host. */
 export const foundHead = (discovered: Discovered, context: Pick<RuntimeEnvironment, 'cwd' | 'home'>): Line[] => {

@@ -18,7 +18,8 @@ import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
 import { printJson, printLines, printResult, remarkLines } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
-import { columns, counted } from '../terminal/table.ts'
+import { columns } from '../terminal/table.ts'
+import { counted } from '../../values/counted.ts'
 import { operatorCommand } from '../../operator-command.ts'
 
 /** The input of a command that writes a configuration. */

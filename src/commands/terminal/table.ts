@@ -6,6 +6,7 @@ import { withoutColours } from '../../transport/process/output-tail.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import type { Colour, Line, Paint } from './print.ts'
+import { counted } from '../../values/counted.ts'
 
 /** Rows of cells as lines, every column but the last padded; `right`: the columns that are aligned to the right. */
 export const columns = (rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] => {
@@ -42,7 +43,7 @@ const MARKS: Readonly<Record<string, readonly [mark: string, colour: Colour | un
 export const faultLines = (faults: readonly FaultCount[], paint: Paint): Line[] =>
   faults.map(({ rule, what, calls, injected }) => [
     '  ',
-    paint(`FAULT ${rule} (--allow-faults): ${what}; injected into ${injected} of ${calls} calls`, 'red'),
+    paint(`FAULT ${rule} (--allow-faults): ${what}; injected into ${injected} of ${counted(calls, 'call')}`, 'red'),
   ])
 
 /**
@@ -60,7 +61,7 @@ export const serverLines = (
     return [
       key,
       needsSignIn ? 'needs sign-in' : state,
-      callers === undefined ? `${tools} tools` : '-',
+      callers === undefined ? toolCell(tools) : '-',
       transport,
       revision ?? '-',
       tools === 0 ? '' : `${thousands(tokens)} tok`,
@@ -136,19 +137,19 @@ export const toolsetLines = (toolsets: readonly ToolsetSummary[]): string[] =>
   columns(
     toolsets.map(({ name, tools, tokens, isSearched }) => [
       `  toolset ${name}`,
-      `${tools} tools`,
+      toolCell(tools),
       tools === 0 ? '' : `${thousands(tokens)} tok`,
       isSearched ? 'searched' : '',
     ]),
     new Set([1, 2]),
   )
 
+/** Of a column that is aligned at its right: the numbers stand below each other. */
+const toolCell = (tools: number): string => counted(tools, 'tool').padEnd(`${tools} tools`.length)
+
 /** The last output of the processes of servers in trouble (F-08). */
 export const stderrLines = (servers: readonly ServerStatus[], paint: Paint): Line[] =>
   servers.flatMap(({ key, stderr }) => stderr.map((line) => paint(`    ${key} | ${line}`, 'dim')))
-
-/** `1 caller`, `2 callers`. */
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** 9,840 is `9.8k`. */
 export const thousands = (number: number): string => (number < 1_000 ? String(number) : `${(number / 1_000).toFixed(1)}k`)

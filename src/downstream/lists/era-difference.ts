@@ -1,15 +1,16 @@
 /** Describes entries that a server of both eras offers in one era only, for `ps` (BRIDGING 3.0 rule 0). */
 import { LIST_KINDS } from '../../catalog/inventory.ts'
 import type { Inventory, ListKind } from '../../catalog/inventory.ts'
+import { counted } from '../../values/counted.ts'
 
 /** Maximum number of names in one sentence. */
 const MAX_NAMES = 5
 
-const WORDS: Readonly<Record<ListKind, string>> = {
-  tools: 'tools',
-  resources: 'resources',
-  templates: 'resource templates',
-  prompts: 'prompts',
+const NOUNS: Readonly<Record<ListKind, string>> = {
+  tools: 'tool',
+  resources: 'resource',
+  templates: 'resource template',
+  prompts: 'prompt',
 }
 
 /** One sentence for each list and era with names that the other era lacks. */
@@ -26,5 +27,7 @@ const only = (kind: ListKind, hosts: string, has: Inventory, lacks: Inventory): 
   const names = has.lists[kind].map(({ original }) => original).filter((name) => !others.has(name))
   if (names.length === 0) return []
   const more = names.length > MAX_NAMES ? ', …' : ''
-  return [`the server offers ${names.length} ${WORDS[kind]} to ${hosts} only: ${names.slice(0, MAX_NAMES).join(', ')}${more}`]
+  return [
+    `the server offers ${counted(names.length, NOUNS[kind])} to ${hosts} only: ${names.slice(0, MAX_NAMES).join(', ')}${more}`,
+  ]
 }

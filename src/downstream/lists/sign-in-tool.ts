@@ -10,6 +10,7 @@ import type { Outcome } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { ServerOptions } from '../options.ts'
+import { counted } from '../../values/counted.ts'
 
 /** Original name of the tool. */
 export const SIGN_IN_TOOL = 'sign_in'
@@ -43,6 +44,6 @@ export const signInInventory = ({ displayName }: ServerOptions): Inventory => {
 
 export const signedIn = ({ displayName }: ServerOptions, inventory: Inventory | undefined): Outcome => {
   const count = inventory?.lists.tools.length ?? 0
-  const text = `Signed in to ${displayName}. Its ${count} tools are listed now.`
+  const text = `Signed in to ${displayName}. Listed now: ${counted(count, 'tool')}.`
   return complete(Payload.of({ content: [{ type: 'text', text }] }))
 }

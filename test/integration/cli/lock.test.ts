@@ -20,10 +20,10 @@ test('lock writes what servers offer, check --locked finds it so, and a second l
   const written = await cli.here('lock')
   expect(written).toMatchObject({ code: 0 })
   expect(written.stdout).toMatch(/^\+ a tool add {2}is new$/m)
-  expect(written.stdout).toMatch(/^wrote trunkline\.lock: 1 servers, 6 definitions$/m)
+  expect(written.stdout).toMatch(/^wrote trunkline\.lock: 1 server, 6 definitions$/m)
   const text = await read(cli)
-  expect(await cli.here('check', '--locked')).toMatchObject({ code: 0, stdout: 'trunkline.lock: ok, 1 servers match\n' })
-  expect((await cli.here('lock')).stdout).toBe('nothing changed in trunkline.lock: 1 servers, 6 definitions\n')
+  expect(await cli.here('check', '--locked')).toMatchObject({ code: 0, stdout: 'trunkline.lock: ok for 1 server\n' })
+  expect((await cli.here('lock')).stdout).toBe('nothing changed in trunkline.lock: 1 server, 6 definitions\n')
   expect(await read(cli)).toBe(text)
 })
 
@@ -37,7 +37,7 @@ test('T-17 check --locked ends with 6 and the lines that differ when a definitio
   expect(stdout).toMatch(/^~ a tool echo {2}description changed$/m)
   expect(stdout).toMatch(/^ {4}- {3}"description": "Does echo\.",$/m)
   expect(stdout).toMatch(/^ {4}\+ {3}"description": "Does echo for \d+\.",$/m)
-  expect(errors.at(-1)).toBe('1 definitions differ from trunkline.lock; to approve them: trunkline lock')
+  expect(errors.at(-1)).toBe('differences from trunkline.lock: 1; to approve them: trunkline lock')
   const told = await cli.here('check', '--locked', '--json')
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, changes: [{ server: 'a', kind: 'tools', name: 'echo' }], lost: [] })
   expect(JSON.parse(told.errors.at(-1) ?? '')).toMatchObject({ error: { exitCode: 6 } })
@@ -156,7 +156,7 @@ test('a server that lists to its callers alone is told, and keeps nobody from lo
   expect(written).toMatchObject({ code: 0 })
   expect(await cli.here('check', '--locked')).toMatchObject({
     code: 0,
-    stdout: `${told}\ntrunkline.lock: ok, 1 servers match\n`,
+    stdout: `${told}\ntrunkline.lock: ok for 1 server\n`,
   })
   expect(await cli.here('lock', 'desk')).toMatchObject({ code: 4 })
 })

@@ -64,7 +64,7 @@ test('6.4 check --live ends with 3 and the command until somebody has signed in,
     expect(await login.ended).toBe(0)
     expect(await cli.here('check', '--live')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/● a {2}healthy .* 1 tools/),
+      stdout: expect.stringMatching(/● a {2}healthy .* 1 tool/),
     })
   }
 })

@@ -115,7 +115,7 @@ test('plan shows what toolsets cost before and after, their budgets, and whether
   const { code, stdout } = await cli.here('plan')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^ {2}~ toolset review: 2 → 3 tools, \d+ → \d+ tok \(over its budget of 2 tools\)$/m)
-  expect(stdout).toMatch(/^ {2}\+ toolset new: 1 tools, \d+ tok \(searched\)$/m)
+  expect(stdout).toMatch(/^ {2}\+ toolset new: 1 tool, \d+ tok \(searched\)$/m)
   expect(stdout).toMatch(/^ {2}- toolset old {2}gone$/m)
   expect(stdout).not.toContain('toolset same')
   expect(JSON.parse((await cli.here('plan', '--json')).stdout)).toMatchObject({

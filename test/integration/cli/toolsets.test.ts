@@ -59,7 +59,7 @@ test('what matches nothing is told by check --live, ps and the log, with its pla
   await using cli = await commandLine()
   await configure(cli, 'toolsets:\n  loud: { tools: ["a__ecko*"], budget: { tools: 1 } }\n  default: { budget: { tools: 1 } }\n')
   const odd = 'trunkline.yaml:4:3: toolset "loud" says tools: a__ecko*, and no tool matches; see trunkline tools for the names'
-  const over = /trunkline\.yaml:5:3: toolset "default" has \d+ tools, about \d+ tokens, and a budget of 1 tools; choose fewer/
+  const over = /trunkline\.yaml:5:3: toolset "default" has \d+ tools, about \d+ tokens, and a budget of 1 tool; choose fewer/
   await using up = await cli.up('--listen', '127.0.0.1:0')
   await up.said(/toolset .{1,2}loud.{1,2} says/)
   const { stdout } = await cli.run(['ps'])
