@@ -17,6 +17,7 @@ import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf, readPlace } from '../../host-files/found.ts'
 import { entryFor, HOSTS, OUR_NAME, placesOf } from '../../host-files/hosts.ts'
 import type { HostEntry, HostPlace, Scope, Target, HostName } from '../../host-files/hosts.ts'
+import { usableIn } from '../../host-files/usable.ts'
 import { editedText } from '../../host-files/sample.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { keysOf } from '../../values/typed-keys.ts'
@@ -171,7 +172,8 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
   const { label, afterwards, note } = HOSTS[host]
   const connection = new HostConnection(place, stateRoot(context))
   const shown = nameOf(place.path, context)
-  const servers = (await readPlace(host, place, context))?.servers.filter((server) => !server.isOff) ?? []
+  const there = await readPlace(host, place, context)
+  const servers = there === undefined ? [] : usableIn(there, context).servers.filter((server) => !server.isOff)
   const count = servers.length === 1 ? 'its server' : `its ${servers.length} servers`
   const isMoved =
     servers.length > 0 &&

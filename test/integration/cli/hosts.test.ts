@@ -122,6 +122,28 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toBe('servers: {}\n')
   })
 
+  test.each([
+    [['gh', '--', 'x'], '"gh" is already the key or prefix of server "github"; choose another with --prefix'],
+    [['gh', '--prefix', 'hub', '--', 'x'], '"gh" is the prefix of server "github"; choose another name'],
+    [['a', '--prefix', 'gh', '--', 'x'], '"gh" is already the key or prefix of server "github"'],
+    [['a', '--prefix', 'github', '--', 'x'], '"github" is already the key or prefix of server "github"'],
+    [['a', '--prefix', 'ui', '--', 'x'], 'prefix "ui" is reserved; choose another with --prefix'],
+  ])('a prefix that is taken is refused: add %j', async (words, reason) => {
+    const text = 'servers:\n  github: { command: y, prefix: gh }\n  old: { command: z, prefix: free, enabled: false }\n'
+    await using cli = await laid({ 'trunkline.yaml': text })
+    const { code, stderr } = await cli.here('add', ...words)
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(`nothing was added: ${reason}`) as string })
+    expect(read(cli, 'trunkline.yaml')).toBe(text)
+    expect((await cli.here('add', 'free', '--', 'x')).code).toBe(0)
+  })
+
+  test('a URL whose name is reserved, or the prefix of a server, gets another key', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers:\n  github: { command: y, prefix: gh }\n' })
+    for (const url of ['https://gateway.x.test/mcp', 'https://gh.x.test/mcp']) expect((await cli.here('add', url)).code).toBe(0)
+    const { stdout } = await cli.here('check', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ servers: ['github', 'gateway-2', 'gh-2'] })
+  })
+
   test('texts with variables are taken as they are', async () => {
     await using cli = await laid({ 'trunkline.yaml': 'servers: {}\n' })
     expect((await cli.here('add', 'a', 'https://${TENANT}.x.test/mcp', '-H', 'X-A: ${A}')).code).toBe(0)
