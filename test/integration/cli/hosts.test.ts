@@ -575,6 +575,24 @@ describe('without a configuration', () => {
     expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
   })
 
+  test('check names no file that is not there, and reports each server that is left out', async () => {
+    await using cli = await laid({
+      [CURSOR]: mcpServers({ good: { command: 'x', env: { K: '${env:UNSET}' } }, broken: { url: 'nope' } }),
+    })
+    const { stdout } = await cli.here('check')
+    expect(stdout.split('\n')).toEqual([
+      'no configuration; the files of hosts: ok, 1 servers',
+      expect.stringMatching(
+        /^ {2}warning: .*mcp\.json:\d+:\d+ servers\.broken\.url: expected a URL.*; server "broken" is left out$/,
+      ),
+      '  warning: UNSET is not set, and good needs it: set it in the environment',
+      '',
+    ])
+    const json: unknown = JSON.parse((await cli.here('check', '--json')).stdout)
+    expect(json).toMatchObject({ files: [cli.path(CURSOR)], servers: ['good'], warnings: { length: 2 } })
+    expect((await cli.here('check', '--strict')).code).toBe(6)
+  })
+
   test('where no host has a server, the way to add one is said', async () => {
     await using cli = await laid({})
     const { code, stderr } = await cli.here('check')
