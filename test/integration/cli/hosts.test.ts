@@ -154,6 +154,9 @@ describe('add and remove', () => {
     await using cli = await laid({ 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
     expect((await cli.here('add', 'a', '--', 'other')).stderr).toContain('has a server "a"')
     expect((await cli.here('add', 'My Server', '--', 'x')).stderr).toContain('call it "my-server"')
+    expect((await cli.here('add', '--', 'npx', '-y', 'x')).stderr).toBe(
+      'the name of the server is missing: trunkline add NAME -- npx -y x\n',
+    )
     expect((await cli.here('add', 'nothing')).stderr).toContain('unclear what "nothing" is')
     expect((await cli.here('add', './none.json')).stderr).toContain('there is no file')
     expect(read(cli, 'trunkline.yaml')).toBe('servers: { a: { command: x } }\n')
