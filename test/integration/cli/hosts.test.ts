@@ -342,7 +342,8 @@ describe('the registry', () => {
 describe('connect and disconnect', () => {
   test('the difference is shown, the entry starts this configuration, and undoing restores every byte', async () => {
     const before = '{\r\n\t// mine\r\n\t"mcpServers": {},\r\n}\r\n'
-    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
+    const text = 'servers: { a: { command: x } }\ntoolsets: { review: { servers: [a] } }\n'
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': text })
     const { code, stderr, stdout } = await cli.here('connect', 'cursor', '--toolset', 'review')
     expect({ code, stdout }).toMatchObject({
       code: 0,
@@ -356,6 +357,21 @@ describe('connect and disconnect', () => {
     expect((await cli.here('connect', 'cursor')).code).toBe(0)
     expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
     expect(read(cli, CURSOR)).toBe(before)
+  })
+
+  test('a toolset that does not exist is refused, as is what a host does not support', async () => {
+    const text = 'servers: { a: { command: x } }\ntoolsets: { review: { servers: [a] } }\n'
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': text })
+    expect(await cli.here('connect', 'cursor', '--toolset', 'reveiw')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'no toolset "reveiw" is configured; see all with: trunkline check --json\n',
+    })
+    expect(read(cli, CURSOR)).toBe(mcpServers({}))
+    expect(await cli.here('connect', 'claude-desktop', '--link')).toMatchObject({
+      code: 2,
+      stderr: 'Claude Desktop: has no install links; remove --link\n',
+    })
   })
 
   test('in the home folder a file that does not parse is told once', async () => {
