@@ -590,6 +590,9 @@ describe('without a configuration', () => {
     expect(up.lines.join('\n')).toMatch(/✗ broken .*expected a URL/)
     expect(up.lines.join('\n')).toMatch(/✗ Codex: .*config\.toml:1:\d+/)
     expect((await cli.here('ps')).stdout).toContain('good')
+    expect((await cli.here('top', '--once')).stdout).toContain(
+      'no call was captured in the last 5 minutes: calls are captured while',
+    )
     expect(read(cli, CURSOR)).toBe(text)
     expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
   })
