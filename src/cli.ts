@@ -21,7 +21,8 @@ export const run = async (
 ): Promise<number> => {
   let exitCode: number = EXIT.ok
   const words = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length)
-  const program = makeProgram(io, words, readEnvironment, (code) => (exitCode = code))
+  const behindDashes = Math.max(args.length - words.length - 1, 0)
+  const program = makeProgram(io, words, behindDashes, readEnvironment, (code) => (exitCode = code))
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
@@ -32,10 +33,11 @@ export const run = async (
 
 const isJson = (words: readonly string[]): boolean => words.includes('--json')
 
-/** `words`: the arguments before `--`. */
+/** `words`: the arguments before `--`; `behindDashes`: the number of those after it. */
 const makeProgram = (
   io: Io,
   words: readonly string[],
+  behindDashes: number,
   readEnvironment: typeof readRuntimeEnvironment,
   end: (exitCode: number) => void,
 ): Command => {
@@ -50,7 +52,7 @@ const makeProgram = (
   withCommon(program)
   const json = isJson(words)
   const isNamed = words.includes('up')
-  addCommands(program, { io, json, isNamed, end, ...makeInvocations(program, io, json, readEnvironment) })
+  addCommands(program, { io, json, behindDashes, isNamed, end, ...makeInvocations(program, io, json, readEnvironment) })
   return program
 }
 
@@ -75,7 +77,7 @@ export const commandTable = (): readonly CommandRow[] => {
     redactor: new Redactor(),
     onHangup: () => () => undefined,
   }
-  const program = makeProgram(unused, [], readRuntimeEnvironment, () => undefined)
+  const program = makeProgram(unused, [], 0, readRuntimeEnvironment, () => undefined)
   const rowsOf = (command: Command, before: string): CommandRow[] =>
     command.commands.flatMap((one) => {
       const name = `${before}${one.name()}`

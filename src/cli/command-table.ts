@@ -21,7 +21,9 @@ import type { StdioOptions } from '../commands/serve/stdio.ts'
 import type { AddOptions } from '../commands/setup/add.ts'
 import type { ConnectOptions } from '../commands/setup/connect.ts'
 import type { ImportOptions } from '../commands/setup/import.ts'
+import { CommandError, EXIT } from '../commands/terminal/io.ts'
 import type { Io } from '../commands/terminal/io.ts'
+import { operatorCommand } from '../operator-command.ts'
 import { collect, withCommon } from './common-options.ts'
 import type { CommonOptions } from './common-options.ts'
 import { unknownCommand } from './errors.ts'
@@ -34,13 +36,18 @@ export interface Commands extends Invocations {
   readonly io: Io
   /** `--json`. */
   readonly json: boolean
+  /** Number of arguments after `--`. */
+  readonly behindDashes: number
   /** `up` was typed, so that a word without a command is its argument. */
   readonly isNamed: boolean
   /** Receives the exit code. */
   readonly end: (exitCode: number) => void
 }
 
-export const addCommands = (program: Command, { io, json, isNamed, end, invoked, writing, connecting }: Commands): void => {
+export const addCommands = (
+  program: Command,
+  { io, json, behindDashes, isNamed, end, invoked, writing, connecting }: Commands,
+): void => {
   const command = (words: string, description: string, isDefault = false): Command =>
     withCommon(program.command(words, { isDefault }).description(description))
   command('up', 'serve the configuration (the default command)', true)
@@ -126,6 +133,11 @@ export const addCommands = (program: Command, { io, json, isNamed, end, invoked,
     .option('--force', 'replace a server of this name, or add the same server twice')
     .option('-y, --yes', 'do not ask')
     .action(async (words: readonly string[], options: CommonOptions & AddOptions & { readonly user?: boolean }) => {
+      if (behindDashes > 0 && words.length === behindDashes)
+        throw new CommandError(
+          EXIT.usage,
+          `the name of the server is missing: ${operatorCommand([], 'add', 'NAME', '--', ...words)}`,
+        )
       const { add } = await import('../commands/setup/add.ts')
       end(await add(await writing(options), words, options))
     })

@@ -52,7 +52,7 @@ export const discover = async (context: RuntimeEnvironment, { standsFor, scopes,
     const value = { version: 1, servers: Object.fromEntries(servers.map(({ key, draft }) => [key, draft])) }
     try {
       const configuration = await loadConfiguration({ files: [], value, standsFor }, { ...context, env })
-      return { configuration: watching(configuration, context, found), found, from, plan, leftOut }
+      return { configuration: fromFiles(configuration, context, found), found, from, plan, leftOut }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       const known = leftOut.size
@@ -93,9 +93,16 @@ export const refuseBroken = (before: Discovered, { found }: Discovered): void =>
   if (broken.length > 0) throw new ChangeError(broken.flatMap(({ problems }) => problems).join('\n'))
 }
 
-/** Files of hosts are watched only on request, because some hosts write their file very often. */
-const watching = (configuration: Configuration, { overrides }: RuntimeEnvironment, found: readonly FoundFile[]): Configuration =>
-  overrides?.watch === true ? Object.freeze({ ...configuration, files: found.map(({ file }) => file) }) : configuration
+/** The configuration with the files of its servers. They are watched only on request, because some hosts write their file very often. */
+const fromFiles = (
+  configuration: Configuration,
+  { overrides }: RuntimeEnvironment,
+  found: readonly FoundFile[],
+): Configuration => {
+  const used = found.toSorted((a, b) => Number(b.servers.length > 0) - Number(a.servers.length > 0))
+  const files = [...new Set(used.map(({ file }) => file))]
+  return Object.freeze({ ...configuration, files, watch: overrides?.watch === true })
+}
 
 const placeOf = (plan: ImportPlan, key: string): string =>
   plan.servers.find((server) => server.key === key)?.from[0]?.place ?? key

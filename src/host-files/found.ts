@@ -108,7 +108,7 @@ export const readPlace = async (
   }
   const list: FoundServer[] = []
   let isConnected = false
-  const read = readHostServers({ kind, servers }, both, new Set(), asReferences, problems, [])
+  const read = readHostServers({ kind, servers }, both, new Set(), asReferences, problems)
   for (const server of read) {
     const { name } = server
     const own = [...server.problems]
@@ -142,6 +142,7 @@ export const readPlace = async (
     if (isOurselves(name, draft)) isConnected = true
     else if (own.length > 0) problems.push(...own)
     else {
+      warnings.push(...server.warnings)
       const folder = { user: undefined, local: user.cwd, project: workspaceOf(file) }[scope]
       list.push({ ...about, name, place: server.tree.place, draft, variables, folder, isOff })
     }

@@ -53,7 +53,7 @@ export const planImport = <S extends Importable>(found: readonly S[], existing: 
     else if (group === undefined) groups.push([server])
     else group.push(server)
   }
-  const taken = new Set(Object.keys(existing.servers))
+  const taken = new Set(namesIn(existing.servers))
   const secrets = new Map<string, string>()
   const unset = new Map<string, string[]>()
   const servers = groups.map((group): ImportedServer<S> => {
@@ -71,6 +71,12 @@ export const planImport = <S extends Importable>(found: readonly S[], existing: 
   })
   return { servers, known, secrets, unset, warnings }
 }
+
+/** Keys and prefixes of servers. No further server may have one of them as its key. */
+export const namesIn = (servers: Existing['servers']): readonly string[] => [
+  ...Object.keys(servers),
+  ...Object.values(servers).flatMap(({ prefix }) => (typeof prefix === 'string' ? [prefix] : [])),
+]
 
 /** An unused key, made from the name in the file of the host. */
 const keyFor = (name: string, taken: ReadonlySet<string>): string =>

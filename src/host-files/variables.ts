@@ -64,7 +64,7 @@ const textOf = ({ variables, path }: ScalarTree, value: string, host: HostVariab
   let text = ''
   let at = 0
   for (const match of value.matchAll(host.form.pattern)) {
-    text += escape(value.slice(at, match.index)) + replaced(match, host, note)
+    text += escape(value.slice(at, match.index)) + replaced(match, host, note, ALONE.test(value))
     at = match.index + match[0].length
   }
   return text + escape(value.slice(at))
@@ -72,7 +72,10 @@ const textOf = ({ variables, path }: ScalarTree, value: string, host: HostVariab
 
 const escape = (text: string): string => text.replaceAll('${', () => '$${')
 
-const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, note: Note): string => {
+/** `$API_KEY` or `Bearer $API_KEY`: a variable that is set elsewhere, such as in the `.env` of the host, and no ordinary text. */
+const ALONE = /^(?:\w+ )?\$[A-Z][A-Z0-9_]*$/
+
+const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, note: Note, isAlone: boolean): string => {
   const inner = groups.find((group) => group !== undefined) ?? ''
   const constant = ownValue(host.constants, inner)
   if (constant !== undefined) return escape(constant)
@@ -81,7 +84,8 @@ const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, not
   if (form === 'file') return `\${file:${isAbsolute(rest) || rest.startsWith('~') ? rest : resolve(host.folder, rest)}}`
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(form === 'env' ? rest : inner) ?? []
   if (name === undefined || (form !== undefined && form !== 'env')) return escape(found)
-  if (host.isOpen && fallback === undefined && host.env[name] === undefined && !found.includes('{')) return escape(found)
+  const isText = host.isOpen && fallback === undefined && host.env[name] === undefined && !found.includes('{') && !isAlone
+  if (isText) return escape(found)
   return note(name, fallback)
 }
 

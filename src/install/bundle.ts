@@ -1,9 +1,10 @@
 /** Installs `.mcpb` bundles: ZIP archives with a `manifest.json`. They are unpacked into the state folder and started from there. */
 import { createHash } from 'node:crypto'
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
+import { dirname, isAbsolute, join, sep } from 'node:path'
 import { z } from 'zod'
 import { asError } from '../values/as-error.ts'
+import { ownValue } from '../values/own-value.ts'
 import type { ServerDraft } from '../host-files/found.ts'
 import { makeFolder } from '../make-folder.ts'
 import { InstallError } from './inputs.ts'
@@ -102,10 +103,10 @@ export const bundleDraft = async (
   const { mcp_config: config = {} } = server
   const own = { ...config, ...config.platform_overrides?.[platform] }
   const entry = server.entry_point === undefined ? undefined : `\${__dirname}/${server.entry_point}`
-  const interpreter = { node: 'node', python: 'python3', uv: 'uv' }[server.type]
-  const command = own.command ?? (interpreter === undefined ? entry : interpreter)
+  const interpreter = ownValue(INTERPRETERS, server.type)
+  const command = own.command ?? interpreter?.[0] ?? entry
   if (command === undefined) throw new InstallError(`the bundle ${name} names no command and no entry point`)
-  const args = own.args ?? (own.command === undefined && interpreter !== undefined && entry !== undefined ? [entry] : [])
+  const args = own.args ?? (own.command === undefined && entry !== undefined ? (interpreter?.slice(1).concat(entry) ?? []) : [])
   const values = new Map<string, readonly string[]>()
   for (const [key, { title, description, required = false, sensitive = false, default: standard }] of Object.entries(settings)) {
     const all =
@@ -142,12 +143,23 @@ export const bundleDraft = async (
     return filled === '' ? [] : [[variable, filled] as const]
   })
   return {
-    command: fill(command).join(' '),
+    command: inFolder(fill(command).join(' '), folder),
     args: args.flatMap(fill),
     ...(env.length === 0 ? {} : { env: Object.fromEntries(env) }),
     cwd: folder,
   }
 }
+
+/** Programs that start the entry point of a type of server, with their arguments before it. */
+const INTERPRETERS: Readonly<Record<string, readonly string[]>> = {
+  node: ['node'],
+  python: ['python3'],
+  uv: ['uv', 'run', '--directory', '${__dirname}'],
+}
+
+/** Paths of programs start at the folder of the bundle. */
+const inFolder = (command: string, folder: string): string =>
+  /[/\\]/.test(command) && !isAbsolute(command) ? join(folder, command) : command
 
 /** Replaces the variables for folders and separators of the manifest. */
 const withPaths = (text: string, folder: string, home: string): string =>

@@ -3,6 +3,7 @@ import type { Status } from '../../admin/state/status.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
 import { checkHosts } from './check-hosts.ts'
 import { checkIssuers, issuerLines } from './check-issuers.ts'
+import { foundWarnings } from '../setup/found.ts'
 import { inline } from '../serve/inline.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -25,12 +26,14 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
   const loaded = await load(invocation)
   if (locked === true) return checkLocked(loaded)
   if (host !== undefined) return checkHosts(loaded, host, live === true)
-  const { configuration } = loaded
-  const { files, servers, warnings } = configuration
+  const { configuration, discovered } = loaded
+  const { files, servers } = configuration
+  const ofHosts = discovered === undefined ? [] : foundWarnings(discovered)
+  const warnings = [...configuration.warnings, ...ofHosts]
   if (live !== true) {
     const toolsets = configuration.gateway.toolsets.map(({ name }) => name)
     await printResult(loaded, { ok: true, files, servers: servers.map(({ key }) => key), toolsets, warnings }, () => [
-      `${files[0]}: ok, ${counted(servers.length, 'server')}`,
+      `${discovered === undefined ? files[0] : 'no configuration; the files of hosts'}: ok, ${counted(servers.length, 'server')}`,
       ...warnings.map((warning) => `  warning: ${warning}`),
     ])
     return strictly(strict === true, warnings)
@@ -49,12 +52,13 @@ export const check = async (invocation: Invocation, { live, strict, locked, host
     servers: status.servers,
     toolsets,
     collisions,
-    warnings: status.warnings,
+    warnings: [...status.warnings, ...ofHosts],
     ...(issuers.length > 0 && { issuers }),
   }
   await printResult(loaded, result, (paint) => [
     ...issuerLines(issuers, paint),
     ...reportLines(status, paint, invocation.command, loaded.io.stdout.columns),
+    ...ofHosts.map((warning) => `  warning: ${warning}`),
   ])
   if (failedIssuers.length > 0)
     throw new CommandError(

@@ -69,13 +69,16 @@ const linesOf = ({ servers, tools, windowMs }: Stats): string[] => {
     .toSorted((a, b) => (b.p95 ?? 0) - (a.p95 ?? 0))
     .slice(0, 10)
     .map(({ tool, server, calls, errors, p50, p95 }) => [tool, server, String(calls), String(errors), figure(p50), figure(p95)])
+  const minutes = `${windowMs / 60_000} minutes`
   return [
     ...columns([head, ...rows], new Set([2, 3, 4, 5, 6, 7])),
     ...(slow.length === 0
       ? []
       : ['', ...columns([['TOOL', 'SERVER', 'CALLS', 'ERRORS', 'P50 MS', 'P95 MS'], ...slow], new Set([2, 3, 4, 5]))]),
     '',
-    `the last ${windowMs / 60_000} minutes`,
+    servers.every(({ calls }) => calls === 0)
+      ? `no call was captured in the last ${minutes}: calls are captured while top or tail runs, or while the admin listener is open`
+      : `the last ${minutes}`,
   ]
 }
 

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { findInFile } from '../../host-files/found-in-file.ts'
 import { planImport } from '../../host-files/import.ts'
 import { withServers } from '../../host-files/our-file.ts'
+import { usableIn } from '../../host-files/usable.ts'
 import { EXIT } from '../terminal/io.ts'
 import { printJson, printText, remark } from '../terminal/print.ts'
 import { refuseChangeErrors, saveServers } from './import.ts'
@@ -16,8 +17,9 @@ export interface AdaptOptions extends ImportOptions {
 export const adapt = async (writing: Writing, named: string, options: AdaptOptions = {}): Promise<number> => {
   const { context, io, json } = writing
   const file = resolve(context.cwd, named)
-  const read = await refuseChangeErrors(() => findInFile(file, context))
-  if (options.write === true) return saveServers(writing, [read], options)
+  const found = await refuseChangeErrors(() => findInFile(file, context))
+  if (options.write === true) return saveServers(writing, [found], options)
+  const read = usableIn(found, context)
   for (const problem of [...read.problems, ...read.warnings]) remark(io, problem)
   const existing = { servers: {}, env: context.env, envFile: {}, folder: dirname(file) }
   const { servers, secrets, unset, warnings } = planImport(read.servers, existing)

@@ -6,19 +6,17 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, extname, resolve } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
 import { readProxies } from '../../config/build/servers/proxies.ts'
-import { buildServer } from '../../config/build/servers/server.ts'
 import { registryOptions } from '../../config/schema/registry.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../../config/schema/server-key.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'
-import type { Problem } from '../../config/syntax/problems.ts'
-import { treeOf } from '../../config/syntax/tree.ts'
-import type { MapTree, Tree } from '../../config/syntax/tree.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
 import { lookIn, readText } from '../../host-files/edit/editor.ts'
 import { nameOf } from '../../host-files/found.ts'
 import type { ServerDraft } from '../../host-files/found.ts'
-import { planImport } from '../../host-files/import.ts'
+import { namesIn, planImport } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
+import type { OurFile } from '../../host-files/our-file.ts'
+import { problemsOfDraft } from '../../host-files/usable.ts'
 import { bundleDraft, readBundle, unpackBundle } from '../../install/bundle.ts'
 import { InstallError } from '../../install/inputs.ts'
 import type { Answer } from '../../install/inputs.ts'
@@ -60,9 +58,9 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   const source = await refuseInstallErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
-  const key = keyFor(options.as ?? source.name, words, options, Object.keys(ours.servers))
+  const key = keyFor(options.as ?? source.name, words, options, namesIn(ours.servers))
   const draft = { ...source.draft, ...(options.prefix === undefined ? {} : { prefix: options.prefix }) }
-  refuseUnusable(writing, key, draft)
+  refuseUnusable(writing, key, draft, ours.servers)
   const found = {
     scope: 'user',
     file,
@@ -119,21 +117,24 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   return EXIT.ok
 }
 
-/** Throws for an entry that the configuration would refuse. Texts with variables are checked when it is read. */
-const refuseUnusable = ({ file, context }: Writing, key: string, draft: ServerDraft): void => {
-  const problems: Problem[] = []
-  // Cast: a draft is a mapping.
-  const tree = withOpenVariables(treeOf(draft, 'nothing was added:', `servers.${key}`)) as MapTree
-  const about = { tags: [], enabled: true, readable: false, isHosts: false, isLeftOut: false }
-  buildServer({ key, tree, folder: dirname(file), ...about }, {}, context, problems)
+/** Throws for an entry that the configuration would refuse. */
+const refuseUnusable = ({ file, context }: Writing, key: string, draft: ServerDraft, others: OurFile['servers']): void => {
+  const problems = problemsOfDraft(draft, key, 'nothing was added:', dirname(file), context)
   if (problems.length > 0) throw new CommandError(EXIT.usage, problems.map(formatProblem).join('\n'))
-}
-
-const withOpenVariables = (tree: Tree): Tree => {
-  if (tree.kind === 'list') return { ...tree, items: tree.items.map(withOpenVariables) }
-  if (tree.kind === 'map')
-    return { ...tree, entries: new Map([...tree.entries].map(([key, member]) => [key, withOpenVariables(member)])) }
-  return tree.source.includes('${') ? { ...tree, variables: 'unresolved' } : tree
+  const prefix = typeof draft['prefix'] === 'string' ? draft['prefix'] : key
+  if (RESERVED_KEYS.includes(prefix))
+    throw new CommandError(EXIT.usage, `nothing was added: prefix "${prefix}" is reserved; choose another with --prefix`)
+  const on = Object.entries(others).filter(([name, { enabled }]) => name !== key && enabled !== false)
+  for (const [name, other] of on) {
+    const taken = [name, other['prefix']]
+    if (taken.includes(prefix))
+      throw new CommandError(
+        EXIT.usage,
+        `nothing was added: "${prefix}" is already the key or prefix of server "${name}"; choose another with --prefix`,
+      )
+    if (other['prefix'] === key)
+      throw new CommandError(EXIT.usage, `nothing was added: "${key}" is the prefix of server "${name}"; choose another name`)
+  }
 }
 
 const TRANSPORTS = ['stdio', 'http', 'sse']
@@ -236,7 +237,7 @@ const pairs = <K extends string>(
 const keyFor = (name: string, words: readonly string[], options: AddOptions, taken: readonly string[]): string => {
   const isTyped = options.as !== undefined || words.length > 1
   if (!isTyped)
-    return SERVER_KEY.test(name) && !taken.includes(name)
+    return SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name) && !taken.includes(name)
       ? name
       : normaliseKey(name, (key) => options.force !== true && taken.includes(key))
   if (!SERVER_KEY.test(name) || RESERVED_KEYS.includes(name))

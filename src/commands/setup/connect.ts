@@ -17,6 +17,7 @@ import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf, readPlace } from '../../host-files/found.ts'
 import { entryFor, HOSTS, OUR_NAME, placesOf } from '../../host-files/hosts.ts'
 import type { HostEntry, HostPlace, Scope, Target, HostName } from '../../host-files/hosts.ts'
+import { usableIn } from '../../host-files/usable.ts'
 import { editedText } from '../../host-files/sample.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { keysOf } from '../../values/typed-keys.ts'
@@ -29,6 +30,7 @@ import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJson, printLines, printText, remarkLines } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
+import { unknownToolset } from '../terminal/unknown-name.ts'
 
 export interface ConnectOptions {
   readonly all?: boolean
@@ -60,6 +62,7 @@ const SCOPES: readonly Scope[] = ['user', 'local', 'project']
 export const connect = async (connecting: Connecting, hosts: readonly string[], options: ConnectOptions): Promise<number> => {
   const { io, json } = connecting
   const chosen = await chosenHosts(connecting, hosts, options)
+  await refuseUnknownToolset(connecting, options)
   const waitMs = waitOf(options, io)
   const sinceMs = Date.now()
   const reports: Report[] = []
@@ -70,7 +73,7 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
       const place = await placeFor(host, connecting, options)
       if (options.link === true) {
         const link = HOSTS[host].link?.(OUR_NAME, entry)
-        if (link === undefined) throw new ChangeError(`${HOSTS[host].label} has no install links; remove --link`)
+        if (link === undefined) throw new ChangeError('has no install links; remove --link')
         reports.push({ host, link })
         if (!json) await printLines(io, [link])
       } else if (options.print === true) {
@@ -159,10 +162,18 @@ const runningStatus = async ({ invocation }: Connecting): Promise<Status | undef
 
 const firstLine = (error: unknown): string => asError(error).message.split('\n', 1)[0] ?? ''
 
+/** A host that is connected to a toolset that does not exist gets nothing. A configuration that cannot be read is reported later. */
+const refuseUnknownToolset = async ({ invocation }: Connecting, { toolset }: ConnectOptions): Promise<void> => {
+  if (toolset === undefined) return
+  const loaded = await load(invocation).catch(() => undefined)
+  if (loaded?.configuration.gateway.toolsets.some(({ name }) => name === toolset) === false)
+    throw unknownToolset(toolset, invocation.command)
+}
+
 /** Throws `ChangeError` if the host does not support the target. */
 const entryOf = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<HostEntry> => {
   const entry = entryFor(HOSTS[host], await targetFor(connecting, host, options))
-  if (entry === undefined) throw new ChangeError(`${HOSTS[host].label} supports no URL in its file; remove --http`)
+  if (entry === undefined) throw new ChangeError('supports no URL in its file; remove --http')
   return entry
 }
 
@@ -171,7 +182,8 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
   const { label, afterwards, note } = HOSTS[host]
   const connection = new HostConnection(place, stateRoot(context))
   const shown = nameOf(place.path, context)
-  const servers = (await readPlace(host, place, context))?.servers.filter((server) => !server.isOff) ?? []
+  const there = await readPlace(host, place, context)
+  const servers = there === undefined ? [] : usableIn(there, context).servers.filter((server) => !server.isOff)
   const count = servers.length === 1 ? 'its server' : `its ${servers.length} servers`
   const isMoved =
     servers.length > 0 &&

@@ -36,6 +36,14 @@ const savingCommand = ({ from }: Discovered): readonly string[] => {
   return file === undefined ? ['import', ...from] : ['adapt', file, '--write']
 }
 
+/** Servers and files of hosts that cannot be used, variables that are not set, and other warnings. */
+export const foundWarnings = ({ plan, found, leftOut }: Discovered): readonly string[] => [
+  ...[...leftOut].map(([key, reason]) => `${reason}; server "${key}" is left out`),
+  ...found.flatMap(({ host, problems, warnings }) => [...problems, ...warnings].map((text) => `${HOSTS[host].label}: ${text}`)),
+  ...[...plan.unset].map(([name, keys]) => `${name} is not set, and ${keys.join(', ')} needs it: set it in the environment`),
+  ...plan.warnings,
+]
+
 export const foundFoot = (discovered: Discovered, paint: Paint, command: CommandPrinter): Line[] => {
   const { plan, found, leftOut } = discovered
   const off = plan.servers.filter(({ draft }) => draft['enabled'] === false)

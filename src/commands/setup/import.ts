@@ -12,6 +12,7 @@ import { planImport } from '../../host-files/import.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { Addition, OurFile } from '../../host-files/our-file.ts'
+import { usableIn } from '../../host-files/usable.ts'
 import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -43,13 +44,14 @@ export const importServers = async (writing: Writing, hosts: readonly string[], 
   return saveServers(writing, await findServers(writing.context, words.length === 0 ? undefined : words), options)
 }
 
-/** Writes the servers that are not in the configuration yet, and their secrets into `.env`. */
+/** Writes the servers that are not in the configuration yet, and their secrets into `.env`. Servers that it would refuse are reported. */
 export const saveServers = async (
   writing: Writing,
-  found: readonly FoundFile[],
+  all: readonly FoundFile[],
   { dryRun = false, yes = false }: ImportOptions,
 ): Promise<number> => {
   const { file, named, context, io, json } = writing
+  const found = all.map((one) => usableIn(one, context))
   const planFor = (ours: OurFile): ImportPlan =>
     planImport(
       found.flatMap(({ servers }) => servers),

@@ -164,7 +164,11 @@ class Gathering {
     const switches = await readSwitches(tree, host.kind, file, this.#context.home, this.#warnings)
     for (const path of switches.files) this.#files.add(path)
     const known = new Set(this.#servers.keys())
-    const found = readHostServers(host, switches, known, include.env, this.#problems, this.#warnings)
+    const found = readHostServers(host, switches, known, include.env, this.#problems)
+    for (const { name, key, tree, warnings } of found) {
+      if (key !== name) this.#warnings.push(`${tree.place}: server ${JSON.stringify(name)} is called "${key}" here`)
+      this.#warnings.push(...warnings)
+    }
     for (const { key, tree, problems } of found) {
       const own = [...problems]
       await this.#addServer(key, await withEnvFile(tree, scope, own), opened, own)

@@ -113,6 +113,8 @@ export interface HostServer {
   readonly tree: MapTree
   /** Reasons why it is unusable; the other servers of the file are used. */
   readonly problems: readonly Problem[]
+  /** What it says about permissions or authentication and is not honoured here. */
+  readonly warnings: readonly string[]
 }
 
 /** The servers of a host's file, under keys that follow our rule; a generated key avoids those in `taken`. */
@@ -122,7 +124,6 @@ export const readHostServers = (
   taken: ReadonlySet<string>,
   env: EntryContext['env'],
   problems: Problem[],
-  warnings: string[],
 ): readonly HostServer[] => {
   if (servers.kind !== 'map') {
     reporterAt(servers, problems)([], 'expected a mapping of servers', '')
@@ -134,12 +135,13 @@ export const readHostServers = (
   return own.map(([name, entry]): HostServer => {
     const key = fits(name) ? name : normaliseKey(name, (key) => used.has(key))
     used.add(key)
-    if (key !== name) warnings.push(`${entry.place}: server ${JSON.stringify(name)} is called "${key}" here`)
     const { place, path } = entry
     if (entry.kind !== 'map') {
-      return { name, key, tree: mapAt(entry, new Map()), problems: [{ place, path, message: 'expected a mapping', remedy: '' }] }
+      const problem = { place, path, message: 'expected a mapping', remedy: '' }
+      return { name, key, tree: mapAt(entry, new Map()), problems: [problem], warnings: [] }
     }
     const found: Problem[] = []
+    const warnings: string[] = []
     const converted = convertEntry(entry, name, key, switches.isOff(name), { kind, env, problems: found, warnings })
     const denied = switches.denied(name)
     return {
@@ -147,6 +149,7 @@ export const readHostServers = (
       key,
       tree: denied === undefined ? converted : withDenied(converted, denied.patterns, denied.at),
       problems: found,
+      warnings,
     }
   })
 }

@@ -1,5 +1,5 @@
 /** What a person types in the first minutes, in the wrong order or with nothing there yet: each answer says what to do, and doing it works. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
@@ -66,6 +66,37 @@ test('what init writes from hosts passes check, also where a host has half an en
   const { servers } = JSON.parse((await cli.here('check', '--json')).stdout) as { servers: unknown }
   expect(JSON.stringify(servers)).toContain('uni-c-de')
   expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toContain('größe.js')
+})
+
+test('what the configuration would refuse is reported and neither written nor moved; what is not honoured is a warning', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers:\n  github: { command: x, prefix: gh }\n' })
+  await mkdir(dirname(cli.path(CURSOR)), { recursive: true })
+  await writeFile(
+    cli.path(CURSOR),
+    JSON.stringify({
+      mcpServers: {
+        line: { command: 'npx -y some-server', env: { API_KEY: 'abcdefgh1' } },
+        socket: { url: 'unix:///tmp/x.sock' },
+        gh: { url: 'https://x.test/mcp', headersHelper: './token.sh' },
+        off: { command: 'y', disabled: true, headersHelper: './token.sh' },
+      },
+    }),
+  )
+  const adapted = await cli.here('adapt', cli.path(CURSOR))
+  expect(adapted.stdout).not.toContain('unix:')
+  expect(adapted.errors).toEqual([
+    expect.stringMatching(/mcp\.json:1:\d+ servers\.line\.command: "npx -y some-server" contains arguments; write command: npx,/),
+    expect.stringMatching(/mcp\.json:1:\d+ servers\.socket\.url: expected a URL/),
+    expect.stringMatching(/mcp\.json:1:\d+ mcpServers\.gh\.headersHelper: not honoured; it runs a program/),
+  ])
+  const { code, stdout, stderr } = await cli.here('connect', 'cursor', '--move', '--yes')
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('    gh moved behind Trunkline') as string })
+  expect(stderr).toMatch(/✗ Cursor: .*servers\.line\.command: "npx -y some-server" contains arguments/)
+  expect(stderr).toMatch(/▲ Cursor: .*mcpServers\.gh\.headersHelper: not honoured/)
+  expect(readFileSync(cli.path(CURSOR), 'utf8')).toMatch(/some-server.*unix:/s)
+  expect((await cli.here('check')).code).toBe(0)
+  expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toContain('  gh-2:\n')
+  expect(existsSync(cli.path('.env'))).toBe(false)
 })
 
 test('an empty configuration is taken by every command, and stays empty when it is formatted', async () => {

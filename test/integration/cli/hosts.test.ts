@@ -122,6 +122,28 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toBe('servers: {}\n')
   })
 
+  test.each([
+    [['gh', '--', 'x'], '"gh" is already the key or prefix of server "github"; choose another with --prefix'],
+    [['gh', '--prefix', 'hub', '--', 'x'], '"gh" is the prefix of server "github"; choose another name'],
+    [['a', '--prefix', 'gh', '--', 'x'], '"gh" is already the key or prefix of server "github"'],
+    [['a', '--prefix', 'github', '--', 'x'], '"github" is already the key or prefix of server "github"'],
+    [['a', '--prefix', 'ui', '--', 'x'], 'prefix "ui" is reserved; choose another with --prefix'],
+  ])('a prefix that is taken is refused: add %j', async (words, reason) => {
+    const text = 'servers:\n  github: { command: y, prefix: gh }\n  old: { command: z, prefix: free, enabled: false }\n'
+    await using cli = await laid({ 'trunkline.yaml': text })
+    const { code, stderr } = await cli.here('add', ...words)
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(`nothing was added: ${reason}`) as string })
+    expect(read(cli, 'trunkline.yaml')).toBe(text)
+    expect((await cli.here('add', 'free', '--', 'x')).code).toBe(0)
+  })
+
+  test('a URL whose name is reserved, or the prefix of a server, gets another key', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers:\n  github: { command: y, prefix: gh }\n' })
+    for (const url of ['https://gateway.x.test/mcp', 'https://gh.x.test/mcp']) expect((await cli.here('add', url)).code).toBe(0)
+    const { stdout } = await cli.here('check', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ servers: ['github', 'gateway-2', 'gh-2'] })
+  })
+
   test('texts with variables are taken as they are', async () => {
     await using cli = await laid({ 'trunkline.yaml': 'servers: {}\n' })
     expect((await cli.here('add', 'a', 'https://${TENANT}.x.test/mcp', '-H', 'X-A: ${A}')).code).toBe(0)
@@ -132,6 +154,9 @@ describe('add and remove', () => {
     await using cli = await laid({ 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
     expect((await cli.here('add', 'a', '--', 'other')).stderr).toContain('has a server "a"')
     expect((await cli.here('add', 'My Server', '--', 'x')).stderr).toContain('call it "my-server"')
+    expect((await cli.here('add', '--', 'npx', '-y', 'x')).stderr).toBe(
+      'the name of the server is missing: trunkline add NAME -- npx -y x\n',
+    )
     expect((await cli.here('add', 'nothing')).stderr).toContain('unclear what "nothing" is')
     expect((await cli.here('add', './none.json')).stderr).toContain('there is no file')
     expect(read(cli, 'trunkline.yaml')).toBe('servers: { a: { command: x } }\n')
@@ -317,7 +342,8 @@ describe('the registry', () => {
 describe('connect and disconnect', () => {
   test('the difference is shown, the entry starts this configuration, and undoing restores every byte', async () => {
     const before = '{\r\n\t// mine\r\n\t"mcpServers": {},\r\n}\r\n'
-    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
+    const text = 'servers: { a: { command: x } }\ntoolsets: { review: { servers: [a] } }\n'
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': text })
     const { code, stderr, stdout } = await cli.here('connect', 'cursor', '--toolset', 'review')
     expect({ code, stdout }).toMatchObject({
       code: 0,
@@ -331,6 +357,21 @@ describe('connect and disconnect', () => {
     expect((await cli.here('connect', 'cursor')).code).toBe(0)
     expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
     expect(read(cli, CURSOR)).toBe(before)
+  })
+
+  test('a toolset that does not exist is refused, as is what a host does not support', async () => {
+    const text = 'servers: { a: { command: x } }\ntoolsets: { review: { servers: [a] } }\n'
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': text })
+    expect(await cli.here('connect', 'cursor', '--toolset', 'reveiw')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: 'no toolset "reveiw" is configured; see all with: trunkline check --json\n',
+    })
+    expect(read(cli, CURSOR)).toBe(mcpServers({}))
+    expect(await cli.here('connect', 'claude-desktop', '--link')).toMatchObject({
+      code: 2,
+      stderr: 'Claude Desktop: has no install links; remove --link\n',
+    })
   })
 
   test('in the home folder a file that does not parse is told once', async () => {
@@ -549,8 +590,29 @@ describe('without a configuration', () => {
     expect(up.lines.join('\n')).toMatch(/✗ broken .*expected a URL/)
     expect(up.lines.join('\n')).toMatch(/✗ Codex: .*config\.toml:1:\d+/)
     expect((await cli.here('ps')).stdout).toContain('good')
+    expect((await cli.here('top', '--once')).stdout).toContain(
+      'no call was captured in the last 5 minutes: calls are captured while',
+    )
     expect(read(cli, CURSOR)).toBe(text)
     expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
+  })
+
+  test('check names no file that is not there, and reports each server that is left out', async () => {
+    await using cli = await laid({
+      [CURSOR]: mcpServers({ good: { command: 'x', env: { K: '${env:UNSET}' } }, broken: { url: 'nope' } }),
+    })
+    const { stdout } = await cli.here('check')
+    expect(stdout.split('\n')).toEqual([
+      'no configuration; the files of hosts: ok, 1 servers',
+      expect.stringMatching(
+        /^ {2}warning: .*mcp\.json:\d+:\d+ servers\.broken\.url: expected a URL.*; server "broken" is left out$/,
+      ),
+      '  warning: UNSET is not set, and good needs it: set it in the environment',
+      '',
+    ])
+    const json: unknown = JSON.parse((await cli.here('check', '--json')).stdout)
+    expect(json).toMatchObject({ files: [cli.path(CURSOR)], servers: ['good'], warnings: { length: 2 } })
+    expect((await cli.here('check', '--strict')).code).toBe(6)
   })
 
   test('where no host has a server, the way to add one is said', async () => {

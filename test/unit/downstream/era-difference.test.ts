@@ -15,8 +15,8 @@ test('each list has a sentence for each era whose names the other one lacks; mor
   expect(eraDifference(modern, legacy)).toEqual([
     'the server offers 5 tools to legacy hosts only: old b, old c, old d, old e, old f',
     'the server offers 6 tools to hosts of 2026-07-28 only: a, b, c, d, e, …',
-    'the server offers 1 resources to legacy hosts only: x://r',
-    'the server offers 1 resource templates to legacy hosts only: x://{t}',
+    'the server offers 1 resource to legacy hosts only: x://r',
+    'the server offers 1 resource template to legacy hosts only: x://{t}',
   ])
   expect([eraDifference(modern, undefined), eraDifference(undefined, legacy), eraDifference(modern, modern)]).toEqual([
     [],

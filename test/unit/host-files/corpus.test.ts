@@ -64,7 +64,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   gemini: {
     pythonTools: {
       cwd: expect.stringMatching(/\/home\/mcp_tools\/python$/),
-      env: { DATABASE_URL: '$DB_CONNECTION_STRING', API_KEY: '${EXTERNAL_API_KEY}' },
+      env: { DATABASE_URL: '${DB_CONNECTION_STRING}', API_KEY: '${EXTERNAL_API_KEY}' },
     },
     httpServer: { url: 'http://localhost:3000/mcp', filter: { allow: ['safe_tool', 'file_reader'], deny: ['file_reader'] } },
     sse: { url: 'http://localhost:8081/sse' },

@@ -48,8 +48,8 @@ describe('what is served', () => {
     await files.write('project/.mcp.json', servers({ b: { command: 'y' } }))
     await files.write('project/other.json', servers({ c: { command: 'z' } }))
     expect(keysOf(await discovering(files, { from: ['cursor', 'other.json'] }))).toEqual(['a', 'c'])
-    const watched = async (overrides?: object) =>
-      (await discovering(files, { from: ['cursor'] }, overrides)).configuration.files.includes(cursor)
+    expect((await discovering(files, { from: ['cursor'] })).configuration.files).toEqual([cursor])
+    const watched = async (overrides?: object) => (await discovering(files, { from: ['cursor'] }, overrides)).configuration.watch
     expect([await watched(), await watched({ watch: false }), await watched({ watch: true })]).toEqual([false, false, true])
   })
 

@@ -23,6 +23,13 @@ test.each<[what: string, Server, command: string, args: readonly string[]]>([
   ['a script', { type: 'node', entry_point: 'server/index.js' }, 'node', ['/state/clock/server/index.js']],
   ['a script of Python', { type: 'python', entry_point: 'main.py' }, 'python3', ['/state/clock/main.py']],
   ['a program', { type: 'binary', entry_point: 'bin/clock' }, '/state/clock/bin/clock', []],
+  [
+    'a script of uv',
+    { type: 'uv', entry_point: 'src/a.py' },
+    'uv',
+    ['run', '--directory', '/state/clock', '/state/clock/src/a.py'],
+  ],
+  ['a program by its path', { type: 'binary', mcp_config: { command: 'server/clock' } }, '/state/clock/server/clock', []],
   ['an interpreter that reads what it is given', { type: 'node' }, 'node', []],
   ['a command of its own', { type: 'node', entry_point: 'a.js', mcp_config: { command: 'deno' } }, 'deno', []],
   [
