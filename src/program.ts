@@ -56,8 +56,20 @@ process.on('SIGTERM', onSignal)
 process.on('SIGINT', onSignal)
 hurry.signal.addEventListener('abort', () => process.exit(130))
 
-// The reader may close early (`trunkline tools | head -1`); the code that writes handles that.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+/** Errors of a disk that is full. Every other error means that the reader has left (`trunkline tools | head -1`). */
+const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+let fullError: NodeJS.ErrnoException | undefined
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (FULL.has(error.code)) fullError = error
+})
+process.stderr.on('error', () => undefined)
+
+/** Whether a part of the output is lost; reports it. */
+const isOutputLost = (): boolean => {
+  if (fullError === undefined) return false
+  remark({ stdout: process.stdout, stderr: process.stderr, redactor }, `the output could not be written: ${fullError.message}`)
+  return true
+}
 
 // No top-level await: the single executable is bundled as one script, which does not allow it.
 void run(process.argv.slice(2), {
@@ -73,4 +85,4 @@ void run(process.argv.slice(2), {
     return () => process.off('SIGHUP', onHangup)
   },
   onKey: process.stdin.isTTY ? (pressed) => readKeys(process.stdin, job, pressed) : undefined,
-}).then((exitCode) => process.exit(crash.signal.aborted ? EXIT.internal : exitCode))
+}).then((exitCode) => process.exit(crash.signal.aborted || isOutputLost() ? EXIT.internal : exitCode))

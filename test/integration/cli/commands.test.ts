@@ -1,8 +1,10 @@
 /** Each command and each exit code, run as a process; no gateway runs beside it. */
+import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
+import { PROGRAM } from '../../support/program.ts'
 
 const lastJson = (errors: readonly string[]): { error: { exitCode: number; message: string; problems?: { place: string }[] } } =>
   JSON.parse(errors.at(-1) ?? '') as never
@@ -205,3 +207,14 @@ describe('without a running process', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 })
+
+test.runIf(process.platform === 'linux')(
+  'output that a full disk does not take is reported, and a reader that leaves is no error',
+  () => {
+    const run = (target: string) =>
+      spawnSync('sh', ['-c', `"$0" "$1" schema ${target}`, process.execPath, PROGRAM], { encoding: 'utf8' })
+    const { status, stderr } = run('> /dev/full')
+    expect([status, stderr]).toEqual([70, 'the output could not be written: ENOSPC: no space left on device, write\n'])
+    expect(run('| head -n 1')).toMatchObject({ status: 0, stderr: '', stdout: '{\n' })
+  },
+)
