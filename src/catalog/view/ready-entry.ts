@@ -3,7 +3,7 @@
  * host's revision or on curation. All other bytes stay (BRIDGING 2.6).
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
-import { cutMembers, edited, lastMember, membersAt } from '../../wire/message/members.ts'
+import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
 import type { Edit } from '../../wire/message/members.ts'
 import { stringAt } from '../../wire/message/payload.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -14,7 +14,7 @@ import { overridden } from '../curate/override.ts'
 import type { ToolOverride } from '../curate/override.ts'
 import { exposeUri } from '../names/uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
-import { QUOTE } from '../../wire/json/tokens.ts'
+import { OPEN_BRACKET, QUOTE } from '../../wire/json/tokens.ts'
 
 /** Form of lists by the host's revision. `wrapped`: only object roots in `outputSchema`. `tasks`: with `execution`. */
 export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
@@ -71,7 +71,7 @@ const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]
 
 const editMeta = (raw: Buffer, meta: Member, exposure: Exposure, edits: Edit[]): void => {
   const members = membersAt(raw, meta.start)
-  if (!exposure.apps) return void edits.push(...cutMembers(members, (member) => UI_KEYS.has(member.key)))
+  if (!exposure.apps) return hideApps(raw, members, edits)
   const prefix = exposure.uriPrefix
   if (exposure.kind !== 'tools' || prefix === undefined) return
   const expose = (uri: string): string => exposeUri(prefix, uri)
@@ -80,6 +80,19 @@ const editMeta = (raw: Buffer, meta: Member, exposure: Exposure, edits: Edit[]):
     if (member.key !== 'ui') continue
     for (const inner of membersAt(raw, member.start)) if (inner.key === 'resourceUri') editText(raw, inner, expose, edits)
   }
+}
+
+/** Removes what names an app. A tool that is for apps alone still says so: models must not see it ([ext apps], Visibility). */
+const hideApps = (raw: Buffer, members: readonly Member[], edits: Edit[]): void => {
+  const kept = new Set(members.filter(({ key, start }) => key === 'ui' && isForAppsAlone(raw, start)))
+  edits.push(...cutMembers(members, (member) => UI_KEYS.has(member.key) && !kept.has(member)))
+  for (const { start } of kept) edits.push(...cutMembers(membersAt(raw, start), ({ key }) => key !== 'visibility'))
+}
+
+const isForAppsAlone = (raw: Buffer, ui: number): boolean => {
+  const visibility = lastMember(membersAt(raw, ui), 'visibility')
+  if (visibility === undefined || raw[visibility.start] !== OPEN_BRACKET) return false
+  return elementsAt(raw, visibility.start).every((one) => stringAt(raw, one) !== 'model')
 }
 
 const editText = (raw: Buffer, member: Member, change: (text: string) => string, edits: Edit[]): void => {
