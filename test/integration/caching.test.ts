@@ -62,6 +62,27 @@ test('B155 what a server says all may keep is for its caller alone, where caller
   expect(await readBy(TWO_TOKENS, tokenOf('A'))).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
 })
 
+test('B155 the same at a bridge, for a resource and for the lists', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },
+    host: { auth: TWO_TOKENS },
+  })
+  gateway.fake('a').on('resources/read', () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }))
+  await using host = await modernHttp.connect(gateway, { token: () => tokenOf('A'), path: '/servers/a/mcp' })
+  expect(await host.call('resources/read', { uri: URI })).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
+  expect(await host.call('resources/list')).toMatchObject({ cacheScope: 'private' })
+})
+
+test('B155 the same for callers without credentials where a policy decides by what else is known of them', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },
+    policy: { otherwise: 'allow' },
+  })
+  gateway.fake('a').on('resources/read', () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }))
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('resources/read', { uri: `a+${URI}` })).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
+})
+
 test('B152 what was read with one credential is shown to nobody who comes with another', async () => {
   const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
   const lists = { 'tools/list': () => ({ tools: [{ name: 'mine', inputSchema: {} }], ttlMs: 60_000, cacheScope: 'private' }) }

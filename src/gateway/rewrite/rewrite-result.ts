@@ -1,6 +1,6 @@
 /**
  * Rewrites a server's result for its host: exposed URIs, cache hints, limits, the server's key, and the form of the host's revision
- * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits apply (3.21).
+ * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits and cache hints are changed (3.21).
  */
 import { isPerUser } from '../../auth/oauth/credential-options.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
@@ -32,8 +32,11 @@ const PLACES: Readonly<Record<string, BlockPlace>> = {
 /** Maximum number of completion values (B111). */
 const MAX_COMPLETIONS = 100
 
-/** The outcome for the host, with its payload edited in place. Throws `Refusal` if an empty result means an unknown resource. */
-export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow): Outcome => {
+/**
+ * The outcome for the host, with its payload edited in place. Throws `Refusal` if an empty result means an unknown resource. `isJudged`: a
+ * policy decides on calls.
+ */
+export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow, isJudged: boolean): Outcome => {
   const { call, route, downstream, view } = routed
   let { result } = outcome
   if (!(result instanceof Payload)) return outcome
@@ -42,15 +45,14 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
     withoutModernMeta(result)
     if (isAtBridge) withoutModernMembers(result)
   }
+  if (call.method === 'resources/read' && outcome.kind === 'complete' && call.caller.session === undefined)
+    correctReadHints(result, isJudged || isPersonal(call.caller, downstream))
   if (isAtBridge && !isTranslated(call.caller, downstream)) return limitedOnly(outcome, result, routed, overflow)
   if (call.method === 'completion/complete') {
     if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
   } else if (outcome.kind === 'complete') {
     const place = PLACES[call.method]
-    if (call.method === 'resources/read') {
-      refuseEmpty(result, routed)
-      if (call.caller.session === undefined) correctReadHints(result, isPersonal(call.caller, downstream))
-    }
+    if (call.method === 'resources/read') refuseEmpty(result, routed)
     if (view.mayRenameUris(downstream.options) && place !== undefined) exposeResult(result, place, exposer(routed))
     const limit = route.entry?.rule?.result
     if (limit !== undefined) result = limited(result, limit, call, overflow)
