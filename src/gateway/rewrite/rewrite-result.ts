@@ -3,7 +3,9 @@
  * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits and cache hints are changed (3.21).
  */
 import { isPerUser } from '../../auth/oauth/credential-options.ts'
+import type { Exposed } from '../../catalog/catalog.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
+import { matchesTemplate, parseTemplate } from '../../catalog/names/templates.ts'
 import { correctReadHints } from '../../catalog/view/cache-hints.ts'
 import { exposeResult } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
@@ -94,11 +96,16 @@ const exposer = ({ call, route, downstream, view }: RoutedCall): ((uri: string) 
 /** Throws `Refusal` for an unlisted resource with an empty result, the answer of legacy servers for unknown resources (BRIDGING 3.4; B103). */
 const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedCall): void => {
   if (downstream.eras.eraFor(call.caller) !== 'legacy' || !isEmpty(result.raw('contents'))) return
-  const isListed =
-    route.entry !== undefined ||
-    view.bare.resources.has(route.original) ||
-    view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
-  if (!isListed) throw unknownName(call)
+  const { serverKey, original, entry } = route
+  const { resources, templates } = view.catalog.lists
+  const isListed = ({ server, entry: { original: uri } }: Exposed): boolean => server.key === serverKey && uri === original
+  const isMatch = ({ server, entry: { original: text } }: Exposed): boolean => {
+    if (server.key !== serverKey) return false
+    const template = parseTemplate(text)
+    // A template without a literal scheme may match any URI.
+    return template === undefined || matchesTemplate(template, original)
+  }
+  if (entry === undefined && !resources.some(isListed) && !templates.some(isMatch)) throw unknownName(call)
 }
 
 /** Whether it is an empty list, or null, which Go writes for one (B282). */
