@@ -256,6 +256,7 @@ export class Offers {
     this.#offered = this.#offered && withoutLifetime(this.#offered, lists)
     const outdated = known && withoutLifetime(known, lists)
     if (outdated !== known) this.inventory$.next(outdated)
+    this.apps.outdated(lists)
     this.readSoon()
   }
 
