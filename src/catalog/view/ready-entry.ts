@@ -36,6 +36,8 @@ export interface Exposure {
   readonly label: string | undefined
   /** Whether `_meta.ui` is shown. */
   readonly apps: boolean
+  /** Whether `outputSchema` is left out. */
+  readonly hidesOutput?: boolean
   /** Texts and hints of a toolset in place of the tool's own. */
   readonly override?: ToolOverride | undefined
 }
@@ -53,17 +55,20 @@ export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
     else if (member.key === 'title' && exposure.label !== undefined) decorate(raw, member, exposure.label, edits)
     else if (exposure.kind === 'tools') editTool(raw, member, exposure, edits)
   }
-  if (exposure.kind === 'tools' && exposure.form !== 'wrapped+tasks')
-    edits.push(...cutMembers(members, (member) => member.key === 'execution'))
+  if (exposure.kind === 'tools') edits.push(...cutMembers(members, ({ key }) => isCut(key, exposure)))
   return edited(raw, edits)
 }
+
+const isCut = (key: string, { form, hidesOutput }: Exposure): boolean =>
+  (key === 'execution' && form !== 'wrapped+tasks') || (key === 'outputSchema' && hidesOutput === true)
 
 const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]): void => {
   if (member.key === 'annotations' && exposure.label !== undefined) {
     const title = lastMember(membersAt(raw, member.start), 'title')
     if (title !== undefined) decorate(raw, title, exposure.label, edits)
   }
-  if (member.key === 'outputSchema' && exposure.isModern && exposure.form !== 'natural') {
+  const isWrapped = exposure.isModern && exposure.form !== 'natural' && exposure.hidesOutput !== true
+  if (member.key === 'outputSchema' && isWrapped) {
     const wrapped = wrapOutputSchema(raw.subarray(member.start, member.end))
     if (wrapped !== undefined) edits.push({ start: member.start, end: member.end, text: wrapped.toString() })
   }
