@@ -72,11 +72,12 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
   return projected === outcome.result ? outcome : { ...outcome, result: projected }
 }
 
-const limitedOnly = (outcome: Outcome, result: Payload, { call, route }: RoutedCall, overflow: Overflow): Outcome => {
+/** The limited result may have a link of the gateway, which the host's revision may not define. */
+const limitedOnly = (outcome: Outcome, result: Payload, { call, route, downstream }: RoutedCall, overflow: Overflow): Outcome => {
   const limit = outcome.kind === 'complete' && call.method !== 'completion/complete' ? route.entry?.rule?.result : undefined
-  return limit === undefined || outcome.kind !== 'complete'
-    ? outcome
-    : { ...outcome, result: limited(result, limit, call, overflow) }
+  if (limit === undefined || outcome.kind !== 'complete') return outcome
+  const cut = limited(result, limit, call, overflow)
+  return cut === result ? outcome : { ...outcome, result: project(cut, call, downstream.fidelity, () => 'plain') }
 }
 
 const limited = (result: Payload, limit: ResultLimit, { caller }: Call, overflow: Overflow): Payload =>
