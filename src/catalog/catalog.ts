@@ -78,6 +78,8 @@ export interface Problem {
 export interface CatalogOptions extends NamingOptions {
   /** Whether hosts see which tools may be called as tasks; absent: they do. */
   readonly tasks?: boolean
+  /** Whether hosts see `outputSchema`; absent: they do. */
+  readonly outputSchemas?: boolean
 }
 
 export interface Catalog {

@@ -1,5 +1,6 @@
 /** What one server offers: entries keep their bytes, order and original names. Immutable. */
 import type { ParamHeader } from '../wire/headers/param-headers.ts'
+import type { ChangedList } from '../wire/protocol/methods.ts'
 import type { Revision } from '../wire/protocol/revisions.ts'
 import type { CallRule } from './curation.ts'
 import type { Hints } from './hints.ts'
@@ -114,6 +115,10 @@ export const decodeInventory = (encoded: EncodedInventory): Inventory => ({
   ...encoded,
   lists: perKind((kind) => encoded.lists[kind].map((entry) => ({ ...entry, raw: Buffer.from(entry.raw) }))),
 })
+
+/** The lists that an announced change concerns: templates change with resources. */
+export const changedKinds = (list: ChangedList): readonly ListKind[] =>
+  list === 'resources' ? ['resources', 'templates'] : [list]
 
 /** The inventory with a lifetime of 0 for these lists; the same object if they already have it. */
 export const withoutLifetime = (inventory: Inventory, kinds: readonly ListKind[]): Inventory => {

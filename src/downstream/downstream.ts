@@ -423,7 +423,7 @@ export class Downstream {
       case 'list-announced':
         this.#states.send(report)
         this.offers.outdated(report.list)
-        this.#linkLists.announced(report.owner)
+        this.#linkLists.announced(report.owner, report.list)
         return
       case 'updated':
         return this.#updated(report.uri, report.params, report.owner)

@@ -24,11 +24,15 @@ export const modernCreation = (result: Payload): Payload | undefined => {
   const task = result.object('task')
   if (task?.text('taskId') === undefined) return undefined
   const draft = modernTask(task)
-  unrelate(result)
-  const settled = Payload.at(join(result.parts()))
-  const meta = settled.raw('_meta')
-  if (meta !== undefined) draft.set('_meta', meta)
+  addMeta(draft, result)
   return Payload.at(join(draft.parts()))
+}
+
+/** Adds the `_meta` of a legacy result about a task to its modern form (B017), without the id of the task. */
+export const addMeta = (draft: Draft, result: Payload): void => {
+  unrelate(result)
+  const meta = result.settled().raw('_meta')
+  if (meta !== undefined) draft.set('_meta', meta)
 }
 
 /** A modern `CreateTaskResult` in the form of 2025-11-25. */

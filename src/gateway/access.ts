@@ -71,7 +71,12 @@ export class Access {
 
   /** Whether the service inspects the result of this call, so that the result must not be streamed. */
   inspects({ method }: Pick<Call, 'method'>): boolean {
-    return method === 'tools/call' && this.service?.options.replaces.includes('results') === true
+    return method === 'tools/call' && this.inspectsResults
+  }
+
+  /** Whether the service inspects results of tools. */
+  get inspectsResults(): boolean {
+    return this.service?.options.replaces.includes('results') === true
   }
 
   /** The outcome after the service has inspected, and perhaps replaced, its content. Throws `Failure` if it denies the result. */

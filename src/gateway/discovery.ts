@@ -1,9 +1,12 @@
 /**
  * Discovery of tools in large sets (`toolsets.<name>.discovery`): hosts are listed three meta tools. The outermost layer replaces a call
  * of `gateway__call_tool` by the call of the named tool, so that filters, limits, questions and the audit apply to that tool. Its
- * arguments are relayed unchanged, and it can do nothing that a plain call could not.
+ * arguments are relayed unchanged, and it can do nothing that a plain call could not. Tools that are for apps alone do not exist here,
+ * since models choose ([ext apps], Visibility).
  */
 import { CALL_TOOL, DEFAULT_ANSWERS, DESCRIBE_TOOL, isMetaTool, MAX_ANSWERS, SEARCH_TOOLS } from '../catalog/view/meta-tools.ts'
+import { findAppTool } from '../catalog/view/apps.ts'
+import { findTool } from '../catalog/view/routes.ts'
 import { summaryOf } from '../catalog/search/tool-text.ts'
 import { NO_HEADERS, toolText } from '../rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from '../rpc/call.ts'
@@ -41,7 +44,7 @@ export class Discovery {
     if (call.target !== CALL_TOOL || !this.#isOffered(call)) return inner(call)
     let named = call
     try {
-      named = innerCall(call)
+      named = this.#innerCall(call)
     } catch (error) {
       if (!(error instanceof Misused)) throw error
     }
@@ -62,7 +65,7 @@ export class Discovery {
       await this.#known(call.caller)
       if (call.target === SEARCH_TOOLS) return toolText(await this.#search(call), false)
       if (call.target === DESCRIBE_TOOL) return toolText(await this.#describe(call), false)
-      return await inner(innerCall(call))
+      return await inner(this.#innerCall(call))
     } catch (error) {
       if (error instanceof Misused) return toolText(error.message, true)
       throw error
@@ -79,12 +82,13 @@ export class Discovery {
     const view = this.#feed.viewOf(call.caller)
     const { rows, entries } = view.list('tools')
     const isShown = await this.#access.shown(view, 'tools', call.caller)
-    const best = await this.#searches.find(view, query, isShown === undefined ? limit : rows.length)
+    const { appOnly } = view.apps
+    const best = await this.#searches.find(view, query, isShown === undefined ? limit + appOnly.size : rows.length)
     const tools: object[] = []
     for (const { at, score } of best) {
       const [row, entry] = [rows[at], entries[at]]
       if (tools.length === limit) break
-      if (row === undefined || entry === undefined || isShown?.(row) === false) continue
+      if (row === undefined || entry === undefined || appOnly.has(row.entry) || isShown?.(row) === false) continue
       tools.push({ name: row.exposed, server: row.server.displayName, score, description: oneLine(entry) })
     }
     return JSON.stringify({ tools })
@@ -97,8 +101,19 @@ export class Discovery {
     const at = rows.findIndex(({ exposed }) => exposed === name)
     const isShown = await this.#access.shown(view, 'tools', call.caller)
     const [row, entry] = [rows[at], entries[at]]
-    if (row === undefined || entry === undefined || isShown?.(row) === false) throw new Misused(`Unknown tool: ${name}`)
+    if (row === undefined || entry === undefined || view.apps.appOnly.has(row.entry) || isShown?.(row) === false)
+      throw new Misused(`Unknown tool: ${name}`)
     return entry.toString()
+  }
+
+  /** The call of the named tool. Throws `Misused`. */
+  #innerCall(call: Call): Call {
+    const inner = innerCall(call)
+    const name = inner.target ?? ''
+    const view = this.#feed.viewOf(call.caller)
+    const entry = (findTool(view, name) ?? findAppTool(view, view.apps, name))?.entry
+    if (entry !== undefined && view.apps.appOnly.has(entry)) throw new Misused(`Unknown tool: ${name}`)
+    return inner
   }
 }
 

@@ -299,8 +299,14 @@ export class Gateway {
     this.#options = options
     this.rates.apply(options.rates)
     this.handle = this.#stacked()
-    this.feed.refresh(this.#fleet.downstreams$.value, options)
-    this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
+    this.#refresh()
+  }
+
+  /** Builds the catalog again. Where the content of results may be replaced, it may not match an output schema. */
+  #refresh(): void {
+    const outputSchemas = !this.access.inspectsResults
+    this.feed.refresh(this.#fleet.downstreams$.value, { ...this.#options, outputSchemas })
+    this.#scopes = new Scopes(this.feed.toolsets, this.#options.scopes)
   }
 
   /** Sets the audit log of further calls; `undefined`: none. */
@@ -317,9 +323,11 @@ export class Gateway {
 
   /** Sets the policy of further calls and lists; `undefined`: none. */
   judgeBy(policy: Policy | undefined, service?: DecisionService): void {
+    const { inspectsResults } = this.access
     this.access.policy = policy
     this.access.service = service
     this.handle = this.#stacked()
+    if (this.access.inspectsResults !== inspectsResults) this.#refresh()
   }
 
   /** Whether callers must have `Caller.facts`, which rules read. */

@@ -97,7 +97,7 @@ export class Router {
 
   /** Sends the call to its server and rewrites the answer. */
   async #exchange(routed: RoutedCall): Promise<Outcome> {
-    const { signIns, tasks, rounds, overflow } = this.#parts
+    const { signIns, tasks, rounds, overflow, access } = this.#parts
     const { call, route, downstream, view } = routed
     const isRaw = isAsItCame(call.caller, downstream)
     const asking = tasks.asked(isRaw ? { ...call, isAsItCame: true } : call, downstream, view)
@@ -118,7 +118,7 @@ export class Router {
     if (outcome.kind === 'input_required') return askHost(outcome, routed, rounds)
     if (outcome.kind === 'task') tasks.created(outcome.result, call, downstream)
     else if (call.caller.session === undefined) asking.refuseIfMissing(outcome)
-    return rewriteResult(outcome, routed, overflow)
+    return rewriteResult(outcome, routed, overflow, access.policy !== undefined)
   }
 
   /** Relays a request at a bridge that has no name of the catalog to its server (B277). */

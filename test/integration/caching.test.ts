@@ -2,13 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../src/auth/inbound/inbound-options.ts'
 import { tokenOf, TWO_TOKENS } from '../support/credentials.ts'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
 import { everyModernTransport, modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
+import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { startGateway } from '../support/gateway.ts'
 
@@ -60,6 +61,27 @@ test('B155 what a server says all may keep is for its caller alone, where caller
   }
   expect(await readBy(undefined, undefined)).toMatchObject(HINTS)
   expect(await readBy(TWO_TOKENS, tokenOf('A'))).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
+})
+
+test('B155 the same at a bridge, for a resource and for the lists', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },
+    host: { auth: TWO_TOKENS },
+  })
+  gateway.fake('a').on('resources/read', () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }))
+  await using host = await modernHttp.connect(gateway, { token: () => tokenOf('A'), path: '/servers/a/mcp' })
+  expect(await host.call('resources/read', { uri: URI })).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
+  expect(await host.call('resources/list')).toMatchObject({ cacheScope: 'private' })
+})
+
+test('B155 the same for callers without credentials where a policy decides by what else is known of them', async () => {
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'modern http', resources: [URI] }) },
+    policy: { otherwise: 'allow' },
+  })
+  gateway.fake('a').on('resources/read', () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }))
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('resources/read', { uri: `a+${URI}` })).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })
 })
 
 test('B152 what was read with one credential is shown to nobody who comes with another', async () => {
@@ -115,5 +137,36 @@ describe.each<FakeKind>(['modern stdio', 'legacy stdio'])('a %s server', (kind) 
     const list = await host.call('tools/list')
     expect(list['tools']).toHaveLength(2)
     expect(list['ttlMs']).toBeGreaterThan(0)
+  })
+
+  test('B154 B156 the same to hosts that run apps, whose lists have a lifetime of their own', async () => {
+    const ui = 'io.modelcontextprotocol/ui'
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['one'], prompts: ['p'] }) } })
+    const a = gateway.fake('a')
+    let released = Promise.resolve()
+    const hints = { ttlMs: 60_000, cacheScope: 'public' }
+    a.on('tools/list', async ({ connection, message }) => {
+      const declared = kind === 'modern stdio' ? metaOf(message)[KEY.capabilities] : connection.declared
+      const isApps = JSON.stringify(declared).includes(ui)
+      if (isApps) await released
+      return { tools: [{ name: isApps ? 'panel' : 'text', inputSchema: { type: 'object' } }], ...hints }
+    })
+    await using host = await modernHttp.connect(gateway, { capabilities: { extensions: { [ui]: {} } } })
+    const ttlMs = async (): Promise<unknown> => {
+      const list = await host.call('tools/list')
+      expect(list['tools']).toMatchObject([{ name: 'a__panel' }])
+      return list['ttlMs']
+    }
+    expect(await ttlMs()).toBeGreaterThan(0)
+    const gate = Promise.withResolvers<void>()
+    released = gate.promise
+    a.on('completion/complete', () => {
+      a.changed('tools')
+      return { completion: { values: [] } }
+    })
+    await host.call('completion/complete', { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } })
+    expect(await ttlMs()).toBe(0)
+    gate.resolve()
+    await vi.waitFor(async () => expect(await ttlMs()).toBeGreaterThan(0), { timeout: 20_000, interval: 20 })
   })
 })

@@ -326,3 +326,24 @@ test('B103 B282 3.4 empty contents for what no list names are not found, for wha
     await expect(host.call('resources/read', { uri: 'a+a:///other' })).rejects.toMatchObject({ code: -32602 })
   }
 })
+
+test('B103 3.4 empty contents pass for what a template of their server matches, and for nothing else of a server with templates', async () => {
+  await using gateway = await startGateway({
+    servers: {
+      a: fake.of({ templates: ['a:///t/{x}'] }),
+      b: fake.of({ resources: ['a:///listed'] }),
+      c: fake.of({ templates: ['{+any}'] }),
+    },
+  })
+  for (const key of ['a', 'c']) gateway.fake(key).on('resources/read', () => ({ contents: [] }))
+  for (const [transport, code] of [
+    [modernHttp, -32602],
+    [legacyHttp, -32002],
+  ] as const) {
+    await using host = await transport.connect(gateway)
+    for (const uri of ['a+a:///t/1', 'c+x:///1'])
+      expect(await host.call('resources/read', { uri })).toMatchObject({ contents: [] })
+    for (const uri of ['a+a:///other', 'a+a:///listed'])
+      await expect(host.call('resources/read', { uri })).rejects.toMatchObject({ code, data: { uri } })
+  }
+})

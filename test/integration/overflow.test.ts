@@ -35,6 +35,15 @@ const textAt = async (host: Host, uri: string): Promise<string> => {
   return (contents as { text: string }[])[0]!.text
 }
 
+test('B107 at a bridge, too, a host that knows no links is told in text where the rest is', async () => {
+  await using gateway = await start(logs(), LIMIT)
+  await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp', revision: '2025-03-26' })
+  const content = (await host.call('tools/call', { name: 'log' }))['content'] as Block[]
+  expect(content.map(({ type }) => type)).toEqual(['text', 'text', 'text'])
+  const [uri] = /gateway\+result:\S+/.exec(content[2]!.text ?? '') ?? []
+  expect(await textAt(host, uri ?? '')).toContain('line ')
+})
+
 describe.each(everyTransport)('over $name', ({ connect, era }) => {
   test('the beginning is shown, the rest is read in parts, and no server is asked for it', async () => {
     await using gateway = await start(logs(), LIMIT)

@@ -139,6 +139,35 @@ test('B128 what a server announces on the connection of hosts without a session 
   expect(await names(session)).toEqual(['a__reveal', 'b__other'])
 })
 
+test('B156 a further change on that connection outdates their list at once, until it has been read again', async () => {
+  const { gateway, revealed } = await startRevealing('legacy stdio')
+  await using _ = gateway
+  await using modern = await modernHttp.connect(gateway)
+  const a = gateway.fake('a')
+  const pending = modern.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  await pending.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  await modern.call('tools/call', { name: 'a__reveal' })
+  await pending.messages.until(isToolsChanged)
+  expect((await modern.call('tools/list'))['ttlMs']).toBeGreaterThan(0)
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  a.on('tools/list', async ({ connection }) => {
+    if (!revealed.has(connection)) return { tools: [tool('reveal')] }
+    await released
+    return { tools: ['reveal', 'secret', 'third'].map(tool) }
+  })
+  pending.messages.clear()
+  await modern.call('tools/call', { name: 'a__reveal' })
+  expect(await modern.call('tools/list')).toMatchObject({
+    tools: ['a__reveal', 'a__secret', 'b__other'].map((name) => ({ name })),
+    ttlMs: 0,
+  })
+  release()
+  await pending.messages.until(isToolsChanged)
+  const list = await modern.call('tools/list')
+  expect(list['tools']).toHaveLength(4)
+  expect(list['ttlMs']).toBeGreaterThan(0)
+})
+
 test('B056 with dynamic_lists the lists of a session are read as soon as its connection is open', async () => {
   const { gateway } = await startRevealing('legacy stdio', { dynamicLists: true })
   await using _ = gateway

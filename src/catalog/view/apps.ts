@@ -6,6 +6,7 @@ import { isList, jsonObject, memberOf } from '../../values/json-object.ts'
 import { UI_EXTENSION } from '../../wire/protocol/extensions.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { Catalog, Exposed } from '../catalog.ts'
+import type { Entry } from '../inventory.ts'
 import { servesApps } from '../catalog.ts'
 import type { Routable, Route } from './routes.ts'
 import type { View } from './view.ts'
@@ -14,6 +15,8 @@ import type { View } from './view.ts'
 export interface AppIndex {
   readonly tools: ReadonlyMap<string, readonly Exposed[]>
   readonly templates: ReadonlyMap<string, readonly Exposed[]>
+  /** Tools of all servers that models must not see (`visibility` without `model`). */
+  readonly appOnly: ReadonlySet<Entry>
 }
 
 interface UiMeta {
@@ -22,7 +25,8 @@ interface UiMeta {
 }
 
 export const indexApps = (catalog: Catalog): AppIndex => {
-  const rows = catalog.lists.tools.filter(({ server }) => servesApps(server, catalog)).map((row) => ({ row, ui: uiOf(row) }))
+  const all = catalog.lists.tools.map((row) => ({ row, ui: uiOf(row) }))
+  const rows = all.filter(({ row }) => servesApps(row.server, catalog))
   const withTemplates = new Set(rows.filter(({ ui }) => ui?.resourceUri !== undefined).map(({ row }) => row.server.key))
   const callable = rows.filter(({ row, ui }) => withTemplates.has(row.server.key) && (ui?.visibility ?? ['app']).includes('app'))
   const named = rows.filter(({ ui }) => ui?.resourceUri !== undefined)
@@ -34,6 +38,7 @@ export const indexApps = (catalog: Catalog): AppIndex => {
     templates: new Map(
       [...Map.groupBy(named, ({ ui }) => ui?.resourceUri ?? '')].map(([uri, all]) => [uri, all.map(({ row }) => row)]),
     ),
+    appOnly: new Set(all.filter(({ ui }) => ui?.visibility?.includes('model') === false).map(({ row }) => row.entry)),
   }
 }
 

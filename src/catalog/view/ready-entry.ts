@@ -3,7 +3,7 @@
  * host's revision or on curation. All other bytes stay (BRIDGING 2.6).
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
-import { cutMembers, edited, lastMember, membersAt } from '../../wire/message/members.ts'
+import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
 import type { Edit } from '../../wire/message/members.ts'
 import { stringAt } from '../../wire/message/payload.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -14,7 +14,7 @@ import { overridden } from '../curate/override.ts'
 import type { ToolOverride } from '../curate/override.ts'
 import { exposeUri } from '../names/uris.ts'
 import { wrapOutputSchema } from './wrap-schema.ts'
-import { QUOTE } from '../../wire/json/tokens.ts'
+import { OPEN_BRACKET, QUOTE } from '../../wire/json/tokens.ts'
 
 /** Form of lists by the host's revision. `wrapped`: only object roots in `outputSchema`. `tasks`: with `execution`. */
 export const LIST_FORMS = ['natural', 'wrapped', 'wrapped+tasks'] as const
@@ -36,6 +36,8 @@ export interface Exposure {
   readonly label: string | undefined
   /** Whether `_meta.ui` is shown. */
   readonly apps: boolean
+  /** Whether `outputSchema` is left out. */
+  readonly hidesOutput?: boolean
   /** Texts and hints of a toolset in place of the tool's own. */
   readonly override?: ToolOverride | undefined
 }
@@ -53,17 +55,20 @@ export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
     else if (member.key === 'title' && exposure.label !== undefined) decorate(raw, member, exposure.label, edits)
     else if (exposure.kind === 'tools') editTool(raw, member, exposure, edits)
   }
-  if (exposure.kind === 'tools' && exposure.form !== 'wrapped+tasks')
-    edits.push(...cutMembers(members, (member) => member.key === 'execution'))
+  if (exposure.kind === 'tools') edits.push(...cutMembers(members, ({ key }) => isCut(key, exposure)))
   return edited(raw, edits)
 }
+
+const isCut = (key: string, { form, hidesOutput }: Exposure): boolean =>
+  (key === 'execution' && form !== 'wrapped+tasks') || (key === 'outputSchema' && hidesOutput === true)
 
 const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]): void => {
   if (member.key === 'annotations' && exposure.label !== undefined) {
     const title = lastMember(membersAt(raw, member.start), 'title')
     if (title !== undefined) decorate(raw, title, exposure.label, edits)
   }
-  if (member.key === 'outputSchema' && exposure.isModern && exposure.form !== 'natural') {
+  const isWrapped = exposure.isModern && exposure.form !== 'natural' && exposure.hidesOutput !== true
+  if (member.key === 'outputSchema' && isWrapped) {
     const wrapped = wrapOutputSchema(raw.subarray(member.start, member.end))
     if (wrapped !== undefined) edits.push({ start: member.start, end: member.end, text: wrapped.toString() })
   }
@@ -71,7 +76,7 @@ const editTool = (raw: Buffer, member: Member, exposure: Exposure, edits: Edit[]
 
 const editMeta = (raw: Buffer, meta: Member, exposure: Exposure, edits: Edit[]): void => {
   const members = membersAt(raw, meta.start)
-  if (!exposure.apps) return void edits.push(...cutMembers(members, (member) => UI_KEYS.has(member.key)))
+  if (!exposure.apps) return hideApps(raw, members, edits)
   const prefix = exposure.uriPrefix
   if (exposure.kind !== 'tools' || prefix === undefined) return
   const expose = (uri: string): string => exposeUri(prefix, uri)
@@ -80,6 +85,19 @@ const editMeta = (raw: Buffer, meta: Member, exposure: Exposure, edits: Edit[]):
     if (member.key !== 'ui') continue
     for (const inner of membersAt(raw, member.start)) if (inner.key === 'resourceUri') editText(raw, inner, expose, edits)
   }
+}
+
+/** Removes what names an app. A tool that is for apps alone still says so: models must not see it ([ext apps], Visibility). */
+const hideApps = (raw: Buffer, members: readonly Member[], edits: Edit[]): void => {
+  const kept = new Set(members.filter(({ key, start }) => key === 'ui' && isForAppsAlone(raw, start)))
+  edits.push(...cutMembers(members, (member) => UI_KEYS.has(member.key) && !kept.has(member)))
+  for (const { start } of kept) edits.push(...cutMembers(membersAt(raw, start), ({ key }) => key !== 'visibility'))
+}
+
+const isForAppsAlone = (raw: Buffer, ui: number): boolean => {
+  const visibility = lastMember(membersAt(raw, ui), 'visibility')
+  if (visibility === undefined || raw[visibility.start] !== OPEN_BRACKET) return false
+  return elementsAt(raw, visibility.start).every((one) => stringAt(raw, one) !== 'model')
 }
 
 const editText = (raw: Buffer, member: Member, change: (text: string) => string, edits: Edit[]): void => {

@@ -274,6 +274,7 @@ export class View {
       uriPrefix: this.isNamespaced(server) ? server.prefix : undefined,
       label: server.decorateTitles && (kind === 'tools' || kind === 'prompts') ? server.displayName : undefined,
       apps: servesApps(server, this.catalog),
+      hidesOutput: this.catalog.naming.outputSchemas === false,
       override: kind === 'tools' ? this.#overrideOf(entry) : undefined,
     }
     return this.#built.entries.of(entry, JSON.stringify(exposure), () => readyEntry(entry.raw, exposure))

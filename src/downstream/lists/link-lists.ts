@@ -2,9 +2,11 @@
  * Lists that a legacy server shows on one link only, as some do after a call (BRIDGING 3.20): read over the link of a session or principal
  * once the server has announced a change on it, and removed with the link. Lists equal to the common ones do not count.
  */
+import { changedKinds, LIST_KINDS, withoutLifetime } from '../../catalog/inventory.ts'
 import type { Inventory } from '../../catalog/inventory.ts'
 import type { Link } from '../../era/server/link.ts'
 import type { LinkOwner } from '../link-owner.ts'
+import type { ChangedList } from '../../wire/protocol/methods.ts'
 import { isWorthReading, Rereads, restAfter } from './rereads.ts'
 
 interface LinkListsSource {
@@ -32,6 +34,8 @@ interface Own {
   inventory: Inventory | undefined
   /** Digest of the common lists at an announced change of this link; `undefined`: all announced changes have been read. */
   commonBefore: string | undefined
+  /** Number of announced changes: a reading during which it grows may be outdated. */
+  changes: number
   readMs: number
   costMs: number
   /** Bytes of the last reading. */
@@ -46,16 +50,33 @@ export class LinkLists {
     this.#source = source
   }
 
-  /** A change was announced on this link; `undefined`: on the main link, so that it may affect all links. */
-  announced(owner: LinkOwner | undefined): void {
+  /**
+   * A change was announced on this link; `undefined`: on the main link, so that it may affect all links. `list`: absent if the link is new
+   * and its lists are to be read.
+   */
+  announced(owner: LinkOwner | undefined, list?: ChangedList): void {
     if (owner === undefined) {
-      for (const { inventory, rereads } of this.#own.values()) if (inventory !== undefined) rereads.request()
+      for (const [one, own] of this.#own) {
+        if (own.inventory === undefined) continue
+        this.#outdate(one, own, list)
+        own.rereads.request()
+      }
       return
     }
     if (!hasLists(owner)) return
     const own = this.#of(owner)
     own.commonBefore ??= this.#source.common()?.digest ?? ''
+    this.#outdate(owner, own, list)
     own.rereads.request()
+  }
+
+  /** Sets the lifetime of the changed list to 0 until it has been read again (B156). Only hosts without a session learn lifetimes. */
+  #outdate(owner: LinkOwner, own: Own, list: ChangedList | undefined): void {
+    own.changes++
+    const { inventory } = own
+    if (inventory === undefined || list === undefined || owner.isolation !== 'principal') return
+    own.inventory = withoutLifetime(inventory, changedKinds(list))
+    if (own.inventory !== inventory) this.#source.listed(owner, own.inventory)
   }
 
   /**
@@ -96,6 +117,7 @@ export class LinkLists {
       ),
       inventory: undefined,
       commonBefore: undefined,
+      changes: 0,
       readMs: -Infinity,
       costMs: 0,
       readBytes: 0,
@@ -114,13 +136,14 @@ export class LinkLists {
     const isCommon = commonBefore !== undefined && commonBefore !== this.#source.common()?.digest
     if (isCommon && own.inventory === undefined && link.transport !== 'pipe') return
     own.readMs = performance.now()
+    const { changes } = own
     const { differing, readBytes } = await this.#source.read(link)
     own.costMs = performance.now() - own.readMs
     own.readBytes = readBytes
     if (this.#own.get(owner) !== own) return
     if (differing === undefined && own.inventory === undefined) return
-    own.inventory = differing
-    this.#source.listed(owner, differing)
+    own.inventory = changes === own.changes ? differing : differing && withoutLifetime(differing, LIST_KINDS)
+    this.#source.listed(owner, own.inventory)
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { BehaviorSubject } from 'rxjs'
-import { LIST_KINDS, withoutLifetime } from '../../catalog/inventory.ts'
+import { changedKinds, LIST_KINDS, withoutLifetime } from '../../catalog/inventory.ts'
 import type { Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { LockChange, LockKind } from '../../catalog/lock/lock.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
@@ -252,10 +252,11 @@ export class Offers {
   outdated(list: ChangedList): void {
     this.#changes++
     const known = this.inventory$.value
-    const lists = list === 'resources' ? (['resources', 'templates'] as const) : [list]
+    const lists = changedKinds(list)
     this.#offered = this.#offered && withoutLifetime(this.#offered, lists)
     const outdated = known && withoutLifetime(known, lists)
     if (outdated !== known) this.inventory$.next(outdated)
+    this.apps.outdated(lists)
     this.readSoon()
   }
 

@@ -4,7 +4,8 @@
  * their own; until then they may be those of an earlier run, or of an earlier link.
  */
 import { BehaviorSubject } from 'rxjs'
-import type { Inventory } from '../../catalog/inventory.ts'
+import { LIST_KINDS, withoutLifetime } from '../../catalog/inventory.ts'
+import type { Inventory, ListKind } from '../../catalog/inventory.ts'
 import type { Link } from '../../era/server/link.ts'
 import { isForgotten } from '../pacing/retries.ts'
 
@@ -38,6 +39,8 @@ export class OtherLists {
   #link: Link | undefined
   #reading: Promise<void> = Promise.resolve()
   #readings = 0
+  /** Number of announced changes: a reading during which it grows may be outdated. */
+  #changes = 0
 
   /** `stored`: the lists of an earlier run. */
   constructor(source: OtherListsSource, stored?: Inventory) {
@@ -81,6 +84,15 @@ export class OtherLists {
   /** Applies changed policies to the known lists. */
   vetAgain(): void {
     if (this.#offered !== undefined) this.#serve(this.#offered)
+  }
+
+  /** The server announced changed lists: sets their lifetime to 0 until they have been read again (B156). */
+  outdated(kinds: readonly ListKind[]): void {
+    this.#changes++
+    this.#offered = this.#offered && withoutLifetime(this.#offered, kinds)
+    const known = this.inventory$.value
+    const outdated = known && withoutLifetime(known, kinds)
+    if (outdated !== known) this.inventory$.next(outdated)
   }
 
   /** The lists before any policy, after a running reading. */
@@ -140,16 +152,23 @@ export class OtherLists {
     const link = over === 'none' ? undefined : over === 'main' ? main : await (this.#opening ??= this.#open())
     if (link === undefined) return
     try {
-      this.#serve(await this.#source.read(link, this.#offered))
+      this.#serve(await this.#readOver(link))
     } catch (error) {
       // The server has forgotten the session of the link, as after a restart (5.3).
       if (link !== this.#link || !isForgotten(error)) throw error
       this.#retire(link)
       const next = await (this.#opening ??= this.#open())
-      if (next !== undefined) this.#serve(await this.#source.read(next, this.#offered))
+      if (next !== undefined) this.#serve(await this.#readOver(next))
     }
   }
 
+  async #readOver(link: Link): Promise<Inventory> {
+    const changes = this.#changes
+    const read = await this.#source.read(link, this.#offered)
+    return changes === this.#changes ? read : withoutLifetime(read, LIST_KINDS)
+  }
+
+  /** An equal inventory keeps its entry objects; only the lifetime is new. */
   #serve(offered: Inventory): void {
     const known = this.inventory$.value
     const inventory = this.#source.vet(offered, this.#offered, known)
@@ -157,7 +176,7 @@ export class OtherLists {
     this.#offered = offered
     this.#isOutdated = false
     if (isNew) this.#source.changed?.(offered)
-    if (inventory.digest !== known?.digest) this.inventory$.next(inventory)
+    this.inventory$.next(inventory.digest === known?.digest ? { ...known, freshness: inventory.freshness } : inventory)
   }
 
   async #open(): Promise<Link | undefined> {

@@ -11,7 +11,7 @@ import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import { declaresTasks, isTerminal } from '../../wire/protocol/extensions.ts'
 import { answerIn, inputRequests, noAnswer, refusalOf } from '../questions.ts'
 import type { PendingQuestion } from '../questions.ts'
-import { modernTask, relateTo, unrelate } from '../task-shapes.ts'
+import { addMeta, modernTask, relateTo, unrelate } from '../task-shapes.ts'
 import { within } from '../../time/within.ts'
 
 /** How long the first `tasks/get` of a task that needs input waits for the server's question. */
@@ -104,6 +104,7 @@ export class LinkTasks {
     const task = this.#tasks.get(id) ?? this.#add(id, reply.value('ttl'))
     const status = reply.text('status')
     const draft = modernTask(reply)
+    addMeta(draft, reply)
     if (isTerminal(status)) {
       if (status !== 'cancelled') await this.#addOutcome(draft, id, task)
       this.observe(id, status)

@@ -5,7 +5,7 @@
 import { auditTime, BehaviorSubject, combineLatest, map, of, switchMap, tap } from 'rxjs'
 import { buildCatalog } from '../../catalog/build-catalog.ts'
 import { servesApps } from '../../catalog/catalog.ts'
-import type { Catalog, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
+import type { Catalog, CatalogOptions, CatalogServer, CatalogSource } from '../../catalog/catalog.ts'
 import { Curator } from '../../catalog/curate/curated-inventory.ts'
 import { outputFormOf } from '../../catalog/view/wrap-schema.ts'
 import { Grants } from '../../catalog/view/grants.ts'
@@ -39,12 +39,14 @@ const SETTLE_MS = 20
 /** The caller of a view. `capabilities`: read only for MCP Apps. `principal`, `session`: select lists of their own. */
 type Viewer = Pick<Caller, 'scope' | 'revision'> & Partial<Pick<Caller, 'capabilities' | 'principal' | 'session'>>
 
+type FeedOptions = GatewayOptions & Pick<CatalogOptions, 'outputSchemas'>
+
 export class Feed {
   readonly catalog$: BehaviorSubject<Catalog>
   readonly #views = new Views()
   readonly #curator = new Curator()
   readonly #watchers = new Watchers((caller) => this.viewOf(caller))
-  #options: GatewayOptions
+  #options: FeedOptions
   /** The catalog for hosts that run MCP Apps; the same object as `catalog` unless a server has other lists for them. */
   #appsCatalog: Catalog
   /** The catalog for legacy hosts; the same object as `catalog` unless a server has other lists for them. */
@@ -185,7 +187,7 @@ export class Feed {
   }
 
   /** Builds the catalog again with other options. */
-  refresh(downstreams: readonly Downstream[], options: GatewayOptions): void {
+  refresh(downstreams: readonly Downstream[], options: FeedOptions): void {
     this.#options = options
     this.#toolsets = new Toolsets(options.toolsets)
     this.#grants.clear()

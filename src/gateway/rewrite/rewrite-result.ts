@@ -1,9 +1,11 @@
 /**
  * Rewrites a server's result for its host: exposed URIs, cache hints, limits, the server's key, and the form of the host's revision
- * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits apply (3.21).
+ * (BRIDGING 2.5, 2.6, 4.4). At a bridge between peers of one era only limits and cache hints are changed (3.21).
  */
 import { isPerUser } from '../../auth/oauth/credential-options.ts'
+import type { Exposed } from '../../catalog/catalog.ts'
 import type { ResultLimit } from '../../catalog/curation.ts'
+import { matchesTemplate, parseTemplate } from '../../catalog/names/templates.ts'
 import { correctReadHints } from '../../catalog/view/cache-hints.ts'
 import { exposeResult } from '../../catalog/view/expose-result.ts'
 import { exposedUri } from '../../catalog/view/routes.ts'
@@ -32,8 +34,11 @@ const PLACES: Readonly<Record<string, BlockPlace>> = {
 /** Maximum number of completion values (B111). */
 const MAX_COMPLETIONS = 100
 
-/** The outcome for the host, with its payload edited in place. Throws `Refusal` if an empty result means an unknown resource. */
-export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow): Outcome => {
+/**
+ * The outcome for the host, with its payload edited in place. Throws `Refusal` if an empty result means an unknown resource. `isJudged`: a
+ * policy decides on calls.
+ */
+export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Overflow, isJudged: boolean): Outcome => {
   const { call, route, downstream, view } = routed
   let { result } = outcome
   if (!(result instanceof Payload)) return outcome
@@ -42,15 +47,14 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
     withoutModernMeta(result)
     if (isAtBridge) withoutModernMembers(result)
   }
+  if (call.method === 'resources/read' && outcome.kind === 'complete' && call.caller.session === undefined)
+    correctReadHints(result, isJudged || isPersonal(call.caller, downstream))
   if (isAtBridge && !isTranslated(call.caller, downstream)) return limitedOnly(outcome, result, routed, overflow)
   if (call.method === 'completion/complete') {
     if (limitCompletions(result)) downstream.fidelity.note('completionCut', call)
   } else if (outcome.kind === 'complete') {
     const place = PLACES[call.method]
-    if (call.method === 'resources/read') {
-      refuseEmpty(result, routed)
-      if (call.caller.session === undefined) correctReadHints(result, isPersonal(call.caller, downstream))
-    }
+    if (call.method === 'resources/read') refuseEmpty(result, routed)
     if (view.mayRenameUris(downstream.options) && place !== undefined) exposeResult(result, place, exposer(routed))
     const limit = route.entry?.rule?.result
     if (limit !== undefined) result = limited(result, limit, call, overflow)
@@ -68,11 +72,12 @@ export const rewriteResult = (outcome: Outcome, routed: RoutedCall, overflow: Ov
   return projected === outcome.result ? outcome : { ...outcome, result: projected }
 }
 
-const limitedOnly = (outcome: Outcome, result: Payload, { call, route }: RoutedCall, overflow: Overflow): Outcome => {
+/** The limited result may have a link of the gateway, which the host's revision may not define. */
+const limitedOnly = (outcome: Outcome, result: Payload, { call, route, downstream }: RoutedCall, overflow: Overflow): Outcome => {
   const limit = outcome.kind === 'complete' && call.method !== 'completion/complete' ? route.entry?.rule?.result : undefined
-  return limit === undefined || outcome.kind !== 'complete'
-    ? outcome
-    : { ...outcome, result: limited(result, limit, call, overflow) }
+  if (limit === undefined || outcome.kind !== 'complete') return outcome
+  const cut = limited(result, limit, call, overflow)
+  return cut === result ? outcome : { ...outcome, result: project(cut, call, downstream.fidelity, () => 'plain') }
 }
 
 const limited = (result: Payload, limit: ResultLimit, { caller }: Call, overflow: Overflow): Payload =>
@@ -92,11 +97,16 @@ const exposer = ({ call, route, downstream, view }: RoutedCall): ((uri: string) 
 /** Throws `Refusal` for an unlisted resource with an empty result, the answer of legacy servers for unknown resources (BRIDGING 3.4; B103). */
 const refuseEmpty = (result: Payload, { call, route, downstream, view }: RoutedCall): void => {
   if (downstream.eras.eraFor(call.caller) !== 'legacy' || !isEmpty(result.raw('contents'))) return
-  const isListed =
-    route.entry !== undefined ||
-    view.bare.resources.has(route.original) ||
-    view.bare.patterns.some(({ row }) => row.server.key === route.serverKey)
-  if (!isListed) throw unknownName(call)
+  const { serverKey, original, entry } = route
+  const { resources, templates } = view.catalog.lists
+  const isListed = ({ server, entry: { original: uri } }: Exposed): boolean => server.key === serverKey && uri === original
+  const isMatch = ({ server, entry: { original: text } }: Exposed): boolean => {
+    if (server.key !== serverKey) return false
+    const template = parseTemplate(text)
+    // A template without a literal scheme may match any URI.
+    return template === undefined || matchesTemplate(template, original)
+  }
+  if (entry === undefined && !resources.some(isListed) && !templates.some(isMatch)) throw unknownName(call)
 }
 
 /** Whether it is an empty list, or null, which Go writes for one (B282). */

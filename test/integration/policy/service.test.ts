@@ -363,6 +363,26 @@ describe('a guardrail', () => {
   })
 })
 
+test.each([legacyHttp, modernHttp])(
+  'tools are listed without outputSchema to a host over $name where their content may be replaced',
+  async ({ connect }) => {
+    await using service = await startService(() => true)
+    const tool = { name: 'pay', inputSchema: { type: 'object' }, outputSchema: { type: 'object' }, title: 'Pay' }
+    const servers = { a: fake.of({ tools: [tool] }), b: fake.of({ kind: 'modern http', tools: [tool] }) }
+    for (const [replaces, isShown] of [
+      [['results'], false],
+      [['arguments'], true],
+    ] as const) {
+      await using gateway = await start(service.url, { replaces }, {}, { servers })
+      await using host = await connect(gateway)
+      const { tools } = await host.call('tools/list')
+      const { outputSchema, ...others } = tool
+      const listed = isShown ? { ...others, outputSchema } : others
+      expect(tools).toEqual(['a__pay', 'b__pay'].map((name) => ({ ...listed, name })))
+    }
+  },
+)
+
 test('a result that would come as a task is not made, or withheld, where results are inspected', async () => {
   await using service = await startService(() => true)
   await using gateway = await start(service.url, { replaces: ['results'] }, {}, { servers: { a: taskServer() } })

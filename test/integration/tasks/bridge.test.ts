@@ -59,6 +59,23 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio', 'legacy sse'])('a server
     expect((await gateway.fake('a').until('tools/call')).params).not.toHaveProperty('task')
   })
 
+  test('B017 what it says of a task in _meta reaches the host, without the id that it knows', async () => {
+    const own = { 'x/percent': 1.5 }
+    await using gateway = await startGateway({
+      servers: {
+        a: taskServer(kind, {
+          'tasks/get': () => ({ _meta: { ...own, [RELATED]: { taskId: 'orig-1' } }, ...TASK }),
+        }),
+        b: fake.offering('other'),
+      },
+    })
+    await using host = await modernHttp.connect(gateway, able)
+    const { taskId } = await host.call('tools/call', { name: 'a__may' })
+    const { _meta } = await host.call('tasks/get', { taskId })
+    expect(_meta).toMatchObject(own)
+    expect(_meta).not.toHaveProperty(RELATED)
+  })
+
   test('what it asks stands in tasks/get under keys of its own, until tasks/update answers it', async () => {
     const answers: JsonMap[] = []
     const isDone = Promise.withResolvers<void>()

@@ -14,6 +14,7 @@ import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 import { toolsetOf } from '../../support/toolsets.ts'
 import { TASKS, taskServer } from '../tasks/task-server.ts'
 
+const UI = 'io.modelcontextprotocol/ui'
 const SEARCH = 'gateway__search_tools'
 const DESCRIBE = 'gateway__describe_tool'
 const CALL = 'gateway__call_tool'
@@ -92,6 +93,36 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
     expect(call!.params).toMatchObject({ name: 'restart_machine', arguments: { region: 'eu' } })
     expect(others).toEqual([])
     expect(gateway.fake('b').all('tools/call')).toEqual([])
+  })
+
+  test('a tool that is for the apps of its server alone is found, described and called through these by no model', async () => {
+    const ui = (resourceUri: string | undefined, visibility: string[] | undefined): JsonMap => ({
+      ui: { resourceUri, visibility },
+    })
+    const a = fake.of({
+      tools: [
+        { ...RESTART, _meta: ui('ui://machine', undefined) },
+        { ...RESTART, name: 'restart_at_once', _meta: ui(undefined, ['app']) },
+      ],
+    })
+    await using gateway = await start(a)
+    await using host = await connect(gateway, { ...toWide, capabilities: { extensions: { [UI]: {} } } })
+    const found = await search(host, { query: 'restart a machine', limit: 1 })
+    expect(found).toMatchObject([{ name: 'a__restart_machine' }])
+    expect(await search(host, { query: 'restart at once' })).not.toContainEqual(
+      expect.objectContaining({ name: 'a__restart_at_once' }),
+    )
+    gateway.fake('a').forget()
+    for (const name of ['a__restart_at_once', 'restart_at_once']) {
+      const described = await host.call('tools/call', { name: DESCRIBE, arguments: { name } })
+      for (const result of [described, await callThrough(host, { name })]) {
+        expect(result).toMatchObject({ isError: true })
+        expect(textOf(result)).toBe(`Unknown tool: ${name}`)
+      }
+    }
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+    for (const name of ['a__restart_at_once', 'restart_at_once']) await host.call('tools/call', { name })
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
   })
 
   test('inner arguments arrive byte for byte', async () => {

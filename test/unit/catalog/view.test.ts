@@ -49,6 +49,16 @@ describe('ready entries', () => {
       expect(shown(entry, { server })).toBe('{"name":"fs__t","_meta":{"k":1}}')
   })
 
+  test('a tool for apps alone stays hidden from models where apps are off', () => {
+    const entryWith = (ui: string) => entryOf('t', `{"name":"t","_meta":{"ui":${ui},"ui/resourceUri":"ui://a"}}`)
+    for (const server of [{ apps: false }, { trusted: false }]) {
+      const own = entryWith('{"resourceUri":"ui://a","visibility":["\\u0061pp"], "csp":1}')
+      expect(shown(own, { server })).toBe('{"name":"fs__t","_meta":{"ui":{"visibility":["\\u0061pp"]}}}')
+      for (const visibility of ['["app","model"]', '["\\u006dodel"]', '"app"', 'null'])
+        expect(shown(entryWith(`{"visibility":${visibility}}`), { server })).toBe('{"name":"fs__t","_meta":{}}')
+    }
+  })
+
   test('titles are decorated with the display name where asked, without controls', () => {
     const entry = entryOf('t', '{"name":"t","title":"T\\u0041","annotations":{"title":"A"}}')
     const server = { decorateTitles: true, displayName: 'My "F\u202ES\n"' }
