@@ -19,7 +19,6 @@ import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { noteDenial, notePolicy } from '../rpc/record.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { join, Payload } from '../wire/message/payload.ts'
-import type { JsonObject } from '../wire/message/payload.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { refName } from './completion-ref.ts'
 import { Unconfirmed } from './unconfirmed.ts'
@@ -74,11 +73,18 @@ export class Access {
     return method === 'tools/call' && this.service?.options.replaces.includes('results') === true
   }
 
-  /** The outcome after the service has inspected, and perhaps replaced, its content. Throws `Failure` if it denies the result. */
-  async inspect(placed: Placed, outcome: Outcome): Promise<Outcome> {
+  /** The call with a record, in which replacements are noted until its result is marked. */
+  recorded(call: Call): Call {
+    return this.service === undefined || call.record !== undefined ? call : { ...call, record: {} }
+  }
+
+  /**
+   * The outcome of the server after the service has inspected, and perhaps replaced, its content. Throws `Failure` if the service denies
+   * the result.
+   */
+  async inspect<T extends Outcome>(placed: Placed, outcome: T): Promise<T> {
     const { service, policy } = this
-    if (service === undefined || policy === undefined || outcome.kind === 'input_required' || isSignInRoute(placed.route))
-      return outcome
+    if (service === undefined || policy === undefined || isSignInRoute(placed.route)) return outcome
     const { call } = placed
     // The result of a task arrives by another request.
     if (outcome.kind === 'task')
@@ -97,13 +103,15 @@ export class Access {
     if (content === undefined) return outcome
     result.set('content', content)
     result.delete('structuredContent')
-    noteReplaced(call, result, 'result')
-    return outcome
+    noteReplaced(call, 'result')
+    // Joined, since the further edits read the bytes.
+    return { ...outcome, result: Payload.at(join(result.parts())) }
   }
 
-  /** Marks the result of a call whose arguments were replaced. */
+  /** Marks the result of a call of which the service has replaced something. */
   mark({ record }: Pick<Call, 'record'>, { result }: Outcome): void {
-    noteReplaced({ record }, result, 'arguments')
+    const replaced = record?.policy?.replaced
+    if (replaced !== undefined) result.setIn('_meta', META.gateway, JSON.stringify({ replaced, by: 'policy.service' }))
   }
 
   /** Selects the rows of a list that this caller is shown; `undefined`: all rows. */
@@ -133,6 +141,7 @@ export class Access {
     const answer = await this.#decide(placed, policy, service)
     enforce(call, answer.verdict)
     if (answer.arguments === undefined) return undefined
+    noteReplaced(call, 'arguments')
     const params = call.params.fresh()
     params.set('arguments', answer.arguments)
     return Payload.at(join(params.parts()))
@@ -172,11 +181,10 @@ const enforce = (call: Placed['call'], verdict: Verdict): void => {
     throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
 }
 
-/** Notes a replacement in the result and in the audit log. */
-const noteReplaced = ({ record }: Pick<Call, 'record'>, result: JsonObject, what: 'arguments' | 'result'): void => {
-  const replaced = [...(record?.policy?.replaced ?? []), what]
-  if (record?.policy !== undefined) record.policy = { ...record.policy, replaced }
-  result.setIn('_meta', META.gateway, JSON.stringify({ replaced: [what], by: 'policy.service' }))
+/** Notes a replacement, for the result and the audit log. */
+const noteReplaced = ({ record }: Pick<Call, 'record'>, what: 'arguments' | 'result'): void => {
+  if (record?.policy === undefined) return
+  record.policy = { ...record.policy, replaced: [...(record.policy.replaced ?? []), what] }
 }
 
 /** The failure of a call whose result was denied; the server has executed the call. */
