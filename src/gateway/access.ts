@@ -3,10 +3,10 @@
  * retries, bridges. Lists show what could be allowed.
  */
 import { believed, type HintName } from '../catalog/hints.ts'
-import type { Exposed } from '../catalog/catalog.ts'
+import type { CatalogServer, Exposed } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { isMetaTool } from '../catalog/view/meta-tools.ts'
-import { isSignInRoute } from '../catalog/view/routes.ts'
+import { exposedTool, exposedUri, isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
@@ -20,7 +20,7 @@ import { noteDenial, notePolicy } from '../rpc/record.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { join, Payload } from '../wire/message/payload.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { refName } from './completion-ref.ts'
+import { isPromptRef, refName } from './completion-ref.ts'
 import { Unconfirmed } from './unconfirmed.ts'
 import { OPEN_BRACE } from '../wire/json/tokens.ts'
 
@@ -66,6 +66,18 @@ export class Access {
     if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service)
     enforce(placed.call, confirmable(verdict, placed.call))
     return undefined
+  }
+
+  /** Whether a caller still gets updates of a resource; where a service decides, it has decided on the subscription. */
+  mayWatch(caller: Caller, view: View, server: CatalogServer, original: string): boolean {
+    const { policy, service } = this
+    if (policy === undefined) return true
+    const method = 'resources/subscribe'
+    const name = exposedUri(view, server, original)
+    const annotations = (): PolicyAnnotations => new PolicyAnnotations(ofRead)
+    const facts = { method, server: server.key, name, original, annotations }
+    const verdict = policy.judge({ ...facts, caller, toolset: view.toolset?.name, entry: undefined }, () => undefined)
+    return (service !== undefined && policy.isDefault(verdict)) || verdict.decision === 'allow'
   }
 
   /** Whether the service inspects the result of this call, so that the result must not be streamed. */
@@ -134,6 +146,22 @@ export class Access {
     return service
       .visible(asked)
       .then((names) => (row: Exposed) => orDefault(mayAllow(row), names === undefined ? true : names.has(row.exposed)))
+  }
+
+  /** Decides as this one does now. */
+  copy(): Access {
+    const copy = new Access()
+    copy.policy = this.policy
+    copy.service = this.service
+    return copy
+  }
+
+  /** Whether a list has the same rows as with `other`. False if a service decides, which is not asked. */
+  showsSame(other: Access, view: View, kind: ListKind, caller: Caller): boolean {
+    if ([this, other].some(({ service }) => service?.options.lists === true)) return false
+    const [shown, before] = [this.shown(view, kind, caller), other.shown(view, kind, caller)]
+    if (shown instanceof Promise || before instanceof Promise) return false
+    return shown === before || view.listed(kind).rows.every((row) => (shown?.(row) ?? true) === (before?.(row) ?? true))
   }
 
   async #askService(placed: Placed, policy: Policy, service: DecisionService): Promise<Payload | undefined> {
@@ -209,7 +237,7 @@ const denied = (call: Placed['call'], { rule, reason = '', detail }: Verdict): F
 }
 
 const judgedCall = ({ call, route, downstream: { options: server }, view }: Placed): Judged => {
-  const { caller, method, params } = call
+  const { caller, method } = call
   const { entry } = route
   const isTool = method === 'tools/call'
   return {
@@ -217,7 +245,7 @@ const judgedCall = ({ call, route, downstream: { options: server }, view }: Plac
     toolset: view.toolset?.name,
     method,
     server: server.key,
-    name: call.target ?? refName(params) ?? '',
+    name: exposedName(call, route, server, view),
     original: route.original,
     entry: isTool ? entry : undefined,
     annotations: () =>
@@ -226,6 +254,15 @@ const judgedCall = ({ call, route, downstream: { options: server }, view }: Plac
         return entry === undefined ? believed(hint, {}) : view.holds(hint, { server, entry })
       }),
   }
+}
+
+/** The name in lists: a rule on it applies as well to a call by an original name or URI that is accepted in its place. */
+const exposedName = ({ method, target, params }: Placed['call'], route: Route, server: CatalogServer, view: View): string => {
+  const named = target ?? refName(params) ?? ''
+  if (named !== route.original) return named
+  if (method === 'tools/call') return exposedTool(view, named, route.entry)
+  const isUri = method.startsWith('resources/') || (method === 'completion/complete' && !isPromptRef(params))
+  return isUri ? exposedUri(view, server, named) : named
 }
 
 const judgedRow = ({ server, entry, exposed }: Exposed, view: View, kind: ListKind, caller: Caller): Judged => ({
