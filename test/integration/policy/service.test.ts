@@ -17,7 +17,7 @@ import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
 import { curated } from '../../support/curation.ts'
-import { TASKS, taskServer } from '../tasks/task-server.ts'
+import { TASK, TASKS, taskServer } from '../tasks/task-server.ts'
 
 interface Input {
   readonly caller: JsonMap
@@ -373,6 +373,28 @@ test('a result that would come as a task is not made, or withheld, where results
   const end = await legacy.call('tools/call', { name: 'a__may', task: { ttl: 1_000 } })
   expect(end).not.toHaveProperty('task')
 })
+
+test.each([
+  ['legacy', legacyHttp, {}],
+  ['modern', modernHttp, { extensions: { [TASKS]: {} } }],
+])(
+  'a task that a server requires is followed for a %s host, and its result is inspected',
+  async (_, { connect }, capabilities) => {
+    await using service = await startService(({ result }) => (result === undefined ? true : { decision: 'deny', reason: 'no' }))
+    const server = taskServer('legacy http', {
+      'tasks/get': () => ({ ...TASK, status: 'completed' }),
+      'tasks/result': () => ({ content: [{ type: 'text', text: 'secret' }] }),
+    })
+    // As the configuration sets it for such a service.
+    const setup = { servers: { a: server }, gateway: { tasks: false } }
+    await using gateway = await start(service.url, { replaces: ['results'] }, {}, setup)
+    await using host = await connect(gateway, { capabilities })
+    expect(JSON.stringify((await host.call('tools/list'))['tools'])).not.toContain('taskSupport')
+    expect(textOf(await host.call('tools/call', { name: 'a__must', task: { ttl: 1_000 } }))).toBe(
+      'the result is withheld by policy: no',
+    )
+  },
+)
 
 test('a subscription is asked about once, and refused with the reason', async () => {
   await using service = await startService(
