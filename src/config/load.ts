@@ -58,6 +58,8 @@ export const loadConfiguration = async (sources: Sources, context: RuntimeEnviro
     toolsets,
     scopes: host.auth?.oauth?.scopes ?? [],
     rates: collectRates(settings, servers, toolsets),
+    // The result of a task arrives by another request and could not be inspected.
+    tasks: policy?.service?.replaces.includes('results') !== true,
   }
   problems.push(...findCollisions(servers, gateway))
   if (problems.length > 0) throw new ConfigError(problems)

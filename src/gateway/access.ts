@@ -3,10 +3,10 @@
  * retries, bridges. Lists show what could be allowed.
  */
 import { believed, type HintName } from '../catalog/hints.ts'
-import type { Exposed } from '../catalog/catalog.ts'
+import type { CatalogServer, Exposed } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { isMetaTool } from '../catalog/view/meta-tools.ts'
-import { isSignInRoute } from '../catalog/view/routes.ts'
+import { exposedTool, exposedUri, isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
@@ -19,9 +19,8 @@ import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { noteDenial, notePolicy } from '../rpc/record.ts'
 import { Failure } from '../wire/message/failure.ts'
 import { join, Payload } from '../wire/message/payload.ts'
-import type { JsonObject } from '../wire/message/payload.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { refName } from './completion-ref.ts'
+import { isPromptRef, refName } from './completion-ref.ts'
 import { Unconfirmed } from './unconfirmed.ts'
 import { OPEN_BRACE } from '../wire/json/tokens.ts'
 
@@ -69,6 +68,18 @@ export class Access {
     return undefined
   }
 
+  /** Whether a caller still gets updates of a resource; where a service decides, it has decided on the subscription. */
+  mayWatch(caller: Caller, view: View, server: CatalogServer, original: string): boolean {
+    const { policy, service } = this
+    if (policy === undefined) return true
+    const method = 'resources/subscribe'
+    const name = exposedUri(view, server, original)
+    const annotations = (): PolicyAnnotations => new PolicyAnnotations(ofRead)
+    const facts = { method, server: server.key, name, original, annotations }
+    const verdict = policy.judge({ ...facts, caller, toolset: view.toolset?.name, entry: undefined }, () => undefined)
+    return (service !== undefined && policy.isDefault(verdict)) || verdict.decision === 'allow'
+  }
+
   /** Whether the service inspects the result of this call, so that the result must not be streamed. */
   inspects({ method }: Pick<Call, 'method'>): boolean {
     return method === 'tools/call' && this.inspectsResults
@@ -79,11 +90,18 @@ export class Access {
     return this.service?.options.replaces.includes('results') === true
   }
 
-  /** The outcome after the service has inspected, and perhaps replaced, its content. Throws `Failure` if it denies the result. */
-  async inspect(placed: Placed, outcome: Outcome): Promise<Outcome> {
+  /** The call with a record, in which replacements are noted until its result is marked. */
+  recorded(call: Call): Call {
+    return this.service === undefined || call.record !== undefined ? call : { ...call, record: {} }
+  }
+
+  /**
+   * The outcome of the server after the service has inspected, and perhaps replaced, its content. Throws `Failure` if the service denies
+   * the result.
+   */
+  async inspect<T extends Outcome>(placed: Placed, outcome: T): Promise<T> {
     const { service, policy } = this
-    if (service === undefined || policy === undefined || outcome.kind === 'input_required' || isSignInRoute(placed.route))
-      return outcome
+    if (service === undefined || policy === undefined || isSignInRoute(placed.route)) return outcome
     const { call } = placed
     // The result of a task arrives by another request.
     if (outcome.kind === 'task')
@@ -102,13 +120,15 @@ export class Access {
     if (content === undefined) return outcome
     result.set('content', content)
     result.delete('structuredContent')
-    noteReplaced(call, result, 'result')
-    return outcome
+    noteReplaced(call, 'result')
+    // Joined, since the further edits read the bytes.
+    return { ...outcome, result: Payload.at(join(result.parts())) }
   }
 
-  /** Marks the result of a call whose arguments were replaced. */
+  /** Marks the result of a call of which the service has replaced something. */
   mark({ record }: Pick<Call, 'record'>, { result }: Outcome): void {
-    noteReplaced({ record }, result, 'arguments')
+    const replaced = record?.policy?.replaced
+    if (replaced !== undefined) result.setIn('_meta', META.gateway, JSON.stringify({ replaced, by: 'policy.service' }))
   }
 
   /** Selects the rows of a list that this caller is shown; `undefined`: all rows. */
@@ -133,11 +153,28 @@ export class Access {
       .then((names) => (row: Exposed) => orDefault(mayAllow(row), names === undefined ? true : names.has(row.exposed)))
   }
 
+  /** Decides as this one does now. */
+  copy(): Access {
+    const copy = new Access()
+    copy.policy = this.policy
+    copy.service = this.service
+    return copy
+  }
+
+  /** Whether a list has the same rows as with `other`. False if a service decides, which is not asked. */
+  showsSame(other: Access, view: View, kind: ListKind, caller: Caller): boolean {
+    if ([this, other].some(({ service }) => service?.options.lists === true)) return false
+    const [shown, before] = [this.shown(view, kind, caller), other.shown(view, kind, caller)]
+    if (shown instanceof Promise || before instanceof Promise) return false
+    return shown === before || view.listed(kind).rows.every((row) => (shown?.(row) ?? true) === (before?.(row) ?? true))
+  }
+
   async #askService(placed: Placed, policy: Policy, service: DecisionService): Promise<Payload | undefined> {
     const { call } = placed
     const answer = await this.#decide(placed, policy, service)
     enforce(call, answer.verdict)
     if (answer.arguments === undefined) return undefined
+    noteReplaced(call, 'arguments')
     const params = call.params.fresh()
     params.set('arguments', answer.arguments)
     return Payload.at(join(params.parts()))
@@ -177,11 +214,10 @@ const enforce = (call: Placed['call'], verdict: Verdict): void => {
     throw new Unconfirmed({ rule: verdict.rule, reason: verdict.reason ?? '' })
 }
 
-/** Notes a replacement in the result and in the audit log. */
-const noteReplaced = ({ record }: Pick<Call, 'record'>, result: JsonObject, what: 'arguments' | 'result'): void => {
-  const replaced = [...(record?.policy?.replaced ?? []), what]
-  if (record?.policy !== undefined) record.policy = { ...record.policy, replaced }
-  result.setIn('_meta', META.gateway, JSON.stringify({ replaced: [what], by: 'policy.service' }))
+/** Notes a replacement, for the result and the audit log. */
+const noteReplaced = ({ record }: Pick<Call, 'record'>, what: 'arguments' | 'result'): void => {
+  if (record?.policy === undefined) return
+  record.policy = { ...record.policy, replaced: [...(record.policy.replaced ?? []), what] }
 }
 
 /** The failure of a call whose result was denied; the server has executed the call. */
@@ -206,7 +242,7 @@ const denied = (call: Placed['call'], { rule, reason = '', detail }: Verdict): F
 }
 
 const judgedCall = ({ call, route, downstream: { options: server }, view }: Placed): Judged => {
-  const { caller, method, params } = call
+  const { caller, method } = call
   const { entry } = route
   const isTool = method === 'tools/call'
   return {
@@ -214,7 +250,7 @@ const judgedCall = ({ call, route, downstream: { options: server }, view }: Plac
     toolset: view.toolset?.name,
     method,
     server: server.key,
-    name: call.target ?? refName(params) ?? '',
+    name: exposedName(call, route, server, view),
     original: route.original,
     entry: isTool ? entry : undefined,
     annotations: () =>
@@ -223,6 +259,15 @@ const judgedCall = ({ call, route, downstream: { options: server }, view }: Plac
         return entry === undefined ? believed(hint, {}) : view.holds(hint, { server, entry })
       }),
   }
+}
+
+/** The name in lists: a rule on it applies as well to a call by an original name or URI that is accepted in its place. */
+const exposedName = ({ method, target, params }: Placed['call'], route: Route, server: CatalogServer, view: View): string => {
+  const named = target ?? refName(params) ?? ''
+  if (named !== route.original) return named
+  if (method === 'tools/call') return exposedTool(view, named, route.entry)
+  const isUri = method.startsWith('resources/') || (method === 'completion/complete' && !isPromptRef(params))
+  return isUri ? exposedUri(view, server, named) : named
 }
 
 const judgedRow = ({ server, entry, exposed }: Exposed, view: View, kind: ListKind, caller: Caller): Judged => ({

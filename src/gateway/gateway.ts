@@ -13,7 +13,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { SignIns } from '../auth/oauth/sign-ins.ts'
 import type { Seal } from '../auth/seal.ts'
 import { appsSettings } from '../catalog/view/apps.ts'
-import type { Inventory } from '../catalog/inventory.ts'
+import type { Inventory, ListKind } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { findTool } from '../catalog/view/routes.ts'
@@ -59,6 +59,13 @@ import type { Subscriber } from './subscriptions.ts'
 import type { TaskSubscriber } from './tasks/task-listeners.ts'
 import { Tasks } from './tasks/tasks.ts'
 import type { Store } from '../store/store.ts'
+
+/** The lists that a notification is about. */
+const LISTED_AS: Readonly<Record<ChangedList, readonly ListKind[]>> = {
+  tools: ['tools'],
+  prompts: ['prompts'],
+  resources: ['resources', 'templates'],
+}
 
 /** State that replicas share. */
 interface Shared {
@@ -321,13 +328,19 @@ export class Gateway {
     this.handle = this.#stacked()
   }
 
-  /** Sets the policy of further calls and lists; `undefined`: none. */
+  /** Sets the policy of further calls and lists, and notifies the hosts whose lists it changes; `undefined`: none. */
   judgeBy(policy: Policy | undefined, service?: DecisionService): void {
-    const { inspectsResults } = this.access
+    const before = this.access.copy()
     this.access.policy = policy
     this.access.service = service
     this.handle = this.#stacked()
-    if (this.access.inspectsResults !== inspectsResults) this.#refresh()
+    if (this.access.inspectsResults !== before.inspectsResults) this.#refresh()
+    const now = this.access.copy()
+    const isDifferent = (caller: Caller, list: ChangedList): boolean => {
+      const view = this.feed.viewOf(caller)
+      return LISTED_AS[list].some((kind) => !now.showsSame(before, view, kind, caller))
+    }
+    void this.feed.announcedWhere(isDifferent).catch(() => undefined)
   }
 
   /** Whether callers must have `Caller.facts`, which rules read. */

@@ -114,17 +114,19 @@ export class ResourceSubscriptions {
   }
 
   async #add(subscriber: Subscriber, caller: Caller, uri: string, { route: { original }, downstream }: Found): Promise<boolean> {
-    const { feed } = this.#parts
+    const { access, feed } = this.#parts
     const { options } = downstream
-    // The scope of a session changes with its token.
-    const viewNow = (): View => feed.viewOf({ ...caller, scope: caller.session?.scope ?? caller.scope })
+    // Scope and facts of a session change with its token.
+    const { session } = caller
+    const callerNow = (): Caller => (session === undefined ? caller : { ...caller, scope: session.scope, facts: session.facts })
+    const viewNow = (): View => feed.viewOf(callerNow())
     const isOffered = await this.#subscriptions.add(subscriber, downstream.subscriptions, original, {
       caller,
       exposed: uri,
-      isShown: (other) => viewNow().showsUri(options, other),
+      isShown: (other) => viewNow().showsUri(options, other) && access.mayWatch(callerNow(), viewNow(), options, other),
       expose: (other) => exposedUri(viewNow(), options, other),
     })
-    if (isOffered && caller.session !== undefined) await downstream.sessions.watchFor(caller.session, original)
+    if (isOffered && session !== undefined) await downstream.sessions.watchFor(session, original)
     return isOffered
   }
 

@@ -49,8 +49,9 @@ export class Router {
   }
 
   /** Sends the call to the server that owns its name. */
-  async forward(call: Call): Promise<Outcome> {
-    const { feed, owners, rounds, fleet } = this.#parts
+  async forward(given: Call): Promise<Outcome> {
+    const { access, feed, owners, rounds, fleet } = this.#parts
+    const call = access.recorded(given)
     const isModern = call.caller.session === undefined
     const round = isModern ? rounds.open(call) : undefined
     let view = feed.viewOf(call.caller)
@@ -67,7 +68,6 @@ export class Router {
     if (settling !== undefined) await settling
     const resume = round?.resume ?? call.resume ?? (isModern ? freshResponses(call) : undefined)
     const asRouted: RoutedCall = { call, route, downstream, view, resume }
-    const { access } = this.#parts
     noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
     const deciding = access.check(asRouted)
     const replaced = deciding === undefined ? undefined : await deciding
@@ -77,9 +77,9 @@ export class Router {
     if (fault === undefined) {
       const isInspected = access.inspects(call)
       if (replaced === undefined && !isInspected) return this.#exchange(routed)
-      const outcome = await this.#exchange(isInspected ? asWhole(routed) : routed)
-      if (replaced !== undefined) access.mark(call, outcome)
-      return isInspected ? access.inspect(routed, outcome) : outcome
+      const outcome = await this.#exchange(isInspected ? asWhole(routed) : routed, isInspected)
+      access.mark(call, outcome)
+      return outcome
     }
     noteDenial(call, 'invalid')
     return toolText(fault, true)
@@ -95,9 +95,9 @@ export class Router {
       rates.checkRoute(call, route.serverKey, route.original)
   }
 
-  /** Sends the call to its server and rewrites the answer. */
-  async #exchange(routed: RoutedCall): Promise<Outcome> {
-    const { signIns, tasks, rounds, overflow, access } = this.#parts
+  /** Sends the call to its server and rewrites the answer. `isInspected`: see `Access.inspects`. */
+  async #exchange(routed: RoutedCall, isInspected = false): Promise<Outcome> {
+    const { access, signIns, tasks, rounds, overflow } = this.#parts
     const { call, route, downstream, view } = routed
     const isRaw = isAsItCame(call.caller, downstream)
     const asking = tasks.asked(isRaw ? { ...call, isAsItCame: true } : call, downstream, view)
@@ -116,6 +116,8 @@ export class Router {
         : rewriteError(asking.refused(error), routed)
     }
     if (outcome.kind === 'input_required') return askHost(outcome, routed, rounds)
+    // Before a limit is applied: what follows the limit is read later without another inspection.
+    if (isInspected) outcome = await access.inspect(routed, outcome)
     if (outcome.kind === 'task') tasks.created(outcome.result, call, downstream)
     else if (call.caller.session === undefined) asking.refuseIfMissing(outcome)
     return rewriteResult(outcome, routed, overflow, access.policy !== undefined)

@@ -80,6 +80,8 @@ export interface CallerFacts {
 export interface HostSession {
   readonly id: string
   readonly scope: Scope
+  /** Those of its latest request. */
+  readonly facts?: CallerFacts | undefined
   readonly capabilities: Capabilities
   /** Sends a notification that belongs to no request: a list change, an update, a log message without attribution. */
   notify(method: string, params: JsonObject | undefined): void

@@ -27,7 +27,7 @@ export class TokenBucket {
     return missingMs > ROUNDING_MS ? missingMs : 0
   }
 
-  /** Takes `count` tokens. Other replicas may have taken more than the bucket holds: the deficit is refilled first. */
+  /** Takes `count` tokens; a negative count gives them back. Other replicas may have taken more than the bucket holds: the deficit is refilled first. */
   take(nowMs: number, count = 1): void {
     this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + this.#perTokenMs * count
   }

@@ -64,6 +64,13 @@ export const noteRoute = ({ record }: Recorded, server: string, original: string
   record.original = original
 }
 
+/** Records for a further round of a call what was recorded for its first one. */
+export const noteRound = ({ record }: Recorded, first: CallRecord | undefined): void => {
+  if (record === undefined || first?.server === undefined) return
+  noteRoute({ record }, first.server, first.original ?? '', first.isListed)
+  if (first.policy !== undefined) notePolicy({ record }, first.policy)
+}
+
 /** Records the decision of the policy. */
 export const notePolicy = ({ record }: Recorded, policy: NonNullable<CallRecord['policy']>): void => {
   if (record !== undefined) record.policy = policy

@@ -16,6 +16,8 @@ export interface Route {
   readonly original: string
   /** `undefined` for an unlisted URI. */
   readonly entry: Entry | undefined
+  /** The lists of the server are not known: `original` is only what the form of the name suggests. */
+  readonly isByForm?: true
   /** The sign-in tool of the gateway for that server, after the lists no longer contain it. */
   readonly isSignIn?: true
 }
@@ -94,6 +96,12 @@ export const exposedUri = (view: Routable, server: CatalogServer, uri: string): 
   const route = findResource(view, uri)
   return route === undefined || route.serverKey === server.key ? uri : prefixUri(server.prefix, uri)
 }
+
+/** The exposed name of a tool that the caller may have named by its original name (BRIDGING 3.16 rule 3). */
+export const exposedTool = ({ catalog }: Routable, named: string, entry: Entry | undefined): string =>
+  entry === undefined || catalog.index.tools.get(named)?.entry === entry
+    ? named
+    : (catalog.lists.tools.find((row) => row.entry === entry)?.exposed ?? named)
 
 const findExposed = (view: Routable, kind: ListKind, exposed: string): Route | undefined => {
   const row = view.catalog.index[kind].get(exposed)

@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../../rpc/call.ts'
 import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
+import { noteRound } from '../../rpc/record.ts'
+import type { CallRecord } from '../../rpc/record.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
@@ -39,6 +41,8 @@ export class ParkedCall {
   /** Unanswered questions by their key in `inputRequests`. */
   readonly #asked = new Map<string, PendingQuestion>()
   #carrier: Carrier | undefined
+  /** The record of the first carrying request. */
+  #record: CallRecord | undefined
   #outcome: Promise<Outcome> | undefined
   /** Nonce of the round that the host must answer. */
   #nonce: string | undefined
@@ -61,6 +65,7 @@ export class ParkedCall {
   }
 
   start(call: Call, inner: Handler): Promise<Outcome> {
+    this.#record = call.record
     const carried = this.#carry(call)
     inner({
       ...call,
@@ -85,6 +90,7 @@ export class ParkedCall {
     this.#usedNonce = nonce
     this.#nonce = undefined
     clearTimeout(this.#expiry)
+    noteRound(call, this.#record)
     const carried = this.#carry(call)
     for (const [key, answer] of answers) {
       this.#asked.get(key)?.answer(answer)

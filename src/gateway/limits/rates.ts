@@ -143,12 +143,25 @@ export class Rates {
     const { principal, scope } = call.caller
     const names = this.#toolsets.size === 0 ? undefined : this.#toolsetOf(scope)
     const toolsets = names?.split(' ').map((name) => this.#toolsets.get(name)) ?? []
+    const limits = [principal === SHARED_PRINCIPAL ? undefined : this.#perPrincipal, ...toolsets]
     try {
-      this.#take([principal === SHARED_PRINCIPAL ? undefined : this.#perPrincipal, ...toolsets], principal)
+      this.#take(limits, principal)
     } catch (error) {
       return Promise.reject(error)
     }
-    return inner(call)
+    if (!this.limitsRoutes) return inner(call)
+    return inner(call).catch((error: unknown) => {
+      // A call takes one token of each limit, or none.
+      if (this.#isOfRoute(error)) this.#count(limits, principal, -1)
+      throw error
+    })
+  }
+
+  /** Whether the error is the refusal of `checkRoute`. */
+  #isOfRoute(error: unknown): boolean {
+    if (!(error instanceof Failure) || error.kind !== 'rate_limited') return false
+    const of = this.#limits.find(({ rule }) => rule.option === error.facts.limit)?.rule.of
+    return of?.kind === 'server' || of?.kind === 'tool'
   }
 
   /** Takes one token of each limit, or throws and takes none. */
@@ -161,12 +174,19 @@ export class Rates {
       if (waitMs > longestMs) [longestMs, reached] = [waitMs, limit]
     }
     if (reached !== undefined) throw refuse(reached, longestMs)
+    this.#count(limits, principal, 1)
+  }
+
+  /** `tokens`: -1 gives one back. */
+  #count(limits: readonly (Limit | undefined)[], principal: string, tokens: 1 | -1): void {
+    const nowMs = this.#clock()
     for (const limit of limits) {
       if (limit === undefined) continue
-      bucketOf(limit, principal, nowMs).take(nowMs)
+      bucketOf(limit, principal, nowMs).take(nowMs, tokens)
       if (limit.taken === undefined) continue
       const key = keyOf(limit, principal)
-      limit.taken.set(key, (limit.taken.get(key) ?? 0) + 1)
+      // What other replicas were told stays taken there: their sum only grows.
+      limit.taken.set(key, Math.max(0, (limit.taken.get(key) ?? 0) + tokens))
     }
   }
 }

@@ -186,6 +186,11 @@ export class Feed {
     this.#watchers.announce(list, isMeant)
   }
 
+  /** Notifies callers of each list that differs for them though the catalog is the same. */
+  announcedWhere(isDifferent: (caller: Caller, list: ChangedList) => boolean): Promise<void> {
+    return this.#watchers.announceWhere(isDifferent)
+  }
+
   /** Builds the catalog again with other options. */
   refresh(downstreams: readonly Downstream[], options: FeedOptions): void {
     this.#options = options

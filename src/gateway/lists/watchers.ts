@@ -2,6 +2,7 @@
  * Notifies sessions and `subscriptions/listen` streams of changed lists. One small record each: with ten thousand of them, an rxjs chain
  * for each took half of the memory of an idle session.
  */
+import { setImmediate } from 'node:timers/promises'
 import type { View } from '../../catalog/view/view.ts'
 import type { Caller, ChangeListener, HostSession } from '../../rpc/call.ts'
 import type { ChangedList } from '../../wire/protocol/methods.ts'
@@ -22,6 +23,8 @@ interface Watcher {
   /** Lists announced by `announce`, with monotonic time: the difference that follows is not notified again. */
   announced?: Map<ChangedList, number>
 }
+
+const CHANGED_LISTS: readonly ChangedList[] = ['tools', 'prompts', 'resources']
 
 /** How long the reading of an announced list may take; a later difference counts as another change. */
 const READ_WITHIN_MS = 10_000
@@ -66,6 +69,17 @@ export class Watchers {
       watcher.announced ??= new Map()
       watcher.announced.set(list, performance.now())
       watcher.listener.changed(list)
+    }
+  }
+
+  /** Notifies each watcher of the lists that differ for it, for another reason than a changed view. Calls are served meanwhile. */
+  async announceWhere(isDifferent: (caller: Caller, list: ChangedList) => boolean): Promise<void> {
+    // A later watcher knows no earlier list.
+    const all = new Set(this.#watchers)
+    for (const watcher of all) {
+      for (const list of CHANGED_LISTS)
+        if (this.#watchers.has(watcher) && isDifferent(watcher.caller, list)) watcher.listener.changed(list)
+      await setImmediate()
     }
   }
 

@@ -69,14 +69,22 @@ export class LateNames {
 }
 
 /** The original name; `undefined`: a name of this form cannot belong to the server. */
-const originalOf = ({ method, target, params }: Call, { options }: Downstream, isPrefixed: boolean): string | undefined => {
+const originalOf = (call: Call, { options }: Downstream, isPrefixed: boolean): string | undefined => {
+  const { method, target, params } = call
   const isCompletion = method === 'completion/complete'
   const name = isCompletion ? refName(params) : target
-  if (name === undefined || !isPrefixed) return name
+  if (name === undefined) return undefined
+  if (!isPrefixed) return unrenamed(call, name, options)
   const alias = Object.keys(options.alias).find((original) => options.alias[original] === name)
   if (alias !== undefined) return alias
   if (method === 'resources/read' || (isCompletion && !isPromptRef(params)))
     return restoreUri(name, (prefix) => prefix === options.prefix)?.original
   const start = `${options.prefix}__`
-  return name.startsWith(start) && name.length > start.length ? name.slice(start.length) : undefined
+  return name.startsWith(start) && name.length > start.length ? unrenamed(call, name.slice(start.length), options) : undefined
+}
+
+/** The original name of a tool that the configuration calls `name`; at an endpoint of its own, a server keeps its names. */
+const unrenamed = ({ method, caller }: Call, name: string, { curation }: Downstream['options']): string => {
+  if (method !== 'tools/call' || caller.scope.server !== undefined || curation === undefined) return name
+  return [...curation.edits.values()].find((edit) => edit.name?.text === name)?.original ?? name
 }

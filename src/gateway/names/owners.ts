@@ -3,7 +3,7 @@
  * server whose lists are not known yet (B279), to a server that does not list it (B278), or to the server of a bridge (B277).
  */
 import { findAppTemplate, findAppTool } from '../../catalog/view/apps.ts'
-import { findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../../catalog/view/routes.ts'
+import { exposedTool, findOriginal, findPrompt, findResource, findTemplateRef, findTool } from '../../catalog/view/routes.ts'
 import type { Route } from '../../catalog/view/routes.ts'
 import type { View } from '../../catalog/view/view.ts'
 import type { Fleet } from '../../downstream/fleet.ts'
@@ -105,7 +105,7 @@ export class Owners {
   }
 
   async #askToSignIn(error: Failure, call: Call, { downstream, original }: LateOwner): Promise<Outcome> {
-    const route: Route = { serverKey: downstream.options.key, original, entry: undefined }
+    const route: Route = { serverKey: downstream.options.key, original, entry: undefined, isByForm: true }
     const outcome = await this.#signIns.ask(error, call, { ...call, target: original }, downstream)
     if (outcome.kind !== 'input_required') return outcome
     return askHost(outcome, { call, route, downstream, view: this.#feed.viewOf(call.caller) }, this.#rounds)
@@ -113,6 +113,10 @@ export class Owners {
 
   /** The route of a retry: the server of the first attempt, even if names have changed; an entry hidden meanwhile does not exist. */
   #goBack(call: Call, { server, original }: OpenedRound, view = this.#feed.viewOf(call.caller)): Route | undefined {
+    if (original === undefined) {
+      const named = this.#lookUp(call, view)
+      return named?.serverKey === server ? named : undefined
+    }
     // Cast: only these methods have rounds.
     const kind = LISTED[call.method as keyof typeof LISTED]
     return findOriginal(view, kind, server, original)
@@ -126,7 +130,8 @@ export class Owners {
     const late = this.#goBack(call, round) ?? this.#signIns.routeOf(round.resume)
     if (late !== undefined) return late
     const unlisted = this.#unlisted.routeOf(call)
-    if (unlisted?.serverKey === round.server && unlisted.original === round.original) return unlisted
+    const isSame = round.original === undefined || unlisted?.original === round.original
+    if (unlisted?.serverKey === round.server && isSame) return unlisted
     noteDenial(call, 'unknown')
     throw unknownName(call)
   }
@@ -165,7 +170,7 @@ export class Owners {
 
   /** Notes the use of an app's original name, with the exposed name (B171). */
   #noteAppName(call: Call, { serverKey, entry }: Route, view: View): void {
-    const exposed = view.catalog.lists.tools.find((row) => row.entry === entry)?.exposed
+    const exposed = exposedTool(view, call.target ?? '', entry)
     this.#fleet.for(serverKey, call.caller.principal)?.fidelity.note('appName', call, { name: call.target, exposed })
   }
 }

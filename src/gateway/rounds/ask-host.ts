@@ -21,7 +21,7 @@ export const askHost = (
       throw new Failure('protocol', `asks for undeclared input: ${method}`)
     },
   )
-  if (call.caller.session === undefined) return rounds.close(outcome, call, route.serverKey, route.original)
+  if (call.caller.session === undefined) return rounds.close(outcome, call, route)
   fidelity.note('askedByRequest', call)
   return { ...outcome, refused, totalMs: route.entry?.rule?.totalMs ?? options.timeouts.totalMs }
 }

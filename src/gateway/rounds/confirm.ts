@@ -9,14 +9,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Purpose, Seal } from '../../auth/seal.ts'
 import { findAppTool } from '../../catalog/view/apps.ts'
-import type { Entry } from '../../catalog/inventory.ts'
-import { findTool } from '../../catalog/view/routes.ts'
+import { exposedTool, findTool } from '../../catalog/view/routes.ts'
+import type { Route } from '../../catalog/view/routes.ts'
 import { answerIn, refusalOf, encodeQuestion } from '../../era/questions.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { endpointKey, Refusal, toolText } from '../../rpc/call.ts'
 import type { Call, Handler, Layer, Outcome, Question, StateMaker } from '../../rpc/call.ts'
 import type { Store } from '../../store/store.ts'
-import { noteDenial } from '../../rpc/record.ts'
+import { noteDenial, noteRoute } from '../../rpc/record.ts'
 import { declaresApps } from '../../wire/protocol/extensions.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { cleanMessage } from '../../wire/protocol/label.ts'
@@ -89,12 +89,15 @@ export class Confirmations {
   }
 
   async #guard(call: Call, inner: Handler, toolset: string): Promise<Outcome> {
+    const route = this.#routeOf(call)
+    // A call that ends here reaches no router, which would note it.
+    if (route !== undefined) noteRoute(call, route.serverKey, route.original, true)
     const later = this.#open(CONFIRMED, call, toolset)
     if (later !== undefined) return this.#run(laterRound(call, later), later, inner)
     const asked = this.#open(QUESTION, call, toolset)
     if (asked !== undefined) return this.#answered(call, asked, inner)
     const view = this.#feed.viewOf(call.caller)
-    const entry = this.#entryOf(call)
+    const entry = route?.entry
     if (entry !== undefined && view.confirms(entry)) {
       // With a valid state of an earlier round the person is asked now; a forged state, or one of another call, is refused.
       if (call.caller.session === undefined) this.#rounds.open(call)
@@ -109,10 +112,14 @@ export class Confirmations {
     }
   }
 
-  #entryOf({ target = '', caller }: Call): Entry | undefined {
+  #routeOf({ target = '', caller }: Call): Route | undefined {
     const view = this.#feed.viewOf(caller)
-    const route = findTool(view, target) ?? (declaresApps(caller.capabilities) ? findAppTool(view, view.apps, target) : undefined)
-    return route?.entry
+    return findTool(view, target) ?? (declaresApps(caller.capabilities) ? findAppTool(view, view.apps, target) : undefined)
+  }
+
+  /** Its name in lists, which names the server too; an app may call it by its original name. */
+  #nameOf(call: Call): string {
+    return exposedTool(this.#feed.viewOf(call.caller), call.target ?? '', this.#routeOf(call)?.entry)
   }
 
   #ticketFor(call: Call, toolset: string): Ticket {
@@ -122,7 +129,7 @@ export class Confirmations {
 
   #ask(call: Call, toolset: string, asking: AskingRule | undefined): Outcome {
     const { caller } = call
-    const asked: Question = { method: ELICITATION, params: Payload.of(elicitationFor(call, toolset, asking)) }
+    const asked: Question = { method: ELICITATION, params: Payload.of(elicitationFor(call, this.#nameOf(call), toolset, asking)) }
     const mayBeAsked =
       refusalOf(asked, caller.capabilities) === undefined &&
       isAtLeast(caller.revision, '2025-06-18') &&
@@ -223,11 +230,11 @@ const stateOf = ({ caller, params, resume }: Call): string | undefined => {
 const ELICITATION = 'elicitation/create'
 
 /** Params of the question: the origin, the tool and the arguments. */
-const elicitationFor = ({ target, params }: Call, toolset: string, asking: AskingRule | undefined): object => {
+const elicitationFor = ({ params }: Call, name: string, toolset: string, asking: AskingRule | undefined): object => {
   const args = params.raw('arguments')?.toString() ?? '{}'
   const shown = args.length > MAX_SHOWN ? `${args.slice(0, MAX_SHOWN)} […]` : args
-  const why = asking?.reason ?? `Toolset ${toolset} asks before each call of ${target}.`
-  const message = cleanMessage(`${why} ${asking === undefined ? 'Call it' : `Call ${target}`} with ${shown}?`)
+  const why = asking?.reason ?? `Toolset ${toolset} asks before each call of ${name}.`
+  const message = cleanMessage(`${why} ${asking === undefined ? 'Call it' : `Call ${name}`} with ${shown}?`)
   return { mode: 'form', message, requestedSchema: { type: 'object', properties: {} } }
 }
 

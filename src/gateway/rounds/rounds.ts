@@ -3,6 +3,7 @@
  * has one credential for all callers and cannot check these itself.
  */
 import type { Purpose, Seal } from '../../auth/seal.ts'
+import type { Route } from '../../catalog/view/routes.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { endpointKey, Refusal } from '../../rpc/call.ts'
 import type { Call, InputRequired, Outcome, Resume, StateMaker } from '../../rpc/call.ts'
@@ -11,7 +12,8 @@ const PURPOSE: Purpose<Sealed> = 'requestState'
 
 interface Sealed {
   readonly server: string
-  readonly original: string
+  /** Absent: the lists of the server were not known, and the exposed name tells what is meant. */
+  readonly original?: string
   readonly digest: string
   readonly principal: string
   readonly endpoint: string
@@ -24,7 +26,8 @@ interface Sealed {
 /** The round of a retry, and the server it belongs to. */
 export interface OpenedRound {
   readonly server: string
-  readonly original: string
+  /** `undefined`: the lists of the server were not known. */
+  readonly original: string | undefined
   readonly resume: Resume
 }
 
@@ -55,10 +58,10 @@ export class Rounds {
   }
 
   /** Replaces the server's state by a sealed one. Every round has a state, so that a retry finds its server (BRIDGING 3.2). */
-  close({ result, state, maker }: InputRequired, call: Call, server: string, original: string): Outcome {
+  close({ result, state, maker }: InputRequired, call: Call, { serverKey, original, isByForm }: Route): Outcome {
     const sealed: Sealed = {
-      server,
-      original,
+      server: serverKey,
+      ...(isByForm !== true && { original }),
       digest: digestOf(call),
       principal: call.caller.principal,
       endpoint: endpointKey(call.caller.scope),

@@ -143,6 +143,10 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     this.caller = this.#callerFor(scope)
   }
 
+  get facts(): CallerFacts | undefined {
+    return this.caller.facts
+  }
+
   get scope(): Scope {
     return this.caller.scope
   }

@@ -8,6 +8,7 @@ import { serverStatuses } from '../../../src/admin/state/status.ts'
 import { formatLines } from '../../../src/commands/terminal/print.ts'
 import { serverLines } from '../../../src/commands/terminal/table.ts'
 import { Browser } from '../../support/browser.ts'
+import { curated } from '../../support/curation.ts'
 import { PER_USER, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import type { FakeKind } from '../../support/fake-downstream.ts'
@@ -98,6 +99,24 @@ describe('B279 a tool of a server that nobody has signed in to, called by the na
     await new Browser().signIn(linkOf(asked))
     expect(await host.call('tools/call', { ...ECHO, ...back(asked) })).toMatchObject({ content: [{ text: '{}' }] })
   })
+
+  test.each([
+    ['another name', { echo: { name: 'say' } }, 'a__say'],
+    ['the name of another tool', { echo: { name: 'other' }, other: { name: 'echo' } }, 'a__other'],
+  ])(
+    'a tool to which the configuration gives %s is called after the sign-in, with its pinned argument',
+    async (_, tools, name) => {
+      const entry = await curated({ tools: { ...tools, echo: { ...tools.echo, args: { n: { value: 1 } } } } })
+      await using stage = await scene({ options: { a: { credential: PER_USER, ...entry } } })
+      stage.server.offers.tools.push({ name: 'other', inputSchema: { type: 'object' } })
+      await using host = await modernHttp.connect(stage.gateway, able)
+      const call = { name, arguments: {} }
+      const asked = await host.call('tools/call', call)
+      await new Browser().signIn(linkOf(asked))
+      expect(await host.call('tools/call', { ...call, ...back(asked) })).toMatchObject({ content: [{ text: '{"n":1}' }] })
+      expect(stage.server.all('tools/call').map(({ params }) => params['name'])).toEqual(['echo'])
+    },
+  )
 
   test('a call that follows the sign-in at once waits for the lists, and a name that is not in them is unknown', async () => {
     await using stage = await scene()

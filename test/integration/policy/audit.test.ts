@@ -195,11 +195,11 @@ describe('who is kept from what', () => {
         await host.call('tools/call', { name: 'a__x', requestState, inputResponses: { confirm: { action, content: {} } } })
     }
     const decided =
-      action === 'accept' ? ['allowed', undefined, undefined, 'a'] : ['denied', 'declined', 'toolsets.ops.confirm', undefined]
+      action === 'accept' ? ['allowed', undefined, undefined, 'a'] : ['denied', 'declined', 'toolsets.ops.confirm', 'a']
     const calls = (await linesOf(gateway)).filter(({ method }) => method === 'tools/call')
     expect(calls.map(({ decision, reason, rule, server }) => [decision, reason, rule, server])).toEqual([
       decided,
-      ['allowed', undefined, undefined, undefined],
+      ['allowed', undefined, undefined, 'a'],
       decided,
     ])
     expect(calls[1]).toMatchObject({ outcome: 'input_required' })
@@ -336,4 +336,36 @@ test('F-25 a call that is under way while the file changes is in the next one', 
   await end
   expect(await linesOf(gateway)).toEqual([])
   expect((await readFile(next.file, 'utf8')).split('\n')).toEqual([expect.stringContaining('a__x'), ''])
+})
+
+describe('each round of a call is a line with its server and tool', () => {
+  test('B262 of a question of a legacy server', async () => {
+    await using gateway = await audited({ servers: { a: offer }, policy: { otherwise: 'allow' } })
+    gateway.fake('a').on('tools/call', async (turn) => {
+      await turn.ask('elicitation/create', { message: 'Which?', requestedSchema: { type: 'object', properties: {} } })
+      return { content: [] }
+    })
+    await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: { form: {} } } })
+    const { inputRequests, requestState } = await host.call('tools/call', { name: 'a__x' })
+    const inputResponses = { [Object.keys(inputRequests as object)[0]!]: { action: 'accept', content: {} } }
+    await host.call('tools/call', { name: 'a__x', requestState, inputResponses })
+    const policy = { decision: 'allow', rule: 'policy.default' }
+    const round = { method: 'tools/call', name: 'a__x', server: 'a', original: 'x', policy }
+    expect((await linesOf(gateway)).filter(({ method }) => method === 'tools/call')).toEqual([
+      expect.objectContaining({ ...round, outcome: 'input_required' }),
+      expect.objectContaining({ ...round, outcome: 'ok' }),
+    ])
+  })
+
+  test('of a confirmation, also one that is declined', async () => {
+    const toolsets = [toolsetOf({}, { name: 'default', confirm: ['a__x'] })]
+    await using gateway = await audited({ servers: { a: offer }, gateway: { toolsets } })
+    await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: { form: {} } } })
+    const { requestState } = await host.call('tools/call', { name: 'a__x' })
+    await host.call('tools/call', { name: 'a__x', requestState, inputResponses: { confirm: { action: 'decline' } } })
+    expect((await linesOf(gateway)).filter(({ method }) => method === 'tools/call')).toEqual([
+      expect.objectContaining({ server: 'a', original: 'x', outcome: 'input_required' }),
+      expect.objectContaining({ server: 'a', original: 'x', decision: 'denied', reason: 'declined' }),
+    ])
+  })
 })

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { DEFAULT_POLICY } from '../../../src/policy/options.ts'
 import type { PolicyOptions, PolicyRule } from '../../../src/policy/options.ts'
 import { startAuthorizationServer } from '../../support/authorization-server.ts'
 import { oauthOf } from '../../support/credentials.ts'
@@ -371,3 +372,58 @@ test('a reload switches the policy for the next call, and without one nothing is
   expect(await host.call('tools/call', { name: 'a__pay' })).not.toHaveProperty('isError')
   expect(gateway.running.gateway.wantsFacts).toBe(false)
 })
+
+test('B128 a reload of the policy is announced to hosts whose lists it changes, and to no other', async () => {
+  await using gateway = await start([ALLOW], { servers: { a: OFFER, b: fake.offering('x') } })
+  await using host = await legacyHttp.connect(gateway)
+  await using other = await legacyHttp.connect(gateway, { path: '/servers/b/mcp' })
+  const { configuration } = gateway.running
+  const next = policyOf([{ when: 'call.original == "drop"', decision: 'deny', reason: 'no' }, ALLOW])
+  await gateway.running.apply({ ...configuration, policy: { ...DEFAULT_POLICY, ...next } }, new Set())
+  await host.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+  expect(await namesOf(host)).toEqual(['a__pay', 'a__list', 'b__x'])
+  gateway.fake('b').offers.tools.push({ name: 'y', inputSchema: { type: 'object' } })
+  gateway.fake('b').changed('tools')
+  await other.heard.until(({ method }) => method === 'notifications/tools/list_changed')
+  for (const { heard } of [host, other])
+    expect(heard.entries.filter(({ method }) => method === 'notifications/prompts/list_changed')).toEqual([])
+  expect(other.heard.entries.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
+})
+
+test('B171 B265 a rule on the name in lists applies to an original name or URI that is accepted in its place', async () => {
+  const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  const tools = [
+    { name: 'open', inputSchema: {}, _meta: { ui: { resourceUri: 'ui://panel' } } },
+    { name: 'refresh', inputSchema: {}, _meta: { ui: { visibility: ['app'] } } },
+  ]
+  const rules = ['a__refresh', 'a+file:///secret'].map((name) => ({
+    when: `call.name == "${name}"`,
+    decision: 'deny' as const,
+    reason: 'no',
+  }))
+  await using gateway = await start([...rules, ALLOW], {
+    servers: { a: fake.of({ tools, resources: ['file:///secret', 'file:///open'] }), b: fake.offering('x') },
+  })
+  await using host = await modernHttp.connect(gateway, { capabilities: { extensions: ui } })
+  expect(await namesOf(host)).toEqual(['a__open', 'b__x'])
+  for (const name of ['a__refresh', 'refresh']) expect(await host.call('tools/call', { name })).toEqual(deniedBy('no'))
+  for (const uri of ['a+file:///secret', 'file:///secret'])
+    await expect(host.call('resources/read', { uri })).rejects.toMatchObject({ message: 'denied by policy: no' })
+  await host.call('resources/read', { uri: 'file:///open' })
+  await host.call('tools/call', { name: 'open' })
+})
+
+test.each([legacyHttp, legacyPipe])(
+  'updates of a resource that a reload denies reach no host over $name',
+  async ({ connect }) => {
+    await using gateway = await start([ALLOW])
+    await using host = await connect(gateway)
+    for (const uri of ['a+file:///secret', 'a+file:///open']) await host.call('resources/subscribe', { uri })
+    const { configuration } = gateway.running
+    const next = policyOf([{ when: 'call.original.endsWith("secret")', decision: 'deny', reason: 'no' }, ALLOW])
+    await gateway.running.apply({ ...configuration, policy: { ...DEFAULT_POLICY, ...next } }, new Set())
+    for (const uri of ['file:///secret', 'file:///open']) gateway.fake('a').updated(uri)
+    const update = await host.heard.until(({ method }) => method === 'notifications/resources/updated')
+    expect(update.params).toMatchObject({ uri: 'a+file:///open' })
+  },
+)

@@ -16,7 +16,8 @@ import type { Host } from '../../support/fake-host.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../../support/gateway.ts'
-import { TASKS, taskServer } from '../tasks/task-server.ts'
+import { curated } from '../../support/curation.ts'
+import { TASK, TASKS, taskServer } from '../tasks/task-server.ts'
 
 interface Input {
   readonly caller: JsonMap
@@ -393,6 +394,28 @@ test('a result that would come as a task is not made, or withheld, where results
   expect(end).not.toHaveProperty('task')
 })
 
+test.each([
+  ['legacy', legacyHttp, {}],
+  ['modern', modernHttp, { extensions: { [TASKS]: {} } }],
+])(
+  'a task that a server requires is followed for a %s host, and its result is inspected',
+  async (_, { connect }, capabilities) => {
+    await using service = await startService(({ result }) => (result === undefined ? true : { decision: 'deny', reason: 'no' }))
+    const server = taskServer('legacy http', {
+      'tasks/get': () => ({ ...TASK, status: 'completed' }),
+      'tasks/result': () => ({ content: [{ type: 'text', text: 'secret' }] }),
+    })
+    // As the configuration sets it for such a service.
+    const setup = { servers: { a: server }, gateway: { tasks: false } }
+    await using gateway = await start(service.url, { replaces: ['results'] }, {}, setup)
+    await using host = await connect(gateway, { capabilities })
+    expect(JSON.stringify((await host.call('tools/list'))['tools'])).not.toContain('taskSupport')
+    expect(textOf(await host.call('tools/call', { name: 'a__must', task: { ttl: 1_000 } }))).toBe(
+      'the result is withheld by policy: no',
+    )
+  },
+)
+
 test('a subscription is asked about once, and refused with the reason', async () => {
   await using service = await startService(
     ({ call }) => call?.['method'] !== 'resources/subscribe' || { decision: 'deny', reason: 'no news' },
@@ -473,5 +496,41 @@ describe('docs/policy.md', () => {
       executed: 'no',
       retryable: false,
     })
+  })
+})
+
+describe.each(everyTransport)('where results are inspected, a result over its limit, for a host over $name', ({ connect }) => {
+  const limited = async (url: URL) =>
+    start(
+      url,
+      { replaces: ['arguments', 'results'] },
+      {},
+      { options: { a: await curated({ tools: { pay: { result: { max_tokens: 25 } } } }) } },
+    )
+
+  test('is inspected whole, before its rest is kept for later', async () => {
+    await using service = await startService(({ result }) =>
+      JSON.stringify(result ?? '').includes('password') ? { decision: 'deny', reason: 'it holds a password' } : true,
+    )
+    await using gateway = await limited(service.url)
+    gateway.fake('a').on('tools/call', () => ({ content: [{ type: 'text', text: `${'line\n'.repeat(200)}password` }] }))
+    await using host = await connect(gateway)
+    expect(textOf(await pay(host))).toBe('the result is withheld by policy: it holds a password')
+  })
+
+  test('is limited as the service has replaced it, and says all that was replaced', async () => {
+    await using service = await startService(({ result }) =>
+      result === undefined
+        ? { decision: 'allow', arguments: { n: 1 } }
+        : { decision: 'allow', content: [{ type: 'text', text: 'fine\n'.repeat(200) }] },
+    )
+    await using gateway = await limited(service.url)
+    await using host = await connect(gateway)
+    const { content, _meta } = await pay(host)
+    const [head, , link] = content as { text: string; uri: string }[]
+    expect(head?.text).toBe('fine\n'.repeat(20))
+    expect(_meta).toMatchObject({ 'dev.trunkline/gateway': { replaced: ['arguments', 'result'], by: 'policy.service' } })
+    const { contents } = await host.call('resources/read', { uri: link?.uri })
+    expect((contents as { text: string }[])[0]?.text).toMatch(/^fine\n/)
   })
 })

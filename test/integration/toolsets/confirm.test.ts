@@ -228,3 +228,16 @@ test('what a person reads cannot be reordered or overwritten by the arguments', 
   const { confirm } = inputRequests as { confirm: { params: { message: string } } }
   expect(confirm.params.message).toContain('{"repo":"xgnp"}')
 })
+
+test('B171 an app that uses the original name of a tool has its person asked about the name in lists', async () => {
+  const tools = [
+    { name: 'open', inputSchema: {}, _meta: { ui: { resourceUri: 'ui://panel' } } },
+    { name: 'delete_repo', inputSchema: {}, _meta: { ui: { visibility: ['app'] } } },
+  ]
+  await using gateway = await start({ tools })
+  const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  await using host = await modernHttp.connect(gateway, { ...able, capabilities: { ...able.capabilities, extensions: ui } })
+  const asked: JsonMap[] = []
+  await callWith(host, { action: 'accept' }, asked, { ...CALL, name: 'delete_repo' })
+  expect(asked[0]?.['message']).toBe('Toolset ops asks before each call of a__delete_repo. Call it with {"repo":"x"}?')
+})

@@ -21,6 +21,14 @@ policy:
   })
 })
 
+test.each([
+  ['[results]', false],
+  ['[arguments]', true],
+])('a service with replaces: %s offers tasks to hosts: %s', async (replaces, tasks) => {
+  await using files = await yaml(`policy: { service: { url: "http://127.0.0.1:8181/x", replaces: ${replaces} } }`)
+  expect((await files.load()).gateway.tasks).toBe(tasks)
+})
+
 test('a service is read with its limits, and its headers are secrets', async () => {
   await using files = await yaml(`
 policy:

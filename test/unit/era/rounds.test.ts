@@ -23,7 +23,7 @@ describe('B062 a state of one principal', () => {
   test('is refused to another where a server of this era gave it', () => {
     const rounds = new Rounds(seal, () => 60_000)
     const required: Outcome = { kind: 'input_required', result: Payload.of({ requestState: 'own' }), state: 'own' }
-    const closed = rounds.close(required, callFrom('ann', {}), 'a', 'x')
+    const closed = rounds.close(required, callFrom('ann', {}), { serverKey: 'a', original: 'x', entry: undefined })
     const token = Buffer.concat(closed.result.parts()).toString()
     const { requestState } = JSON.parse(token) as { requestState: string }
     expect(rounds.open(callFrom('ann', { requestState }))).toMatchObject({ server: 'a', resume: { state: 'own' } })

@@ -141,6 +141,19 @@ describe('rate limits', () => {
     expect([await reach('x', 'b'), await reach('x', 'a', 'prompts/get')]).toEqual([undefined, 'servers.a.limits.rate'])
   })
 
+  test('a call that a limit of its server or tool refuses takes nothing of its principal and its toolset', async () => {
+    const { rates, enter } = watched(PRINCIPAL, TOOLSET, TOOL)
+    const call = callFrom('bob', 'ops')
+    const handle = rates.layer(async () => {
+      rates.checkRoute(call, 'a', 'x')
+      return complete(Payload.of({}))
+    })
+    await handle(call)
+    for (let times = 0; times < 4; times++)
+      await expect(handle(call)).rejects.toMatchObject({ facts: { limit: 'servers.a.tools.x.rate' } })
+    expect([await enter('bob', 'ops'), await enter('bob', 'ops')]).toEqual([undefined, 'limits.rate_per_principal'])
+  })
+
   test('the error says which option, for how long, and that nothing was done', async () => {
     const { rates } = watched(TOOL)
     rates.checkRoute(callFrom('p'), 'a', 'x')

@@ -36,7 +36,7 @@ const routeOf = async ({ uri, at, isListed = true, onChange = 'allow', leftOut =
   const subscriptions = new ResourceSubscriptions({
     feed: { viewOf: () => view },
     fleet: { for: (key: string) => (key === 'a' ? downstream : undefined) } as unknown as Fleet,
-    access: { check } as unknown as Access,
+    access: { check, mayWatch: () => true } as unknown as Access,
     relay: () => Promise.reject(new Error('not relayed')),
     max: () => 10,
   })
@@ -85,7 +85,7 @@ const makeWatched = () => {
   const subscriptions = new ResourceSubscriptions({
     feed: { viewOf: ({ scope }) => (scope.granted === '' ? hiding : at.view) },
     fleet: { for: get, find: get } as unknown as Fleet,
-    access: { check: () => at.checked } as unknown as Access,
+    access: { check: () => at.checked, mayWatch: () => true } as unknown as Access,
     relay: () => Promise.reject(new Error('not relayed')),
     max: () => 1,
   })

@@ -22,7 +22,7 @@ const scene = () => {
       state: undefined,
       ...sent,
     }
-    rounds.close(outcome, callWith({}, facts), 'a', 'x')
+    rounds.close(outcome, callWith({}, facts), { serverKey: 'a', original: 'x', entry: undefined })
     const { requestState } = JSON.parse(join(outcome.result.parts()).toString()) as { requestState: string }
     return requestState
   }
