@@ -27,7 +27,7 @@ import { Session } from '../../session/session.ts'
 import { Sessions } from '../../session/sessions.ts'
 import { digestOf } from '../../../values/digest.ts'
 import type { HttpSession } from '../../session/sessions.ts'
-import { initializeAnswer, whenReady } from '../../handshake.ts'
+import { howToBegin, initializeAnswer, whenReady } from '../../handshake.ts'
 
 /** One text for ended and unknown sessions (T-05). */
 const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
@@ -177,14 +177,8 @@ export class SessionRequests {
   #session(routed: RoutedRequest, message?: Envelope): HttpSession | undefined {
     const { request } = routed
     if (request.header('mcp-session-id') === undefined) {
-      refuse(
-        this.#context,
-        routed,
-        400,
-        -32600,
-        'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
-        message,
-      )
+      const text = `Mcp-Session-Id is missing: ${howToBegin(this.#context.options.revisions)}`
+      refuse(this.#context, routed, 400, -32600, text, message)
       return undefined
     }
     const entry = this.#find(routed)
