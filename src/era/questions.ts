@@ -5,7 +5,8 @@
 import { Refusal } from '../rpc/call.ts'
 import type { Answer, Caller, Capabilities, Question } from '../rpc/call.ts'
 import type { DeviationName } from '../rpc/fidelity.ts'
-import { memberOf } from '../values/json-object.ts'
+import { jsonObject, memberOf } from '../values/json-object.ts'
+import { ownValue } from '../values/own-value.ts'
 import { cleanLabel, cleanMessage } from '../wire/protocol/label.ts'
 import { elementsAt, lastMember, membersAt } from '../wire/message/members.ts'
 import { Draft, Payload } from '../wire/message/payload.ts'
@@ -20,6 +21,8 @@ import { digestOf } from '../values/digest.ts'
 export const QUESTION_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
 const NULL = Buffer.from('null')
+/** The default mode of an elicitation. */
+const FORM = 'form'
 
 /** The server that asks. */
 export interface Asker {
@@ -75,16 +78,29 @@ export const refusalOf = ({ method, params }: Question, capabilities: Capabiliti
   if (method === 'sampling/createMessage') {
     const { sampling } = capabilities
     if (sampling === undefined) return refused(-32601, method)
-    const hasTools = params !== undefined && !(params.isAbsent('tools') && params.isAbsent('toolChoice'))
-    return hasTools && memberOf(sampling, 'tools') === undefined ? refused(-32602, 'sampling with tools') : undefined
+    return usesTools(params) && memberOf(sampling, 'tools') === undefined ? refused(-32602, 'sampling with tools') : undefined
   }
   const { elicitation } = capabilities
   if (elicitation === undefined) return refused(-32601, method)
-  const mode = params?.text('mode') ?? 'form'
-  const hasUrl = memberOf(elicitation, 'url') !== undefined
-  const isDeclared = mode === 'url' ? hasUrl : !hasUrl || memberOf(elicitation, 'form') !== undefined
+  const mode = modeOf(params)
+  // Without a mode it means forms only.
+  const isDeclared =
+    ownValue(jsonObject(elicitation) ?? {}, mode) !== undefined || (mode === FORM && memberOf(elicitation, 'url') === undefined)
   return isDeclared ? undefined : refused(-32602, `elicitation mode "${mode}"`)
 }
+
+/** The client capabilities that a question needs ([2026-07-28 basic/index], -32021). */
+export const requiredFor = ({ method, params }: Question): Capabilities => {
+  if (method === 'roots/list') return { roots: {} }
+  if (method === 'sampling/createMessage') return { sampling: usesTools(params) ? { tools: {} } : {} }
+  return { elicitation: { [modeOf(params)]: {} } }
+}
+
+/** The mode of an elicitation; absent, it is a form. */
+const modeOf = (params: Payload | undefined): string => params?.text('mode') ?? FORM
+
+const usesTools = (params: Payload | undefined): boolean =>
+  params !== undefined && !(params.isAbsent('tools') && params.isAbsent('toolChoice'))
 
 /** Whether the host accepts elicitations in URL mode. */
 export const acceptsUrls = ({ capabilities, session, revision }: Caller): boolean =>
@@ -109,8 +125,9 @@ export const encodeQuestion = (
   }
   if (question.method !== 'elicitation/create') return question
   encodeMessage(params, asker)
-  if (params.text('mode') === 'url') encodeUrl(params, asker, host)
-  else if (!isSameEra(asker, host)) return encodeForm(question, params, host.revision, note)
+  const mode = modeOf(params)
+  if (mode === 'url') encodeUrl(params, asker, host)
+  else if (mode === FORM && !isSameEra(asker, host)) return encodeForm(question, params, host.revision, note)
   return question
 }
 

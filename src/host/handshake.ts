@@ -11,11 +11,17 @@ import type { Caller } from '../rpc/call.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { Draft, toParts } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
-import { isModernRevision } from '../wire/protocol/revisions.ts'
-import type { LegacyRevision } from '../wire/protocol/revisions.ts'
+import { isModernRevision, isWithin, MODERN } from '../wire/protocol/revisions.ts'
+import type { LegacyRevision, RevisionRange } from '../wire/protocol/revisions.ts'
 import type { ListenerContext } from './listener-context.ts'
 
 const DISCOVER_TTL_MS = 60_000
+
+/** The hint for a request that is of neither era: what a host can do, of the eras that are spoken. */
+export const howToBegin = (revisions: RevisionRange): string =>
+  isWithin(MODERN, revisions)
+    ? `send initialize first, or describe the request by params._meta["${META.version}"]`
+    : 'send initialize first'
 
 /**
  * Returns the result of `initialize`. A promise only while the server of a bridge is not known, or on a pipe (`isPipe`) before any server

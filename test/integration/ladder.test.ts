@@ -271,6 +271,18 @@ describe('rows 9 and 10: sessions and versions of legacy hosts', () => {
     for (const version of ['2020-01-01', 'nonsense', ''])
       expect((await post(gateway.url, LIST, sessionOf(host, { 'mcp-protocol-version': version }))).status).toBe(400)
   })
+  test('row 10: B194 so it is on GET and DELETE, which change nothing', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway)
+    for (const version of ['2020-01-01', 'nonsense', ''])
+      for (const method of ['GET', 'DELETE']) {
+        const headers = { ...host.headers(), accept: 'text/event-stream', 'mcp-protocol-version': version }
+        const reply = await send(gateway.url, { method, headers })
+        expect(reply.status).toBe(400)
+        expect((await messageOf(reply)).error?.message).toBe(`unsupported MCP-Protocol-Version "${version}"`)
+      }
+    expect((await post(gateway.url, LIST, sessionOf(host))).status).toBe(200)
+  })
   test('row 10: B195 no header, or another supported version, is served by the version of the session', async () => {
     await using gateway = await start()
     await using host = await connectHttp(gateway)

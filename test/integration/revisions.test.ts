@@ -1,4 +1,5 @@
 /** `listen.revisions`: which revisions are spoken with hosts, on every transport (B293). */
+import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import { everyModernTransport, legacySse } from '../support/fake-host.ts'
@@ -49,6 +50,36 @@ describe('B293 up to a legacy revision', () => {
       send(gateway.url, { headers: { ...session, 'mcp-protocol-version': version }, body: request(2, 'ping') })
     expect((await ask('2025-06-18')).status).toBe(200)
     expect((await ask('2025-11-25')).status).toBe(400)
+  })
+})
+
+/** The first line that a host on a pipe gets for this one. */
+const answerTo = async (gateway: TestGateway, line: string): Promise<Message> => {
+  const { input, output } = gateway.openPipe()
+  const first = once(output, 'data') as Promise<[Buffer]>
+  input.write(`${line}\n`)
+  return JSON.parse(String((await first)[0])) as Message
+}
+
+describe('a request that belongs to no era', () => {
+  const LIST = request(2, 'tools/list', {})
+  const MIRRORED = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' }
+  test.each<[string, { min: string; max: string }, Record<string, string>, number, RegExp]>([
+    ['both ways in', { min: '2024-11-05', max: MODERN }, {}, -32600, /send initialize first, or describe .*_meta/],
+    ['B293 the one of legacy hosts', LEGACY_ONLY, {}, -32600, /send initialize first$/],
+    [
+      'B014 B293 what a modern host sends',
+      MODERN_ONLY,
+      MIRRORED,
+      -32602,
+      /^params\._meta\["io.modelcontextprotocol.protocolVersion"\]/,
+    ],
+  ])('is refused, naming %s', async (_, revisions, headers, code, words) => {
+    await using gateway = await start(revisions)
+    const posted = await send(gateway.url, { headers, body: LIST })
+    expect(posted.status).toBe(400)
+    for (const { error } of [await messageOf(posted), await answerTo(gateway, LIST)])
+      expect(error).toMatchObject({ code, message: expect.stringMatching(words) as string })
   })
 })
 

@@ -206,4 +206,37 @@ describe('a tool that asked a modern host in vain', () => {
     const { error, result } = await legacy.begin('tools/call', CALL).response
     expect(error?.code ?? result?.['isError']).not.toBe(-32021)
   })
+
+  const SAMPLE = { messages: [], maxTokens: 1 }
+  test.each<[string, string, JsonMap, JsonMap, JsonMap]>([
+    [
+      'a URL',
+      'elicitation/create',
+      { mode: 'url', message: 'm', url: 'https://x.example/' },
+      { elicitation: {} },
+      { elicitation: { url: {} } },
+    ],
+    ['a form', 'elicitation/create', FORM, { elicitation: { url: {} } }, { elicitation: { form: {} } }],
+    [
+      'a mode to come',
+      'elicitation/create',
+      { mode: 'voice', message: 'm' },
+      { elicitation: {} },
+      { elicitation: { voice: {} } },
+    ],
+    ['sampling', 'sampling/createMessage', SAMPLE, {}, { sampling: {} }],
+    ['sampling with tools', 'sampling/createMessage', { ...SAMPLE, tools: [] }, { sampling: {} }, { sampling: { tools: {} } }],
+    ['roots', 'roots/list', {}, {}, { roots: {} }],
+  ])('B196 for %s gets the host -32021 with what it lacks', async (_, method, params, capabilities, requiredCapabilities) => {
+    await using gateway = await start('legacy http', {
+      'tools/call': async (turn) => {
+        const { error } = await turn.ask(method, params)
+        return text(error?.message ?? '', { isError: true })
+      },
+    })
+    await using host = await modernHttp.connect(gateway, { capabilities })
+    await expect(host.call('tools/call', CALL)).rejects.toMatchObject({ code: -32021, status: 400 })
+    const { error } = await host.begin('tools/call', CALL).response
+    expect(error?.data).toEqual({ requiredCapabilities })
+  })
 })

@@ -95,3 +95,16 @@ describe.each([404, 500, 503])('B287 one list that answers HTTP %i', (status) =>
     },
   )
 })
+
+test('B010 a list that asks for input is not an empty one: what was read before is served, and ps tells why', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['t'], prompts: ['p'] }) } })
+  const { health$, offers } = gateway.running.fleet.get('a')!
+  gateway.fake('a').on('tools/list', () => ({ resultType: 'input_required', requestState: 's' }))
+  await offers.read()
+  expect(health$.value).toMatchObject({
+    state: 'degraded',
+    reason: expect.stringMatching(/^tools\/list failed: .*input_required/) as string,
+  })
+  await using host = await legacyHttp.connect(gateway)
+  expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__t' }] })
+})

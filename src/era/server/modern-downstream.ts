@@ -153,7 +153,7 @@ export class ModernLink implements Link, Carrier {
     const payload = this.#ownParams(params, declared)
     return this.connection.request({
       build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
-      read: resultOf,
+      read: (message) => completeOf(resultOf(message)),
       idleMs: startMs,
       totalMs: startMs,
       limit: 'timeouts.start',
@@ -297,7 +297,8 @@ const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
 
 /** Converts a modern result to an outcome; throws `Failure` for an invalid one (B009, B010, B057, B173, B290). */
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
-  const type = result.text('resultType') ?? 'complete'
+  const type = typeOf(result)
+  if (type === undefined) throw new Failure('protocol', 'resultType is not a string')
   if (type === 'complete') return { kind: 'complete', result, era: 'modern' }
   if (type === 'task' && method === 'tools/call' && declaresTasks(caller.capabilities)) {
     if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
@@ -314,6 +315,17 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
     throw new Failure('protocol', 'input_required without anything required')
   return { kind: 'input_required', result, state: result.text('requestState') }
 }
+
+/** The result of a request of the gateway itself; throws `Failure` unless it is complete (B010). */
+const completeOf = (result: Payload): Payload => {
+  const type = typeOf(result)
+  if (type === 'complete') return result
+  throw new Failure('bad_response', `the result is of type "${type ?? 'unknown'}", not "complete"`)
+}
+
+/** The type of a result, by default `complete`; `undefined`: it is not a string. */
+const typeOf = (result: Payload): string | undefined =>
+  result.text('resultType') ?? (result.isAbsent('resultType') ? 'complete' : undefined)
 
 const declaresExtensions = ({ extensions }: Declared): boolean =>
   typeof extensions === 'object' && extensions !== null && Object.keys(extensions).length > 0

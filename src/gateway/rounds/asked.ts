@@ -4,7 +4,7 @@
  */
 import type { View } from '../../catalog/view/view.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
-import { noAnswer, refusalOf, encodeQuestion, QUESTION_METHODS } from '../../era/questions.ts'
+import { noAnswer, refusalOf, requiredFor, encodeQuestion, QUESTION_METHODS } from '../../era/questions.ts'
 import { encodeSampled } from '../../era/sampling.ts'
 import { relatedTask, relateTo, unrelate } from '../../era/task-shapes.ts'
 import { isBridge, Refusal, ServerError } from '../../rpc/call.ts'
@@ -17,12 +17,6 @@ import { askerOf } from './encode-requests.ts'
 
 /** Sampling requests of one call, since they cost the host money. */
 const MAX_SAMPLINGS = 10
-/** The capability that a question needs ([2026-07-28 basic/index], -32021). */
-const CAPABILITIES: Readonly<Record<string, object>> = {
-  'elicitation/create': { elicitation: { form: {} } },
-  'sampling/createMessage': { sampling: {} },
-  'roots/list': { roots: {} },
-}
 
 interface TaskNames {
   expose(principal: string, server: string, original: string): string
@@ -56,7 +50,7 @@ export class Asked {
     if (refusal !== undefined) {
       this.#note('undeclared')
       if ('error' in refusal)
-        this.#missing = { capabilities: CAPABILITIES[question.method] ?? {}, message: refusal.error.text('message') ?? '' }
+        this.#missing = { capabilities: requiredFor(question), message: refusal.error.text('message') ?? '' }
       return refusal
     }
     // This request cannot end with a question (BRIDGING 3.13 rule 1).

@@ -16,6 +16,7 @@ import { errorMessage, errorObject, notificationMessage, resultMessage } from '.
 import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
+import { latestLegacyWithin } from '../../wire/protocol/revisions.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
 import { readBatch, serveBatch } from '../http/mcp/batch.ts'
 import { UNREAD, withinMessage } from '../boundary.ts'
@@ -27,7 +28,7 @@ import { PIPE_FACTS } from '../caller-facts.ts'
 import { serveModern } from '../modern.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
-import { initializeAnswer, whenReady } from '../handshake.ts'
+import { howToBegin, initializeAnswer, whenReady } from '../handshake.ts'
 
 /** The output side of a pipe. */
 export interface Pipe {
@@ -142,9 +143,10 @@ export class StdioListener {
     if (message.method === 'initialize' && this.#session === undefined) return this.#initialize(message, id)
     if (this.#session !== undefined) return serveLegacy(message, this.#session, this.#exchange(), this.#context)
     const meta = message.params?.object('_meta')
-    if (PER_EXCHANGE.some((key) => meta?.has(key) === true))
+    const { revisions } = this.#context.options
+    if (latestLegacyWithin(revisions) === undefined || PER_EXCHANGE.some((key) => meta?.has(key) === true))
       return this.#refuse(message, id, -32602, `params._meta["${META.version}"] is missing`)
-    this.#refuse(message, id, -32600, `send initialize first, or describe the request by params._meta["${META.version}"]`)
+    this.#refuse(message, id, -32600, howToBegin(revisions))
   }
 
   #serveModern(message: Envelope, id: Id): void {

@@ -161,6 +161,9 @@ test.each<[method: string, result: object, capabilities: object, isLegacy: boole
   ['tools/call', { resultType: 'input_required', inputRequests: {} }, {}, false, { kind: 'input_required', state: undefined }],
   ['tools/call', { resultType: 'input_required' }, {}, false, { error: 'protocol' }],
   ['tools/list', { resultType: 'input_required', requestState: 's' }, {}, false, { error: 'protocol' }],
+  ['tools/call', { resultType: null }, {}, false, { kind: 'complete', era: 'modern' }],
+  ['tools/call', { resultType: 5 }, {}, false, { error: 'protocol' }],
+  ['tools/call', { resultType: ['complete'] }, {}, true, { error: 'protocol' }],
 ])(
   'B009 the answer to %s, %j, for a host with %j, legacy: %s, is %j',
   async (method, result, capabilities, isLegacy, outcome) => {
@@ -172,6 +175,16 @@ test.each<[method: string, result: object, capabilities: object, isLegacy: boole
     else expect(await answer).toEqual({ ...outcome, result })
   },
 )
+
+test.each([
+  { resultType: 'own' },
+  { resultType: 5 },
+  { resultType: 'input_required', requestState: 's' },
+  { resultType: 'task', taskId: '1' },
+])('B010 %j in answer to a request of the gateway itself is an invalid response', async (result) => {
+  const { link } = await linkTo(() => ({ result: { tools: [], ...result } }))
+  await expect(link.fetch('tools/list', {})).rejects.toMatchObject({ kind: 'bad_response' })
+})
 
 test.each([
   ['pipe', true],

@@ -107,6 +107,11 @@ test.each([
   ['B093', 'elicitation/create', {}, { elicitation: { url: {} } }, -32602],
   ['B093', 'elicitation/create', {}, { elicitation: {} }, undefined],
   ['B093', 'elicitation/create', { mode: 'url' }, { elicitation: { url: {} } }, undefined],
+  ['B093', 'elicitation/create', { mode: 'voice' }, { elicitation: { form: {}, url: {} } }, -32602],
+  ['B093', 'elicitation/create', { mode: 'voice' }, { elicitation: {} }, -32602],
+  ['B093', 'elicitation/create', { mode: 'voice' }, { elicitation: { voice: {} } }, undefined],
+  ['B093', 'elicitation/create', { mode: 'toString' }, { elicitation: {} }, -32602],
+  ['B093', 'elicitation/create', { mode: null }, { elicitation: {} }, undefined],
 ])('%s %s with %o of a host that declares %o: %s', (_, method, params, capabilities, code) => {
   const refusal = refusalOf({ method, params: Payload.of(params) }, capabilities)
   expect(refusal && 'error' in refusal ? refusal.error.value('code') : undefined).toBe(code)

@@ -136,7 +136,7 @@ export class HttpListener {
     else if (message.method === 'initialize' && message.kind === 'request') this.#legacy.initialize(message, routed)
     // A stateless host that names no version (go-sdk). The cancelled request has ended with its connection (BRIDGING 3.22).
     else if (!isLegacy && message.kind === 'notification' && message.method === 'notifications/cancelled') request.reply(202, {})
-    else this.#legacy.message(message, routed, version)
+    else this.#legacy.message(message, routed)
   }
 
   #modern(message: Envelope, routed: RoutedRequest): void {

@@ -27,7 +27,7 @@ import { Session } from '../../session/session.ts'
 import { Sessions } from '../../session/sessions.ts'
 import { digestOf } from '../../../values/digest.ts'
 import type { HttpSession } from '../../session/sessions.ts'
-import { initializeAnswer, whenReady } from '../../handshake.ts'
+import { howToBegin, initializeAnswer, whenReady } from '../../handshake.ts'
 
 /** One text for ended and unknown sessions (T-05). */
 const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
@@ -100,13 +100,11 @@ export class SessionRequests {
     }
   }
 
-  /** Serves any other message. `version`: `MCP-Protocol-Version`. */
-  message(message: Envelope, routed: RoutedRequest, version: string | undefined): void {
+  /** Serves any other message. */
+  message(message: Envelope, routed: RoutedRequest): void {
     const { request } = routed
     const entry = this.#session(routed, message)
     if (entry === undefined) return
-    if (version !== undefined && !(isRevision(version) && isWithin(version, this.#context.options.revisions)))
-      return refuse(this.#context, routed, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     if (message.kind !== 'request') {
       receiveLegacy(message, entry.session, this.#context)
       return request.reply(202, {})
@@ -175,23 +173,21 @@ export class SessionRequests {
     return exchange
   }
 
-  /** Returns the session of a request (row 9); `undefined`: there is none, and the request was answered. */
+  /** Returns the session of a request (rows 9 and 10); `undefined`: the request was refused. */
   #session(routed: RoutedRequest, message?: Envelope): HttpSession | undefined {
     const { request } = routed
     if (request.header('mcp-session-id') === undefined) {
-      refuse(
-        this.#context,
-        routed,
-        400,
-        -32600,
-        'Mcp-Session-Id is missing: send initialize first, or describe the request by params._meta',
-        message,
-      )
+      const text = `Mcp-Session-Id is missing: ${howToBegin(this.#context.options.revisions)}`
+      refuse(this.#context, routed, 400, -32600, text, message)
       return undefined
     }
     const entry = this.#find(routed)
+    const version = request.header('mcp-protocol-version')
+    const isSupported = version === undefined || (isRevision(version) && isWithin(version, this.#context.options.revisions))
     if (entry === undefined) refuse(this.#context, routed, 404, -32600, GONE, message)
-    return entry
+    else if (!isSupported) refuse(this.#context, routed, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    else return entry
+    return undefined
   }
 
   /** Returns the session a request names if principal and endpoint match, and updates its scope and credential. */
