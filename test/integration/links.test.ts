@@ -259,6 +259,29 @@ describe('3.22 a server that writes every answer and every question to every cli
   })
 })
 
+test('3.22 a server that writes every answer on the stream that was opened last answers all hosts of one caller', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) } })
+  await using one = await legacyHttp.connect(gateway)
+  await using two = await modernHttp.connect(gateway)
+  const a = gateway.fake('a')
+  const say = (message: object): void => a.connections.at(-1)!.say(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  a.on('tools/call', ({ id, params }) => {
+    const { progressToken } = params['_meta'] as { progressToken?: unknown }
+    if (progressToken !== undefined) say({ method: 'notifications/progress', params: { progressToken, progress: 1 } })
+    say({ id, result: { content: [{ type: 'text', text: JSON.stringify(params['arguments']) }] } })
+    return fake.never()
+  })
+  for (const [at, host] of [one, two, one, two].entries()) {
+    const pending = host.begin('tools/call', { name: 'a__x', arguments: { at }, _meta: { progressToken: 'p' } })
+    expect((await pending.response).result).toMatchObject({ content: [{ text: `{"at":${at}}` }] })
+    expect(pending.messages.entries.concat(host.heard.entries.splice(0))).toMatchObject([
+      { params: { progressToken: 'p', progress: 1 } },
+    ])
+  }
+  expect(new Set(a.all('tools/call').map(({ connection }) => connection)).size).toBe(2)
+  expect(a.connections.length).toBe(3)
+})
+
 test('3.22 what a server writes on the stream of a cancelled request still counts, as supergateway does over Streamable HTTP', async () => {
   await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x', 'slow'] }) } })
   await using host = await legacyPipe.connect(gateway, { capabilities: { elicitation: {} } })
