@@ -1,4 +1,5 @@
 /** All configured servers in configuration order; a reload replaces only those that differ. */
+import { randomInt } from 'node:crypto'
 import { BehaviorSubject } from 'rxjs'
 import type { Caller } from '../rpc/call.ts'
 import { Downstream } from './downstream.ts'
@@ -11,6 +12,9 @@ export type FleetEnvironment = Omit<
   DownstreamEnvironment,
   keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'
 >
+
+/** Servers may keep ids in 32 bits. */
+const MAX_FIRST_ID = 2 ** 30
 
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
@@ -27,7 +31,8 @@ export class Fleet {
     this.#environment = {
       ...environment,
       isEnding: () => this.#isEnding,
-      sseIds: { next: 1 },
+      // Other programs, and other replicas, may be clients of a server that sends each answer to all clients: they begin elsewhere.
+      sseIds: { next: randomInt(1, MAX_FIRST_ID) },
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }

@@ -360,6 +360,8 @@ export class Connection implements Sweepable, ChannelEvents {
     if (Number.isSafeInteger(id) && (this.answered(id, message) || this.#ids.siblings?.answer(id, message) === true)) return
     this.#events.violation('an unsolicited response', message.id ?? 'no id')
     this.#count(undefined)
+    // Over HTTP+SSE some servers (supergateway) send each answer to all clients, of which other programs have ids of their own (3.22).
+    if (this.channel.kind === 'sse') return
     // Late responses to cancelled requests are normal; ids that were never issued are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#ids.next) return
     const nowMs = this.#sweeper.nowMs

@@ -1,6 +1,6 @@
 /** Which hosts share a link to a server, and which never do (BRIDGING 3.0; 8.3). */
 import { describe, expect, test } from 'vitest'
-import { fake } from '../support/fake-downstream.ts'
+import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
@@ -237,6 +237,27 @@ describe('3.22 a server that writes every answer and every question to every cli
     const ids = turns.map(({ id }) => id)
     expect(new Set(turns.map(({ connection }) => connection)).size).toBeGreaterThanOrEqual(4)
     expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('two processes in front of it use no common id: each call gets its own answer', async () => {
+    await using a = await FakeDownstream.start({ kind: 'legacy sse', tools: ['x'] })
+    const setup = { servers: { a: a.spec }, fakes: new Map([['a', a]]) }
+    await using first = await startGateway(setup)
+    await using second = await startGateway(setup)
+    a.on('tools/call', ({ id, params: { arguments: said } }) => {
+      const result = { content: [{ type: 'text', text: JSON.stringify(said) }] }
+      if (a.all('tools/call').length === 1) return fake.never()
+      for (const connection of a.connections) connection.say(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      return fake.never()
+    })
+    await using one = await legacyHttp.connect(first)
+    await using two = await legacyHttp.connect(second)
+    const waiting = one.begin('tools/call', { name: 'a__x', arguments: { of: 1 } })
+    const turn = await a.until('tools/call')
+    const other = await two.call('tools/call', { name: 'a__x', arguments: { of: 2 } })
+    turn.answer({ content: [{ type: 'text', text: 'own' }] })
+    expect(other).toMatchObject({ content: [{ text: '{"of":2}' }] })
+    expect((await waiting.response).result).toMatchObject({ content: [{ text: 'own' }] })
   })
 
   test('B295 roots that are asked for on all connections are those of the host whose call it is', async () => {

@@ -77,3 +77,15 @@ test('3.22 a server that writes each answer to all streams is heard on the right
   for (const { receive } of [two, one]) for (const message of [progress(2), answer(2)]) receive(message)
   expect(one.got).toEqual(['answer 1', 'progress', 'answer 2'])
 })
+
+test('3.22 answers to other clients of a server that writes to all streams close no connection', async () => {
+  const open = servedBy()
+  const one = await open('p')
+  one.ask()
+  for (let id = 100; id < 120; id++) {
+    one.receive(answer(id))
+    one.receive({ id: `other-${id}`, result: {} })
+  }
+  one.receive(answer(1))
+  expect(one.got).toEqual(['answer 1'])
+})
