@@ -1,5 +1,5 @@
 /** All configured servers in configuration order; a reload replaces only those that differ. */
-import { randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { BehaviorSubject } from 'rxjs'
 import type { Caller } from '../rpc/call.ts'
 import { Downstream } from './downstream.ts'
@@ -32,7 +32,7 @@ export class Fleet {
       ...environment,
       isEnding: () => this.#isEnding,
       // Other programs, and other replicas, may be clients of a server that sends each answer to all clients: they begin elsewhere.
-      sseIds: { next: randomInt(1, MAX_FIRST_ID) },
+      sseIds: { next: 1 + (randomBytes(4).readUInt32BE() % MAX_FIRST_ID) },
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }
