@@ -10,7 +10,7 @@ import { Starts } from './pacing/starts.ts'
 /** What all servers have in common, without what the fleet itself adds. */
 export type FleetEnvironment = Omit<
   DownstreamEnvironment,
-  keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'
+  keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'httpIds'
 >
 
 /** Servers may keep ids in 32 bits. */
@@ -32,7 +32,7 @@ export class Fleet {
       ...environment,
       isEnding: () => this.#isEnding,
       // Other programs, and other replicas, may be clients of a server that sends each answer to all clients: they begin elsewhere.
-      sseIds: { next: 1 + (randomBytes(4).readUInt32BE() % MAX_FIRST_ID) },
+      httpIds: { next: 1 + (randomBytes(4).readUInt32BE() % MAX_FIRST_ID) },
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }

@@ -226,9 +226,9 @@ test('B072 a question of a modern server is dropped and reaches no host', async 
   expect(host.heard.entries).toEqual([])
 })
 
-describe('3.22 a server that writes every answer and every question to every client, as supergateway does over HTTP+SSE', () => {
-  test('no two links to servers over HTTP+SSE use one id', async () => {
-    const options = { kind: 'legacy sse', tools: ['x'] } as const
+describe('3.22 a server that writes answers and questions to every client, as supergateway does over HTTP+SSE and mcp-framework over Streamable HTTP', () => {
+  test.each(['legacy sse', 'legacy http'] as const)('no two links to %s servers use one id', async (kind) => {
+    const options = { kind, tools: ['x'] } as const
     await using gateway = await startGateway({ servers: { a: fake.of(options), b: fake.of(options) } })
     await using one = await legacyHttp.connect(gateway)
     await using two = await legacyPipe.connect(gateway)

@@ -81,7 +81,7 @@ export class Dialer {
     this.#states = states
     this.#reports = reports
     this.#environment = environment
-    this.#sse = new SseSiblings(environment.sseIds)
+    this.#sse = new SseSiblings(environment.httpIds)
     this.#spare = new Spare({
       options: environment.spare,
       isAllowed: () =>
@@ -297,7 +297,7 @@ export class Dialer {
   }
 
   async #dialing({ declared, clientInfo, revision, principal }: DialedFor): Promise<Omit<Dialing, 'events'>> {
-    const { sweeper, identity, instance, memory, soleHost } = this.#environment
+    const { sweeper, httpIds, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
     return {
@@ -311,6 +311,7 @@ export class Dialer {
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,
+      httpIds,
       sseIds: this.#sse.idsFor(principal),
     }
   }
