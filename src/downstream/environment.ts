@@ -159,8 +159,8 @@ export interface DownstreamEnvironment extends ServerReports {
   /** Whether JSON text contains a credential of the configuration (T-14). */
   readonly hasCredential: (json: string) => boolean
   readonly retries: RetryBudget
-  /** Source of request ids over HTTP+SSE, shared by all servers and links. */
-  readonly sseIds: RequestIds
+  /** Source of request ids over HTTP, shared by all servers and links. */
+  readonly httpIds: RequestIds
   /** Limits concurrent starts of processes. */
   readonly starts: Starts
   /** The first attempt to connect waits for it. */

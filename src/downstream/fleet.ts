@@ -1,4 +1,5 @@
 /** All configured servers in configuration order; a reload replaces only those that differ. */
+import { randomBytes } from 'node:crypto'
 import { BehaviorSubject } from 'rxjs'
 import type { Caller } from '../rpc/call.ts'
 import { Downstream } from './downstream.ts'
@@ -9,8 +10,11 @@ import { Starts } from './pacing/starts.ts'
 /** What all servers have in common, without what the fleet itself adds. */
 export type FleetEnvironment = Omit<
   DownstreamEnvironment,
-  keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'sseIds'
+  keyof ServerReports | 'starts' | 'startAfter' | 'isSuccessor' | 'isEnding' | 'httpIds'
 >
+
+/** Servers may keep ids in 32 bits. */
+const MAX_FIRST_ID = 2 ** 30
 
 export class Fleet {
   readonly downstreams$ = new BehaviorSubject<readonly Downstream[]>([])
@@ -27,7 +31,8 @@ export class Fleet {
     this.#environment = {
       ...environment,
       isEnding: () => this.#isEnding,
-      sseIds: { next: 1 },
+      // Other programs, and other replicas, may be clients of a server that sends each answer to all clients: they begin elsewhere.
+      httpIds: { next: 1 + (randomBytes(4).readUInt32BE() % MAX_FIRST_ID) },
       starts: new Starts({ sweeper, max: maxStarts, onWait: () => limits.passed('limits.starts') }),
     }
   }

@@ -11,7 +11,7 @@ import type { DownstreamEnvironment } from './environment.ts'
 import type { EraWatch } from './health/era-watch.ts'
 import type { MainLink } from './health/main-link.ts'
 import type { Supervisor } from './health/supervisor.ts'
-import { ModernOnly } from './links/caller-link-opener.ts'
+import { MainOnly, ModernOnly } from './links/caller-link-opener.ts'
 import type { Links, Use } from './links/links.ts'
 import type { Offers } from './lists/offers.ts'
 import type { ServerOptions } from './options.ts'
@@ -108,9 +108,12 @@ export class ServerCalls {
 
   #attempt(call: Call, main: Link): Promise<Outcome> {
     if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : this.#send(call, main)
-    if (this.#source.environment.soleHost !== undefined || isOnMainLink(call))
-      return this.#main.over(main, () => this.#send(call, main))
-    return this.#source.links.lease(call, this.#onLink)
+    const overMain = (): Promise<Outcome> => this.#main.over(main, () => this.#send(call, main))
+    if (this.#source.environment.soleHost !== undefined || isOnMainLink(call)) return overMain()
+    return this.#source.links.lease(call, this.#onLink).catch((error: unknown) => {
+      if (!(error instanceof MainOnly)) throw error
+      return overMain()
+    })
   }
 
   /** Each attempt of a traced call is a span. */

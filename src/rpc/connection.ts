@@ -123,6 +123,15 @@ const MAX_FORGED = 10
 export interface RequestIds {
   /** The id of the next request. */
   next: number
+  readonly siblings?: Siblings
+}
+
+/** Connections that may receive what belongs to a request of another one. `answer` and `progress` return whether one of them took it. */
+export interface Siblings {
+  add(connection: Connection): void
+  remove(connection: Connection): void
+  answer(id: number, message: Envelope): boolean
+  progress(token: number, message: Envelope): boolean
 }
 
 export class Connection implements Sweepable, ChannelEvents {
@@ -158,6 +167,7 @@ export class Connection implements Sweepable, ChannelEvents {
   }
 
   async open(): Promise<void> {
+    this.#ids.siblings?.add(this)
     void this.channel.closed.then((failure) => this.#end(failure ?? new Failure('shutting_down', 'the connection was closed')))
     await this.channel.open(this)
   }
@@ -347,10 +357,11 @@ export class Connection implements Sweepable, ChannelEvents {
 
   #settle(message: Envelope): void {
     const id = message.id === undefined ? NaN : Number(message.id)
-    const pending = Number.isSafeInteger(id) ? this.#take(id) : undefined
-    if (pending !== undefined) return pending.answer(message)
+    if (Number.isSafeInteger(id) && (this.answered(id, message) || this.#ids.siblings?.answer(id, message) === true)) return
     this.#events.violation('an unsolicited response', message.id ?? 'no id')
     this.#count(undefined)
+    // Over HTTP+SSE some servers (supergateway) send each answer to all clients, of which other programs have ids of their own (3.22).
+    if (this.channel.kind === 'sse') return
     // Late responses to cancelled requests are normal; ids that were never issued are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#ids.next) return
     const nowMs = this.#sweeper.nowMs
@@ -363,10 +374,26 @@ export class Connection implements Sweepable, ChannelEvents {
   #progress(message: Envelope): void {
     const raw = message.params?.raw('progressToken')?.toString()
     const token = raw === undefined ? Number.NaN : Number(numberedId(raw))
-    const pending = Number.isSafeInteger(token) ? this.#pending.get(token) : undefined
-    if (pending === undefined) return this.#outliving.get(token)?.(message)
+    if (!Number.isSafeInteger(token) || this.progressed(token, message)) return
+    const outliving = this.#outliving.get(token)
+    if (outliving === undefined) this.#ids.siblings?.progress(token, message)
+    else outliving(message)
+  }
+
+  /** Takes the answer to a pending request, which another connection may have received. Returns whether it is pending here. */
+  answered(id: number, message: Envelope): boolean {
+    const pending = this.#take(id)
+    pending?.answer(message)
+    return pending !== undefined
+  }
+
+  /** The same for progress. */
+  progressed(token: number, message: Envelope): boolean {
+    const pending = this.#pending.get(token)
+    if (pending === undefined) return false
     pending.activeMs = this.#sweeper.nowMs
     pending.request.progress?.(message)
+    return true
   }
 
   #take(id: number): Pending | undefined {
@@ -382,6 +409,7 @@ export class Connection implements Sweepable, ChannelEvents {
   #end(failure: Failure): void {
     if (this.#ended !== undefined) return
     this.#ended = failure
+    this.#ids.siblings?.remove(this)
     this.#paused.clear()
     for (const { id } of this.#pending.values()) this.#take(id)?.reject(failure)
   }

@@ -1,6 +1,6 @@
 /** Which hosts share a link to a server, and which never do (BRIDGING 3.0; 8.3). */
 import { describe, expect, test } from 'vitest'
-import { fake } from '../support/fake-downstream.ts'
+import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, legacyPipe, legacySse, modernHttp } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
@@ -226,9 +226,9 @@ test('B072 a question of a modern server is dropped and reaches no host', async 
   expect(host.heard.entries).toEqual([])
 })
 
-describe('3.22 a server that writes every answer and every question to every client, as supergateway does over HTTP+SSE', () => {
-  test('no two links to servers over HTTP+SSE use one id', async () => {
-    const options = { kind: 'legacy sse', tools: ['x'] } as const
+describe('3.22 a server that writes answers and questions to every client, as supergateway does over HTTP+SSE and mcp-framework over Streamable HTTP', () => {
+  test.each(['legacy sse', 'legacy http'] as const)('no two links to %s servers use one id', async (kind) => {
+    const options = { kind, tools: ['x'] } as const
     await using gateway = await startGateway({ servers: { a: fake.of(options), b: fake.of(options) } })
     await using one = await legacyHttp.connect(gateway)
     await using two = await legacyPipe.connect(gateway)
@@ -237,6 +237,27 @@ describe('3.22 a server that writes every answer and every question to every cli
     const ids = turns.map(({ id }) => id)
     expect(new Set(turns.map(({ connection }) => connection)).size).toBeGreaterThanOrEqual(4)
     expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('two processes in front of it use no common id: each call gets its own answer', async () => {
+    await using a = await FakeDownstream.start({ kind: 'legacy sse', tools: ['x'] })
+    const setup = { servers: { a: a.spec }, fakes: new Map([['a', a]]) }
+    await using first = await startGateway(setup)
+    await using second = await startGateway(setup)
+    a.on('tools/call', ({ id, params: { arguments: said } }) => {
+      const result = { content: [{ type: 'text', text: JSON.stringify(said) }] }
+      if (a.all('tools/call').length === 1) return fake.never()
+      for (const connection of a.connections) connection.say(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      return fake.never()
+    })
+    await using one = await legacyHttp.connect(first)
+    await using two = await legacyHttp.connect(second)
+    const waiting = one.begin('tools/call', { name: 'a__x', arguments: { of: 1 } })
+    const turn = await a.until('tools/call')
+    const other = await two.call('tools/call', { name: 'a__x', arguments: { of: 2 } })
+    turn.answer({ content: [{ type: 'text', text: 'own' }] })
+    expect(other).toMatchObject({ content: [{ text: '{"of":2}' }] })
+    expect((await waiting.response).result).toMatchObject({ content: [{ text: 'own' }] })
   })
 
   test('B295 roots that are asked for on all connections are those of the host whose call it is', async () => {
@@ -257,6 +278,29 @@ describe('3.22 a server that writes every answer and every question to every cli
     expect(JSON.parse(content[0]!.text)).toEqual(roots)
     expect(early).toEqual([])
   })
+})
+
+test('3.22 a server that writes every answer on the stream that was opened last answers all hosts of one caller', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) } })
+  await using one = await legacyHttp.connect(gateway)
+  await using two = await modernHttp.connect(gateway)
+  const a = gateway.fake('a')
+  const say = (message: object): void => a.connections.at(-1)!.say(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  a.on('tools/call', ({ id, params }) => {
+    const { progressToken } = params['_meta'] as { progressToken?: unknown }
+    if (progressToken !== undefined) say({ method: 'notifications/progress', params: { progressToken, progress: 1 } })
+    say({ id, result: { content: [{ type: 'text', text: JSON.stringify(params['arguments']) }] } })
+    return fake.never()
+  })
+  for (const [at, host] of [one, two, one, two].entries()) {
+    const pending = host.begin('tools/call', { name: 'a__x', arguments: { at }, _meta: { progressToken: 'p' } })
+    expect((await pending.response).result).toMatchObject({ content: [{ text: `{"at":${at}}` }] })
+    expect(pending.messages.entries.concat(host.heard.entries.splice(0))).toMatchObject([
+      { params: { progressToken: 'p', progress: 1 } },
+    ])
+  }
+  expect(new Set(a.all('tools/call').map(({ connection }) => connection)).size).toBe(2)
+  expect(a.connections.length).toBe(3)
 })
 
 test('3.22 what a server writes on the stream of a cancelled request still counts, as supergateway does over Streamable HTTP', async () => {

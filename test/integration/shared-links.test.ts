@@ -1,8 +1,8 @@
 /** Links that several sessions share by `lifecycle.sharing` (BRIDGING 3.0 rules 5 and 6). */
 import { describe, expect, test } from 'vitest'
-import { fake } from '../support/fake-downstream.ts'
+import { fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { Turn } from '../support/fakes/turn.ts'
-import { legacyHttp } from '../support/fake-host.ts'
+import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -61,6 +61,28 @@ describe.each(['principal', 'shared'] as const)('with sharing: %s', (sharing) =>
     expect(callsOf(gateway).at(-1)?.connection).not.toBe(busy)
   })
 })
+
+test.each(['legacy http', 'legacy sse'] as const)(
+  'with sharing: shared a %s server that serves one client only is called over the main link, by every host',
+  async (kind) => {
+    await using a = await FakeDownstream.start({ kind, tools: ['x'], on: { 'tools/call': () => ({ content: [] }) } })
+    a.intercept = ({ method, headers }, response, body) => {
+      const isOpening = kind === 'legacy sse' ? method === 'GET' : body.includes('"initialize"')
+      if (a.connections.length === 0 || (!isOpening && method !== 'GET') || headers['mcp-session-id'] !== undefined) return false
+      const error = { code: -32600, message: 'Invalid Request: Server already initialized' }
+      response.writeHead(kind === 'legacy sse' ? 500 : 400, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', error, id: null }))
+      return true
+    }
+    const options = { a: { sharing: 'shared' as const } }
+    await using gateway = await startGateway({ servers: { a: a.spec }, fakes: new Map([['a', a]]), options })
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await modernHttp.connect(gateway)
+    for (const host of [one, two, one]) expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [] })
+    for (const host of [one, two]) expect(((await host.call('tools/list'))['tools'] as unknown[]).length).toBe(1)
+    expect(a.connections.length).toBe(1)
+  },
+)
 
 test('with sharing: call each call has a link of its own, closed after it', async () => {
   const { gateway, release } = await startShared({ sharing: 'call' })

@@ -6,11 +6,22 @@ import type { Link, LinkEvents } from '../../era/server/link.ts'
 import type { LinkOwner } from '../link-owner.ts'
 import type { LinkReports } from '../link-reports.ts'
 import type { ServerOptions } from '../options.ts'
+import { ServerError } from '../../rpc/call.ts'
+import { Failure } from '../../wire/message/failure.ts'
+import type { FailureKind } from '../../wire/message/failure.ts'
 import type { LinkStarts } from '../pacing/link-starts.ts'
 import type { Dialer } from './dialer.ts'
 
 /** A server with a modern main link refused `initialize`. */
 export class ModernOnly extends Error {}
+
+/** A server at a URL refused a further connection while its main link is open: it serves one client only. */
+export class MainOnly extends Error {}
+
+/** Failures by which a server refuses a connection. */
+const REFUSALS: ReadonlySet<FailureKind> = new Set(['bad_response', 'downstream_error', 'not_found'])
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ServerError || (error instanceof Failure && REFUSALS.has(error.kind))
 
 export interface CallerLinkSource {
   readonly options: () => ServerOptions
@@ -22,10 +33,14 @@ export interface CallerLinkSource {
   readonly reports: LinkReports
 }
 
-/** The returned function rejects with `Failure`, or with `ModernOnly`. */
+/** The returned function rejects with `Failure`, with `ModernOnly`, or where all callers share one connection with `MainOnly`. */
 export const callerLinkOpener = ({ options, dialer, main, handlers, starts, watches, reports }: CallerLinkSource) => {
   const openNow = async (owner: LinkOwner, events: LinkEvents): Promise<Link> => {
-    if (main.current?.era !== 'modern') return dialer.dial(owner, events)
+    if (main.current?.era !== 'modern')
+      return dialer.dial(owner, events).catch((error: unknown) => {
+        const mayUseMain = owner.isolation === 'shared' && options().url !== undefined && main.current?.era === 'legacy'
+        throw mayUseMain && isRefusal(error) ? new MainOnly('the server serves one client only', { cause: error }) : error
+      })
     const link = await dialer.dialLegacy(owner, events)
     if (link === undefined) throw new ModernOnly()
     reports.send({ type: 'legacy-opened' })

@@ -7,6 +7,7 @@ import type { Dialed, Dialing } from '../../era/server/dial.ts'
 import type { Declared, Link, LinkEvents } from '../../era/server/link.ts'
 import { ServerError } from '../../rpc/call.ts'
 import { Connection } from '../../rpc/connection.ts'
+import { SseSiblings } from '../../rpc/sse-siblings.ts'
 import type { Bearer, Channel } from '../../transport/channel/channel.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { FailureKind } from '../../wire/message/failure.ts'
@@ -31,6 +32,8 @@ interface DialedFor {
   readonly declared: Declared
   readonly clientInfo?: unknown
   readonly revision?: LegacyRevision | undefined
+  /** The caller of the link; absent: the gateway itself. */
+  readonly principal?: string
 }
 
 /** A started process that was not sent a message yet, and the slot that it may still hold. */
@@ -63,6 +66,7 @@ export class Dialer {
   #isClosed = false
   readonly #states: ServerStates
   readonly #reports: LinkReports
+  readonly #sse: SseSiblings
 
   /** `bearer`: the token for every request over HTTP. */
   constructor(
@@ -77,6 +81,7 @@ export class Dialer {
     this.#states = states
     this.#reports = reports
     this.#environment = environment
+    this.#sse = new SseSiblings(environment.httpIds)
     this.#spare = new Spare({
       options: environment.spare,
       isAllowed: () =>
@@ -291,8 +296,8 @@ export class Dialer {
     return this.#companion === undefined ? dialHttp(open, transport, dialing) : this.#dialWhenReady(open, transport, dialing)
   }
 
-  async #dialing({ declared, clientInfo, revision }: DialedFor): Promise<Omit<Dialing, 'events'>> {
-    const { sweeper, sseIds, identity, instance, memory, soleHost } = this.#environment
+  async #dialing({ declared, clientInfo, revision, principal }: DialedFor): Promise<Omit<Dialing, 'events'>> {
+    const { sweeper, httpIds, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
     const { startMs, probeMs, idleMs, totalMs } = options.timeouts
     return {
@@ -307,7 +312,8 @@ export class Dialer {
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
       timeouts: { startMs, probeMs, idleMs, totalMs },
       sweeper,
-      sseIds,
+      httpIds,
+      sseIds: this.#sse.idsFor(principal),
     }
   }
 

@@ -51,9 +51,11 @@ export interface Dialing {
   readonly timeouts: LinkTimeouts & { readonly probeMs: number }
   readonly sweeper: Sweeper
   /**
-   * Source of request ids over HTTP+SSE, shared by all links: some servers (supergateway) send each answer to all clients, so an id that
-   * two links use would deliver the answer to the wrong call (BRIDGING 3.22).
+   * Source of request ids over HTTP, shared by all links: some servers (supergateway, mcp-framework) send each answer to all clients, so an
+   * id that two links use would deliver the answer to the wrong call (BRIDGING 3.22).
    */
+  readonly httpIds: RequestIds
+  /** The same for HTTP+SSE. */
   readonly sseIds: RequestIds
   readonly events: LinkEvents
 }
@@ -168,7 +170,7 @@ export const dialHttp = async (
   const known = dialing.era === 'auto' && transport === 'auto' ? dialing.verdict : undefined
   if (transport === 'sse' || known?.transport === 'sse') return overChannel(open.sse(), dialing, dialing.sseIds)
   const channel = open.http()
-  const connection = new Connection(channel, dialing.sweeper)
+  const connection = new Connection(channel, dialing.sweeper, dialing.httpIds)
   await connection.open()
   const attempts: string[] = []
   let asked = 'server/discover'
@@ -184,7 +186,7 @@ export const dialHttp = async (
     await channel.close()
     if (attempts.length > 0 && error instanceof ServerError) {
       // The server refused `initialize`, perhaps because of the probe before it (B294).
-      const again = await overChannel(open.http(), dialing).catch(() => undefined)
+      const again = await overChannel(open.http(), dialing, dialing.httpIds).catch(() => undefined)
       if (again !== undefined) return again
     }
     if (transport === 'http' || !mayBeOlder(error)) throw error
@@ -232,7 +234,7 @@ const mayBeOlder = (error: unknown): boolean =>
   error instanceof ServerError || (error instanceof Failure && (error.kind === 'bad_response' || error.kind === 'not_found'))
 
 /** A legacy handshake on a channel of its own. */
-const overChannel = async (channel: Channel, dialing: Dialing, ids?: RequestIds): Promise<Dialed> => {
+const overChannel = async (channel: Channel, dialing: Dialing, ids: RequestIds): Promise<Dialed> => {
   const connection = new Connection(channel, dialing.sweeper, ids)
   try {
     await connection.open()
