@@ -73,8 +73,7 @@ describe.each(everyTransport)('T-25 over $name', ({ connect }) => {
     for (const name of INHERITED) {
       const text = `{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"${name}":1}`
       const raw = request('r', 'tools/call', { name: `a__${name}`, arguments: {}, _meta: host.era === 'modern' ? META : {} })
-      if (host.era === 'legacy')
-        expect(await host.sendRaw(raw.replace('"arguments":{}', `"arguments":${text}`), 'r').raw).toContain('polluted')
+      expect(await host.sendRaw(raw.replace('"arguments":{}', `"arguments":${text}`), 'r').raw).toContain('polluted')
       expect(await host.call('prompts/get', { name: `a__${name}` })).toMatchObject({ messages: [{ content: { text: name } }] })
       expect(await host.call('resources/read', { uri: `a+x://${name}` })).toHaveProperty('contents')
     }
