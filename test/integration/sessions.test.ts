@@ -7,7 +7,7 @@ import { LEGACY, request } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { messageOf, messagesOf, send } from '../support/fakes/raw-http.ts'
 import type { RawReply } from '../support/fakes/raw-http.ts'
-import { startGateway } from '../support/gateway.ts'
+import { limitHosts, startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
 
 const start = (setup: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
@@ -296,10 +296,8 @@ test('an idle session ends; one with an open stream or call does not', async () 
   await gateway.fake('a').until('tools/call')
   // The youngest of all: whatever ends it would end the others, if they were idle.
   await using idle = await connectHttp(gateway, { deaf: true })
-  const { running } = gateway
-  const { host, ...others } = running.configuration
-  await running.apply({ ...others, host: { ...host, limits: { ...host.limits, sessionIdleMs: 1 } } }, new Set())
-  await expect.poll(() => running.front.sessionCount).toBeLessThanOrEqual(2)
+  await limitHosts(gateway, { sessionIdleMs: 1 })
+  await expect.poll(() => gateway.running.front.sessionCount).toBeLessThanOrEqual(2)
   expect((await call(gateway, idle, 1)).status).toBe(404)
   expect((await send(gateway.url, { headers: streaming.headers(), body: request(1, 'ping') })).status).toBe(200)
   release()
