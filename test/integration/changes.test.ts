@@ -376,3 +376,212 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     for (const message of own) expect(metaOf(message)).not.toHaveProperty([KEY.subscriptionId])
   })
 })
+
+describe.each(['modern http', 'modern stdio'] as const)('at a %s server', (kind) => {
+  const resources = ['file:///1', 'file:///2', 'file:///3']
+  const sets = (server: FakeDownstream): unknown[] =>
+    server.listens.map(({ params }) => (params['notifications'] as JsonMap)['resourceSubscriptions']).filter(Boolean)
+  const updates = (host: Host): unknown[] =>
+    host.heard.entries.filter(({ method }) => method === 'notifications/resources/updated').map(({ params }) => params?.['uri'])
+
+  test('a URI is on one listen; one that is not wanted any more is told of no longer', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources }) } })
+    await using host = await legacyHttp.connect(gateway)
+    const a = gateway.fake('a')
+    await host.call('resources/subscribe', { uri: 'a+file:///1' })
+    await host.call('resources/subscribe', { uri: 'a+file:///2' })
+    expect(sets(a)).toEqual([['file:///1'], ['file:///2']])
+    const ended = a.listens.find(({ params }) => JSON.stringify(params).includes('file:///1'))
+    await host.call('resources/unsubscribe', { uri: 'a+file:///1' })
+    if (kind === 'modern stdio') await a.until('notifications/cancelled')
+    else await ended?.closed
+    a.updated('file:///1')
+    a.updated('file:///2')
+    await host.heard.until(({ params }) => params?.['uri'] === 'a+file:///2')
+    expect(updates(host)).toEqual(['a+file:///2'])
+  })
+
+  test('B284 a URI that the server refuses fails for its subscriber alone', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources }) } })
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await legacyHttp.connect(gateway)
+    const a = gateway.fake('a')
+    await one.call('resources/subscribe', { uri: 'a+file:///1' })
+    a.on('subscriptions/listen', (turn) => {
+      const asked = ((turn.params['notifications'] as JsonMap)['resourceSubscriptions'] ?? []) as string[]
+      if (asked.includes('file:///2')) turn.fail(-32602, 'not this one')
+      else turn.notify(ACKNOWLEDGED, { notifications: turn.params['notifications'], _meta: { [KEY.subscriptionId]: turn.id } })
+    })
+    const [refused, taken] = await Promise.allSettled([
+      two.call('resources/subscribe', { uri: 'a+file:///2' }),
+      two.call('resources/subscribe', { uri: 'a+file:///3' }),
+    ])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: -32602 } })
+    expect(taken).toMatchObject({ status: 'fulfilled', value: {} })
+    expect(sets(a)).toContainEqual(['file:///1'])
+    a.updated('file:///1')
+    await one.heard.until(({ params }) => params?.['uri'] === 'a+file:///1')
+  })
+})
+
+describe('a legacy server that has a process or connection for each session', () => {
+  const spec = { kind: 'legacy stdio' as const, tools: ['touch'], resources: ['file:///r', 'file:///s'] }
+  const isUpdate = ({ method }: Message): boolean => method === 'notifications/resources/updated'
+  const uri = 'a+file:///r'
+  /** Tells of the resource in the process that is called. */
+  const touching = (server: FakeDownstream): void => {
+    server.on('tools/call', ({ connection, params }) => {
+      connection.notify('notifications/resources/updated', { uri: (params['arguments'] as JsonMap)['uri'] })
+      return { content: [] }
+    })
+  }
+  const touch = (host: Host, what = 'file:///r'): Promise<JsonMap> =>
+    host.call('tools/call', { name: 'a__touch', arguments: { uri: what } })
+
+  const kinds = ['legacy stdio', 'legacy http', 'legacy sse'] as const
+  const cells = everyTransport.flatMap((row) => kinds.map((kind) => ({ ...row, kind })))
+  test.each(cells)('B284 what a call of a host over $name changes at a $kind server is told to it', async ({ connect, kind }) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
+    touching(gateway.fake('a'))
+    await using host = await connect(gateway)
+    const { heard } = await listen(host, { resourceSubscriptions: [uri] })
+    if (host.era === 'legacy') await host.call('resources/subscribe', { uri })
+    await gateway.fake('a').until('resources/subscribe')
+    await touch(host)
+    expect((await heard.until(isUpdate)).params?.['uri']).toBe(uri)
+  })
+
+  test.each(kinds)(
+    'B284 %s: the main link tells of what one session watches on its own, and no other session hears of it',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
+      const a = gateway.fake('a')
+      touching(a)
+      await using one = await legacyHttp.connect(gateway)
+      await using two = await legacyHttp.connect(gateway)
+      await one.call('resources/subscribe', { uri })
+      await two.call('resources/subscribe', { uri: 'a+file:///s' })
+      const main = (await a.until('resources/subscribe')).connection
+      await touch(one)
+      await one.heard.until(isUpdate)
+      main.notify('notifications/resources/updated', { uri: 'file:///r' })
+      main.notify('notifications/resources/updated', { uri: 'file:///s' })
+      await two.heard.until(({ params }) => params?.['uri'] === 'a+file:///s')
+      expect(two.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
+      expect(one.heard.entries.filter(isUpdate)).toHaveLength(1)
+    },
+  )
+
+  test.each(kinds)(
+    'B284 %s: that watches for the session, before and after it is opened, and the main one tells it no more',
+    async (kind) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind }) } })
+      await using host = await legacyHttp.connect(gateway)
+      const a = gateway.fake('a')
+      touching(a)
+      await host.call('resources/subscribe', { uri })
+      await touch(host)
+      await host.heard.until(isUpdate)
+      await host.call('resources/subscribe', { uri: 'a+file:///s' })
+      const watched = a
+        .all('resources/subscribe')
+        .map(({ connection, params }) => [a.connections.indexOf(connection), params['uri']])
+      const own = a.connections.indexOf(a.all('tools/call')[0]!.connection)
+      expect(watched.toSorted()).toEqual(
+        [
+          [0, 'file:///r'],
+          [0, 'file:///s'],
+          [own, 'file:///r'],
+          [own, 'file:///s'],
+        ].toSorted(),
+      )
+      host.heard.clear()
+      a.connections[0]!.notify('notifications/resources/updated', { uri: 'file:///r' })
+      a.connections[own]!.notify('notifications/resources/updated', { uri: 'file:///s' })
+      await host.heard.until(isUpdate)
+      expect(host.heard.entries.map(({ params }) => params?.['uri'])).toEqual(['a+file:///s'])
+      await host.call('resources/unsubscribe', { uri })
+      await a.journal.when(() => (a.all('resources/unsubscribe').length === 2 ? true : undefined))
+    },
+  )
+
+  test.each([
+    ['B284 at the merged endpoint nothing more is told of what was unsubscribed, under whatever URI', '/mcp', ['a+file:///s']],
+    ['B277 at a bridge a host is told what its server tells on its link', '/servers/a/mcp', ['file:///r', 'file:///s']],
+  ])('%s', async (_, path, told) => {
+    await using gateway = await startGateway({ servers: { a: fake.of(spec) } })
+    await using host = await legacyHttp.connect(gateway, { path })
+    const a = gateway.fake('a')
+    const [r, s] = spec.resources.map((one) => (path === '/mcp' ? `a+${one}` : one))
+    for (const one of [r, s]) await host.call('resources/subscribe', { uri: one })
+    await host.call('resources/unsubscribe', { uri: r })
+    const { connection } = a.all('resources/subscribe')[0]!
+    for (const changed of spec.resources) connection.notify('notifications/resources/updated', { uri: changed })
+    await host.heard.until((message) => isUpdate(message) && message.params?.['uri'] === s)
+    expect(host.heard.entries.filter(isUpdate).map(({ params }) => params?.['uri'])).toEqual(told)
+  })
+
+  test('B277 at a bridge what a host watches no more is not watched on its next link either', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ ...spec, kind: 'legacy http' }) } })
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    const a = gateway.fake('a')
+    for (const one of spec.resources) await host.call('resources/subscribe', { uri: one })
+    await host.call('resources/unsubscribe', { uri: 'file:///r' })
+    const { connection } = a.all('resources/unsubscribe')[0]!
+    a.forget()
+    connection.drop()
+    await host.call('tools/call', { name: 'touch' })
+    expect(a.all('resources/subscribe').map(({ params }) => params['uri'])).toEqual(['file:///s'])
+  })
+})
+
+test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
+  const uris = ['file:///1', 'file:///2', 'file:///3']
+  await using gateway = await startGateway({ servers: { a: fake.of({ resources: uris }) }, gateway: { maxSubscriptions: 2 } })
+  await using legacy = await legacyHttp.connect(gateway)
+  await using modern = await modernHttp.connect(gateway)
+  const [one, two, three] = uris.map((uri) => `a+${uri}`)
+  const subscribe = (uri: string): Promise<JsonMap> => legacy.call('resources/subscribe', { uri })
+  const refusal = { code: -32603, message: 'gateway is busy: limits.subscriptions (2) reached' }
+  for (const uri of [one, two, one]) await subscribe(uri!)
+  await expect(subscribe(three!)).rejects.toMatchObject(refusal)
+  await legacy.call('resources/unsubscribe', { uri: one })
+  await subscribe(three!)
+  const listens = (resourceSubscriptions: string[]) =>
+    modern.begin('subscriptions/listen', { notifications: { resourceSubscriptions } })
+  expect((await listens([one!, two!, three!]).response).error).toMatchObject(refusal)
+  const pending = listens([one!, two!, one!])
+  expect((await pending.messages.until(isAcknowledged)).params?.['notifications']).toEqual({
+    resourceSubscriptions: [one, two, one],
+  })
+})
+
+test.each<[string, Handle]>([
+  [
+    'agrees to tell of nothing',
+    (turn) => turn.notify(ACKNOWLEDGED, { notifications: {}, _meta: { [KEY.subscriptionId]: turn.id } }),
+  ],
+  ['refuses to tell', (turn) => turn.fail(-32601, 'no')],
+])('3.7 B157 the lists of a modern server that declares changes and then %s are read from time to time', async (_, handle) => {
+  const modern = fake.of({ kind: 'modern http', tools: ['one'], on: { 'subscriptions/listen': handle } })
+  await using gateway = await startGateway({ servers: { a: modern }, gateway: { legacyPollMs: 50 } })
+  await using host = await legacyHttp.connect(gateway)
+  gateway.fake('a').offers.tools.push({ name: 'two', inputSchema: { type: 'object' } })
+  await host.heard.until(isToolsChanged)
+  expect(await names(host)).toEqual(['a__one', 'a__two'])
+})
+
+test('3.7 one that tells of its changes is not asked for them', async () => {
+  const telling = fake.of({ kind: 'modern stdio', tools: ['x'], prompts: ['p'] })
+  const silent = fake.of({ kind: 'modern http', tools: ['y'], capabilities: { tools: {} } })
+  await using gateway = await startGateway({ servers: { a: telling, b: silent }, gateway: { legacyPollMs: 20 } })
+  await using host = await modernHttp.connect(gateway)
+  // What one pipe carries arrives in order: behind the acknowledgement of a stream that stands.
+  const complete = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+  do await host.call('completion/complete', complete)
+  while (gateway.fake('a').listens.length === 0)
+  await host.call('completion/complete', complete)
+  for (const key of ['a', 'b']) gateway.fake(key).forget()
+  await gateway.fake('b').journal.when(() => (gateway.fake('b').all('tools/list').length >= 10 ? true : undefined))
+  expect(gateway.fake('a').all('tools/list')).toEqual([])
+})
