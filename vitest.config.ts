@@ -19,6 +19,8 @@ const project = (name: string, testTimeout: number, retry: number) => ({
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,
+    setupFiles: ['./test/support/patience.ts'],
+    expect: { poll: { timeout: 15_000 } },
     maxWorkers: 4,
     // Node itself loads and translates modules: vitest's own loader, made for the web, takes 5 to 8 % more CPU.
     experimental: { viteModuleRunner: false },

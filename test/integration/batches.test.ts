@@ -9,7 +9,7 @@ import type { Message } from '../support/fakes/messages.ts'
 import { connectPipe } from '../support/fakes/pipe-host.ts'
 import { messageOf, send } from '../support/fakes/raw-http.ts'
 import type { RawReply } from '../support/fakes/raw-http.ts'
-import { startGateway } from '../support/gateway.ts'
+import { limitHosts, startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
 const start = (): Promise<TestGateway> => startGateway({ servers: { a: fake.offering('echo') } })
@@ -154,11 +154,13 @@ test('B206 over stdio a 2025-03-26 host may send a batch on one line', async () 
 })
 
 test('B206 every request of a batch is answered when its session ends', async () => {
-  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { sessionMaxMs: 400 } })
+  await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
   await using host = await connectHttp(gateway, { revision: '2025-03-26' })
-  gateway.fake('a').on('tools/call', fake.never)
+  const a = gateway.fake('a').on('tools/call', fake.never)
   const calls = [1, 2, 3].map((id) => request(id, 'tools/call', { name: 'a__x' }))
-  const reply = await send(gateway.url, { headers: host.headers(), body: `[${calls.join(',')}]` })
-  const answers = await answersOf(reply)
+  const reply = send(gateway.url, { headers: host.headers(), body: `[${calls.join(',')}]` })
+  await a.journal.when(() => (a.all('tools/call').length === 3 ? true : undefined))
+  await limitHosts(gateway, { sessionMaxMs: 1 })
+  const answers = await answersOf(await reply)
   expect([...answers.values()].map(({ id, error }) => [id, error?.code])).toEqual([1, 2, 3].map((id) => [id, -32600]))
 })

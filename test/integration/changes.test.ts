@@ -356,17 +356,24 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
     await using host = await connect(gateway)
     await expect(host.call('subscriptions/listen', {})).rejects.toMatchObject({ code: -32602 })
   })
-  test('B137 progress and log messages never come on a listen', async () => {
+  test('B137 progress and log messages come with their call, and never on a listen', async () => {
     await using gateway = await startGateway({ servers: { a: fake.offering('one') } })
     await using host = await connect(gateway)
     const { heard } = await listen(host)
-    const before = heard.entries.length
     gateway.fake('a').on('tools/call', (turn) => {
       turn.notify('notifications/message', { level: 'error', data: 'x' })
+      turn.progress(1)
       return { content: [] }
     })
-    await host.call('tools/call', { name: 'a__one' })
-    expect(heard.entries.slice(before)).toEqual([])
+    const call = host.begin('tools/call', { name: 'a__one' }, { meta: { [KEY.logLevel]: 'debug', progressToken: 'p' } })
+    await call.response
+    // On a pipe all come one after the other, and those of a listen say so.
+    const { entries } = name === modernPipe.name ? host.heard : call.messages
+    const [, ...later] = heard.entries
+    expect(later).toEqual(name === modernPipe.name ? entries.slice(1) : [])
+    const own = entries.filter(({ method }) => method !== ACKNOWLEDGED)
+    expect(own.map(({ method }) => method)).toEqual(['notifications/message', 'notifications/progress'])
+    for (const message of own) expect(metaOf(message)).not.toHaveProperty([KEY.subscriptionId])
   })
 })
 

@@ -10,7 +10,7 @@ import type { SessionHost } from '../support/fakes/http-hosts.ts'
 import { LEGACY, MODERN, request } from '../support/fakes/messages.ts'
 import { messagesOf, send } from '../support/fakes/raw-http.ts'
 import type { RawReply } from '../support/fakes/raw-http.ts'
-import { startGateway } from '../support/gateway.ts'
+import { limitHosts, startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
 
 const start = (setup: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
@@ -283,11 +283,13 @@ describe('3.22 streams break off when the gateway stops, so that their hosts ope
 })
 
 test('a call whose session is too old is answered with the option that ended it', async () => {
-  await using gateway = await start({ hostLimits: { sessionMaxMs: 400 } })
+  await using gateway = await start()
   await using host = await connectHttp(gateway)
   gateway.fake('a').on('tools/call', fake.never)
-  const reply = await call(gateway, host)
-  expect((await messagesOf(reply))[0]).toMatchObject({
+  const reply = call(gateway, host)
+  await gateway.fake('a').until('tools/call')
+  await limitHosts(gateway, { sessionMaxMs: 1 })
+  expect((await messagesOf(await reply))[0]).toMatchObject({
     id: 1,
     error: { code: -32600, message: expect.stringContaining('listen.limits.session_max') as string },
   })

@@ -132,7 +132,7 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
 
   test('B085 the call ends with its maximum time, and the question is taken back', async () => {
     await using gateway = await start(kind, rounds(required({ ok: elicit('?') })), {
-      options: { a: { timeouts: { totalMs: 300 } } },
+      options: { a: { timeouts: { totalMs: 1_500 } } },
     })
     await using host = await legacyHttp.connect(gateway, able)
     const pending = host.begin('tools/call', CALL)

@@ -146,7 +146,7 @@ test('B163 a name stays with its owner while that is down', async () => {
   await using gateway = await startGateway({
     servers: { a: fake.offering('echo'), b: fake.offering('echo') },
     gateway: { prefix: 'never' },
-    options: { a: { timeouts: { connectTimeoutMs: 200, startMs: 200 } } },
+    options: { a: { timeouts: { graceMs: 0 } } },
   })
   await using host = await modernHttp.connect(gateway)
   gateway.fake('a').intercept = (_request, response) => (response.destroy(), true)

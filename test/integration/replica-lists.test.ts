@@ -73,7 +73,7 @@ test('T-05 what a server lists to one principal alone is not stored, and no othe
   const own = { fakes: new Map([['a', a]]), options: { a: { credential: PER_USER } }, host: { auth: TWO_TOKENS } }
   await using first = await startGateway(setup(store, { ...own, gateway: {} }))
   await using host = await modernHttp.connect(first, { token: () => tokenOf('A') })
-  await vi.waitFor(async () => expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x' }] }), 5_000)
+  await vi.waitFor(async () => expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x' }] }))
   expect(store.keys.filter((key) => key.startsWith('lists:'))).toEqual([])
   goDown(a)
   for (const principal of ['A', 'B'])

@@ -7,7 +7,7 @@ import { mirrors } from '../support/fakes/http-hosts.ts'
 import { KEY, MODERN, request } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
 import { messageOf, send } from '../support/fakes/raw-http.ts'
-import { startGateway } from '../support/gateway.ts'
+import { limitHosts, startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
 const LEGACY_ONLY = { min: '2024-11-05', max: '2025-06-18' }
@@ -116,9 +116,10 @@ describe('B293 from the modern revision on', () => {
 })
 
 test('an HTTP+SSE session ends after listen.limits.session_max, used or not', async () => {
-  await using gateway = await startGateway({ servers: { a: fake.offering('echo') }, hostLimits: { sessionMaxMs: 300 } })
+  await using gateway = await startGateway({ servers: { a: fake.offering('echo') } })
   await using host = await legacySse.connect(gateway)
   expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__echo' }] })
+  await limitHosts(gateway, { sessionMaxMs: 1 })
   await expect.poll(() => gateway.running.front.sessionCount).toBe(0)
   expect(gateway.running.context.limits.all).toEqual([{ option: 'listen.limits.session_max', server: undefined, count: 1 }])
 })

@@ -7,7 +7,7 @@ import { LEGACY, request } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import { messageOf, messagesOf, send } from '../support/fakes/raw-http.ts'
 import type { RawReply } from '../support/fakes/raw-http.ts'
-import { startGateway } from '../support/gateway.ts'
+import { limitHosts, startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
 
 const start = (setup: Partial<GatewaySetup> = {}): Promise<TestGateway> =>
@@ -273,10 +273,11 @@ test('B208 quiet streams carry comments', async () => {
 })
 
 test('a quick answer is one JSON body, a slow one a stream', async () => {
+  await using patient = await start({ host: { streamAfterMs: 600_000 } })
+  await using quick = await connectHttp(patient)
+  expect((await call(patient, quick, 1)).headers['content-type']).toBe('application/json')
   await using gateway = await start({ host: { streamAfterMs: 50 } })
   await using host = await connectHttp(gateway)
-  const quick = await call(gateway, host, 1)
-  expect(quick.headers['content-type']).toBe('application/json')
   const { promise: later, resolve: release } = Promise.withResolvers<void>()
   gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
   const slow = await call(gateway, host, 2)
@@ -286,16 +287,18 @@ test('a quick answer is one JSON body, a slow one a stream', async () => {
 })
 
 test('an idle session ends; one with an open stream or call does not', async () => {
-  await using gateway = await start({ hostLimits: { sessionIdleMs: 50 } })
-  await using idle = await connectHttp(gateway, { deaf: true })
+  await using gateway = await start()
   await using streaming = await connectHttp(gateway)
   await using calling = await connectHttp(gateway, { deaf: true })
   const { promise: later, resolve: release } = Promise.withResolvers<void>()
   gateway.fake('a').on('tools/call', async () => (await later, { content: [] }))
   const reply = call(gateway, calling, 1)
   await gateway.fake('a').until('tools/call')
-  while ((await send(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': idle.session } })).status === 200)
-    await idle[Symbol.asyncDispose]()
+  // The youngest of all: whatever ends it would end the others, if they were idle.
+  await using idle = await connectHttp(gateway, { deaf: true })
+  await limitHosts(gateway, { sessionIdleMs: 1 })
+  await expect.poll(() => gateway.running.front.sessionCount).toBeLessThanOrEqual(2)
+  expect((await call(gateway, idle, 1)).status).toBe(404)
   expect((await send(gateway.url, { headers: streaming.headers(), body: request(1, 'ping') })).status).toBe(200)
   release()
   expect((await messagesOf(await reply))[0]!.result).toEqual({ content: [] })

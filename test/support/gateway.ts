@@ -156,6 +156,12 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
   }
 }
 
+/** Changes limits of the listener by a reload, so that what a test has begun comes to them now, however long it took. */
+export const limitHosts = ({ running }: TestGateway, limits: Partial<HostLimits>): Promise<void> => {
+  const { host, ...others } = running.configuration
+  return running.apply({ ...others, host: { ...host, limits: { ...host.limits, ...limits } } }, new Set())
+}
+
 /** One entry of `servers`, complete. */
 export const serverOptions = (key: string, downstream: FakeDownstream, overrides: ServerOverrides = {}): ServerOptions => {
   const { address } = downstream

@@ -6,4 +6,4 @@ export interface Clock {
   readonly monotonicMs: () => number
 }
 
-export const SYSTEM_CLOCK: Clock = { wallMs: Date.now, monotonicMs: () => performance.now() }
+export const SYSTEM_CLOCK: Clock = { wallMs: () => Date.now(), monotonicMs: () => performance.now() }

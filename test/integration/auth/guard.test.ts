@@ -1,11 +1,12 @@
 /** The guard before every route: what a stranger meets, and where a token belongs (BRIDGING 6.1; T-04, B233, B236, B237). */
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import { corpus } from '../../support/corpus.ts'
 import { bearer, oauthOf, staticToken, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, legacySse, modernHttp } from '../../support/fake-host.ts'
 import { request } from '../../support/fakes/messages.ts'
+import type { JsonMap } from '../../support/fakes/messages.ts'
 import { send } from '../../support/fakes/raw-http.ts'
 import { exchangeRaw, inTurn, statuses } from '../../support/fakes/raw-tcp.ts'
 import { startGateway } from '../../support/gateway.ts'
@@ -16,6 +17,8 @@ const OAUTH = oauthOf({ issuer: 'http://127.0.0.1:9' }, AUDIENCE)
 const start = (auth: AuthOptions = TWO_TOKENS): Promise<TestGateway> =>
   startGateway({ servers: { a: fake.offering('echo') }, host: { auth } })
 const LIST = request(1, 'tools/list', {})
+
+afterEach(() => void vi.useRealTimers())
 
 /** Every route there is and some there are not, with every method that one of them has. */
 const ROUTES = [
@@ -133,10 +136,13 @@ test.each([legacyHttp, legacySse, modernHttp])(
     await using host = await connect(gateway, { token: () => token, deaf: true })
     expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__echo' }] })
     token = tokenOf('Z')
-    const pending = host.begin('tools/list')
-    if (connect !== legacySse.connect) await expect(pending.response).resolves.toMatchObject({ error: 'invalid_token' })
+    const call = (arguments_: JsonMap) => host.begin('tools/call', { name: 'a__echo', arguments: arguments_ })
+    const refused = call({ n: 1 })
+    // An HTTP+SSE host takes answers from its stream alone.
+    if (connect !== legacySse.connect) await expect(refused.response).resolves.toMatchObject({ error: 'invalid_token' })
     token = tokenOf('A')
-    expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__echo' }] })
+    expect((await call({ n: 2 }).response).result).toMatchObject({ content: [{ text: '{"n":2}' }] })
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
   },
 )
 
@@ -149,15 +155,18 @@ test('what comes on a pipe is asked for nothing', async () => {
 })
 
 test('a token that has expired is refused, also while it is remembered', async () => {
-  const expiresMs = Date.now() + 3_600_000
+  const expiresMs = Date.now() + 30_000
   await using gateway = await start({
     ...TWO_TOKENS,
     tokens: [staticToken('A', { expiresMs }), staticToken('B', { expiresMs: Date.now() - 1 })],
   })
   const statusOf = async (letter: string): Promise<number> =>
     (await send(gateway.url, { method: 'GET', headers: { ...bearer(tokenOf(letter)), accept: 'text/event-stream' } })).status
+  vi.useFakeTimers({ toFake: ['Date'], now: expiresMs - 1 })
   expect(await statusOf('A')).toBe(400)
   expect(await statusOf('B')).toBe(401)
+  vi.setSystemTime(expiresMs)
+  expect(await statusOf('A')).toBe(401)
 })
 
 test('T-14 tokens and their hashes stand in no log line', async () => {

@@ -1,9 +1,9 @@
 /** What one principal has opened is nobody else's: sessions, streams, states, cursors, tasks; and it ends with its credential (T-05, B236). */
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import { bearer, staticToken, tokenOf, TWO_TOKENS } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
-import { legacyHttp, legacySse, modernHttp } from '../../support/fake-host.ts'
+import { legacyHttp, legacyPipe, legacySse, modernHttp } from '../../support/fake-host.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { request } from '../../support/fakes/messages.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -20,10 +20,13 @@ const reload = (gateway: TestGateway, auth: AuthOptions | undefined): Promise<vo
 }
 const asA = { token: () => A }
 const asB = { token: () => B }
-const until = (expiresInMs: number): AuthOptions => ({
+const HOUR_MS = 3_600_000
+const forAnHour = (): AuthOptions => ({
   ...TWO_TOKENS,
-  tokens: [staticToken('A', { expiresMs: Date.now() + expiresInMs }), staticToken('B')],
+  tokens: [staticToken('A', { expiresMs: Date.now() + HOUR_MS }), staticToken('B')],
 })
+const passAnHour = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS })
+afterEach(() => void vi.useRealTimers())
 
 describe('T-05 the session of A with the token of B', () => {
   test.each(['POST', 'GET', 'DELETE', 'GET to resume', 'POST of an answer', 'POST of a batch'])(
@@ -121,31 +124,34 @@ test('T-06 a task of A is unknown to B', async () => {
 
 describe('B236 a credential that ends', () => {
   test('is refused within its session, and its standalone stream is closed', async () => {
-    await using gateway = await start({ host: { auth: until(1_500) } })
+    await using gateway = await start({ host: { auth: forAnHour() } })
     await using host = await connectHttp(gateway, asA)
-    expect(await host.call('tools/list')).toBeDefined()
+    expect(await host.call('tools/list')).toHaveProperty('tools')
+    passAnHour()
     await host.stream?.closed
     const reply = await send(gateway.url, { headers: { ...bearer(A), ...host.headers() }, body: request(9, 'tools/list', {}) })
     expect(reply.status).toBe(401)
   })
   test('ends a stream of changes of a modern host', async () => {
-    await using gateway = await start({ host: { auth: until(1_500) } })
+    await using gateway = await start({ host: { auth: forAnHour() } })
     await using host = await modernHttp.connect(gateway, asA)
     const pending = host.begin('subscriptions/listen', { notifications: { toolsListChanged: true } })
     await pending.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    passAnHour()
     await pending.over
   })
   test('ends the stream that an HTTP+SSE session is', async () => {
-    await using gateway = await start({ host: { auth: until(1_500) } })
+    await using gateway = await start({ host: { auth: forAnHour() } })
     const stream = await send(new URL('/sse', gateway.url), {
       method: 'GET',
       headers: { ...bearer(A), accept: 'text/event-stream' },
     })
     expect(stream.status).toBe(200)
+    passAnHour()
     await stream.closed
   })
   test('a call that is under way goes on to its end', async () => {
-    await using gateway = await start({ host: { auth: until(1_000) } })
+    await using gateway = await start({ host: { auth: forAnHour() } })
     await using host = await legacyHttp.connect(gateway, { ...asA, deaf: true })
     const { promise, resolve } = Promise.withResolvers<JsonMap>()
     gateway.fake('a').on('tools/call', () => promise)
@@ -155,6 +161,7 @@ describe('B236 a credential that ends', () => {
       method: 'GET',
       headers: { ...bearer(A), accept: 'text/event-stream' },
     })
+    passAnHour()
     await stream.closed
     resolve({ content: [{ type: 'text', text: 'done' }] })
     expect(await pending.response).toMatchObject({ result: { content: [{ text: 'done' }] } })
@@ -178,7 +185,7 @@ describe('a reload', () => {
     expect(
       (await send(gateway.url, { headers: { ...bearer(A), ...a.headers() }, body: request(9, 'tools/list', {}) })).status,
     ).toBe(401)
-    expect(await b.call('tools/list')).toBeDefined()
+    expect(await b.call('tools/list')).toHaveProperty('tools')
     expect(gateway.running.front.sessionCount).toBe(1)
   })
   test('that renews a token ends what the old one opened; the caller stays the same', async () => {
@@ -187,16 +194,21 @@ describe('a reload', () => {
     await reload(gateway, { ...TWO_TOKENS, tokens: [{ ...staticToken('C'), id: 'A' }, staticToken('B')] })
     await a.stream?.closed
     await using again = await connectHttp(gateway, { token: () => tokenOf('C'), deaf: true })
-    expect(await again.call('tools/list')).toBeDefined()
+    expect(await again.call('tools/list')).toHaveProperty('tools')
   })
-  test('that asks for credentials ends the sessions of those who brought none', async () => {
+  test('that asks for credentials ends the sessions of those who brought none, not that of a pipe', async () => {
     await using gateway = await start({ host: {} })
     await using host = await connectHttp(gateway)
-    await using pipe = await legacySse.connect(gateway)
+    await using sse = await legacySse.connect(gateway)
+    await using pipe = await legacyPipe.connect(gateway)
+    gateway.fake('a').on('tools/call', fake.never)
+    const waiting = sse.begin('tools/call', { name: 'a__slow' }).response
+    await gateway.fake('a').until('tools/call')
     await reload(gateway, TWO_TOKENS)
     await host.stream?.closed
+    expect((await waiting).error?.message).toBe('the session has ended (its credential is no longer valid)')
     expect(gateway.running.front.sessionCount).toBe(0)
-    expect(pipe.welcome).toBeDefined()
+    expect(await pipe.call('tools/list')).toHaveProperty('tools')
   })
   test('that changes something else ends nothing', async () => {
     await using gateway = await start()
@@ -204,7 +216,7 @@ describe('a reload', () => {
     const { configuration } = gateway.running
     const auth = structuredClone(TWO_TOKENS)
     await gateway.running.apply({ ...configuration, host: { ...configuration.host, auth, pollAfterMs: 5 } }, new Set())
-    expect(await a.call('tools/list')).toBeDefined()
+    expect(await a.call('tools/list')).toHaveProperty('tools')
     expect(gateway.running.front.sessionCount).toBe(1)
   })
 })

@@ -518,7 +518,7 @@ describe('the first request of a connected host', () => {
     await using up = await cli.up()
     await up.said(/MCP/)
     const waiting = cli.here('connect', 'cursor', '--http', '--wait', '30s')
-    await vi.waitFor(() => expect(read(cli, CURSOR)).toContain('trunkline'), 5_000)
+    await vi.waitFor(() => expect(read(cli, CURSOR)).toContain('trunkline'))
     await visit(up.url, 'zed')
     await visit(up.url, 'cursor-vscode')
     const { code, stdout } = await waiting

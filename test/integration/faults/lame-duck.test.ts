@@ -22,7 +22,7 @@ const isRefused = (gateway: TestGateway): Promise<boolean> =>
   )
 
 test('F-22 while it is not ready it takes connections and calls, each answer the last on its connection', async () => {
-  await using gateway = await start(60_000, 8_000)
+  await using gateway = await start(60_000, 12_000)
   const stopped = gateway.running.stop()
   expect(await readyz(gateway)).toBe(503)
   await using host = await modernHttp.connect(gateway)

@@ -65,7 +65,7 @@ describe.each(['legacy http', 'legacy sse', 'modern http'] as const)('the connec
   test('F-14 that is half-open: a call ends by the idle limit, others go their way when the network is back', async () => {
     const referee = new Referee()
     const spec = fake.of({ kind, tools: ['t'], on: { 'tools/call': refereed(referee) } })
-    await using setup = await behindProxy(spec, { options: { a: { timeouts: { idleMs: 400 } } } })
+    await using setup = await behindProxy(spec, { options: { a: { timeouts: { idleMs: 1_500 } } } })
     const { gateway, proxy } = setup
     await using host = await modernHttp.connect(gateway)
     expect(await play(host, referee, 'a__t')).toMatchObject({ type: 'answered' })
@@ -83,7 +83,7 @@ test.each(['legacy http', 'legacy sse'] as const)(
   'F-14 a %s server whose connection is half-open while nothing is pending is connected to anew, and not while it answers',
   async (kind) => {
     const spec = fake.of({ kind, tools: ['t'] })
-    await using setup = await behindProxy(spec, { options: { a: { timeouts: { pingMs: 300 } } } })
+    await using setup = await behindProxy(spec, { options: { a: { timeouts: { pingMs: 1_000 } } } })
     const { gateway, a, proxy } = setup
     await a.journal.when(() => (a.all('ping').length >= 2 ? true : undefined))
     expect(a.all('initialize')).toEqual([])

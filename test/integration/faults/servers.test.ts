@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { FakeDownstream, fake } from '../../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../../support/fake-host.ts'
-import { startGateway } from '../../support/gateway.ts'
+import { limitHosts, startGateway } from '../../support/gateway.ts'
 import { crashRounds, exitRounds } from '../../support/faults/rounds.ts'
 import { isAlive } from '../../support/pids.ts'
 import { play, refereed } from '../../support/refereed.ts'
@@ -56,7 +56,8 @@ test('F-07 one server that never answers its handshake delays neither a handshak
       gateway: { listBudgetMs: 500 },
     })
     await using host = await legacyHttp.connect(gateway)
-    await gateway.log.until(({ text, facts }) => text === 'server is ready' && facts['server'] === 'good8')
+    for (const key of Object.keys(servers))
+      await gateway.log.until(({ text, facts }) => text === 'server is ready' && facts['server'] === key)
     const { tools } = (await host.call('tools/list')) as { tools: { name: string }[] }
     expect(tools.map(({ name }) => name)).toEqual(Object.keys(servers).map((key) => `${key}__t`))
     expect(await host.call('tools/call', { name: 'good3__t', arguments: {} })).toMatchObject({ content: [{ text: '{}' }] })
@@ -99,10 +100,7 @@ test('F-24 after all children have been killed at once no more than four start a
 })
 
 test('sessions that come and vanish leave no process', async () => {
-  await using gateway = await startGateway({
-    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t'] }) },
-    hostLimits: { sessionIdleMs: 300 },
-  })
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['t'] }) } })
   const a = gateway.fake('a')
   const before = a.connections.filter(({ isOpen }) => isOpen).length
   for (let at = 0; at < 8; at++) {
@@ -111,6 +109,7 @@ test('sessions that come and vanish leave no process', async () => {
   }
   const churned = a.connections.slice(before)
   expect(churned).toHaveLength(8)
+  await limitHosts(gateway, { sessionIdleMs: 1 })
   await Promise.all(churned.map(({ closed }) => closed))
   expect(gateway.running.fleet.get('a')?.linkCount).toBe(1)
 })

@@ -110,7 +110,7 @@ describe('a task that the host does not know of', () => {
           },
         }),
       },
-      options: { a: { timeouts: { totalMs: 700 } } },
+      options: { a: { timeouts: { totalMs: 2_000 } } },
     })
     await using host = await legacyHttp.connect(gateway, { capabilities: { elicitation: {} } })
     const pending = host.begin('tools/call', { name: 'a__work' })

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { mock } from '../../../src/commands/inspect/mock.ts'
 import type { Io } from '../../../src/commands/terminal/io.ts'
 import { Redactor } from '../../../src/redactor.ts'
@@ -28,9 +28,10 @@ const serving = (stdin: Readable, interrupted = new AbortController().signal) =>
   return { ended: mock(io, recorded(), {}), written }
 }
 
+const LINE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a\u2028b' } })
+
 test('a line separator of Unicode in a message does not end it', async () => {
-  const line = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a\u2028b' } })
-  const bytes = Buffer.from(`${line}\r\n${line}`)
+  const bytes = Buffer.from(`${LINE}\r\n${LINE}`)
   const { ended, written } = serving(Readable.from([bytes.subarray(0, 70), bytes.subarray(70)]))
   expect(await ended).toBe(0)
   expect(written).toEqual(Array(2).fill('{"jsonrpc":"2.0","id":1,"result":{"n":1}}\n'))
@@ -38,7 +39,12 @@ test('a line separator of Unicode in a message does not end it', async () => {
 
 test('it ends where it is interrupted', async () => {
   const interrupt = new AbortController()
-  const { ended } = serving(new PassThrough(), interrupt.signal)
-  setTimeout(() => interrupt.abort(), 50)
+  const stdin = new PassThrough()
+  const { ended, written } = serving(stdin, interrupt.signal)
+  for (const count of [1, 2]) {
+    stdin.write(`${LINE}\n`)
+    await vi.waitFor(() => expect(written).toHaveLength(count))
+  }
+  interrupt.abort()
   expect(await ended).toBe(0)
 })

@@ -23,6 +23,8 @@ interface Gateway {
   /** Bytes as they are. */
   part(text: string): void
   end(): void
+  /** Its own stream: what it hears, and says. */
+  readonly stream: Duplex
 }
 
 const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
@@ -40,6 +42,7 @@ const setUp = (more: Partial<Parameters<typeof relay>[1]> = {}) => {
         say: (line) => void far.write(`${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`),
         part: (text) => void far.write(text),
         end: () => void near.destroy(),
+        stream: far,
       },
     ]
   }
@@ -214,17 +217,32 @@ test('an endpoint that is not there any more ends it with the reason', async () 
   await expect(ended).rejects.toThrow('no server "a"')
 })
 
-test('a line that fills the pipe holds up the next one until the other side has read it, in both directions', async () => {
+test('lines that fill the pipe hold up the next ones until the other side has read them, in both directions', async () => {
   const relayed = setUp()
   await introduce(relayed)
-  const { host, write, gateway } = relayed
+  const { host, input, output, write, gateway } = relayed
   const text = 'x'.repeat(300_000)
-  for (const id of [1, 2]) {
-    write(message(id, 'tools/call', { text }))
-    await gateway.heard.until((line) => line['id'] === id)
-    gateway.say({ id, result: { text } })
-    await host.until((line) => line['id'] === id)
+  const ids = [1, 2, 3, 4, 5, 6, 7, 8]
+  const waiting = (): number => input.readableLength + input.writableLength
+  const settled = async (isHeldUp: () => boolean): Promise<void> => {
+    await vi.waitUntil(isHeldUp)
+    // Whatever is not held up goes on meanwhile.
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
   }
+
+  gateway.stream.pause()
+  for (const id of ids) write(message(id, 'tools/call', { text }))
+  await settled(() => input.isPaused())
+  expect(waiting()).toBeGreaterThan(5 * text.length)
+  gateway.stream.resume()
+  await gateway.heard.until(({ id }) => id === 8)
+
+  output.pause()
+  for (const id of ids) gateway.say({ id, result: { text } })
+  await settled(() => output.writableNeedDrain)
+  expect(output.readableLength + output.writableLength).toBeLessThan(3 * text.length)
+  output.resume()
+  await host.until(({ id }) => id === 8)
 })
 
 test('the end of the host is passed on, and waits for what it asked', async () => {

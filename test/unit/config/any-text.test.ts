@@ -54,7 +54,8 @@ const broken = fc.oneof(
   fc.array(words, { maxLength: 40 }).map((parts) => parts.join('')),
 )
 
-describe('whatever a file holds', () => {
+// Seconds of work, which a busy machine stretches to many.
+describe('whatever a file holds', { timeout: 120_000 }, () => {
   test('T-12 loading ends with a configuration or a ConfigError, and with nothing else', async () => {
     await using files = await workspace({})
     await fc.assert(

@@ -53,7 +53,7 @@ test('a call that ended while the feed was away is not shown as open', async () 
   const { calls, followCalls } = await load('open')
   const over = new AbortController()
   const following = followCalls(over.signal)
-  await vi.waitFor(() => expect(calls.find(1)).toEqual(row(1)), 5_000)
+  await vi.waitFor(() => expect(calls.find(1)).toEqual(row(1)))
   expect(asked).toContain('/api/feed?after=1')
   over.abort()
   await following
@@ -67,7 +67,7 @@ test('the calls of a process that was started again replace those before', async
   const { calls, followCalls } = await load('restart')
   const over = new AbortController()
   const following = followCalls(over.signal)
-  await vi.waitFor(() => expect(calls.find(3)).toBeDefined(), 5_000)
+  await vi.waitFor(() => expect(calls.find(3)).toBeDefined())
   expect(calls.size).toBe(1)
   over.abort()
   await following
@@ -84,7 +84,7 @@ test('a feed that names a lower number than known, as the one of several workers
   const { calls, followCalls } = await load('workers')
   const over = new AbortController()
   const following = followCalls(over.signal)
-  await vi.waitFor(() => expect(calls.find(671)).toBeDefined(), 5_000)
+  await vi.waitFor(() => expect(calls.find(671)).toBeDefined())
   expect(calls.find(610)).toBeDefined()
   over.abort()
   await following

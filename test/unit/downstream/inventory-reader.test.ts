@@ -10,7 +10,11 @@ import { Payload } from '../../../src/wire/message/payload.ts'
 const PROMPTS = '{"prompts":[{"name":"p"}]}'
 
 /** Reads a server with these tools, in JSON, and one prompt. */
-const readTools = (tools: string, capabilities: object = { tools: {}, prompts: {} }): Promise<Inventory> => {
+const readTools = (
+  tools: string,
+  capabilities: object = { tools: {}, prompts: {} },
+  { instructions, secret }: { readonly instructions?: string | undefined; readonly secret?: string } = {},
+): Promise<Inventory> => {
   const results: Readonly<Record<string, string>> = { 'tools/list': `{"tools":[${tools}]}`, 'prompts/list': PROMPTS }
   const fetch = (method: string): Promise<Payload> => {
     const result = results[method] ?? '{}'
@@ -18,14 +22,14 @@ const readTools = (tools: string, capabilities: object = { tools: {}, prompts: {
     readServerMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))
     return Promise.resolve(Payload.at(Buffer.from(result)))
   }
-  const link = { revision: '2025-11-25', era: 'legacy', transport: 'pipe', capabilities, fetch } as unknown as Link
+  const link = { revision: '2025-11-25', era: 'legacy', transport: 'pipe', capabilities, instructions, fetch } as unknown as Link
   return readInventory(link, {
     limits: DEFAULT_LIMITS,
     legacyTtlMs: 1,
     legacyPollMs: 1,
     freshMs: 1,
     nowMs: () => 0,
-    hasCredential: () => false,
+    hasCredential: (json) => secret !== undefined && json.includes(secret),
     reached: () => undefined,
     known: undefined,
   })
@@ -49,4 +53,14 @@ test('B287 of a list that no capability names is told, too, what is left out of 
   const { lists, leftOut } = await readTools(`{"name":"a"},{"name":"big","title":"${'x'.repeat(20_000)}"}`, { prompts: {} })
   expect(lists.tools.map(({ original }) => original)).toEqual(['a'])
   expect(leftOut.map(({ name }) => name)).toEqual(['big'])
+})
+
+test.each([
+  [undefined, []],
+  ['Ask for a key.', []],
+  ['Use the key hush.', [expect.stringMatching(/^its instructions are withheld: they contain /) as string]],
+])('T-14 instructions with a credential are withheld, others are not: %j', async (instructions, told) => {
+  const { warnings, ...read } = await readTools('{"name":"a"}', undefined, { instructions, secret: 'hush' })
+  expect(read.instructions).toBe(told.length === 0 ? instructions : undefined)
+  expect(warnings).toEqual(told)
 })

@@ -38,7 +38,7 @@ test('the data of a message is its text, or JSON as the server wrote it, cut at 
 
 test('the level and the logger of a message are cut, and count as kept', () => {
   const logs = new ServerLogs()
-  const long = 'l'.repeat(1_000_000)
+  const long = 'l'.repeat(10_000)
   for (let at = 0; at < 100; at++) logs.logged('a', 10_000, Payload.of({ level: long, logger: long, data: 'x' }))
   const kept = logs.read(ALL)
   expect(kept.at(-1)).toMatchObject({ level: 'l'.repeat(200), logger: 'l'.repeat(200), text: 'x' })
@@ -59,14 +59,21 @@ test('lines are read after a number, since a time, and no more than asked for', 
 
 test('a reader waits for a line or for its signal', async () => {
   const logs = new ServerLogs()
-  const waiting = logs.added(new AbortController().signal)
-  logs.printed('a', 10_000, 'x', 0)
-  await waiting
   const abort = new AbortController()
-  const other = logs.added(abort.signal)
+  const over: string[] = []
+  const wait = (name: string): Promise<void> => logs.added(abort.signal).then(() => void over.push(name))
+  const first = wait('first')
+  await new Promise(setImmediate)
+  expect(over).toEqual([])
+  logs.printed('a', 10_000, 'x', 0)
+  await first
+  const second = wait('second')
+  await new Promise(setImmediate)
+  expect(over).toEqual(['first'])
   abort.abort()
-  await other
-  await logs.added(abort.signal)
+  await second
+  await wait('third')
+  expect(over).toEqual(['first', 'second', 'third'])
 })
 
 test('a line has what was said beside its text, and what another process received is numbered here', () => {
