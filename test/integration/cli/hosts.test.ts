@@ -603,7 +603,7 @@ describe('without a configuration', () => {
     })
     const { stdout } = await cli.here('check')
     expect(stdout.split('\n')).toEqual([
-      'no configuration; the files of hosts: ok, 1 servers',
+      'no configuration; the files of hosts: ok, 1 server',
       expect.stringMatching(
         /^ {2}warning: .*mcp\.json:\d+:\d+ servers\.broken\.url: expected a URL.*; server "broken" is left out$/,
       ),
