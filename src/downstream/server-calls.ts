@@ -108,12 +108,23 @@ export class ServerCalls {
 
   #attempt(call: Call, main: Link): Promise<Outcome> {
     if (main.era === 'modern') return this.#goesLegacy(call) ? this.#attemptLegacy(call, main) : this.#send(call, main)
-    const overMain = (): Promise<Outcome> => this.#main.over(main, () => this.#send(call, main))
-    if (this.#source.environment.soleHost !== undefined || isOnMainLink(call)) return overMain()
-    return this.#source.links.lease(call, this.#onLink).catch((error: unknown) => {
+    const { environment, links, options } = this.#source
+    if (environment.soleHost !== undefined || isOnMainLink(call)) return this.#overMain(call, main)
+    return options().sharing === 'shared' ? this.#attemptShared(call, main) : links.lease(call, this.#onLink)
+  }
+
+  #overMain(call: Call, main: Link): Promise<Outcome> {
+    return this.#main.over(main, () => this.#send(call, main))
+  }
+
+  /** Over the connection of all callers; over the main link if the server takes no second one (decision 0190). */
+  async #attemptShared(call: Call, main: Link): Promise<Outcome> {
+    try {
+      return await this.#source.links.lease(call, this.#onLink)
+    } catch (error) {
       if (!(error instanceof MainOnly)) throw error
-      return overMain()
-    })
+      return this.#overMain(call, main)
+    }
   }
 
   /** Each attempt of a traced call is a span. */

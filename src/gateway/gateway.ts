@@ -335,6 +335,7 @@ export class Gateway {
     this.access.service = service
     this.handle = this.#stacked()
     if (this.access.inspectsResults !== before.inspectsResults) this.#refresh()
+    if (policy === undefined && before.policy === undefined) return
     const now = this.access.copy()
     const isDifferent = (caller: Caller, list: ChangedList): boolean => {
       const view = this.feed.viewOf(caller)

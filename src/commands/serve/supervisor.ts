@@ -33,6 +33,7 @@ import type { Port } from './exchange.ts'
 import type { ProcessLog } from './serving.ts'
 import { SILENCE_MS, watchLiveness } from './liveness.ts'
 import { sentConfiguration } from './sent-configuration.ts'
+import { closeUnconfirmed } from './passed-connections.ts'
 import { ownedServers, ownerConfiguration, viewConfiguration } from './shared-servers.ts'
 import type { OwnerAddress } from './shared-servers.ts'
 import { relayLogs } from './worker.ts'
@@ -61,35 +62,6 @@ export interface Serving {
   readonly pid: number
   readonly exchange: Exchange
 }
-
-/** A connection that Node passes to a worker; `fd` is negative once it is closed here. */
-interface PassedConnection {
-  readonly fd: number
-  close(): void
-}
-
-/**
- * Node keeps a connection open here until the worker confirms it, and forever if the worker ends before: its host would wait for an answer
- * in vain. Closes such connections, so that hosts connect again.
- */
-const closeUnconfirmed = (child: Child): void => {
-  const { process: forked } = child
-  // Cast: the arguments are passed on unchanged.
-  const send = forked.send.bind(forked) as (...args: readonly unknown[]) => boolean
-  let passed: PassedConnection[] = []
-  const recording = (...args: readonly unknown[]): boolean => {
-    const [, handle] = args
-    if (isPassedConnection(handle)) passed = [...passed.filter(({ fd }) => fd >= 0), handle]
-    return send(...args)
-  }
-  forked.send = recording
-  child.once('exit', () => {
-    for (const handle of passed) if (handle.fd >= 0) handle.close()
-  })
-}
-
-const isPassedConnection = (handle: unknown): handle is PassedConnection =>
-  typeof handle === 'object' && handle !== null && 'fd' in handle && typeof handle.fd === 'number' && 'close' in handle
 
 /** The answer of one worker to a request. */
 export interface WorkerAnswer {

@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
-import type { ChannelEvents } from '../../../src/transport/channel/channel.ts'
+import type { Channel, ChannelEvents } from '../../../src/transport/channel/channel.ts'
 import type { Envelope } from '../../../src/wire/message/envelope.ts'
 import type { Failure } from '../../../src/wire/message/failure.ts'
 
@@ -174,4 +174,22 @@ export const sse = (response: ServerResponse, events = '', headers: Record<strin
   response.flushHeaders()
   if (events !== '') response.write(events)
   return response
+}
+
+/**
+ * Answers three pings: before the first notification, while it waits for its response, and behind a request that waits for it, too.
+ * Resolves once the server has seen all three, with whether the request still waits.
+ */
+export const overtakenByAnswers = async (channel: Channel, server: Pick<Scripted, 'until'>): Promise<boolean> => {
+  const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":"ping-${id}","result":{}}`)], isAnswer: true })
+  channel.send(answer(1))
+  await server.until(({ message }) => message.id === 'ping-1')
+  channel.send(notification('notifications/initialized'))
+  channel.send(answer(2))
+  await server.until(({ message }) => message.id === 'ping-2')
+  await server.until(({ message }) => message.method === 'notifications/initialized')
+  channel.send(request(1))
+  channel.send(answer(3))
+  await server.until(({ message }) => message.id === 'ping-3')
+  return channel.withdraw?.(1) === true
 }

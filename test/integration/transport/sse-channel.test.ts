@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import { SseChannel } from '../../../src/transport/channel/sse-channel.ts'
 import type { SseOptions } from '../../../src/transport/channel/sse-channel.ts'
-import { json, notification, Recorder, request, result, scripted, sse } from './scripted.ts'
+import { json, notification, overtakenByAnswers, Recorder, request, result, scripted, sse } from './scripted.ts'
 import type { Script } from './scripted.ts'
 import type { ServerResponse } from 'node:http'
 
@@ -147,17 +147,7 @@ describe('messages', () => {
     await using server = await slowToBegin()
     await using link = channelTo(server.url)
     await link.opened
-    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":"ping-${id}","result":{}}`)], isAnswer: true })
-    link.channel.send(answer(1))
-    await server.until(({ message }) => message.id === 'ping-1')
-    link.channel.send(notification('notifications/initialized'))
-    link.channel.send(answer(2))
-    await server.until(({ message }) => message.id === 'ping-2')
-    await server.until(({ message }) => message.method === 'notifications/initialized')
-    link.channel.send(request(1))
-    link.channel.send(answer(3))
-    await server.until(({ message }) => message.id === 'ping-3')
-    expect(link.channel.withdraw(1)).toBe(true)
+    expect(await overtakenByAnswers(link.channel, server)).toBe(true)
     server.release()
   })
 

@@ -4,7 +4,18 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import { StreamableChannel } from '../../../src/transport/channel/streamable-channel.ts'
 import type { StreamableOptions } from '../../../src/transport/channel/streamable-channel.ts'
-import { error, json, notification, rawScripted, Recorder, request, result, scripted, sse } from './scripted.ts'
+import {
+  error,
+  json,
+  notification,
+  overtakenByAnswers,
+  rawScripted,
+  Recorder,
+  request,
+  result,
+  scripted,
+  sse,
+} from './scripted.ts'
 import type { Script } from './scripted.ts'
 import type { Failure } from '../../../src/wire/message/failure.ts'
 
@@ -155,17 +166,7 @@ describe('requests', () => {
   test('an answer to a ping during the handshake neither waits for the first notification nor takes its place', async () => {
     await using server = await slowToBegin()
     await using link = await connect(server.url)
-    const answer = (id: number) => ({ parts: [Buffer.from(`{"jsonrpc":"2.0","id":"ping-${id}","result":{}}`)], isAnswer: true })
-    link.channel.send(answer(1))
-    await server.until(({ message }) => message.id === 'ping-1')
-    link.channel.send(notification('notifications/initialized'))
-    link.channel.send(answer(2))
-    await server.until(({ message }) => message.id === 'ping-2')
-    await server.until(({ message }) => message.method === 'notifications/initialized')
-    link.channel.send(request(1))
-    link.channel.send(answer(3))
-    await server.until(({ message }) => message.id === 'ping-3')
-    expect(link.channel.withdraw(1)).toBe(true)
+    expect(await overtakenByAnswers(link.channel, server)).toBe(true)
     server.release()
   })
 
