@@ -225,3 +225,26 @@ test.runIf(process.platform === 'linux')(
     expect([code, said]).toEqual([0, ''])
   },
 )
+
+test.runIf(process.platform === 'linux')('tail ends when a full disk takes no more calls, and reports it', async () => {
+  await using cli = await commandLine()
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake('good')}\n`)
+  await using _up = await cli.up()
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [PROGRAM, 'tail', '--json'], {
+    cwd: cli.folder,
+    env: cli.env,
+    stdio: ['ignore', full, 'pipe'],
+  })
+  closeSync(full)
+  const ended = once(child, 'exit')
+  const said = text(child.stderr)
+  let isOver = false
+  void ended.then(() => (isOver = true))
+  // It follows the calls that begin after it has connected.
+  while (!isOver) expect(await cli.here('call', 'a__echo', 'text=hi')).toMatchObject({ code: 0 })
+  expect([(await ended)[0], await said]).toEqual([
+    70,
+    'the output could not be written: ENOSPC: no space left on device, write\n',
+  ])
+})
