@@ -238,7 +238,7 @@ test.runIf(process.platform === 'linux')('tail ends when a full disk takes no mo
   })
   closeSync(full)
   const ended = once(child, 'exit')
-  const said = text(child.stderr)
+  const said = text(child.stderr!)
   let isOver = false
   void ended.then(() => (isOver = true))
   // It follows the calls that begin after it has connected.
