@@ -27,7 +27,7 @@ afterEach(() => void vi.useRealTimers())
 
 test('a call of 100 B passes the stations that the architecture page lists, 50 at most', async () => {
   // On a slow machine, reading the coverage takes longer than the period of the sweeper, which would then run during each call.
-  vi.useFakeTimers({ toFake: ['setInterval'] })
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) } })
   await using host = await modernHttp.connect(gateway)
   const call = (): Promise<unknown> => host.call('tools/call', { name: 'a__x', arguments: { text: 'x'.repeat(100) } })
