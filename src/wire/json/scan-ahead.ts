@@ -35,8 +35,11 @@ export class ListProgress {
 /** Thrown to abort a scan. Shared, since creating an error costs more than a step. */
 const NOT_YET = new Error('the message is incomplete')
 
-/** Smaller messages are read in one go: 2 MiB take at most 4 ms. */
-export const AHEAD_FROM_BYTES = 2 * 1024 * 1024
+/**
+ * Smaller messages are read in one go, which takes at most 4 ms. Below the 2 MiB that Node reads from a pipe in one turn: otherwise the turn that
+ * reaches this size would scan 4 MiB.
+ */
+export const AHEAD_FROM_BYTES = 1536 * 1024
 /** Bytes of each later step. */
 const STEP_BYTES = 1024 * 1024
 /** Skipping a smaller value again is faster than a lookup. */
