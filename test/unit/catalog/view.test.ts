@@ -23,7 +23,7 @@ describe('ready entries', () => {
   })
 
   test('B018 in mode never the bytes are the server’s own', () => {
-    const raw = '{"inputSchema":{},"name":"a b"}'
+    const raw = '{"inputSchema":{"type":"object"},"name":"a b"}'
     expect(shown(entryOf('a b', raw), { naming: NEVER })).toBe(raw)
   })
 
@@ -72,16 +72,18 @@ describe('ready entries', () => {
     const entry = entryOf('t', '{"name":"t","execution":{"taskSupport":"optional"}}')
     expect(shown(entry, { revision: '2025-11-25' })).toContain('execution')
     for (const revision of ['2024-11-05', '2025-06-18', '2026-07-28'] as const)
-      expect(shown(entry, { revision })).toBe('{"name":"fs__t"}')
+      expect(shown(entry, { revision })).toBe('{"name":"fs__t","inputSchema":{"type":"object"}}')
   })
 
   test('execution is not shown where tasks are off, nor of a server that runs none', () => {
     const entry = entryOf('t', '{"name":"t","execution":{"taskSupport":"optional"}}')
-    expect(shown(entry, { revision: '2025-11-25', naming: { ...ALWAYS, tasks: false } })).toBe('{"name":"fs__t"}')
+    expect(shown(entry, { revision: '2025-11-25', naming: { ...ALWAYS, tasks: false } })).toBe(
+      '{"name":"fs__t","inputSchema":{"type":"object"}}',
+    )
     const { server, inventory } = sourceOf('fs', { tools: [entry] })
     const without = { server, inventory: inventory && { ...inventory, capabilities: { tasks: { list: {} } } } }
     const view = new Views().of(buildCatalog([without], ALWAYS), { revision: '2025-11-25' })
-    expect(view.list('tools').entries[0]?.toString()).toBe('{"name":"fs__t"}')
+    expect(view.list('tools').entries[0]?.toString()).toBe('{"name":"fs__t","inputSchema":{"type":"object"}}')
   })
 })
 
@@ -91,7 +93,9 @@ describe('B108 output schemas', () => {
 
   test('B282 null is no schema', () => {
     for (const revision of ['2024-11-05', '2025-06-18', '2025-11-25', '2026-07-28'] as const)
-      expect(wrapped('null', revision)).toBe('null')
+      expect(shown(entryOf('t', '{"name":"t","inputSchema":{"type":"object"},"outputSchema":null}'), { revision })).toBe(
+        '{"name":"fs__t","inputSchema":{"type":"object"}}',
+      )
   })
 
   test('B283 a schema of a legacy server stays, whatever its root', () => {
