@@ -329,17 +329,21 @@ describe('completion', () => {
     expect(await host.call('completion/complete', ask)).toMatchObject({ completion: { values: [] } })
     expect((await gateway.fake('a').until('completion/complete')).params).not.toHaveProperty('context')
   })
-  test('3.22 a later server without completion is asked, and its refusal is told', async () => {
-    await using gateway = await startGateway({
-      servers: { a: fake.of({ prompts: ['p'], revision: '2025-11-25', capabilities: { prompts: {} } }) },
-    })
-    await using host = await legacyHttp.connect(gateway)
-    gateway.fake('a').on('completion/complete', (turn) => turn.fail(-32601, 'Method not found'))
-    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
-    await expect(host.call('completion/complete', ask)).rejects.toMatchObject({
-      data: { original: { code: -32601, message: 'Method not found' } },
-    })
-  })
+  test.each(everyFakeKind)(
+    'B112 3.1 a later %s server without completion is asked, and its -32601 is an empty answer',
+    async (kind) => {
+      await using gateway = await startGateway({
+        servers: { a: fake.of({ kind, prompts: ['p'], capabilities: { prompts: {} } }) },
+      })
+      const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+      gateway.fake('a').on('completion/complete', (turn) => turn.fail(-32601, 'Method not found'))
+      for (const { connect } of [legacyHttp, modernHttp]) {
+        await using host = await connect(gateway)
+        expect(await host.call('completion/complete', ask)).toMatchObject({ completion: { values: [] } })
+      }
+      await gateway.fake('a').until('completion/complete')
+    },
+  )
 })
 
 test.each(everyTransport)('B105 over $name a tool result with isError reaches the host as it is', async ({ connect }) => {
