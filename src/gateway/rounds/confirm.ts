@@ -113,7 +113,7 @@ export class Confirmations {
     if (route?.entry !== undefined && view.confirms(route.entry)) {
       // With a valid state of an earlier round the person is asked now; a forged state, or one of another call, is refused.
       if (call.caller.session === undefined) this.#rounds.open(call)
-      // Nobody is asked about a call that would then be denied.
+      // No question about a call that would then be denied.
       await this.#checkPolicy(call, route, view)
       return this.#ask(call, toolset, undefined)
     }

@@ -72,18 +72,16 @@ describe('ready entries', () => {
     const entry = entryOf('t', '{"name":"t","execution":{"taskSupport":"optional"}}')
     expect(shown(entry, { revision: '2025-11-25' })).toContain('execution')
     for (const revision of ['2024-11-05', '2025-06-18', '2026-07-28'] as const)
-      expect(shown(entry, { revision })).toBe('{"name":"fs__t","inputSchema":{"type":"object"}}')
+      expect(shown(entry, { revision })).toBe('{"name":"fs__t"}')
   })
 
   test('execution is not shown where tasks are off, nor of a server that runs none', () => {
     const entry = entryOf('t', '{"name":"t","execution":{"taskSupport":"optional"}}')
-    expect(shown(entry, { revision: '2025-11-25', naming: { ...ALWAYS, tasks: false } })).toBe(
-      '{"name":"fs__t","inputSchema":{"type":"object"}}',
-    )
+    expect(shown(entry, { revision: '2025-11-25', naming: { ...ALWAYS, tasks: false } })).toBe('{"name":"fs__t"}')
     const { server, inventory } = sourceOf('fs', { tools: [entry] })
     const without = { server, inventory: inventory && { ...inventory, capabilities: { tasks: { list: {} } } } }
     const view = new Views().of(buildCatalog([without], ALWAYS), { revision: '2025-11-25' })
-    expect(view.list('tools').entries[0]?.toString()).toBe('{"name":"fs__t","inputSchema":{"type":"object"}}')
+    expect(view.list('tools').entries[0]?.toString()).toBe('{"name":"fs__t"}')
   })
 })
 
