@@ -135,6 +135,7 @@ export class Downstream {
         starts,
         watches: this.#sessionWatches,
         reports,
+        log,
       }),
       sessionSeen: () => dialer.sessionSeen(),
       closed: (owner) => reports.send({ type: 'closed', owner }),

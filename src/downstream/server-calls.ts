@@ -7,6 +7,7 @@ import type { Credential } from '../auth/oauth/credential.ts'
 import type { Link } from '../era/server/link.ts'
 import { isBridge } from '../rpc/call.ts'
 import type { Call, Outcome } from '../rpc/call.ts'
+import { unlessCancelled } from '../rpc/cancellation.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import type { EraWatch } from './health/era-watch.ts'
 import type { MainLink } from './health/main-link.ts'
@@ -68,7 +69,7 @@ export class ServerCalls {
   }
 
   readonly handle = async (call: Call): Promise<Outcome> => {
-    const { credential, eras, errors, supervisor } = this.#source
+    const { credential, eras, errors } = this.#source
     try {
       const waiting = this.#limiter.acquire(call.signal)
       if (waiting !== undefined) await waiting
@@ -77,7 +78,7 @@ export class ServerCalls {
       throw errors.located(error)
     }
     let main: Link | undefined
-    const attemptLater = async (): Promise<Outcome> => this.#attempt(call, (main = await supervisor.ready()))
+    const attemptLater = async (): Promise<Outcome> => this.#attempt(call, (main = await this.#ready(call)))
     try {
       if (credential !== undefined) return await withCredential(credential, attemptLater)
       main = this.#main.current
@@ -103,7 +104,11 @@ export class ServerCalls {
   }
 
   async #attemptLater(call: Call): Promise<Outcome> {
-    return this.#attempt(call, await this.#source.supervisor.ready())
+    return this.#attempt(call, await this.#ready(call))
+  }
+
+  #ready({ signal }: Call): Promise<Link> {
+    return unlessCancelled(this.#source.supervisor.ready(), signal)
   }
 
   #attempt(call: Call, main: Link): Promise<Outcome> {

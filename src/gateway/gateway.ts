@@ -17,6 +17,8 @@ import type { Inventory, ListKind } from '../catalog/inventory.ts'
 import type { ServerCard } from '../catalog/server-card.ts'
 import { joinInstructions } from '../catalog/view/instructions.ts'
 import { findTool } from '../catalog/view/routes.ts'
+import type { Route } from '../catalog/view/routes.ts'
+import type { View } from '../catalog/view/view.ts'
 import type { Reconnected, ServerReports } from '../downstream/environment.ts'
 import type { Downstream } from '../downstream/downstream.ts'
 import type { Fleet } from '../downstream/fleet.ts'
@@ -151,7 +153,12 @@ export class Gateway {
     })
     this.parking = new Parking(seal, () => this.#options.parking, reached, shared.home)
     this.#discovery = new Discovery(this.feed, (caller) => this.#lists.known(caller), this.access)
-    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs, shared.store)
+    const checkPolicy = async (call: Call, route: Route, view: View): Promise<void> => {
+      const downstream = fleet.for(route.serverKey, call.caller.principal)
+      // Confirmed, since the toolset asks the person anyway.
+      if (downstream !== undefined) await this.access.check({ call: { ...call, isConfirmed: true }, route, downstream, view })
+    }
+    this.#confirmations = new Confirmations(seal, this.feed, rounds, () => this.#options.parking.ttlMs, checkPolicy, shared.store)
     this.#scopes = new Scopes(this.feed.toolsets, options.scopes)
     this.handle = this.#stacked()
   }

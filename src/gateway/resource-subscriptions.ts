@@ -77,12 +77,8 @@ export class ResourceSubscriptions {
     if (bridged !== undefined && session !== undefined && isWatchedDirectly(bridged, this.#parts.feed.viewOf(caller), caller))
       return this.#watchDirectly(call, bridged, session)
     if (target === undefined || session === undefined) throw new Refusal(-32602, 'params.uri must be a string')
-    const found = this.#find(caller, target)
-    if (call.method === 'resources/unsubscribe') this.#leave(session, target, found)
-    else if (found === undefined) {
-      noteDenial(call, 'unknown')
-      throw new Refusal(-32002, `Resource not found: ${target}`, { data: { uri: target } })
-    } else await this.#subscribe(call, target, session, found)
+    if (call.method === 'resources/unsubscribe') this.#leave(session, target)
+    else await this.#subscribe(call, target, session)
     return complete(Payload.of({}))
   }
 
@@ -100,14 +96,19 @@ export class ResourceSubscriptions {
     return this.#subscriptions.restore(downstream)
   }
 
-  async #subscribe(call: Call, uri: string, session: HostSession, found: Found): Promise<void> {
+  async #subscribe(call: Call, uri: string, session: HostSession): Promise<void> {
+    const found = this.#find(call.caller, uri)
+    if (found === undefined) {
+      noteDenial(call, 'unknown')
+      throw new Refusal(-32002, `Resource not found: ${uri}`, { data: { uri } })
+    }
     noteRoute(call, found.route.serverKey, found.route.original)
     await this.#check(call, found)
     let isOffered: boolean
     try {
       isOffered = await this.#add(session, call.caller, uri, found)
     } catch (error) {
-      this.#subscriptions.remove(session, found.downstream.id, found.route.original)
+      this.#subscriptions.remove(session, found.downstream.id, found.route.original, uri)
       throw error
     }
     if (!isOffered) throw new Refusal(-32602, `${uri} is not subscribable`)
@@ -130,18 +131,12 @@ export class ResourceSubscriptions {
     return isOffered
   }
 
-  /** Also leaves a resource that its server no longer lists, and that `found` therefore is not. */
-  #leave(session: HostSession, uri: string, found: Found | undefined): void {
-    if (found !== undefined) this.#remove(session, found)
+  /** Also leaves a resource that its server no longer lists. */
+  #leave(session: HostSession, uri: string): void {
     for (const { server, original } of this.#subscriptions.under(session, uri)) {
-      this.#parts.fleet.find(server)?.sessions.unwatchFor(session, original)
-      this.#subscriptions.remove(session, server, original)
+      const isLeft = this.#subscriptions.remove(session, server, original, uri)
+      if (isLeft) this.#parts.fleet.find(server)?.sessions.unwatchFor(session, original)
     }
-  }
-
-  #remove(session: HostSession, { route: { original }, downstream }: Found): void {
-    downstream.sessions.unwatchFor(session, original)
-    this.#subscriptions.remove(session, downstream.id, original)
   }
 
   async #check(call: Pick<Call, 'method' | 'target' | 'params' | 'caller' | 'record'>, found: Found): Promise<void> {

@@ -23,11 +23,16 @@ interface Interest {
   readonly expose: (original: string) => string
 }
 
+/** All interests of one subscriber: a host may write one URI in its exposed and in its original form, and expects updates for both. */
+interface Watching extends Omit<Interest, 'exposed'> {
+  readonly spellings: Set<string>
+}
+
 interface Watched {
   /** Replaced after a restart of the server. */
   downstream: Reconnected
   readonly original: string
-  readonly subscribers: Map<Subscriber, Interest>
+  readonly subscribers: Map<Subscriber, Watching>
   /** Whether the server offers the subscription; `undefined`: not asked, until the server is connected again. */
   accepted: Promise<boolean> | undefined
 }
@@ -70,22 +75,29 @@ export class Subscriptions {
       this.#watched.set(key, watched)
       this.#left.delete(key)
     }
-    watched.subscribers.set(subscriber, interest)
+    const spellings = watched.subscribers.get(subscriber)?.spellings ?? new Set()
+    watched.subscribers.set(subscriber, { ...interest, spellings: spellings.add(interest.exposed) })
     const accepted = await (watched.accepted ?? this.#ask(watched))
     if (!accepted) this.#remove(key, watched, subscriber)
     return accepted
   }
 
-  remove(subscriber: Subscriber, server: string, original: string): void {
+  /** `exposed`: only what is watched under this URI. Returns whether the subscriber no longer watches the resource. */
+  remove(subscriber: Subscriber, server: string, original: string, exposed?: string): boolean {
     const key = keyOf(server, original)
     const watched = this.#watched.get(key)
-    if (watched !== undefined) this.#remove(key, watched, subscriber)
+    const spellings = watched?.subscribers.get(subscriber)?.spellings
+    if (watched === undefined || spellings === undefined) return true
+    if (exposed !== undefined) spellings.delete(exposed)
+    if (exposed !== undefined && spellings.size > 0) return false
+    this.#remove(key, watched, subscriber)
+    return true
   }
 
   /** What a subscriber watches under this URI, also if lists no longer lead to its server. */
   under(subscriber: Subscriber, exposed: string): readonly { readonly server: string; readonly original: string }[] {
     return [...this.#watched.values()].flatMap(({ downstream, original, subscribers }) =>
-      subscribers.get(subscriber)?.exposed === exposed ? [{ server: downstream.id, original }] : [],
+      subscribers.get(subscriber)?.spellings.has(exposed) === true ? [{ server: downstream.id, original }] : [],
     )
   }
 
@@ -110,13 +122,15 @@ export class Subscriptions {
     const chosen = exact.length > 0 ? exact : above.length > 0 ? above : others
     const notified = new Set<Subscriber>()
     for (const { subscribers, original } of chosen) {
-      for (const [subscriber, { caller, exposed, isShown, expose }] of subscribers) {
+      for (const [subscriber, { caller, spellings, isShown, expose }] of subscribers) {
         const isMeant = onLink?.(caller) !== false && isToldElsewhere?.(caller) !== true
         if (notified.has(subscriber) || !isMeant || !isShown(uri)) continue
         notified.add(subscriber)
-        const copy = withoutOurId(params.fresh())
-        copy.set('uri', JSON.stringify(original === uri ? exposed : expose(uri)))
-        subscriber.updated(copy)
+        for (const exposed of original === uri ? spellings : [expose(uri)]) {
+          const copy = withoutOurId(params.fresh())
+          copy.set('uri', JSON.stringify(exposed))
+          subscriber.updated(copy)
+        }
       }
     }
   }
@@ -127,8 +141,8 @@ export class Subscriptions {
     const again = async (watched: Watched): Promise<void> => {
       watched.downstream = downstream
       if (!(await this.#ask(watched).catch(() => false))) return
-      for (const [subscriber, { exposed, isShown }] of watched.subscribers)
-        if (isShown(watched.original)) subscriber.updated(Payload.of({ uri: exposed }))
+      for (const [subscriber, { spellings, isShown }] of watched.subscribers)
+        if (isShown(watched.original)) for (const uri of spellings) subscriber.updated(Payload.of({ uri }))
     }
     await Promise.all(here.map(again))
   }

@@ -67,3 +67,19 @@ export class Cancellation implements Cancel, CancelSignal {
 export const pauseFor = async (ms: number, signal: CancelSignal): Promise<void> => {
   if (!(await pause(ms, signal))) throw new Failure('cancelled', 'cancelled by the host')
 }
+
+/** Settles like `work`, which goes on, or rejects with `Failure('cancelled')` as soon as the host cancels: nothing was sent by then. */
+export const unlessCancelled = <T>(work: Promise<T>, signal: CancelSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(new Failure('cancelled', 'cancelled before it was sent', { executed: 'no' }))
+    const settled = (settle: () => void): void => {
+      signal.removeEventListener('abort', onAbort)
+      settle()
+    }
+    signal.addEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+    work.then(
+      (value) => settled(() => resolve(value)),
+      (error: unknown) => settled(() => reject(error)),
+    )
+  })

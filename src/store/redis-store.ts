@@ -31,6 +31,7 @@ const MAX_PAUSE_MS = 1_000
 
 export interface RedisLog {
   debug(facts: object, message: string): void
+  warn(facts: object, message: string): void
 }
 
 export class RedisStore implements Store {
@@ -38,10 +39,12 @@ export class RedisStore implements Store {
   readonly #connection: Redis | Cluster
   readonly #subscriber: Redis | Cluster
   readonly #subscribers = new Subscribers()
+  readonly #log: RedisLog
 
   /** Connects in the background, and reconnects after a failure. Operations without a connection fail. */
   constructor(options: StoreOptions, log: RedisLog) {
     this.#prefix = `${options.prefix}:`
+    this.#log = log
     const connect = (role: string): Redis | Cluster => {
       const connection = open(options, role)
       // Each failed attempt to connect emits an error; operations report what matters.
@@ -103,13 +106,20 @@ export class RedisStore implements Store {
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
     const name = this.#prefix + channel
-    if (!this.#subscribers.has(name)) this.#subscriber.subscribe(name).catch(() => undefined)
+    if (!this.#subscribers.has(name)) this.#subscriber.subscribe(name).catch((error: Error) => this.#refused(name, error))
     return this.#subscribers.add(name, receive)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#connection.disconnect()
     this.#subscriber.disconnect()
+  }
+
+  /** A server that answers with an error will do so again. Without a connection the library subscribes once there is one. */
+  #refused(channel: string, error: Error): void {
+    if (error.name !== 'ReplyError') return
+    const remedy = `its user needs &${this.#prefix}* and +subscribe (docs/scale-out.md)`
+    this.#log.warn({ channel, error: error.message }, `the store refuses messages between replicas; ${remedy}`)
   }
 
   #run(script: string, key: string, ...values: (string | number)[]): Promise<unknown> {

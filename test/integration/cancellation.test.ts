@@ -55,6 +55,55 @@ test.each(everyTransport)(
   },
 )
 
+test.each([legacyHttp, modernHttp])(
+  'B138 a call over $name that is cancelled while its link opens frees its slot',
+  async ({ connect }) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy http', tools: ['x'] }) },
+      options: { a: { limits: { maxConcurrent: 1 } } },
+    })
+    const a = gateway.fake('a').on('initialize', fake.never)
+    await using host = await connect(gateway)
+    await using other = await connect(gateway, { capabilities: { roots: {} } })
+    const opened = a.until('initialize', ({ connection }) => connection !== a.connections[0])
+    const pending = host.begin('tools/call', { name: 'a__x' })
+    await opened
+    pending.cancel()
+    a.off('initialize')
+    expect(await other.call('tools/call', { name: 'a__x', arguments: { n: 1 } })).toMatchObject({
+      content: [{ text: '{"n":1}' }],
+    })
+  },
+)
+
+test.each([legacyHttp, modernHttp])(
+  'B138 a call over $name that is cancelled while its server starts again frees its slot',
+  async ({ connect }) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) },
+      options: { a: { limits: { maxConcurrent: 1, maxQueued: 0 } } },
+    })
+    const a = gateway.fake('a')
+    const { promise: started, resolve: start } = Promise.withResolvers<void>()
+    a.on('initialize', async ({ params }) => {
+      await started
+      return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
+    })
+    await using host = await connect(gateway)
+    const again = a.until('initialize', ({ connection }) => connection !== a.connections[0])
+    a.connections[0]?.drop()
+    await again
+    const pending = host.begin('tools/call', { name: 'a__x' })
+    await host.call('tools/list')
+    pending.cancel()
+    await host.call('tools/list')
+    const next = host.call('tools/call', { name: 'a__x', arguments: { n: 1 } })
+    await host.call('tools/list')
+    start()
+    expect(await next).toMatchObject({ content: [{ text: '{"n":1}' }] })
+  },
+)
+
 test('B138 a cancellation that arrives before its request ends it', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('slow') } })
   gateway.fake('a').on('tools/call', fake.never)

@@ -122,6 +122,26 @@ describe('legacy hosts', () => {
     const updates = host.heard.entries.filter(isUpdated)
     expect(updates.map(({ params }) => params)).toEqual([{ uri: `${prefix}file:///r` }, { uri: `${prefix}file:///s` }])
   })
+  test('B132 B168 one resource under its exposed and its original URI: each gets updates, and one is left without the other', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ resources: ['file:///r', 'file:///s'] }) } })
+    await using host = await legacyHttp.connect(gateway)
+    const [exposed, bare, marker] = ['a+file:///r', 'file:///r', 'a+file:///s']
+    const updatesAfter = async (n: number): Promise<unknown[]> => {
+      gateway.fake('a').updated('file:///r')
+      gateway.fake('a').updated('file:///s')
+      const isMarker = ({ params }: Message): boolean => params?.['uri'] === marker
+      await host.heard.when(() => (host.heard.entries.filter(isMarker).length === n ? true : undefined))
+      return host.heard.entries.filter(isUpdated).map(({ params }) => params?.['uri'])
+    }
+    for (const uri of [exposed, bare, marker]) await host.call('resources/subscribe', { uri })
+    expect(await updatesAfter(1)).toEqual([exposed, bare, marker])
+    await host.call('resources/unsubscribe', { uri: bare })
+    expect((await updatesAfter(2)).slice(3)).toEqual([exposed, marker])
+    expect(gateway.fake('a').all('resources/unsubscribe')).toEqual([])
+    await host.call('resources/unsubscribe', { uri: exposed })
+    await gateway.fake('a').until('resources/unsubscribe')
+    expect((await updatesAfter(3)).slice(5)).toEqual([marker])
+  })
   test('3.7 what a change says to a legacy host is the bare notification', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['one'] }) } })
     await using host = await legacyHttp.connect(gateway)

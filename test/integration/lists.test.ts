@@ -2,7 +2,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { ListPromptsResultSchema, ListResourcesResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, test } from 'vitest'
+import { serverStatuses } from '../../src/admin/state/status.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import type { FakeSpec } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, modernHttp } from '../support/fake-host.ts'
@@ -136,6 +138,43 @@ test('B120 RELIABILITY 1: a list that answers garbage leaves out that list only'
   expect(await names(host)).toEqual(['a__x'])
   expect(((await host.call('prompts/list'))['prompts'] as JsonMap[]).map(({ name }) => name)).toEqual(['b__q'])
 })
+
+test.each(everyFakeKind)(
+  'B120 RELIABILITY 1: definitions of a %s server that break the schema take no list from a strict host',
+  async (kind) => {
+    const schema = { type: 'object' }
+    const tools = [
+      { name: 'none', inputSchema: null },
+      { name: 'list', inputSchema: [] },
+      { name: 'untyped', inputSchema: {} },
+      { name: 'nulls', inputSchema: { type: 'object', required: null }, outputSchema: null, annotations: null },
+      { name: 'hints', inputSchema: schema, annotations: { readOnlyHint: 1 } },
+    ]
+    const resources = [{ uri: 'x:nameless' }, { uri: 'x:r', name: 'r', description: null }]
+    const sick = fake.of({ kind, tools, resources, prompts: [{ name: 'p', arguments: null }] })
+    await using gateway = await startGateway({
+      servers: { sick, good: fake.of({ tools: ['y'], resources: ['x:g'], prompts: ['q'] }) },
+    })
+    await using host = await legacyHttp.connect(gateway)
+    const found = ListToolsResultSchema.parse(await host.call('tools/list')).tools
+    expect(found.map(({ name }) => name)).toEqual(['sick__untyped', 'sick__nulls', 'sick__hints', 'good__y'])
+    expect(found.every(({ inputSchema }) => inputSchema.type === 'object')).toBe(true)
+    const { resources: listed } = ListResourcesResultSchema.parse(await host.call('resources/list'))
+    expect(listed.map(({ uri }) => uri)).toEqual(['sick+x:r', 'good+x:g'])
+    const { prompts } = ListPromptsResultSchema.parse(await host.call('prompts/list'))
+    expect(prompts.map(({ name }) => name)).toEqual(['sick__p', 'good__q'])
+    const [status] = serverStatuses(gateway.running)
+    expect(status?.leftOut.map(({ name, reason }) => [name, reason])).toEqual([
+      ['none', 'inputSchema is null'],
+      ['list', 'inputSchema is not an object'],
+      ['x:nameless', 'has no name'],
+    ])
+    expect(status?.findings.map(({ note }) => note)).toEqual(['annotations.readOnlyHint is not true or false; served without'])
+    await gateway.log.until(
+      ({ text, facts }) => text.includes('left out') && facts['first'] === 'tools "none": inputSchema is null',
+    )
+  },
+)
 
 test('7.1 a list fails only if every server has failed and nothing is stored', async () => {
   await using gateway = await startGateway({
@@ -290,17 +329,21 @@ describe('completion', () => {
     expect(await host.call('completion/complete', ask)).toMatchObject({ completion: { values: [] } })
     expect((await gateway.fake('a').until('completion/complete')).params).not.toHaveProperty('context')
   })
-  test('3.22 a later server without completion is asked, and its refusal is told', async () => {
-    await using gateway = await startGateway({
-      servers: { a: fake.of({ prompts: ['p'], revision: '2025-11-25', capabilities: { prompts: {} } }) },
-    })
-    await using host = await legacyHttp.connect(gateway)
-    gateway.fake('a').on('completion/complete', (turn) => turn.fail(-32601, 'Method not found'))
-    const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
-    await expect(host.call('completion/complete', ask)).rejects.toMatchObject({
-      data: { original: { code: -32601, message: 'Method not found' } },
-    })
-  })
+  test.each(everyFakeKind)(
+    'B112 3.1 a later %s server without completion is asked, and its -32601 is an empty answer',
+    async (kind) => {
+      await using gateway = await startGateway({
+        servers: { a: fake.of({ kind, prompts: ['p'], capabilities: { prompts: {} } }) },
+      })
+      const ask = { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'x', value: '' } }
+      gateway.fake('a').on('completion/complete', (turn) => turn.fail(-32601, 'Method not found'))
+      for (const { connect } of [legacyHttp, modernHttp]) {
+        await using host = await connect(gateway)
+        expect(await host.call('completion/complete', ask)).toMatchObject({ completion: { values: [] } })
+      }
+      await gateway.fake('a').until('completion/complete')
+    },
+  )
 })
 
 test.each(everyTransport)('B105 over $name a tool result with isError reaches the host as it is', async ({ connect }) => {

@@ -6,7 +6,7 @@ import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { startGateway } from '../support/gateway.ts'
-import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
+import type { GatewaySetup, LogLine, TestGateway } from '../support/gateway.ts'
 
 type Kind = 'legacy http' | 'legacy stdio'
 
@@ -81,6 +81,36 @@ test.each(['legacy http', 'legacy sse'] as const)(
     for (const host of [one, two, one]) expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({ content: [] })
     for (const host of [one, two]) expect(((await host.call('tools/list'))['tools'] as unknown[]).length).toBe(1)
     expect(a.connections.length).toBe(1)
+  },
+)
+
+test.each(['legacy http', 'legacy sse'] as const)(
+  'without it a %s server that serves one client only is told with the remedy, once in the log',
+  async (kind) => {
+    await using a = await FakeDownstream.start({ kind, tools: ['x'] })
+    a.intercept = ({ method, headers }, response, body) => {
+      const isOpening = kind === 'legacy sse' ? method === 'GET' : body.includes('"initialize"')
+      if (a.connections.length === 0 || !isOpening || headers['mcp-session-id'] !== undefined) return false
+      response.writeHead(500).end()
+      return true
+    }
+    await using gateway = await startGateway({ servers: { a: a.spec }, fakes: new Map([['a', a]]) })
+    await using one = await legacyHttp.connect(gateway)
+    await using two = await modernHttp.connect(gateway)
+    for (const host of [one, two, one])
+      expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({
+        isError: true,
+        content: [
+          {
+            text: expect.stringContaining(
+              '(HTTP 500); if it serves one client only, its operator can set lifecycle.sharing: shared',
+            ) as string,
+          },
+        ],
+        _meta: { 'dev.trunkline/gateway': { downstream: 'a', kind: 'downstream_error' } },
+      })
+    const isWarning = ({ level, text }: LogLine): boolean => level === 'warn' && text.includes('set lifecycle.sharing: shared')
+    expect(gateway.log.entries.filter(isWarning)).toHaveLength(1)
   },
 )
 

@@ -26,7 +26,7 @@ describeWith(['redis-server'], 'the shared store', () => {
     redis = await startRedis()
     admin = new Redis(redis.port)
     const options = { urls: [redis.url], sentinel: undefined, isCluster: false, prefix: 'trunkline' }
-    store = new RedisStore(options, { debug: () => undefined })
+    store = new RedisStore(options, { debug: () => undefined, warn: () => undefined })
     await store.connected
   })
   afterAll(async () => {

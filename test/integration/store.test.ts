@@ -16,7 +16,7 @@ import { freePort } from '../support/free-port.ts'
 import { startClusterNode, startRedis, startSentinel } from '../support/redis.ts'
 import type { RedisServer } from '../support/redis.ts'
 
-const quiet = { debug: () => undefined }
+const quiet = { debug: () => undefined, warn: () => undefined }
 const optionsOf = (url: string | readonly string[], more: Partial<StoreOptions> = {}): StoreOptions => ({
   urls: [url].flat(),
   sentinel: undefined,
@@ -139,6 +139,19 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
       const { port } = await start(['--user', 'tl', 'on', '>p@ss:w0rd', '~test:*', '&test:*', '-@all', ...RIGHTS])
       return openStore(optionsOf(`redis://tl:p%40ss%3Aw0rd@127.0.0.1:${port}`))
     }))
+
+  test('a user that may not subscribe is told in the log with the remedy, once for each channel', async () => {
+    const { port } = await start(['--user', 'tl', 'on', '>secret', '~test:*', 'resetchannels', '-@all', ...RIGHTS])
+    const warn = vi.fn()
+    await using store = new RedisStore(optionsOf(`redis://tl:secret@127.0.0.1:${port}`), { ...quiet, warn })
+    await store.connected
+    store.subscribe('wake', () => undefined)
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce())
+    expect(warn.mock.calls[0]).toEqual([
+      { channel: 'test:wake', error: expect.stringContaining('NOPERM') as string },
+      expect.stringContaining('its user needs &test:* and +subscribe') as string,
+    ])
+  })
 
   describe('over TLS with an authority of its own, which asks for a certificate', () =>
     suite(async () => {

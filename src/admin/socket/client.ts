@@ -106,11 +106,21 @@ export const askToRelease = async (location: SocketLocation): Promise<boolean> =
   return answer !== undefined && parseOwnJson<{ released: boolean }>(answer.toString()).released
 }
 
-/** Why there is no pipe: `unknown`: no such endpoint; `stopping`: the process ends; `none`: no process accepts hosts. */
-export type NoPipe = 'unknown' | 'stopping' | 'none'
+/**
+ * Why there is no pipe: `unknown`: no such endpoint; `stopping`: the process ends; `none`: no process accepts hosts; `silent`: there is
+ * a process, and it does not answer.
+ */
+export type NoPipe = 'unknown' | 'stopping' | 'none' | 'silent'
+
+/** A stopped process (SIGSTOP, a debugger) takes connections and answers none. A busy one answers within seconds. */
+const PIPE_MS = 15_000
 
 /** A pipe to the running process, with the messages of `wire/protocol/relay`. */
-export const openPipe = async (location: SocketLocation, { server, toolset }: EndpointPath): Promise<Duplex | NoPipe> => {
+export const openPipe = async (
+  location: SocketLocation,
+  { server, toolset }: EndpointPath,
+  timeoutMs = PIPE_MS,
+): Promise<Duplex | NoPipe> => {
   if (!(await isOurs(location))) return 'none'
   const query = queryOf({ relay: '1', server, toolset })
   return new Promise((resolve) => {
@@ -119,7 +129,13 @@ export const openPipe = async (location: SocketLocation, { server, toolset }: En
       path: `/pipe?${query}`,
       headers: { Connection: 'Upgrade', Upgrade: PIPE },
     })
+    const timer = setTimeout(() => {
+      resolve('silent')
+      request.destroy()
+    }, timeoutMs)
+    request.once('close', () => clearTimeout(timer))
     request.once('upgrade', (_response, socket, head) => {
+      clearTimeout(timer)
       if (head.length > 0) socket.unshift(head)
       resolve(socket)
     })

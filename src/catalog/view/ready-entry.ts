@@ -1,6 +1,6 @@
 /**
  * One entry as sent to a host: the server's bytes with the exposed name or URI, and with edits of the few members that depend on the
- * host's revision or on curation. All other bytes stay (BRIDGING 2.6).
+ * host's revision or on curation, or break the shape of a definition. All other bytes stay (BRIDGING 2.6).
  */
 import { cleanLabel } from '../../wire/protocol/label.ts'
 import { cutMembers, edited, elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
@@ -8,6 +8,7 @@ import type { Edit } from '../../wire/message/members.ts'
 import { stringAt } from '../../wire/message/payload.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { Member } from '../../wire/json/scan.ts'
+import { checkShape } from '../definition-shape.ts'
 import { LISTS } from '../inventory.ts'
 import type { ListKind } from '../inventory.ts'
 import { overridden } from '../curate/override.ts'
@@ -46,7 +47,8 @@ const UI_KEYS: ReadonlySet<string> = new Set(['ui', 'ui/resourceUri'])
 
 /** The bytes of the entry under this exposure; `own` itself if nothing changes. */
 export const readyEntry = (own: Buffer, exposure: Exposure): Buffer => {
-  const raw = exposure.override === undefined ? own : overridden(own, exposure.override)
+  const shaped = edited(own, checkShape(own, exposure.kind).edits)
+  const raw = exposure.override === undefined ? shaped : overridden(shaped, exposure.override)
   const members = membersAt(raw, 0)
   const edits: Edit[] = []
   for (const member of members) {

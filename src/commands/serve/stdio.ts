@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { openPipe } from '../../admin/socket/client.ts'
+import type { NoPipe } from '../../admin/socket/client.ts'
 import { loadConfiguration } from '../../config/load.ts'
 import { startGateway } from '../../app.ts'
 import { NoEndpoint } from '../../app/running.ts'
@@ -43,13 +44,19 @@ export const stdio = async (invocation: Invocation, { inline, server, toolset, h
   if (server !== undefined && toolset !== undefined)
     throw new CommandError(EXIT.usage, '--server and --toolset exclude each other; a toolset may name one server')
   const attached = inline === true ? 'none' : await attach(invocation, path)
+  // A second process beside it would start all servers again.
+  if (attached === 'silent')
+    throw new CommandError(
+      EXIT.unreachable,
+      'the running process of this configuration does not answer: it is stopped or stuck. Continue or end it, or use --inline',
+    )
   if (attached !== 'none') return relayed(invocation, path, attached)
   const { stdin: input, stdout: output } = invocation.io
   return serve(await load(invocation), path, { input, output })
 }
 
 /** A pipe to the running process. Rejects where it has no such endpoint. */
-const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duplex | 'stopping' | 'none'> => {
+const attach = async (invocation: Invocation, path: EndpointPath): Promise<Duplex | Exclude<NoPipe, 'unknown'>> => {
   const pipe = await openPipe(invocation.socket, path)
   if (pipe === 'unknown') throw unknownEndpoint(path, await load(invocation))
   return pipe

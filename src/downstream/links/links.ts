@@ -5,6 +5,7 @@
  */
 import type { Link } from '../../era/server/link.ts'
 import type { Call, Caller, Capabilities, HostSession, Outcome } from '../../rpc/call.ts'
+import { unlessCancelled } from '../../rpc/cancellation.ts'
 import type { Sweepable } from '../../rpc/sweeper.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { LogLevel } from '../../wire/protocol/methods.ts'
@@ -129,7 +130,8 @@ export class Links implements Sweepable {
       this.#tasks.trackError(call, error, owner)
       // The server lost the session of this link. New calls get another link; pending calls may still be answered.
       if (isForgotten(error)) this.#retire(pooled)
-      if (error instanceof Failure) pooled.quarantinedUntilMs = this.#environment.nowMs() + QUARANTINE_MS
+      if (error instanceof Failure && pooled.opened !== undefined)
+        pooled.quarantinedUntilMs = this.#environment.nowMs() + QUARANTINE_MS
       throw error
     } finally {
       pooled.leases--
@@ -338,11 +340,11 @@ export class Links implements Sweepable {
   }
 }
 
-/** Waits for the link to open. */
+/** Waits for the link to open, or for the cancellation of the call. */
 const awaited = async ({ owner, link }: PooledLink, call: Call): Promise<Link> => {
   owner.waiting.add(call)
   try {
-    return await link
+    return await unlessCancelled(link, call.signal)
   } finally {
     owner.waiting.delete(call)
   }

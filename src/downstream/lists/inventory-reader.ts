@@ -4,9 +4,10 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { asError } from '../../values/as-error.ts'
+import { checkShape } from '../../catalog/definition-shape.ts'
 import { digestInventory } from '../../catalog/digest.ts'
 import { LIST_KINDS, LISTS, perKind } from '../../catalog/inventory.ts'
-import type { Entry, Freshness, Inventory, LeftOut, ListKind } from '../../catalog/inventory.ts'
+import type { Entry, Finding, Freshness, Inventory, LeftOut, ListKind } from '../../catalog/inventory.ts'
 import type { Declared, Link } from '../../era/server/link.ts'
 import { ServerError } from '../../rpc/call.ts'
 import { within } from '../../time/within.ts'
@@ -55,6 +56,7 @@ interface ReadList {
 
 export const readInventory = async (link: Link, options: ReadingOptions): Promise<Inventory> => {
   const leftOut: LeftOut[] = []
+  const findings: Finding[] = []
   const warnings: string[] = []
   const failed: unknown[] = []
   let readBytes = 0
@@ -62,7 +64,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const startedMs = options.nowMs()
   const missing = (kind: ListKind): ReadList => ({ entries: options.known?.lists[kind] ?? [], freshness: STALE })
   const readDeclared = (kind: ListKind): Promise<ReadList> =>
-    readList(link, kind, options, { leftOut, warnings, took }).catch(async (error: unknown) => {
+    readList(link, kind, options, { leftOut, findings, warnings, took }).catch(async (error: unknown) => {
       if (!(await isOfThisList(error, link))) throw error
       options.failed?.(error)
       failed.push(error)
@@ -80,6 +82,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
   const found = await Promise.all(extra.map((list) => within(waitMs, list)))
   for (const list of found) {
     leftOut.push(...(list?.leftOut ?? []))
+    findings.push(...(list?.findings ?? []))
     warnings.push(...(list?.warnings ?? []))
   }
   const lists = perKind<ReadList>(
@@ -95,7 +98,7 @@ export const readInventory = async (link: Link, options: ReadingOptions): Promis
     lists: perKind((kind) => lists[kind].entries),
     freshness: perKind((kind) => lists[kind].freshness),
     leftOut,
-    findings: [],
+    findings,
     warnings,
   }
   const absent = [...known, ...undeclared.filter((_, at) => found[at] === undefined)]
@@ -119,7 +122,7 @@ const readUndeclared = (
   options: ReadingOptions,
   took: Notes['took'],
 ): Promise<(ReadList & Notes) | undefined> => {
-  const notes: Notes = { leftOut: [], warnings: [], took }
+  const notes: Notes = { leftOut: [], findings: [], warnings: [], took }
   return readList(link, kind, { ...options, isUndeclared: true }, notes).then(
     (list) => ({ ...list, ...notes }),
     () => undefined,
@@ -139,6 +142,7 @@ const withoutCredential = (
 /** Notes collected while reading. */
 interface Notes {
   readonly leftOut: LeftOut[]
+  readonly findings: Finding[]
   readonly warnings: string[]
   /** Called with the bytes of each page. */
   readonly took: (bytes: number) => void
@@ -257,10 +261,10 @@ const readPage = function* (
   row: ListRow,
   link: Link,
   { limits, reached, hasCredential }: ReadingOptions,
-  { leftOut }: Notes,
+  { leftOut, findings }: Notes,
 ): Generator<Entry> {
   for (const span of elements) {
-    const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached)
+    const entry = readEntry(Payload.at(result.bytes, span.start), kind, row, link, limits, reached, findings)
     if ('reason' in entry) leftOut.push(entry)
     else if (hasCredential(entry.raw.toString()))
       leftOut.push({ kind, name: nameWithout(entry, hasCredential), reason: CREDENTIAL })
@@ -281,6 +285,7 @@ const readEntry = (
   link: Link,
   limits: ServerLimits,
   reached: ReadingOptions['reached'],
+  findings: Finding[],
 ): Entry | LeftOut => {
   const raw = payload.bytes.subarray(payload.start, payload.end)
   // A message of a server is scanned leniently, but definitions are decoded, compared and stored.
@@ -310,6 +315,9 @@ const readEntry = (
     reached('limits.max_schema_depth')
     return out(`${cleanLabel(deep.key).slice(0, 40)} exceeds limits.max_schema_depth (${limits.maxSchemaDepth} levels)`)
   }
+  const { fault, notes } = checkShape(raw, kind)
+  if (fault !== undefined) return out(fault)
+  for (const note of notes) findings.push({ kind, name: original, note })
   const schema = kind === 'tools' ? payload.raw('inputSchema') : undefined
   if (schema === undefined) return { original, raw: Buffer.from(raw), paramHeaders: [] }
   const read = readParamHeaders(schema)

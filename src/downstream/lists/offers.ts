@@ -5,12 +5,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { BehaviorSubject } from 'rxjs'
 import { changedKinds, LIST_KINDS, withoutLifetime } from '../../catalog/inventory.ts'
-import type { Inventory, ListKind } from '../../catalog/inventory.ts'
+import type { Inventory, LeftOut, ListKind } from '../../catalog/inventory.ts'
 import type { LockChange, LockKind } from '../../catalog/lock/lock.ts'
 import type { Pin } from '../../catalog/lock/pinned.ts'
 import { vetHidden } from '../../catalog/curate/vetting.ts'
 import { refuseCircle } from '../../era/gateways.ts'
 import type { Declared, Link } from '../../era/server/link.ts'
+import { cleanLabel } from '../../wire/protocol/label.ts'
 import { APPS_EXTENSION } from '../../wire/protocol/extensions.ts'
 import type { Era } from '../../wire/protocol/revisions.ts'
 import type { DownstreamEnvironment, OtherHosts } from '../environment.ts'
@@ -306,6 +307,9 @@ export class Offers {
       const what = kind === 'tools' ? { tool: name } : { kind, name }
       log.warn({ server: key, ...what, from: from?.digest, to: to.digest, onChange }, formatChange(kind, from === undefined))
     })
+    const first = newlyOut(offered, before)
+    if (first !== undefined)
+      log.warn({ server: key, leftOut: offered.leftOut.length, first }, 'definitions of the server are left out')
     const vetted = vetHidden(pinned, hidden)
     const known = new Set(served?.findings.map(({ kind, name, note }) => JSON.stringify([kind, name, note])))
     for (const { kind, name, note } of vetted.findings.slice(pinned.findings.length))
@@ -337,6 +341,13 @@ export const namedIn =
   (kind: ListKind, original: string): ((inventory: Inventory) => boolean) =>
   ({ lists, leftOut }) =>
     lists[kind].some((entry) => entry.original === original) || leftOut.some((one) => one.kind === kind && one.name === original)
+
+/** The first definition that is left out since this reading, with the reason. */
+const newlyOut = ({ leftOut }: Inventory, before: Inventory | undefined): string | undefined => {
+  const format = ({ kind, name, reason }: LeftOut): string => `${kind} "${cleanLabel(name)}": ${reason}`
+  const known = new Set(before?.leftOut.map(format))
+  return leftOut.map(format).find((one) => !known.has(one))
+}
 
 const formatChange = (kind: LockKind, isNew: boolean): string => {
   if (isNew) return 'a definition is not in the lock file'

@@ -27,9 +27,9 @@ export const rewriteError = (error: unknown, { call, resume, downstream, view }:
       (deviation) => downstream.fidelity.note(deviation, call),
       (id) => downstream.sessions.sentAway(id, call.caller.session),
     )
-  // The oldest revision has no completion capability; servers of later revisions refuse by themselves (BRIDGING 3.22).
-  const isBeforeCapability = downstream.eras.revisionFor(call.caller) === OLDEST_LEGACY
-  if (isBeforeCapability && call.method === 'completion/complete' && error.code === -32601) {
+  // The merged endpoint offers completion for all servers (decision 0193). At a bridge only the oldest revision has no capability for it.
+  const isOffered = !isBridge(caller.scope) || downstream.eras.revisionFor(caller) === OLDEST_LEGACY
+  if (isOffered && call.method === 'completion/complete' && error.code === -32601) {
     downstream.fidelity.note('completionNone', call)
     return complete(Payload.of({ completion: { values: [] } }))
   }

@@ -11,6 +11,7 @@ import type { Purpose, Seal } from '../../auth/seal.ts'
 import { findAppTool } from '../../catalog/view/apps.ts'
 import { exposedTool, findTool } from '../../catalog/view/routes.ts'
 import type { Route } from '../../catalog/view/routes.ts'
+import type { View } from '../../catalog/view/view.ts'
 import { answerIn, refusalOf, encodeQuestion } from '../../era/questions.ts'
 import { digestOf } from '../../era/host/request-digest.ts'
 import { endpointKey, Refusal, toolText } from '../../rpc/call.ts'
@@ -55,19 +56,31 @@ interface Later extends Ticket {
   readonly maker?: StateMaker | undefined
 }
 
+/** Throws `Failure` for a call that the policy denies, whether or not a person confirms it. */
+type CheckPolicy = (call: Call, route: Route, view: View) => Promise<void>
+
 export class Confirmations {
   readonly #seal: Seal
   readonly #feed: Feed
   readonly #rounds: Pick<Rounds, 'open'>
   readonly #ttlMs: () => number
+  readonly #checkPolicy: CheckPolicy
   /** Expiry of used nonces (wall clock, ms). */
   readonly #used = new Map<string, number>()
   /** Holds the used nonces of all replicas; `undefined`: without replicas. */
   readonly #store: Store | undefined
 
   /** `rounds`: opens states of other origin. `ttlMs`: lifetime of a question. */
-  constructor(seal: Seal, feed: Feed, rounds: Pick<Rounds, 'open'>, ttlMs: () => number, store?: Store) {
+  constructor(
+    seal: Seal,
+    feed: Feed,
+    rounds: Pick<Rounds, 'open'>,
+    ttlMs: () => number,
+    checkPolicy: CheckPolicy,
+    store?: Store,
+  ) {
     this.#seal = seal
+    this.#checkPolicy = checkPolicy
     this.#store = store
     this.#feed = feed
     this.#rounds = rounds
@@ -97,10 +110,11 @@ export class Confirmations {
     const asked = this.#open(QUESTION, call, toolset)
     if (asked !== undefined) return this.#answered(call, asked, inner)
     const view = this.#feed.viewOf(call.caller)
-    const entry = route?.entry
-    if (entry !== undefined && view.confirms(entry)) {
+    if (route?.entry !== undefined && view.confirms(route.entry)) {
       // With a valid state of an earlier round the person is asked now; a forged state, or one of another call, is refused.
       if (call.caller.session === undefined) this.#rounds.open(call)
+      // No question about a call that would then be denied.
+      await this.#checkPolicy(call, route, view)
       return this.#ask(call, toolset, undefined)
     }
     try {

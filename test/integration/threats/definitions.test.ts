@@ -91,7 +91,7 @@ describe('T-16 hidden characters in definitions', () => {
     await using host = await legacyHttp.connect(gateway)
     expect((await listed(host)).toSorted((a, b) => String(a.name).localeCompare(String(b.name)))).toEqual([
       { ...tool('clean'), name: 'a__clean' },
-      { name: 'a__deep', inputSchema: { properties: { a: { title: '[8m' } } } },
+      { name: 'a__deep', inputSchema: { type: 'object', properties: { a: { title: '[8m' } } } },
       { ...tool('evil', 'Adds.'), name: 'a__evil' },
     ])
     expect(host.welcome['instructions']).not.toContain(TAGS)
@@ -406,6 +406,8 @@ test.each<[string, JsonMap, RegExp]>([
     { ...tool('bad'), outputSchema: { type: 'object', enum: Array.from({ length: 80_000 }, () => 'xx') } },
     /outputSchema exceeds limits\.max_schema/,
   ],
+  ['true in place of its schema', { name: 'bad', inputSchema: true }, /inputSchema is not an object/],
+  ['an array in place of its schema', { name: 'bad', inputSchema: [] }, /inputSchema is not an object/],
   ['no name', { inputSchema: {} }, /has no name/],
   ['an empty name', { name: '', inputSchema: {} }, /has no name/],
   ['a number as a name', { name: 7, inputSchema: {} }, /has no name/],
@@ -416,15 +418,13 @@ test.each<[string, JsonMap, RegExp]>([
   expect(report(gateway)).toMatch(told)
 })
 test.each([
-  ['properties 60 deep', '{"properties":{"a":'.repeat(60) + '{}' + '}}'.repeat(60)],
+  ['properties 60 deep', '{"type":"object","properties":{"a":'.repeat(60) + '{}' + '}}'.repeat(60)],
   [
     '30,000 properties named like members of every object',
     `{"type":"object","properties":{${Array.from({ length: 10_000 }, (_, at) => `"__proto__${at}":{}`).join(',')},"__proto__":{"type":"null"},"constructor":{}}}`,
   ],
-  ['a schema that refers to itself', '{"$ref":"#","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#"}]}'],
-  ['true in place of a schema', 'true'],
-  ['an array in place of a schema', '[]'],
-  ['repeated keys', '{"type":"object","type":"array","properties":{},"properties":1}'],
+  ['a schema that refers to itself', '{"type":"object","$ref":"#","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#"}]}'],
+  ['repeated keys', '{"type":"object","type":"object","properties":{},"properties":{}}'],
 ])('T-28 %s are relayed unchanged and harm no caller', async (_what, schema) => {
   const list = (turn: { id: unknown; finish(text: string): void }): void =>
     turn.finish(

@@ -1,6 +1,7 @@
 /** Tools whose calls a person is asked about: by the way of each era, bound to caller, tool and arguments, and never slipped by. */
 import { describe, expect, test } from 'vitest'
 import type { ToolsetOptions } from '../../../src/catalog/view/toolset.ts'
+import type { PolicyRule } from '../../../src/policy/options.ts'
 import { everyFakeKind, fake } from '../../support/fake-downstream.ts'
 import type { FakeSpec } from '../../support/fake-downstream.ts'
 import { everyLegacyTransport, everyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
@@ -240,4 +241,34 @@ test('B171 an app that uses the original name of a tool has its person asked abo
   const asked: JsonMap[] = []
   await callWith(host, { action: 'accept' }, asked, { ...CALL, name: 'delete_repo' })
   expect(asked[0]?.['message']).toBe('Toolset ops asks before each call of a__delete_repo. Call it with {"repo":"x"}?')
+})
+
+describe('with a policy', () => {
+  const startWith = (rule: Omit<PolicyRule, 'id'>): Promise<TestGateway> =>
+    startGateway({
+      servers: { a: fake.of({ tools: ['delete_repo', 'list_repos'] }) },
+      gateway: { toolsets: [OPS] },
+      policy: { otherwise: 'allow', rules: [{ ...rule, id: 'policy.rules[0]' }] },
+    })
+
+  test.each(everyTransport)('T-06 over $name nobody is asked about a call that a rule denies', async ({ connect }) => {
+    await using gateway = await startWith({ when: 'call.arguments.repo == "x"', decision: 'deny', reason: 'Not this one.' })
+    await using host = await connect(gateway, able)
+    const asked: JsonMap[] = []
+    host.answer('elicitation/create', (params) => (asked.push(params), { action: 'accept' }))
+    await expect(host.call('tools/call', CALL)).resolves.toMatchObject({
+      isError: true,
+      content: [{ text: 'denied by policy: Not this one.' }],
+    })
+    expect(asked).toEqual([])
+    expect(gateway.fake('a').received).toEqual([])
+  })
+
+  test.each(everyTransport)('over $name a person is asked once where toolset and rule ask', async ({ connect }) => {
+    await using gateway = await startWith({ when: 'true', decision: 'confirm', reason: 'Sure?' })
+    await using host = await connect(gateway, able)
+    const asked: JsonMap[] = []
+    expect(await callWith(host, { action: 'accept' }, asked)).toMatchObject({ content: [{ text: '{"repo":"x"}' }] })
+    expect(asked).toHaveLength(1)
+  })
 })

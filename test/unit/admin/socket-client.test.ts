@@ -1,11 +1,12 @@
 /** What the command line reads from a running process over the admin socket. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createPlainServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { FeedMessage } from '../../../src/admin/calls/calls.ts'
-import { connectAdmin } from '../../../src/admin/socket/client.ts'
+import { connectAdmin, openPipe } from '../../../src/admin/socket/client.ts'
 import { OPERATOR } from '../../../src/observe/viewer.ts'
 
 /** A process whose feed has these pieces. */
@@ -38,4 +39,24 @@ test('a line separator of Unicode in a name does not end a line of the feed', as
 test('a line that the process did not finish is dropped', async () => {
   const gap = { type: 'gap', missed: 3 }
   expect(await serving([`${JSON.stringify(gap)}\n{"type":"ga`])).toEqual([gap])
+})
+
+test('a process that takes the connection of a host and answers nothing, as one that is stopped, is told from none', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tl-socket-'))
+  const location = { path: join(folder, 'x.sock'), folder, uid: process.getuid?.() }
+  const closed = Promise.withResolvers<void>()
+  const server = createPlainServer((socket) =>
+    socket
+      .resume()
+      .on('error', () => undefined)
+      .once('close', closed.resolve),
+  )
+  await new Promise<void>((resolve) => server.listen(location.path, resolve))
+  onTestFinished(() => {
+    server.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  expect(await openPipe(location, {}, 20)).toBe('silent')
+  await closed.promise
+  expect(await openPipe({ ...location, path: join(folder, 'y.sock') }, {}, 20)).toBe('none')
 })

@@ -23,7 +23,7 @@ describe('ready entries', () => {
   })
 
   test('B018 in mode never the bytes are the server’s own', () => {
-    const raw = '{"inputSchema":{},"name":"a b"}'
+    const raw = '{"inputSchema":{"type":"object"},"name":"a b"}'
     expect(shown(entryOf('a b', raw), { naming: NEVER })).toBe(raw)
   })
 
@@ -91,7 +91,9 @@ describe('B108 output schemas', () => {
 
   test('B282 null is no schema', () => {
     for (const revision of ['2024-11-05', '2025-06-18', '2025-11-25', '2026-07-28'] as const)
-      expect(wrapped('null', revision)).toBe('null')
+      expect(shown(entryOf('t', '{"name":"t","inputSchema":{"type":"object"},"outputSchema":null}'), { revision })).toBe(
+        '{"name":"fs__t","inputSchema":{"type":"object"}}',
+      )
   })
 
   test('B283 a schema of a legacy server stays, whatever its root', () => {

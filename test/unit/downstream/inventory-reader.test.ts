@@ -35,6 +35,7 @@ const readTools = (
   })
 }
 
+const tool = (name: string): string => `{"name":"${name}","inputSchema":{"type":"object"}}`
 const LONG = 'x'.repeat(200)
 
 test.each([
@@ -43,14 +44,14 @@ test.each([
   ['an unknown escape in its description', 'bad', `{"name":"bad","description":"${LONG}\\x41"}`],
   ['an unknown escape in its name', '?', `{"name":"bad${LONG}\\x41"}`],
 ])('B271 an entry that is no JSON is left out, and nothing else: %s', async (_, name, bad) => {
-  const { lists, leftOut, warnings } = await readTools(`{"name":"a"},${bad},{"name":"b"}`)
+  const { lists, leftOut, warnings } = await readTools(`${tool('a')},${bad},${tool('b')}`)
   expect([lists.tools.map(({ original }) => original), lists.prompts.length]).toEqual([['a', 'b'], 1])
   expect(leftOut).toEqual([{ kind: 'tools', name, reason: expect.stringContaining('is not valid JSON') as string }])
   expect(warnings).toEqual([])
 })
 
 test('B287 of a list that no capability names is told, too, what is left out of it', async () => {
-  const { lists, leftOut } = await readTools(`{"name":"a"},{"name":"big","title":"${'x'.repeat(20_000)}"}`, { prompts: {} })
+  const { lists, leftOut } = await readTools(`${tool('a')},{"name":"big","title":"${'x'.repeat(20_000)}"}`, { prompts: {} })
   expect(lists.tools.map(({ original }) => original)).toEqual(['a'])
   expect(leftOut.map(({ name }) => name)).toEqual(['big'])
 })

@@ -71,13 +71,17 @@ describe('an unknown resource', () => {
   })
 })
 
-test('B112 a server of 2024-11-05 that knows no completion has none to offer; later ones refuse by themselves', () => {
+test('B112 a server that knows no completion has none to offer; at a bridge only one of 2024-11-05', () => {
   const method = 'completion/complete'
-  const { outcome, noted } = rewritten({ code: -32601 }, { method, revision: '2024-11-05' })
-  expect([textOf(outcome), noted]).toEqual(['{"completion":{"values":[]}}', ['completionNone']])
-  const error = { code: -32601, message: 'no' }
-  for (const facts of [{ method }, { revision: '2024-11-05' }]) expect(rewritten(error, facts)).toEqual({ error, noted: [] })
-  expect(rewritten({ code: -32602 }, { method, revision: '2024-11-05' }).outcome).toBeUndefined()
+  const caller = { scope: { server: 'a' } }
+  const refused = { code: -32601, message: 'no' }
+  for (const facts of [{}, { revision: '2024-11-05' }, { caller, revision: '2024-11-05' }]) {
+    const { outcome, noted } = rewritten(refused, { method, ...facts })
+    expect([textOf(outcome), noted]).toEqual(['{"completion":{"values":[]}}', ['completionNone']])
+  }
+  for (const facts of [{ method, caller }, { revision: '2024-11-05' }])
+    expect(rewritten(refused, facts)).toEqual({ error: refused, noted: [] })
+  expect(rewritten({ code: -32602 }, { method }).outcome).toBeUndefined()
 })
 
 test('what is no error of a server stays as it is', () => {
