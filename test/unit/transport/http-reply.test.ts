@@ -1,5 +1,6 @@
-/** When a big JSON body of a server begins to pass on, on a clock of the test. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+/** What comes of a reply: when its big JSON body begins to pass on, on a clock of the test, its redirects, its encodings, its limits. */
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HttpClient, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import { Reply } from '../../../src/transport/http1/client/http-reply.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
@@ -73,4 +74,165 @@ test.each<[end: string, (reply: Reply) => void, events: readonly string[]]>([
   reply.onData(Buffer.alloc(9))
   reply.abort()
   expect(seen).toEqual(events)
+})
+
+/** What becomes of a reply, and the URLs that it was asked of. */
+const watched = (more: { readonly maxBytes?: number; readonly hasRoom?: boolean; readonly url?: string } = {}) => {
+  const { maxBytes = 16 * MIB, hasRoom = true, url = 'http://user:word@a.test/mcp' } = more
+  const [seen, asked, aborted]: [string[], string[], number[]] = [[], [], []]
+  const held = { hasRoomFor: () => hasRoom, add: vi.fn<(bytes: number) => void>(), release: vi.fn<(bytes: number) => void>(), max: 1 }
+  const client = {
+    request: (request: HttpRequest) => {
+      const at = asked.push(request.url.href)
+      return { abort: () => void aborted.push(at), pause: free, resume: free }
+    },
+    bodies: { ...bodies, held },
+  } as unknown as HttpClient
+  const ended = Promise.withResolvers<void>()
+  const reply = new Reply(client, { url: new URL(url) } as HttpRequest, maxBytes, {
+    onHead: ({ status }) => void seen.push(`head ${status}`),
+    onEvent: ({ data }) => void seen.push(`event ${data.toString()}`),
+    onEnd: (_head, body) => (seen.push(`end ${body.toString()}`), ended.resolve()),
+    onError: ({ kind, message }) => (seen.push(`${kind}: ${message}`), ended.resolve()),
+  })
+  return { reply, seen, asked, aborted, held, ended: ended.promise }
+}
+const redirectTo = (status: number, location: string | undefined): ReplyHead =>
+  ({ status, form: 'other', length: 0, headers: { location } }) as unknown as ReplyHead
+
+describe('a redirect', () => {
+  test.each([
+    [307, '/there', 'http://user:word@a.test/there'],
+    [308, 'http://a.test/there', 'http://user:word@a.test/there'],
+    [307, 'http://other:name@a.test/', 'http://user:word@a.test/'],
+    [307, '', 'http://user:word@a.test/mcp'],
+  ])('HTTP %i to %s is followed, with the login of the first URL alone', (status, location, url) => {
+    const { reply, seen, asked, aborted } = watched()
+    reply.onHead(redirectTo(status, location))
+    expect([asked.slice(1), aborted, reply.url.href, seen]).toEqual([[url], [1], url, []])
+    reply.onHead(headOf(200, 0))
+    expect(seen).toEqual(['head 200'])
+  })
+
+  const ONLY = 'only 307 and 308 within the same origin are followed'
+  test.each([
+    [301, '/there', '"http://a.test/there"'],
+    [302, '/there', '"http://a.test/there"'],
+    [303, '/there', '"http://a.test/there"'],
+    [307, undefined, 'nowhere (no Location)'],
+    [307, 'https://a.test/', '"https://a.test/"'],
+    [308, 'http://b.test/?secret', '"http://b.test/"'],
+    [308, 'http://[', '"http://["'],
+  ])('HTTP %i to %s is not followed', (status, location, shown) => {
+    const { reply, seen, asked, aborted } = watched()
+    reply.onHead(redirectTo(status, location))
+    expect(seen).toEqual([`bad_response: the server answered HTTP ${status} to ${shown}: ${ONLY}`])
+    expect([asked.length, aborted]).toEqual([1, [1]])
+  })
+
+  test('is followed three times', () => {
+    const { reply, seen, asked } = watched()
+    for (let times = 0; times < 3; times++) reply.onHead(redirectTo(307, `/${times}`))
+    expect([asked.length, seen]).toEqual([4, []])
+    reply.onHead(redirectTo(307, '/3'))
+    expect(seen).toEqual(['bad_response: the server answered HTTP 307 to "http://a.test/3": too many redirects'])
+  })
+})
+
+const encoded = (status: number, encoding: string): ReplyHead =>
+  ({ status, form: 'json', length: 5, encoding, headers: {} }) as unknown as ReplyHead
+
+describe('an encoded body that nobody asked for', () => {
+  test('is decoded', async () => {
+    const { reply, seen, ended, held } = watched()
+    reply.onHead(encoded(200, 'gzip'))
+    const bytes = gzipSync('{"a":1}')
+    for (const byte of bytes) reply.onData(Buffer.of(byte))
+    reply.onEnd()
+    await ended
+    expect(seen).toEqual(['head 200', 'end {"a":1}'])
+    expect(held.release).toHaveBeenCalledTimes(1)
+  })
+
+  test('is empty without a byte', () => {
+    const { reply, seen } = watched()
+    reply.onHead(encoded(202, 'gzip'))
+    reply.onEnd()
+    expect(seen).toEqual(['head 202', 'end '])
+  })
+
+  test.each([
+    [200, 'gzip', ['head 200', 'bad_response: the body does not match its Content-Encoding (gzip): incorrect header check']],
+    [500, 'gzip', ['head 500', 'end ']],
+    [200, 'rot13', ['bad_response: the body has an encoding that was not requested and is not supported (rot13)']],
+    [400, 'rot13', ['head 400', 'end ']],
+  ])('that cannot be decoded: HTTP %i with %s', async (status, encoding, events) => {
+    const { reply, seen, aborted, ended } = watched()
+    reply.onHead(encoded(status, encoding))
+    reply.onData(Buffer.from('plain text'))
+    await ended
+    reply.onEnd()
+    expect([seen, aborted]).toEqual([events, [1]])
+  })
+
+  test('T-24 counts decoded, up to the limit of a message', async () => {
+    const { reply, seen, aborted, ended } = watched({ maxBytes: 1_000 })
+    reply.onHead(encoded(200, 'gzip'))
+    reply.onData(gzipSync(Buffer.alloc(1_001, ' ')))
+    await ended
+    expect([seen, aborted]).toEqual([
+      ['head 200', 'too_large: a message exceeds limits.max_message (1000 bytes)'],
+      [1],
+    ])
+  })
+})
+
+describe('the size of a body', () => {
+  test('stated beyond the limit fails at once', () => {
+    const { reply, seen, aborted } = watched({ maxBytes: 10 })
+    reply.onHead(headOf(200, 11))
+    expect([seen, aborted]).toEqual([['too_large: a message exceeds limits.max_message (10 bytes)'], [1]])
+  })
+
+  test.each([
+    ['with its length', 10],
+    ['without', 0],
+  ])('up to the limit is no failure, %s', (_, length) => {
+    const { reply, seen } = watched({ maxBytes: 10 })
+    reply.onHead(headOf(200, length))
+    for (const piece of ['12345', '678', '90']) reply.onData(Buffer.from(piece))
+    reply.onEnd()
+    expect(seen).toEqual(['head 200', 'end 1234567890'])
+  })
+
+  test('of a page that is no JSON is read up to 64 KiB, then the status counts alone', () => {
+    const page = { ...headOf(502, 0), form: 'other' } as const
+    const { reply, seen, aborted } = watched()
+    reply.onHead(page)
+    reply.onData(Buffer.alloc(64 * 1024, 'x'))
+    expect(seen).toEqual(['head 502'])
+    reply.onData(Buffer.from('x'))
+    expect([seen, aborted]).toEqual([['head 502', 'end '], [1]])
+  })
+
+  test.each([
+    ['stated', (reply: Reply) => reply.onHead(headOf(500, 8 * MIB))],
+    ['not stated', (reply: Reply) => (reply.onHead(headOf(500, 0)), reply.onData(Buffer.alloc(8 * MIB)))],
+  ])('counts against the memory of all while it is collected, and no longer: %s', (_, begin) => {
+    const { reply, held } = watched()
+    begin(reply)
+    expect(held.add.mock.calls).toEqual([[8 * MIB]])
+    reply.abort()
+    reply.abort()
+    expect(held.release.mock.calls).toEqual([[8 * MIB]])
+  })
+
+  test('for which there is no memory left fails, with the limit in its text', () => {
+    const { reply, seen, aborted } = watched({ hasRoom: false })
+    reply.onHead(headOf(500, 8 * MIB))
+    expect(seen).toEqual([
+      `overloaded: no memory for a response of ${8 * MIB} bytes: limits.in_flight_bytes (1) reached twice over`,
+    ])
+    expect(aborted).toEqual([1])
+  })
 })
