@@ -3,8 +3,10 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HttpClient, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import { Reply } from '../../../src/transport/http1/client/http-reply.ts'
+import type { ReplyEvents } from '../../../src/transport/http1/client/http-reply.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
+import type { StreamedResult } from '../../../src/wire/result/streamed-result.ts'
 
 const MIB = 1024 * 1024
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -77,25 +79,35 @@ test.each<[end: string, (reply: Reply) => void, events: readonly string[]]>([
 })
 
 /** What becomes of a reply, and the URLs that it was asked of. */
-const watched = (more: { readonly maxBytes?: number; readonly hasRoom?: boolean; readonly url?: string } = {}) => {
-  const { maxBytes = 16 * MIB, hasRoom = true, url = 'http://user:word@a.test/mcp' } = more
-  const [seen, asked, aborted]: [string[], string[], number[]] = [[], [], []]
-  const held = { hasRoomFor: () => hasRoom, add: vi.fn<(bytes: number) => void>(), release: vi.fn<(bytes: number) => void>(), max: 1 }
+const watched = (more: { maxBytes?: number; hasRoom?: boolean; events?: Partial<ReplyEvents> } = {}) => {
+  const { maxBytes = 16 * MIB, hasRoom = true, events } = more
+  const [seen, asked, aborted, paced]: [string[], string[], number[], string[]] = [[], [], [], []]
+  const held = {
+    hasRoomFor: () => hasRoom,
+    add: vi.fn<(bytes: number) => void>(),
+    release: vi.fn<(bytes: number) => void>(),
+    max: 1,
+  }
   const client = {
     request: (request: HttpRequest) => {
       const at = asked.push(request.url.href)
-      return { abort: () => void aborted.push(at), pause: free, resume: free }
+      return {
+        abort: () => void aborted.push(at),
+        pause: () => void paced.push('pause'),
+        resume: () => void paced.push('resume'),
+      }
     },
     bodies: { ...bodies, held },
   } as unknown as HttpClient
   const ended = Promise.withResolvers<void>()
-  const reply = new Reply(client, { url: new URL(url) } as HttpRequest, maxBytes, {
+  const reply = new Reply(client, { url: new URL('http://user:word@a.test/mcp') } as HttpRequest, maxBytes, {
     onHead: ({ status }) => void seen.push(`head ${status}`),
     onEvent: ({ data }) => void seen.push(`event ${data.toString()}`),
     onEnd: (_head, body) => (seen.push(`end ${body.toString()}`), ended.resolve()),
     onError: ({ kind, message }) => (seen.push(`${kind}: ${message}`), ended.resolve()),
+    ...events,
   })
-  return { reply, seen, asked, aborted, held, ended: ended.promise }
+  return { reply, seen, asked, aborted, paced, held, ended: ended.promise }
 }
 const redirectTo = (status: number, location: string | undefined): ReplyHead =>
   ({ status, form: 'other', length: 0, headers: { location } }) as unknown as ReplyHead
@@ -180,10 +192,7 @@ describe('an encoded body that nobody asked for', () => {
     reply.onHead(encoded(200, 'gzip'))
     reply.onData(gzipSync(Buffer.alloc(1_001, ' ')))
     await ended
-    expect([seen, aborted]).toEqual([
-      ['head 200', 'too_large: a message exceeds limits.max_message (1000 bytes)'],
-      [1],
-    ])
+    expect([seen, aborted]).toEqual([['head 200', 'too_large: a message exceeds limits.max_message (1000 bytes)'], [1]])
   })
 })
 
@@ -235,4 +244,178 @@ describe('the size of a body', () => {
     ])
     expect(aborted).toEqual([1])
   })
+})
+
+/** A reader of a big body, and what it gets; `answers`: what it says to the beginnings that it is shown. */
+const reading = (...answers: readonly ('more' | 'no' | 'yes')[]) => {
+  const got: string[] = []
+  const streamed = {
+    push: ({ length }: Buffer) => void got.push(`push ${length}`),
+    finish: () => void got.push('finish'),
+    fail: ({ kind }: Failure) => void got.push(`fail ${kind}`),
+  } as unknown as StreamedResult
+  const events: Partial<ReplyEvents> = {
+    mayStream: true,
+    stream: ({ length }) => {
+      const answer = answers[got.push(`shown ${length}`) - 1]
+      return answer === 'yes' ? streamed : answer === 'more' ? 'more' : undefined
+    },
+    onStreamed: () => void got.push('streamed'),
+  }
+  return { got, events }
+}
+
+describe('a big body', () => {
+  test.each([
+    [200, 4 * MIB, true, true],
+    [200, 4 * MIB - 1, true, false],
+    [200, 0, true, false],
+    [201, 4 * MIB, true, false],
+    [500, 4 * MIB, true, false],
+    [200, 4 * MIB, false, false],
+  ])('of HTTP %i and %i bytes, which may pass on: %s, passes on at once: %s', (status, length, mayStream, isShown) => {
+    const { got, events } = reading('yes')
+    const { reply, seen } = watched({ events: { ...events, mayStream } })
+    reply.onHead(headOf(status, length))
+    reply.onData(Buffer.from('123456'))
+    reply.onData(Buffer.from('78'))
+    expect(got).toEqual(isShown ? ['shown 6', 'streamed', 'push 2'] : [])
+    reply.onEnd()
+    expect([got.at(-1), seen.at(-1)]).toEqual(isShown ? ['finish', 'end '] : [undefined, 'end 12345678'])
+  })
+
+  test.each([
+    [64 * 1024, ['shown 1']],
+    [64 * 1024 - 1, []],
+  ])('is one from 64 KiB on: %i bytes', (length, shown) => {
+    const { got, events } = reading('yes')
+    const { reply } = watched({ events })
+    reply.onHead(headOf(200, length))
+    vi.advanceTimersByTime(100)
+    expect(got).toEqual([])
+    reply.onData(Buffer.from('x'))
+    vi.advanceTimersByTime(100)
+    expect(got).toEqual(shown)
+  })
+
+  test('is shown again after a pause while its reader needs more, and is collected once it does not want it', () => {
+    const { got, events } = reading('more', 'more', 'no', 'yes')
+    const { reply, seen } = watched({ events })
+    reply.onHead(headOf(200, MIB))
+    reply.onData(Buffer.from('12'))
+    vi.advanceTimersByTime(7)
+    reply.onData(Buffer.from('34'))
+    vi.advanceTimersByTime(100)
+    reply.onData(Buffer.from('56'))
+    vi.advanceTimersByTime(100)
+    reply.onEnd()
+    expect([got, seen.at(-1)]).toEqual([['shown 2', 'shown 4', 'shown 4'], 'end 123456'])
+  })
+
+  test('that does not pass on at once is collected in memory of its size', () => {
+    const { got, events } = reading('no')
+    const { reply, seen, held } = watched({ events })
+    reply.onHead(headOf(200, 4 * MIB))
+    for (const piece of ['12', '34']) reply.onData(Buffer.from(piece))
+    reply.onEnd()
+    expect([got, seen.at(-1), held.add.mock.calls, held.release.mock.calls]).toEqual([
+      ['shown 2'],
+      'end 1234',
+      [[4 * MIB]],
+      [[4 * MIB]],
+    ])
+  })
+
+  test('has one reader, and none after its end', () => {
+    for (const end of [(reply: Reply) => reply.onEnd(), (reply: Reply) => reply.onError(new Failure('lost', 'reset'))]) {
+      const { got, events } = reading('yes', 'yes')
+      const { reply, held } = watched({ events })
+      reply.onHead(headOf(200, MIB))
+      reply.onData(Buffer.from('1'))
+      end(reply)
+      vi.advanceTimersByTime(100)
+      expect([got, held.release.mock.calls]).toEqual([[], [[MIB]]])
+    }
+    const { got, events } = reading('yes', 'yes')
+    const { reply, held } = watched({ events })
+    reply.onHead(headOf(200, MIB))
+    reply.onData(Buffer.from('1'))
+    vi.advanceTimersByTime(100)
+    expect([got, held.release.mock.calls]).toEqual([['shown 1'], [[MIB]]])
+    reply.onError(new Failure('lost', 'reset'))
+    expect(got).toEqual(['shown 1', 'fail lost'])
+  })
+
+  test('takes no memory once its reader has given it up', () => {
+    const stream = () => (reply.abort(), undefined)
+    const { reply, held } = watched({ events: { mayStream: true, stream } })
+    reply.onHead(headOf(200, 4 * MIB))
+    reply.onData(Buffer.from('1'))
+    expect(held.add).not.toHaveBeenCalled()
+  })
+
+  test('of unknown length passes on beyond 16 MiB, up to the limit', () => {
+    const { got, events } = reading('yes')
+    const { reply, seen, aborted } = watched({ events, maxBytes: 17 * MIB })
+    reply.onHead(headOf(200, 0))
+    reply.onData(Buffer.alloc(16 * MIB))
+    expect(got).toEqual([])
+    reply.onData(Buffer.alloc(1))
+    reply.onData(Buffer.alloc(MIB - 1))
+    expect(got).toEqual([`shown ${16 * MIB + 1}`, 'streamed', `push ${MIB - 1}`])
+    reply.onData(Buffer.alloc(1))
+    expect([got.at(-1), seen.at(-1), aborted]).toEqual([
+      'fail too_large',
+      `too_large: a message exceeds limits.max_message (${17 * MIB} bytes)`,
+      [1],
+    ])
+  })
+})
+
+describe('events', () => {
+  const ofEvents = { ...headOf(200, 0), form: 'sse' } as const
+
+  test('are read until the reply is given up', () => {
+    const { reply, seen, aborted } = watched()
+    reply.onHead(ofEvents)
+    reply.onData(Buffer.from('data: 1\n\nda'))
+    reply.onData(Buffer.from('ta: 2\n\n'))
+    reply.abort()
+    reply.onData(Buffer.from('data: 3\n\n'))
+    expect([seen, aborted]).toEqual([['head 200', 'event 1', 'event 2'], [1]])
+    const twice = watched({ events: { onEvent: ({ data }) => (twice.seen.push(data.toString()), twice.reply.abort()) } })
+    twice.reply.onHead(ofEvents)
+    twice.reply.onData(Buffer.from('data: 1\n\ndata: 2\n\n'))
+    expect(twice.seen).toEqual(['head 200', '1'])
+  })
+
+  test.each([
+    ['end the reply', {}, ['too_large: a message exceeds limits.max_message (32 bytes)'], [1]],
+    ['are left out where someone takes note', { onOversize: free }, ['event 2'], []],
+  ])('over the limit %s', (_, events, then, gone) => {
+    const { reply, seen, aborted } = watched({ maxBytes: 32, events })
+    reply.onHead(ofEvents)
+    reply.onData(Buffer.from(`data: ${'1'.repeat(99)}\n\ndata: 2\n\n`))
+    expect([seen, aborted]).toEqual([['head 200', ...then], gone])
+  })
+})
+
+test('a reply is paused and goes on', () => {
+  const { reply, paced } = watched()
+  const resume = reply.pause()
+  expect(paced).toEqual(['pause'])
+  resume()
+  expect(paced).toEqual(['pause', 'resume'])
+})
+
+test('only a redirect to the result of a request says that it was executed', () => {
+  const executed = [302, 303].map((status) => {
+    const onError = vi.fn<(failure: Failure) => void>()
+    watched({ events: { onError } }).reply.onHead(redirectTo(status, '/there'))
+    return onError.mock.lastCall?.[0].facts
+  })
+  expect(executed).toEqual([
+    { status: 302, executed: 'no' },
+    { status: 303, executed: 'unknown' },
+  ])
 })

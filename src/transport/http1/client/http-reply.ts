@@ -239,7 +239,7 @@ export class Reply implements HttpHandler {
   #collect(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
-      const capacity = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
+      const capacity = Math.max(2 * this.#body.length, size)
       if (!this.#reserve(capacity)) return
       const { bodies } = this.#client
       const previous = this.#body
@@ -253,8 +253,8 @@ export class Reply implements HttpHandler {
   /** Reserves memory for a big body. False: the limit is reached, and the reply has failed. */
   #reserve(bytes: number): boolean {
     if (this.#isOver) return false
+    if (bytes < BIG_BYTES) return true
     const more = bytes - this.#reserved
-    if (bytes < BIG_BYTES || more <= 0) return true
     const { held } = this.#client.bodies
     if (!held.hasRoomFor(more)) {
       this.#exchange.abort()
