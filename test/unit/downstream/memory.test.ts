@@ -54,7 +54,7 @@ describe('lists', () => {
     const [memory, known] = [open(), open().inventory(server())]
     expect([toolsOf(known), toolsOf(memory.inventory(server(), 'legacy'))]).toEqual([['t'], ['u']])
     expect(Object.values(known?.freshness ?? {}).map(({ receivedAtMs, ttlMs }) => [receivedAtMs, ttlMs])).toEqual(
-      Array(4).fill([0, 0]),
+      Array.from({ length: 4 }, () => [0, 0]),
     )
     expect(readdirSync(folder)).toEqual(['server-a.json'])
     expect(statSync(join(folder, 'server-a.json')).mode & 0o777).toBe(0o600)
@@ -75,6 +75,12 @@ describe('lists', () => {
     expect(open().inventory(server(more))).toBeUndefined()
     // What was configured counts, not what became of it.
     expect(toolsOf(open().inventory(server({ ...more, key: 'a', configured: server() })))).toEqual(['t'])
+  })
+
+  test('are those of one credential', () => {
+    const [one, other] = [server({ credential: { kind: 'a' } }), server({ credential: { kind: 'b' } })]
+    open().keepInventory(one, INVENTORY)
+    expect([toolsOf(open().inventory(one)), open().inventory(other)]).toEqual([['t'], undefined])
   })
 
   test('are not served after a day', () => {
@@ -237,9 +243,11 @@ describe('with other replicas', () => {
     memory.keepLegacyInventory(server(), OTHER)
     memory.keepInventory(server(), INVENTORY)
     memory.confirmInventory(server(), INVENTORY)
+    memory.keepLegacyInventory(server(), INVENTORY)
     expect(kept.map(([lists, isSame]) => [Object.keys(lists), isSame])).toEqual([
       [['savedAt', 'inventory', 'legacyInventory'], false],
       [['savedAt', 'inventory', 'legacyInventory'], true],
+      [['savedAt', 'inventory', 'legacyInventory'], false],
     ])
   })
 

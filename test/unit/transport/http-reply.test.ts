@@ -1,4 +1,5 @@
 /** What comes of a reply: when its big JSON body begins to pass on, on a clock of the test, its redirects, its encodings, its limits. */
+import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HttpClient, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
@@ -9,7 +10,10 @@ import { Failure } from '../../../src/wire/message/failure.ts'
 import type { StreamedResult } from '../../../src/wire/result/streamed-result.ts'
 
 const MIB = 1024 * 1024
-beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  vi.advanceTimersByTime(1_000)
+})
 afterEach(() => vi.useRealTimers())
 
 const free = () => undefined
@@ -82,6 +86,8 @@ test.each<[end: string, (reply: Reply) => void, events: readonly string[]]>([
 const watched = (more: { maxBytes?: number; hasRoom?: boolean; events?: Partial<ReplyEvents> } = {}) => {
   const { maxBytes = 16 * MIB, hasRoom = true, events } = more
   const [seen, asked, aborted, paced]: [string[], string[], number[], string[]] = [[], [], [], []]
+  const lease = vi.fn(bodies.lease)
+  const giveBack = vi.fn<(buffer: Buffer) => void>()
   const held = {
     hasRoomFor: () => hasRoom,
     add: vi.fn<(bytes: number) => void>(),
@@ -97,7 +103,7 @@ const watched = (more: { maxBytes?: number; hasRoom?: boolean; events?: Partial<
         resume: () => void paced.push('resume'),
       }
     },
-    bodies: { ...bodies, held },
+    bodies: { ...bodies, lease, giveBack, held },
   } as unknown as HttpClient
   const ended = Promise.withResolvers<void>()
   const reply = new Reply(client, { url: new URL('http://user:word@a.test/mcp') } as HttpRequest, maxBytes, {
@@ -107,7 +113,7 @@ const watched = (more: { maxBytes?: number; hasRoom?: boolean; events?: Partial<
     onError: ({ kind, message }) => (seen.push(`${kind}: ${message}`), ended.resolve()),
     ...events,
   })
-  return { reply, seen, asked, aborted, paced, held, ended: ended.promise }
+  return { reply, seen, asked, aborted, paced, lease, giveBack, held, ended: ended.promise }
 }
 const redirectTo = (status: number, location: string | undefined): ReplyHead =>
   ({ status, form: 'other', length: 0, headers: { location } }) as unknown as ReplyHead
@@ -128,6 +134,7 @@ describe('a redirect', () => {
 
   const ONLY = 'only 307 and 308 within the same origin are followed'
   test.each([
+    [300, '/there', '"http://a.test/there"'],
     [301, '/there', '"http://a.test/there"'],
     [302, '/there', '"http://a.test/there"'],
     [303, '/there', '"http://a.test/there"'],
@@ -164,6 +171,16 @@ describe('an encoded body that nobody asked for', () => {
     await ended
     expect(seen).toEqual(['head 200', 'end {"a":1}'])
     expect(held.release).toHaveBeenCalledTimes(1)
+  })
+
+  test('is read no faster than it is decoded', async () => {
+    const { reply, paced } = watched()
+    reply.onHead(encoded(200, 'gzip'))
+    reply.onData(gzipSync(randomBytes(256 * 1024)))
+    expect(paced).toEqual(['pause'])
+    for (let turns = 0; turns < 10_000 && paced.length < 2; turns++) await new Promise(setImmediate)
+    expect(paced).toEqual(['pause', 'resume'])
+    reply.abort()
   })
 
   test('is empty without a byte', () => {
@@ -214,6 +231,20 @@ describe('the size of a body', () => {
     expect(seen).toEqual(['head 200', 'end 1234567890'])
   })
 
+  test('is taken at once where it is stated, and doubled as needed where it is not', () => {
+    const stated = watched()
+    stated.reply.onHead(headOf(200, 10))
+    for (const piece of ['1234', '567890']) stated.reply.onData(Buffer.from(piece))
+    expect(stated.lease.mock.calls).toEqual([[10]])
+    const { reply, seen, lease, giveBack } = watched()
+    reply.onHead(headOf(200, 0))
+    for (const piece of ['1234', '5', '678', '901234567890']) reply.onData(Buffer.from(piece))
+    reply.onEnd()
+    expect(lease.mock.calls).toEqual([[4], [8], [20]])
+    expect(giveBack.mock.calls.map(([{ length }]) => length)).toEqual([0, 4, 8])
+    expect(seen.at(-1)).toBe('end 12345678901234567890')
+  })
+
   test('of a page that is no JSON is read up to 64 KiB, then the status counts alone', () => {
     const page = { ...headOf(502, 0), form: 'other' } as const
     const { reply, seen, aborted } = watched()
@@ -237,12 +268,12 @@ describe('the size of a body', () => {
   })
 
   test('for which there is no memory left fails, with the limit in its text', () => {
-    const { reply, seen, aborted } = watched({ hasRoom: false })
+    const { reply, seen, aborted, lease } = watched({ hasRoom: false })
     reply.onHead(headOf(500, 8 * MIB))
     expect(seen).toEqual([
       `overloaded: no memory for a response of ${8 * MIB} bytes: limits.in_flight_bytes (1) reached twice over`,
     ])
-    expect(aborted).toEqual([1])
+    expect([aborted, lease.mock.calls]).toEqual([[1], []])
   })
 })
 
@@ -275,11 +306,13 @@ describe('a big body', () => {
     [200, 4 * MIB, false, false],
   ])('of HTTP %i and %i bytes, which may pass on: %s, passes on at once: %s', (status, length, mayStream, isShown) => {
     const { got, events } = reading('yes')
-    const { reply, seen } = watched({ events: { ...events, mayStream } })
+    const { reply, seen, lease } = watched({ events: { ...events, mayStream } })
     reply.onHead(headOf(status, length))
     reply.onData(Buffer.from('123456'))
     reply.onData(Buffer.from('78'))
     expect(got).toEqual(isShown ? ['shown 6', 'streamed', 'push 2'] : [])
+    // What passes on is not collected, too.
+    if (isShown) expect(lease).not.toHaveBeenCalled()
     reply.onEnd()
     expect([got.at(-1), seen.at(-1)]).toEqual(isShown ? ['finish', 'end '] : [undefined, 'end 12345678'])
   })
@@ -314,16 +347,29 @@ describe('a big body', () => {
 
   test('that does not pass on at once is collected in memory of its size', () => {
     const { got, events } = reading('no')
-    const { reply, seen, held } = watched({ events })
+    const { reply, seen, held, lease } = watched({ events })
     reply.onHead(headOf(200, 4 * MIB))
     for (const piece of ['12', '34']) reply.onData(Buffer.from(piece))
     reply.onEnd()
-    expect([got, seen.at(-1), held.add.mock.calls, held.release.mock.calls]).toEqual([
+    expect([got, seen.at(-1), lease.mock.calls, held.add.mock.calls, held.release.mock.calls]).toEqual([
       ['shown 2'],
       'end 1234',
       [[4 * MIB]],
       [[4 * MIB]],
+      [[4 * MIB]],
     ])
+  })
+
+  test.each([
+    ['is no JSON', { ...headOf(200, 4 * MIB), form: 'other' } as const],
+    ['is encoded', { ...headOf(200, 4 * MIB), encoding: 'gzip' }],
+  ])('that %s does not pass on', (_, head) => {
+    const { got, events } = reading('yes')
+    const { reply } = watched({ events })
+    reply.onHead(head)
+    reply.onData(gzipSync('1'))
+    vi.advanceTimersByTime(100)
+    expect(got).toEqual([])
   })
 
   test('has one reader, and none after its end', () => {
@@ -378,7 +424,10 @@ describe('events', () => {
   test('are read until the reply is given up', () => {
     const { reply, seen, aborted } = watched()
     reply.onHead(ofEvents)
-    reply.onData(Buffer.from('data: 1\n\nda'))
+    // The bytes are valid during the call.
+    const bytes = Buffer.from('data: 1\n\nda')
+    reply.onData(bytes)
+    bytes.fill('x')
     reply.onData(Buffer.from('ta: 2\n\n'))
     reply.abort()
     reply.onData(Buffer.from('data: 3\n\n'))

@@ -1,5 +1,6 @@
 /** One request over Streamable HTTP: what each answer, and each end of a stream, makes of it. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { StreamTerms } from '../../../src/transport/channel/channel.ts'
 import { DEFAULT_RECONNECT } from '../../../src/transport/channel/reconnect.ts'
 import { RequestExchange } from '../../../src/transport/channel/request-exchange.ts'
 import type { ExchangePorts } from '../../../src/transport/channel/request-exchange.ts'
@@ -29,10 +30,11 @@ interface Terms {
   readonly hasSession?: boolean
   readonly mayResume?: boolean
   readonly isRelayed?: boolean
+  readonly stream?: StreamTerms
 }
 
 /** A request that was sent, and what its channel is told. `events()`: those of its latest reply. */
-const sent = ({ hasSession = false, mayResume = true, isRelayed = false }: Terms = {}) => {
+const sent = ({ hasSession = false, mayResume = true, isRelayed = false, stream }: Terms = {}) => {
   const told: string[] = []
   const replies: ReplyEvents[] = []
   const reply = (events: ReplyEvents): Reply => {
@@ -57,7 +59,7 @@ const sent = ({ hasSession = false, mayResume = true, isRelayed = false }: Terms
     ended: (_, failure) => void told.push(failure === undefined ? 'ended' : `${failure.kind}: ${failure.message}`),
   }
   const options = { ...DEFAULT_RECONNECT, random: () => 1, maxResumes: 2 }
-  const exchange = new RequestExchange(7, { parts: [], id: 7, isRelayed }, ports, options)
+  const exchange = new RequestExchange(7, { parts: [], id: 7, isRelayed, ...(stream && { stream }) }, ports, options)
   exchange.start()
   /** What was told since. */
   const since = (): string[] => told.splice(0).filter((text) => !text.startsWith('abort'))
@@ -213,6 +215,16 @@ describe('a stream', () => {
     next(one)
     expect(next(one, refusal(503))).toBe('GET a after 2000')
     expect(next(one, refusal(404))).toBe('lost: the stream broke and the server refused to resume it: HTTP 404 after 0')
+    for (const [status, form] of [
+      [200, 'other'],
+      [300, 'sse'],
+      [404, 'sse'],
+    ] as const) {
+      const refused = begun()
+      next(refused)
+      const told = next(refused, () => refused.events().onEnd(headOf(status, form), Buffer.alloc(0)))
+      expect(told).toBe(`lost: the stream broke and the server refused to resume it: HTTP ${status} after 0`)
+    }
     const other = begun()
     next(other)
     next(other, () => other.events().onError(new Failure('unreachable', 'refused')))
@@ -224,13 +236,16 @@ describe('a stream', () => {
     expect(next(large, () => large.events().onError(new Failure('too_large', 'an event')))).toBe('too_large: an event after 0')
   })
 
-  test('with an error status ends with that status', () => {
+  test.each([
+    [400, 'bad_response'],
+    [503, 'downstream_error'],
+  ])('with the error status %i ends with that status', (status, kind) => {
     const { since, events } = sent()
-    const head = headOf(503, 'sse')
+    const head = headOf(status, 'sse')
     events().onHead?.(head)
     events().onEvent(event('', { id: 'a' }))
     events().onEnd(head, Buffer.alloc(0))
-    expect(since()).toEqual(['downstream_error: the server answered HTTP 503'])
+    expect(since()).toEqual([`${kind}: the server answered HTTP ${status}`])
   })
 
   test('that cannot be read ends as it failed, even after an event id', () => {
@@ -280,13 +295,63 @@ test('the stream of a cancelled request is read to its end; without a stream the
   waiting.events().onEvent(event('', { id: 'a' }))
   waiting.events().onEnd(STREAM, Buffer.alloc(0))
   expect(waiting.exchange.keepReading()).toBe(false)
-  const json = sent()
-  json.events().onHead?.(headOf(200, 'json'))
-  expect(json.exchange.keepReading()).toBe(false)
+  for (const head of [headOf(200, 'json'), headOf(300, 'sse')]) {
+    const none = sent()
+    none.events().onHead?.(head)
+    expect(none.exchange.keepReading()).toBe(false)
+  }
 })
 
 test('a request pauses what it reads', () => {
   const { exchange, since } = sent()
   exchange.pause()?.()
   expect(since()).toEqual(['resume 1'])
+})
+
+describe('a result that passes on while it is received', () => {
+  const BEGUN = '{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text"'
+  const source = () => ({ pause: vi.fn<() => void>(), resume: vi.fn<() => void>(), abort: vi.fn<() => void>() })
+
+  test('is only one where its request allows it', () => {
+    expect([sent().events().mayStream, sent({ stream: { idleMs: 1_000 } }).events().mayStream]).toEqual([false, true])
+    const { events, exchange, since } = sent({ stream: { idleMs: 1_000, after: 'resultType' } })
+    expect(events().stream?.(Buffer.from(BEGUN.slice(0, 40)), source())).toBe('more')
+    expect(events().stream?.(Buffer.from(BEGUN.replace('resultType', 'other')), source())).toBeUndefined()
+    expect([since(), exchange.isStreaming]).toEqual([[], false])
+  })
+
+  const begun = () => {
+    const one = sent({ stream: { idleMs: 1_500 } })
+    const from = source()
+    const streamed = one.events().stream?.(Buffer.from(BEGUN), from)
+    if (streamed === undefined || streamed === 'more') throw new Error('was not streamed')
+    const fail = vi.spyOn(streamed, 'fail')
+    return { ...one, from, fail }
+  }
+
+  test('answers its request, waits for its reader, and ends it', () => {
+    const { exchange, from, since, events } = begun()
+    expect([since(), exchange.isStreaming, from.pause.mock.calls.length]).toEqual([['response 7'], true, 1])
+    events().onEnd(headOf(200, 'json'), Buffer.alloc(0))
+    vi.advanceTimersByTime(60_000)
+    expect(since()).toEqual(['ended'])
+  })
+
+  test('ends where nothing more of it comes in time', () => {
+    const { fail, since, events } = begun()
+    vi.advanceTimersByTime(1_499)
+    events().onStreamed?.()
+    vi.advanceTimersByTime(1_499)
+    expect(since()).toEqual(['response 7'])
+    vi.advanceTimersByTime(1)
+    expect(fail.mock.lastCall?.[0]).toMatchObject({ kind: 'timeout', facts: { amount: 2 } })
+    expect(since()).toEqual(['ended'])
+  })
+
+  test('does not end twice', () => {
+    const { fail, exchange, since } = begun()
+    exchange.abort()
+    vi.advanceTimersByTime(60_000)
+    expect([fail.mock.calls, since()]).toEqual([[], ['response 7']])
+  })
 })
