@@ -259,8 +259,8 @@ describe('a token that is being verified', () => {
   test.each([
     [new VerifierBusy('busy'), 429],
     [new Error('no route'), 503],
-  ])('and cannot be: %s', async (error, status) => {
-    const { guard, denied, lines } = guardOf(Promise.reject(error))
+  ])('and cannot be: %s', async (failure, status) => {
+    const { guard, denied, lines } = guardOf(Promise.reject(failure))
     const { request, replies } = ask()
     expect(await guard.check(request)).toBeUndefined()
     expect(replies).toEqual([{ status, headers: { 'Retry-After': '2' }, body: '' }])
