@@ -135,10 +135,13 @@ const tried = mutations.map((mutation, key): Tried => {
 })
 
 for (const { kind, nearest } of KINDS) {
-  if (values[kind] === '0') continue
   const some = tried.filter(({ isCaught }) => !isCaught)
+  const most = Number(values[kind])
+  // Where the nearest alone are tried, nobody has to see which others come to a place.
   const candidatesOf = ({ file }: Mutation): readonly string[] =>
-    testsOf(file).filter((test) => test.startsWith(join('test', kind, '/')) && !LEFT_OUT_TESTS.test(test))
+    testsOf(file)
+      .filter((test) => test.startsWith(join('test', kind, '/')) && !LEFT_OUT_TESTS.test(test))
+      .slice(0, most <= nearest ? most : undefined)
   const all = [...new Set(some.flatMap(candidatesOf))]
   const { green, reached } = await copy.probe(all)
   const red = all.filter((test) => !green.has(test))
@@ -146,7 +149,7 @@ for (const { kind, nearest } of KINDS) {
   for (const one of some) {
     const mayDetect = (test: string, at: number): boolean =>
       green.has(test) && (one.isStatic || at < nearest || reached.get(one.key)?.has(test) === true)
-    one.left = candidatesOf(one).filter(mayDetect).slice(0, Number(values[kind]))
+    one.left = candidatesOf(one).filter(mayDetect).slice(0, most)
   }
   // What runs while its module is loaded is on in a whole run or not at all: modules are loaded once for several test files.
   for (const one of some.filter(({ isStatic }) => isStatic))

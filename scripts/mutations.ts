@@ -49,6 +49,9 @@ const SKIPPED = /^TS|^Import|^Export(?!Named|Default)/
 const TYPED = /^TS(?:As|Satisfies|NonNull)Expression$/
 const LOGS = /^(?:this\.#?)?(?:#?log|events|feed)\b|\.(?:trace|debug|info|warn|error)\(/
 const FUNCTION = /^(?:ArrowFunction|Function)/
+/** Runs later than its module, or once for each object. */
+const isLater = ({ type, ...node }: Node): boolean =>
+  FUNCTION.test(type) || (type === 'PropertyDefinition' && node['static'] !== true)
 
 const KEPT = /^super\(|^this\.#?(\w+) = \w+$/
 
@@ -64,7 +67,7 @@ export const placesIn = (file: string, source: string): Mutation[] => {
     if (SKIPPED.test(node.type) && !TYPED.test(node.type)) return
     for (const change of changesOf(node, source))
       found.push({ ...change, file, line: source.slice(0, change.start).split('\n').length, isStatic })
-    const isInside = isStatic && !FUNCTION.test(node.type)
+    const isInside = isStatic && !isLater(node)
     for (const value of Object.values(node))
       for (const child of Array.isArray(value) ? (value as unknown[]) : [value]) if (isNode(child)) look(child, isInside)
   }

@@ -86,10 +86,11 @@ export class Forwarder {
       const headers = { ...withoutHops(host.headers()), ...peer.headers }
       if (body !== undefined) headers['content-length'] = String(body.length)
       const request = this.#request(peer.url + path + (query === '' ? '' : `?${query}`), method, headers)
-      peer.onBegun(() => request.destroy(new Error('the replica no longer answers')))
       let isSent = false
       let isDisconnected = false
-      let isRelayed = false
+      let relayed: IncomingMessage | undefined
+      // A request that is destroyed reads its answer to the end and drops it: the host would get a part of it as the whole.
+      peer.onBegun(() => (relayed ?? request).destroy(new Error('the replica no longer answers')))
       const timer = setTimeout(() => request.destroy(new Error('no connection')), CONNECT_MS)
       request.once('socket', (socket) => {
         const onConnected = (): void => {
@@ -108,7 +109,7 @@ export class Forwarder {
       request.on('error', () => {
         clearTimeout(timer)
         // The end of the answer ends the exchange.
-        if (isRelayed) return
+        if (relayed !== undefined) return
         if (isDisconnected) resolve('answered')
         else resolve(isSent ? 'lost' : 'unsent')
       })
@@ -117,7 +118,7 @@ export class Forwarder {
           answer.resume()
           return resolve('refused')
         }
-        isRelayed = true
+        relayed = answer
         relay(answer, host, () => resolve('answered'))
       })
       // A replica never changes the protocol.
@@ -150,14 +151,11 @@ const relay = (answer: IncomingMessage, host: HttpRequest, onEnd: () => void): v
   )
   body.begin()
   answer.on('data', (bytes: Buffer) => body.write(bytes))
-  answer.once('end', () => {
-    body.end()
-    onEnd()
-  })
-  // Without a regular end of the peer's answer, the host's answer must not end regularly.
   answer.once('error', () => undefined)
   answer.once('close', () => {
-    if (!answer.complete) body.break()
+    // Without a regular end of the peer's answer, the host's answer must not end regularly.
+    if (answer.readableEnded) body.end()
+    else body.break()
     onEnd()
   })
 }

@@ -32,12 +32,13 @@ test('with switches the source is what it was, and each mutation where its switc
 })
 
 test('what runs while its module is loaded is told apart from what a function does', () => {
-  const places = placesIn('a.ts', 'const a = 1 + n\nconst b = (c = true) => c || a\nclass D { e = !f() && g }')
+  const places = placesIn('a.ts', 'const a = 1 + n\nconst b = (c = true) => c || a\nclass D { e = !f() && g; static h = f || g }')
   expect(places.map(({ before, isStatic }) => [before, isStatic])).toEqual([
     ['1 + n', true],
     ['true', false],
     ['c || a', false],
-    ['!f() && g', true],
+    ['!f() && g', false],
+    ['f || g', true],
   ])
 })
 

@@ -102,7 +102,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
 
   /** It was cancelled. Its response is no longer expected, but its stream is read until the server ends it. False: there is no stream. */
   keepReading(): boolean {
-    if (this.#state !== 'sent' || !this.#isStream) return false
+    if (!this.#isStream) return false
     this.#state = 'cancelled'
     return true
   }
@@ -151,8 +151,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
   }
 
   onEnd(head: ReplyHead, body: Buffer): void {
-    if (this.isStreaming) this.#end(undefined)
-    else if (head.form === 'sse') this.#streamEnded(head)
+    if (head.form === 'sse') this.#streamEnded(head)
     else this.#endWithBody(head, body)
   }
 

@@ -148,6 +148,29 @@ describe('an answer', () => {
     expect([await end, got]).toEqual(['answered', expected])
   })
 
+  test('that is all here, but not yet with a slow host, ends irregularly where it is broken off', async () => {
+    const url = await peerThat((_request, response) => {
+      response.write('ab')
+      response.end('cd')
+    })
+    let breakOff = (): void => undefined
+    const got: string[] = []
+    const { request } = makeHost({
+      replyInPieces: (_status: number, _headers: object, onFull: () => void) => ({
+        begin: () => undefined,
+        write: (bytes: Buffer) => (got.push(bytes.toString()), onFull()),
+        end: () => void got.push('end'),
+        break: () => void got.push('break'),
+      }),
+    })
+    const end = forwarder.send(request, undefined, peerAt(url, { onBegun: (given) => (breakOff = given) }))
+    await vi.waitFor(() => expect(got).toEqual(['ab']))
+    // Until the rest has come.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    breakOff()
+    expect([await end, got]).toEqual(['answered', ['ab', 'break']])
+  })
+
   test('that changes the protocol is of another process', async () => {
     const url = await peerThat((request) => {
       request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n')

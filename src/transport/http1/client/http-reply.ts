@@ -116,7 +116,7 @@ export class Reply implements HttpHandler {
     if (status >= 300 && status < 400) return this.#redirect(status, head.headers.location)
     this.#head = head
     if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
-    if (encoding !== undefined && !this.#decodeContent(encoding, head)) return
+    if (encoding !== undefined) this.#decodeContent(encoding, head)
     if (form === 'sse') this.#decoder = this.#decode()
     // The length of an encoded body is not the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
@@ -188,8 +188,8 @@ export class Reply implements HttpHandler {
     if (this.#size === 0 || !this.#tryStream(this.#body.subarray(0, this.#size))) this.#pauseTimer?.refresh()
   }
 
-  /** False: the encoding is not supported, and the reply has ended. An error status counts without its body. */
-  #decodeContent(encoding: string, head: ReplyHead): boolean {
+  /** If the encoding is not supported, the reply ends. An error status counts without its body. */
+  #decodeContent(encoding: string, head: ReplyHead): void {
     const { status } = head
     const fail = (why: string, cause?: Error): void => {
       this.#exchange.abort()
@@ -203,10 +203,9 @@ export class Reply implements HttpHandler {
       onError: (error) => fail(`the body does not match its Content-Encoding (${encoding}): ${error.message}`, error),
       onFull: (isFull) => (isFull ? this.#exchange.pause() : this.#exchange.resume()),
     })
-    if (this.#content !== undefined) return true
+    if (this.#content !== undefined) return
     if (status >= 400) this.#events.onHead?.(head)
     fail(`the body has an encoding that was not requested and is not supported (${encoding})`)
-    return false
   }
 
   /** Starts the stream if the received part allows it. Returns whether the body is streamed. */
@@ -215,7 +214,6 @@ export class Reply implements HttpHandler {
     const streamed = this.#events.stream?.(bytes, source)
     if (streamed === 'more') return false
     this.#mayStream = false
-    clearTimeout(this.#pauseTimer)
     this.#pauseTimer = undefined
     if (streamed === undefined) {
       if (this.#length > this.#body.length && this.#reserve(this.#length)) this.#moveTo(this.#client.bodies.lease(this.#length))
@@ -224,7 +222,6 @@ export class Reply implements HttpHandler {
     this.#streamed = streamed
     this.#release()
     this.#body = EMPTY
-    this.#size = bytes.length
     return true
   }
 
@@ -239,7 +236,7 @@ export class Reply implements HttpHandler {
   #collect(chunk: Buffer): void {
     const size = this.#size + chunk.length
     if (size > this.#body.length) {
-      const capacity = this.#size === 0 ? size : Math.max(2 * this.#body.length, size)
+      const capacity = Math.max(2 * this.#body.length, size)
       if (!this.#reserve(capacity)) return
       const { bodies } = this.#client
       const previous = this.#body
@@ -253,8 +250,8 @@ export class Reply implements HttpHandler {
   /** Reserves memory for a big body. False: the limit is reached, and the reply has failed. */
   #reserve(bytes: number): boolean {
     if (this.#isOver) return false
+    if (bytes < BIG_BYTES) return true
     const more = bytes - this.#reserved
-    if (bytes < BIG_BYTES || more <= 0) return true
     const { held } = this.#client.bodies
     if (!held.hasRoomFor(more)) {
       this.#exchange.abort()

@@ -42,7 +42,7 @@ export class NetClient implements HttpClient {
   readonly #connections = new Set<NetConnection>()
   readonly #batch = new WriteBatch()
   /** By the headers that many requests share. */
-  #routes = new WeakMap<HttpRequest['headers'], Route>()
+  readonly #routes = new WeakMap<HttpRequest['headers'], Route>()
   #sweepTimer: NodeJS.Timeout | undefined
 
   /** `others` serves the origins that are not `http://`; it is closed with this one. */
@@ -69,9 +69,6 @@ export class NetClient implements HttpClient {
 
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer)
-    this.#sweepTimer = undefined
-    this.#origins.clear()
-    this.#routes = new WeakMap()
     for (const connection of this.#connections) connection.break(new Error('the client was closed'))
     await this.#others.close()
   }
@@ -163,11 +160,10 @@ class Exchange implements HttpExchange, ConnectionUser {
   }
 
   onData(bytes: Buffer): void {
-    if (!this.#isOver) this.#handler.onData(bytes)
+    this.#handler.onData(bytes)
   }
 
   onDone(): void {
-    if (this.#isOver) return
     this.#end()
     this.#handler.onEnd()
   }
