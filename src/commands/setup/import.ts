@@ -9,6 +9,7 @@ import type { FoundFile } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
 import type { HostName } from '../../host-files/hosts.ts'
 import { planImport } from '../../host-files/import.ts'
+import { readIncluded } from '../../host-files/included.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { Addition, OurFile } from '../../host-files/our-file.ts'
@@ -52,10 +53,11 @@ export const saveServers = async (
 ): Promise<number> => {
   const { file, named, context, io, json } = writing
   const found = all.map((one) => usableIn(one, context))
+  const included = await readIncluded(file, named.slice(1), context)
   const planFor = (ours: OurFile): ImportPlan =>
     planImport(
       found.flatMap(({ servers }) => servers),
-      { servers: ours.servers, env: context.env, envFile: ours.values, folder: dirname(file) },
+      { servers: { ...included.servers, ...ours.servers }, env: context.env, envFile: ours.values, folder: dirname(file) },
     )
   const ours = await refuseChangeErrors(() => readOurFile(file, context))
   const plan = planFor(ours)
