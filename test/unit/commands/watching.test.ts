@@ -138,6 +138,18 @@ test('replay --edit shows numbers as they were sent, and without _meta', async (
   )
 })
 
+test('replay --edit reads what an editor saves with a byte order mark', async () => {
+  const text = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x","arguments":{}}}'
+  const { invocation } = await watching({
+    '/calls/1': json({ ...ROW, request: { text, bytes: text.length } }),
+    '/replay': json({ kind: 'result', call: 2, isError: false, result: {} }),
+  })
+  const program = `fs.writeFileSync(process.argv.at(-1), String.fromCharCode(0xfeff) + fs.readFileSync(process.argv.at(-1)))`
+  // Cast: the others are not read.
+  const edited = { ...invocation, context: { env: { EDITOR: `'${process.execPath}' -e "${program}"` } } } as unknown as Invocation
+  expect(await replayCall(edited, '1', { edit: true, yes: true })).toBe(0)
+})
+
 test('tail ends where the reader of its output has closed it', async () => {
   const { invocation } = await watching({ '/feed': feed }, (text) => (text.includes('a__x') ? new Error('EPIPE') : null))
   expect(await tail(invocation, [], {})).toBe(0)
