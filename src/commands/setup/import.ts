@@ -66,7 +66,7 @@ export const saveServers = async (
   if (plan.servers.length === 0) {
     await printResult(writing, summaryOf(plan, found, file, false), () => [
       ...problemLines(found),
-      nothingNew(plan, found, shown),
+      nothingNew(plan, found, shown, named),
     ])
     return EXIT.ok
   }
@@ -139,10 +139,10 @@ const problemLines = (found: readonly FoundFile[]): Line[] =>
     ...warnings.map((text) => `  ▲ ${HOSTS[host].label}: ${text}`),
   ])
 
-const nothingNew = ({ known }: ImportPlan, found: readonly FoundFile[], shown: string): string => {
+const nothingNew = ({ known }: ImportPlan, found: readonly FoundFile[], shown: string, named: readonly string[]): string => {
   if (known.length > 0) return `  ${shown} already contains every server that was found`
   const looked = found.length === 0 ? 'no file of a host was found' : `no server in ${found.map(({ file }) => file).join(', ')}`
-  return `  ${looked}; add one: ${operatorCommand([], 'add', 'NAME')} URL, or ${operatorCommand([], 'add', 'NAME')} -- COMMAND`
+  return `  ${looked}; add one: ${operatorCommand(named, 'add', 'NAME')} URL, or ${operatorCommand(named, 'add', 'NAME')} -- COMMAND`
 }
 
 const summaryOf = (plan: ImportPlan, found: readonly FoundFile[], file: string, written: boolean): object => ({

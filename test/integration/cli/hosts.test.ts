@@ -404,6 +404,21 @@ describe('connect and disconnect', () => {
     expect(read(cli, CURSOR)).toBe(before)
   })
 
+  test('a configuration that is no file is refused, and every file of -c is in the entry', async () => {
+    await using cli = await laid({ 'a.yaml': 'servers: {}\n', 'b.yaml': 'naming: { prefix: never }\n' })
+    for (const [name, reason] of [
+      ['.', '. is a folder'],
+      ['none.yaml', 'none.yaml does not exist'],
+    ] as const) {
+      const { code, stderr } = await cli.here('connect', 'cursor', '-c', name)
+      expect({ code, stderr }).toEqual({ code: 2, stderr: `${reason}; name a file with -c FILE\n` })
+    }
+    expect(existsSync(cli.path(CURSOR))).toBe(false)
+    const { stdout } = await cli.here('connect', 'cursor', '-c', 'a.yaml', '-c', 'b.yaml', '--print')
+    const { args } = (JSON.parse(stdout) as { mcpServers: { trunkline: { args: string[] } } }).mcpServers.trunkline
+    expect(args.slice(-5)).toEqual(['stdio', '-c', cli.path('a.yaml'), '-c', cli.path('b.yaml')])
+  })
+
   test('a toolset that does not exist is refused, as is what a host does not support', async () => {
     const text = 'servers: { a: { command: x } }\ntoolsets: { review: { servers: [a] } }\n'
     await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': text })
