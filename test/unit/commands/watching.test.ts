@@ -155,6 +155,32 @@ test('tail ends where the reader of its output has closed it', async () => {
   expect(await tail(invocation, [], {})).toBe(0)
 })
 
+test('tail reads no further while its output is slow, and shows every row in the end', async () => {
+  const ROWS = 20_000
+  const row = `${JSON.stringify({ type: 'calls', calls: [ROW] })}\n`
+  let isAllSent = false
+  const { invocation } = await watching({
+    '/feed': (response) => {
+      response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+      response.end(row.repeat(ROWS), () => (isAllSent = true))
+    },
+  })
+  let printed = 0
+  let wasAllSent: boolean | undefined
+  const stdout = new Writable({
+    highWaterMark: 1,
+    write: (chunk, _encoding, done) => {
+      printed += String(chunk).split('a__x').length - 1
+      if (printed === 2_000) wasAllSent = isAllSent
+      // One row in each turn of the event loop, in which a socket is read once.
+      setImmediate(done)
+    },
+  })
+  const slow = { ...invocation, io: { ...invocation.io, stdout } }
+  await expect(tail(slow, [], {})).rejects.toThrow('the process has ended')
+  expect({ printed, wasAllSent }).toEqual({ printed: ROWS, wasAllSent: false })
+})
+
 test('tail says that its recording cannot be written any more', async () => {
   const { invocation, folder } = await watching({ '/feed': feed, '/tools': json({ tools: [] }), '/calls/1': json(ROW) })
   const name = join(folder, 'calls.ndjson')
