@@ -104,7 +104,8 @@ export const addCommands = (
     .argument('[name]', 'exposed or original name, or key of a server; default: all')
     .action(async (name: string | undefined, options: CommonOptions) => {
       const { diff } = await import('../commands/inspect/lock.ts')
-      end(await diff(await invoked(options), name))
+      const { read } = await invoked(options, { withoutSecrets: true })
+      end(await diff(await invoked(options), name, read))
     })
   for (const word of ['init', 'import'] as const)
     command(

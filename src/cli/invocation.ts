@@ -22,6 +22,8 @@ export interface Finding {
   readonly withoutLock?: boolean
   /** It also works without any server. */
   readonly takesNone?: boolean
+  /** Reads no secret. */
+  readonly withoutSecrets?: boolean
 }
 
 export interface Invocations {
@@ -41,14 +43,23 @@ export const makeInvocations = (
   /** The options of a command win over those before it. */
   const invoked = async (
     own: CommonOptions,
-    { looksAround = true, withoutLock = false, takesNone = false }: Finding = {},
+    { looksAround = true, withoutLock = false, takesNone = false, withoutSecrets }: Finding = {},
   ): Promise<Invocation> => {
     const before = program.opts<CommonOptions>()
     const options = { ...before, ...own, config: [...(before.config ?? []), ...(own.config ?? [])] }
     const { config: named, from = [], listen, state, allowUnauthenticatedNetwork, allowFaults, watch } = options
     if (from.length > 0 && named.length > 0)
       throw new CommandError(EXIT.usage, '--from and -c exclude each other: -c FILE serves a file as it is')
-    const context = readEnvironment({ named, listen, state, allowUnauthenticatedNetwork, allowFaults, withoutLock, watch })
+    const context = readEnvironment({
+      named,
+      listen,
+      state,
+      allowUnauthenticatedNetwork,
+      allowFaults,
+      withoutLock,
+      withoutSecrets,
+      watch,
+    })
     const found = await filesOf(named, context, looksAround)
     const standard = userConfigurationPath(context.home, context.env)
     const files = found ?? [standard]
@@ -91,12 +102,12 @@ export const makeInvocations = (
   const connecting = async (own: CommonOptions): Promise<Connecting> => {
     const written = await writing(own)
     const { context, named } = written
-    const [first] = (await filesOf(named, context, true)) ?? []
-    const isStandard = first === undefined || first === userConfigurationPath(context.home, context.env)
+    const files = (await filesOf(named, context, true)) ?? []
+    const isStandard = files.length === 1 && files[0] === userConfigurationPath(context.home, context.env)
     const invocation = await invoked(own)
     return {
       ...written,
-      configuration: isStandard ? undefined : resolve(context.cwd, first),
+      configurations: isStandard ? [] : files.map((file) => resolve(context.cwd, file)),
       invocation,
       again: () => connecting(own),
     }

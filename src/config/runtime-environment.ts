@@ -46,6 +46,8 @@ export interface RuntimeEnvironment {
         readonly standsFor?: string | undefined
         /** Ignores errors of the lock file, which is about to be written. */
         readonly withoutLock?: boolean | undefined
+        /** Reads no `${secret:…}`: only the keys of the configuration are needed. */
+        readonly withoutSecrets?: boolean | undefined
       }
     | undefined
 }

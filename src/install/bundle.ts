@@ -4,6 +4,7 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { z } from 'zod'
 import { asError } from '../values/as-error.ts'
+import { decodeUtf8 } from '../values/utf8.ts'
 import { ownValue } from '../values/own-value.ts'
 import type { ServerDraft } from '../host-files/found.ts'
 import { makeFolder } from '../make-folder.ts'
@@ -60,7 +61,7 @@ export const readBundle = async (file: string): Promise<Bundle> => {
     if (found === undefined) throw new InstallError('it contains no manifest.json')
     const content = found.read()
     if (content.length > MAX_MANIFEST_BYTES) throw new InstallError('its manifest.json is larger than 1 MiB')
-    const parsed = manifestSchema.safeParse(JSON.parse(content.toString()))
+    const parsed = manifestSchema.safeParse(JSON.parse(decodeUtf8(content) ?? ''))
     if (!parsed.success) {
       const [issue] = parsed.error.issues
       throw new InstallError(`its manifest.json is not valid (${issue?.path.join('.')}: ${issue?.message})`)

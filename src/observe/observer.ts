@@ -93,9 +93,6 @@ export class Observer implements Disposable {
     }
   }
 
-  get openCalls(): number {
-    return this.#open.size
-  }
   get keptCalls(): number {
     return this.#ring.size
   }

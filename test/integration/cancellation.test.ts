@@ -199,14 +199,32 @@ test('B139 so it is before anything was streamed: nothing is cancelled', async (
   expect(a.all('notifications/cancelled')).toEqual([])
 })
 
-test.each([legacyHttp, legacyPipe, legacySse])('B141 over $name initialize is never cancelled', async ({ connect }) => {
-  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })
-  gateway.fake('a').on('initialize', fake.never)
-  await using host = await connect(gateway)
-  host.notify('notifications/cancelled', { requestId: 1 })
-  expect(await host.call('ping')).toEqual({})
-  expect(gateway.fake('a').all('notifications/cancelled')).toEqual([])
-})
+test.each([
+  { name: legacyPipe.name, connect: legacyPipe.connect, options: { server: 'a' } },
+  { name: legacySse.name, connect: legacySse.connect, options: { path: '/servers/a/sse' } },
+])(
+  'B141 over $name initialize is answered although its host cancels it while it waits for its server',
+  async ({ connect, options }) => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const a = gateway.fake('a')
+    a.on('initialize', async ({ params }) => {
+      await promise
+      return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
+    })
+    let isOpen = false
+    const connecting = connect(gateway, { ...options, cancelsOpening: true }).finally(() => (isOpen = true))
+    await a.until('initialize')
+    // What this host sends comes after the cancellation.
+    await using other = await connect(gateway)
+    expect(await other.call('ping')).toEqual({})
+    expect(isOpen).toBe(false)
+    resolve()
+    await using host = await connecting
+    expect(host.welcome).toMatchObject({ serverInfo: { name: 'a' } })
+    expect(a.all('notifications/cancelled')).toEqual([])
+  },
+)
 
 test('B141 a cancellation of an initialize that waits for its server reaches no server, and it is answered', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })

@@ -32,9 +32,9 @@ interface Started {
 }
 
 await describeWithBrowser('what is entered in the dashboard', (browser) => {
-  const start = async (body = '64KiB'): Promise<Started> => {
+  const start = async (body = '64KiB', more = ''): Promise<Started> => {
     const cli = await commandLine()
-    await cli.write('trunkline.yaml', configurationOf(cli.folder, body))
+    await cli.write('trunkline.yaml', configurationOf(cli.folder, body) + more)
     const { url } = await cli.up()
     const { origin, token, ask } = await openAdmin(cli)
     await expect.poll(async () => JSON.stringify((await ask('GET', '/api/tools')).json), { timeout: 10_000 }).toContain('code__')
@@ -49,6 +49,28 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
       latest: async () => ((await ask('GET', '/api/calls?limit=1')).json as { calls: { id: number }[] }).calls[0]?.id ?? 0,
     }
   }
+
+  test('a definition is shown with the digits that its server wrote', async () => {
+    const schema = '{"type":"object","properties":{"id":{"type":"integer","minimum":1.0,"maximum":9007199254740993}}}'
+    const program = `
+      const { createInterface } = require('node:readline')
+      createInterface({ input: process.stdin }).on('line', (line) => {
+        const { id, method } = JSON.parse(line)
+        const initialized = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"long","version":"1"}}'
+        const result = { initialize: initialized, 'tools/list': '{"tools":[{"name":"by_id","inputSchema":${schema}}]}' }[method]
+        const error = '"error":{"code":-32601,"message":"unknown"}'
+        if (id !== undefined) console.log('{"jsonrpc":"2.0","id":' + id + ',' + (result ? '"result":' + result : error) + '}')
+      })`
+    const entry = { command: process.execPath, args: ['-e', program] }
+    const { cli, page, open } = await start('64KiB', `  long: ${JSON.stringify(entry)}\n`)
+    await expect.poll(async () => (await cli.here('tools', 'by_id')).stdout, { timeout: 10_000 }).toContain('long__by_id')
+    await open('/tools/long__by_id')
+    const shown = page.getByRole('region', { name: 'Definition as listed to hosts' })
+    await shown.getByText('"maximum": 9007199254740993').waitFor()
+    expect(await shown.innerText()).toContain('"minimum": 1.0,')
+    const [row] = JSON.parse((await cli.here('tools', 'by_id', '--json')).stdout) as { text: string }[]
+    expect(row?.text).toContain(schema)
+  })
 
   test('a long text is typed to its end, and its letters are no keys of the page', async () => {
     const { page, open } = await start()

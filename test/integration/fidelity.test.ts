@@ -84,5 +84,12 @@ test('B073 B082 a question that changes its form on the way to the host says so'
   legacy.answer('elicitation/create', () => ({ action: 'decline' }))
   expect(await modern.call('tools/call', { name: 'old__ask' })).toMatchObject({ resultType: 'input_required' })
   expect(await legacy.call('tools/call', { name: 'new__ask' })).toMatchObject(done)
-  expect(countsOf(gateway)).toMatchObject({ old: [{ rule: 'B073', count: 1 }], new: [{ rule: 'B082', count: 1 }] })
+  const projected = { verdict: 'projected', feature: 'input', count: 1 }
+  const askedByRound = { ...projected, rule: 'B073', reason: 'a request of the server became an input round of the host' }
+  const reason = 'the input that the server required was requested from the host'
+  const askedByRequest = { ...projected, rule: 'B082', reason }
+  expect(countsOf(gateway)).toEqual({ old: [askedByRound], new: [askedByRequest] })
+  // Of one era, nothing changes its form.
+  expect(await modern.call('tools/call', { name: 'new__ask' })).toMatchObject({ resultType: 'input_required' })
+  expect(countsOf(gateway)).toEqual({ old: [askedByRound], new: [askedByRequest] })
 })

@@ -155,11 +155,11 @@ describe.each(LANGUAGES)('$name', ({ name, needs, command, extension, http, key,
 
 describe.each(everyTransport)('over $name', ({ connect, era }) => {
   test('B282 null for what is absent is taken as that, in requests and in notifications', async () => {
-    await using gateway = await startGateway({ servers: { a: fake.offering('echo') } })
+    await using gateway = await startGateway({ servers: { a: fake.offering('echo'), b: fake.offering('slow') } })
     await using host = await connect(gateway)
     const meta = era === 'modern' ? metaOf(host) : null
     for (const params of [{ cursor: null }, { cursor: '' }])
-      expect(await host.call('tools/list', params)).toMatchObject({ tools: [{ name: 'a__echo' }] })
+      expect(await host.call('tools/list', params)).toMatchObject({ tools: [{ name: 'a__echo' }, { name: 'b__slow' }] })
     const params = { name: 'a__echo', arguments: null, _meta: meta, task: null, requestState: null, inputResponses: null }
     const text = JSON.stringify({ jsonrpc: '2.0', id: 50, method: 'tools/call', params, result: null, error: null })
     expect(await host.sendRaw(text, 50).response).toMatchObject({ result: { content: [{ type: 'text' }] } })
@@ -172,6 +172,19 @@ describe.each(everyTransport)('over $name', ({ connect, era }) => {
       const sent = host.sendRaw(JSON.stringify({ jsonrpc: '2.0', ...message }), message.id)
       expect((await sent.response).error).toBeUndefined()
     }
+    const b = gateway.fake('b').on('tools/call', fake.never)
+    const pending = host.begin('tools/call', { name: 'b__slow' })
+    pending.response.catch(() => undefined)
+    const turn = await b.until('tools/call')
+    for (const [at, message] of [
+      { method: 'notifications/cancelled', params: null },
+      { method: 'notifications/roots/list_changed', params: null },
+      { method: 'notifications/cancelled', params: { requestId: pending.id, reason: null, _meta: null } },
+    ].entries())
+      host.sendRaw(JSON.stringify({ jsonrpc: '2.0', ...message }), `no answer ${at}`).response.catch(() => undefined)
+    const cancelled = await b.until('notifications/cancelled')
+    expect(cancelled.params).toMatchObject({ requestId: turn.id })
+    expect(await host.call('ping')).toEqual({})
   })
 })
 

@@ -34,7 +34,7 @@ test.concurrent('a session is served by one replica at a time, however they are 
 
 // The first one runs the stored plans, too.
 test.concurrent.each([[], ['--no-plans', '--replicas', '4']])(
-  'a seed does the same each time, however slow the real disk is %j',
+  'a seed does the same each time, however slow the real disk, and without real random numbers, is %j',
   async (...options) => {
     const figures = (text: string): readonly unknown[] => [
       /^\d+ simulations, .*, \d+\.\d+ simulated minutes/m.exec(text)?.[0],

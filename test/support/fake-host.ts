@@ -29,6 +29,10 @@ export interface HostOptions {
   readonly resumes?: (() => Promise<void>) | undefined
   /** Legacy hosts: do not say `initialized` after the handshake. */
   readonly hesitates?: boolean
+  /** Legacy hosts: cancel `initialize` at once. */
+  readonly cancelsOpening?: boolean
+  /** Pipes: this server only. */
+  readonly server?: string
 }
 
 /** What a host answers, at once or later. */

@@ -20,6 +20,8 @@ export interface FeedSink {
   /** Its queue is full. */
   readonly isStalled: boolean
   send(message: FeedMessage): void
+  /** Resolves when its queue is empty. A socket is not read until then. */
+  drained?(): Promise<void>
 }
 
 export interface FeedOptions {

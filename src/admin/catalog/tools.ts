@@ -19,6 +19,8 @@ export interface ToolRow {
   readonly tokens: number
   /** The definition as a modern host gets it. */
   readonly definition: ToolDefinition
+  /** The definition as it is listed, only where `definition` is printed differently: long numbers lose digits when they are read. */
+  readonly text?: string
 }
 
 export interface ToolDefinition {
@@ -35,9 +37,11 @@ export const listTools = (gateway: Gateway, query = '', scope: Scope = EVERYTHIN
     .map(({ server, entry, exposed }, at): ToolRow => {
       // Cast: there is an entry for each row.
       const bytes = entries[at]!
-      const definition = parseOwnJson<ToolDefinition>(bytes.toString())
+      const text = bytes.toString()
+      const definition = parseOwnJson<ToolDefinition>(text)
       const tokens = estimateTokens(bytes)
-      return { name: exposed, server: server.key, original: entry.original, tokens, definition }
+      const isExact = JSON.stringify(definition) === text
+      return { name: exposed, server: server.key, original: entry.original, tokens, definition, ...(!isExact && { text }) }
     })
     .filter(({ name, server, definition }) => {
       const text = `${name} ${server} ${definition.description ?? ''}`.toLowerCase()

@@ -190,7 +190,12 @@ const follow = ({ path: socketPath }: SocketLocation, query: Query, sink: FeedSi
       // Not `node:readline`, whose lines also end at U+2028. A line that is not complete is dropped.
       const send = (line: Buffer): void => sink.send(parseOwnJson<FeedMessage>(line.toString()))
       const lines = new LineFramer({ line: send, overflow: () => {}, discarded: () => {} }, { maxBytes: Infinity })
-      response.on('data', (chunk: Buffer) => lines.push(chunk))
+      response.on('data', (chunk: Buffer) => {
+        lines.push(chunk)
+        if (!sink.isStalled || sink.drained === undefined) return
+        response.pause()
+        void sink.drained().finally(() => response.resume())
+      })
       response.once('close', resolve)
       response.on('error', () => resolve())
     })

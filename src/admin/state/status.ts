@@ -3,8 +3,7 @@ import type { Running } from '../../app/running.ts'
 import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import type { Finding } from '../../catalog/inventory.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
-import { estimateTokens } from '../../catalog/tokens.ts'
-import { joinArray } from '../../catalog/view/view.ts'
+import { estimateAll } from '../../catalog/tokens.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
 import type { AuditState } from '../../audit-file.ts'
 import type { Downstream } from '../../downstream/downstream.ts'
@@ -166,7 +165,7 @@ export const serverStatuses = ({
       tools: own.length,
       resources: (shown?.lists.resources.length ?? 0) + (shown?.lists.templates.length ?? 0),
       prompts: shown?.lists.prompts.length ?? 0,
-      tokens: own.length === 0 ? 0 : estimateTokens(joinArray(own)),
+      tokens: estimateAll(own),
       links: all.reduce((sum, { linkCount }) => sum + linkCount, 0),
       processes: all.flatMap(({ dialer }) =>
         dialer.processes.map(({ pid, startedAt }) => ({

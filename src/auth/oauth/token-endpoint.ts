@@ -46,6 +46,10 @@ export const isGrantEnded = (error: unknown): boolean => error instanceof GrantR
 /** Whether the authorization server refused the client, as one that has forgotten its registration does. */
 export const isClientRefused = (error: unknown): boolean => error instanceof GrantRefused && UNKNOWN_CLIENT.has(error.code)
 
+/** Whether the answer was a 4xx without an error of OAuth: of the authorization server, or of a proxy before it. */
+export const isUnexplained = (error: unknown): error is GrantRefused =>
+  error instanceof GrantRefused && error.code.startsWith('HTTP ')
+
 export type TokenAuth = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 export interface TokenRequest {

@@ -25,7 +25,7 @@ import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
 import { chooseScopes, union } from './scopes.ts'
 import type { StoreKey } from './token-store.ts'
-import { GrantRefused, isClientRefused, isFresh, isGrantEnded, requestTokens } from './token-endpoint.ts'
+import { GrantRefused, isClientRefused, isFresh, isGrantEnded, isUnexplained, requestTokens } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 export interface UserCredentialOptions {
@@ -233,6 +233,8 @@ export class UserCredential implements Credential, Interactive {
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
         }
+        // The tokens are kept: a later renewal may work.
+        if (isUnexplained(error)) throw this.#needsSignIn(`the token could not be renewed (${error.code})`)
         // Signing in again would not remove any other cause.
         throw noToken(error, 'the token could not be renewed')
       }

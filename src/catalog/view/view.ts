@@ -27,7 +27,7 @@ import { indexBare } from './routes.ts'
 import type { BareIndex } from './routes.ts'
 import { isWrite, Shown } from './shown.ts'
 import { matchesTemplate } from '../names/templates.ts'
-import { estimateTokens } from '../tokens.ts'
+import { estimateAll } from '../tokens.ts'
 import type { ToolOverride } from '../curate/override.ts'
 import type { Budget, Toolset } from './toolset.ts'
 import { outputFormOf } from './wrap-schema.ts'
@@ -112,6 +112,7 @@ export class View {
   readonly #lists = new Map<ListKind, ReadyList>()
   readonly #outputForms = new WeakMap<Entry, OutputForm>()
   #toolsToSearch: ReadyList | undefined
+  #tokens: number | undefined
   #bare: BareIndex | undefined
   #apps: AppIndex | undefined
   /** Server and plain spelling of the listed URIs and templates that are hidden. */
@@ -197,8 +198,8 @@ export class View {
 
   /** Number of all its tools, and their estimated tokens. */
   get cost(): Budget {
-    const { rows, whole } = this.list('tools')
-    return { tools: rows.length, tokens: rows.length === 0 ? 0 : estimateTokens(whole) }
+    const { rows, entries } = this.list('tools')
+    return { tools: rows.length, tokens: (this.#tokens ??= estimateAll(entries)) }
   }
 
   /** Whether `cost` exceeds the toolset's budget. */

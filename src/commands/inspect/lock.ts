@@ -51,8 +51,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
 export const checkLocked = async (loaded: Loaded): Promise<number> => {
   const { command } = loaded
   const file = lockFileOf(loaded)
-  if (file.servers === undefined)
-    throw new CommandError(EXIT.mismatch, `${file.name} does not exist; write it and add it to git: ${command('lock')}`)
+  if (file.servers === undefined) throw noLock(file, command)
   const offered = await withGateway(loaded, (control) =>
     control.offered([], file.servers?.some(({ apps }) => apps.length > 0) === true),
   )
@@ -82,9 +81,17 @@ export const checkLocked = async (loaded: Loaded): Promise<number> => {
   return EXIT.ok
 }
 
-/** How a definition differs from the approved one; without a name, all that differ. */
-export const diff = async (invocation: Invocation, name: string | undefined): Promise<number> => {
+/**
+ * How a definition differs from the approved one; without a name, all that differ. `peek`: reads the configuration without its secrets; one
+ * that cannot be read any more may still run.
+ */
+export const diff = async (invocation: Invocation, name: string | undefined, peek: Invocation['read']): Promise<number> => {
   const { command } = invocation
+  const file = await peek().then(
+    ({ configuration }) => configuration.lock,
+    () => undefined,
+  )
+  if (file !== undefined && file.servers === undefined) throw noLock(file, command)
   const [all, isKnown] = await withGateway(invocation, async (control) => {
     const changes = await control.changes()
     return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
@@ -96,6 +103,9 @@ export const diff = async (invocation: Invocation, name: string | undefined): Pr
   )
   return EXIT.ok
 }
+
+const noLock = ({ name }: LockFile, command: CommandPrinter): CommandError =>
+  new CommandError(EXIT.mismatch, `${name} does not exist; write it and add it to git: ${command('lock')}`)
 
 /** Whether it is the name of an offered entry, or the key of a server. */
 const isKnownTo = async (control: Control, name: string): Promise<boolean> =>

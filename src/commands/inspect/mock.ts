@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { Player } from '../../observe/recorded/player.ts'
 import { readRecording } from '../../observe/recorded/recorded-file.ts'
 import { asError } from '../../values/as-error.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Io } from '../terminal/io.ts'
@@ -18,8 +19,8 @@ export interface MockOptions {
 }
 
 export const mock = async (io: Io, file: string, { strict }: MockOptions): Promise<number> => {
-  const recorded = await readFile(file, 'utf8')
-    .then(readRecording)
+  const recorded = await readFile(file)
+    .then((bytes) => readRecording(decodeUtf8(bytes) ?? ''))
     .catch((error: unknown) => {
       throw new CommandError(EXIT.config, `${file} cannot be served: ${asError(error).message}`)
     })

@@ -8,6 +8,7 @@ import { AdminRefusal } from '../../admin/refusal.ts'
 import type { ReplayEnd, ReplayRequest } from '../../admin/calls/replay.ts'
 import type { CallDetail } from '../../observe/capture/captured.ts'
 import { asError } from '../../values/as-error.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import { join as joinParts, Payload } from '../../wire/message/payload.ts'
 import { indentJson } from '../../values/json-tree.ts'
 import { OPERATOR } from '../../observe/viewer.ts'
@@ -65,7 +66,7 @@ const editParams = async ({ io, context }: Invocation, text: string): Promise<st
     const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
     const [code]: (number | null)[] = await once(child, 'exit')
     if (code !== 0) throw new CommandError(EXIT.interrupted, `the editor ended with ${code}: nothing was called`)
-    const changed = await readFile(file, 'utf8')
+    const changed = decodeUtf8(await readFile(file)) ?? ''
     try {
       JSON.parse(changed)
     } catch (error) {

@@ -36,9 +36,14 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const isOver = AbortSignal.any([io.interrupted, closedOutput(io), failed.signal])
   // Rows are written in order.
   let last: Promise<void> = Promise.resolve()
+  let waiting = 0
   const enqueue = (write: () => Promise<void> | void): void => {
+    waiting++
     last = last.then(() => write())
-    last.catch(() => failed.abort())
+    last.then(
+      () => waiting--,
+      () => failed.abort(),
+    )
   }
   const show = async (row: CallRow): Promise<void> => {
     if (json) await printJson(io, row)
@@ -47,7 +52,10 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   }
   if (!json) await printLines(io, [HEAD])
   const sink = {
-    isStalled: false,
+    get isStalled() {
+      return waiting > MAX_WAITING
+    },
+    drained: () => last.catch(() => undefined),
     send: (message: Parameters<Parameters<Control['follow']>[1]['send']>[0]): void => {
       if (message.type === 'gap') enqueue(() => remark(io, `${counted(message.missed, 'call')} not shown: too many at once`))
       if (message.type !== 'calls') return
@@ -64,6 +72,8 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
 
 const HEAD = 'TIME          ID      STATUS      TIME MS  HOST/GATEWAY/SERVER  TOKENS  CALL'
 const BAR = 12
+/** Rows that wait for the output before the feed is read no further; the process then counts the rows that it leaves out. */
+const MAX_WAITING = 1_000
 
 /** `20:15:03.123  4711    ok            312.4  ▏███████████  2030  gh__search_code → github  (claude-code, review)`. */
 const lineOf = (row: CallRow, paint: Paint): Line => {

@@ -14,6 +14,7 @@ import { lookIn, readText } from '../../host-files/edit/editor.ts'
 import { nameOf } from '../../host-files/found.ts'
 import type { ServerDraft } from '../../host-files/found.ts'
 import { namesIn, planImport } from '../../host-files/import.ts'
+import { readIncluded } from '../../host-files/included.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { OurFile } from '../../host-files/our-file.ts'
 import { problemsOfDraft } from '../../host-files/usable.ts'
@@ -25,6 +26,7 @@ import { draftOf, readServerJson } from '../../install/server-json.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
 import { jsonObject } from '../../values/json-object.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
 import { refuseChangeErrors, textWith, valuesOf } from './import.ts'
 import type { Writing } from './import.ts'
@@ -58,9 +60,18 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   const source = await refuseInstallErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
-  const key = keyFor(options.as ?? source.name, words, options, namesIn(ours.servers))
+  const included = await readIncluded(file, named.slice(1), context)
+  const isForced = options.force === true
+  const taken = namesIn(isForced ? included.servers : { ...included.servers, ...ours.servers })
+  const key = keyFor(options.as ?? source.name, options.as !== undefined || words.length > 1, taken)
+  const place = included.places.get(key)
+  if (place !== undefined)
+    throw new CommandError(
+      EXIT.config,
+      `server "${key}" is defined at ${place}, which belongs to this configuration; choose another name, or change it there`,
+    )
   const draft = { ...source.draft, ...(options.prefix === undefined ? {} : { prefix: options.prefix }) }
-  refuseUnusable(writing, key, draft, ours.servers)
+  refuseUnusable(writing, key, draft, { ...included.servers, ...ours.servers })
   const found = {
     scope: 'user',
     file,
@@ -72,16 +83,17 @@ export const add = async (writing: Writing, words: readonly string[], options: A
     isOff: false,
   } as const
   const planFor = (now: typeof ours) => {
-    const others = options.force === true ? {} : Object.fromEntries(Object.entries(now.servers).filter(([name]) => name !== key))
+    const all = Object.entries({ ...included.servers, ...now.servers })
+    const others = isForced ? {} : Object.fromEntries(all.filter(([name]) => name !== key))
     return planImport([found], { servers: others, env: context.env, envFile: now.values, folder: '' })
   }
   const planned = planFor(ours)
   io.redactor.learn([...planned.secrets.values()])
   const [existing] = planned.known
-  if (existing !== undefined && options.force !== true)
+  if (existing !== undefined && !isForced)
     throw new CommandError(
       EXIT.config,
-      `${nameOf(file, context)} already has this server as "${existing.key}"; add it twice with --force`,
+      `${included.places.get(existing.key) ?? nameOf(file, context)} already has this server as "${existing.key}"; add it twice with --force`,
     )
   const entries = (plan: typeof planned) => plan.servers.map((server) => ({ ...server, key }))
   if (source.isForeign && options.yes !== true) {
@@ -92,7 +104,7 @@ export const add = async (writing: Writing, words: readonly string[], options: A
   }
   const written = await refuseChangeErrors(() =>
     updateOurFile(file, context, (now) => {
-      if (Object.hasOwn(now.servers, key) && options.force !== true)
+      if (Object.hasOwn(now.servers, key) && !isForced)
         throw new CommandError(EXIT.config, `${nameOf(file, context)} has a server "${key}"; choose another name, or --force`)
       const plan = planFor(now)
       const values = valuesOf(plan)
@@ -176,7 +188,7 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
     return { name: bundle.name, draft: merged(draft, own), isForeign: true, open }
   }
   if (isFile) {
-    const server = readServerJson(await readFile(path, 'utf8'), first)
+    const server = readServerJson(decodeUtf8(await readFile(path)) ?? '', first)
     return { name: server.name, draft: merged(await draftOf(server, answer, options.use), own), isForeign: true, open }
   }
   if (/\.(json|mcpb)$/.test(first) || /^[./~]/.test(first))
@@ -234,12 +246,11 @@ const pairs = <K extends string>(
 }
 
 /** A typed name must be a valid key; a foreign name is converted to one. */
-const keyFor = (name: string, words: readonly string[], options: AddOptions, taken: readonly string[]): string => {
-  const isTyped = options.as !== undefined || words.length > 1
+const keyFor = (name: string, isTyped: boolean, taken: readonly string[]): string => {
   if (!isTyped)
     return SERVER_KEY.test(name) && !RESERVED_KEYS.includes(name) && !taken.includes(name)
       ? name
-      : normaliseKey(name, (key) => options.force !== true && taken.includes(key))
+      : normaliseKey(name, (key) => taken.includes(key))
   if (!SERVER_KEY.test(name) || RESERVED_KEYS.includes(name))
     throw new CommandError(
       EXIT.usage,

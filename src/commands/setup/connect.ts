@@ -49,8 +49,8 @@ export interface ConnectOptions {
 
 /** The configuration for a host to be connected. */
 export interface Connecting extends Writing {
-  /** `-c` for the process that the host starts; `undefined`: it finds the configuration without. */
-  readonly configuration: string | undefined
+  /** Each `-c` of the process that the host starts; empty: it finds the configuration without. */
+  readonly configurations: readonly string[]
   /** For requests to a process of the same configuration. */
   readonly invocation: Invocation
   /** Found again, after a configuration was written. */
@@ -63,6 +63,7 @@ export const connect = async (connecting: Connecting, hosts: readonly string[], 
   const { io, json } = connecting
   const chosen = await chosenHosts(connecting, hosts, options)
   await refuseUnknownToolset(connecting, options)
+  if (options.move !== true) await refuseNoFile(connecting)
   const waitMs = waitOf(options, io)
   const sinceMs = Date.now()
   const reports: Report[] = []
@@ -162,6 +163,16 @@ const runningStatus = async ({ invocation }: Connecting): Promise<Status | undef
 
 const firstLine = (error: unknown): string => asError(error).message.split('\n', 1)[0] ?? ''
 
+/** A host would start a process that ends at once. The content may be wrong: its variables may be those of the host. */
+const refuseNoFile = async ({ named, context }: Connecting): Promise<void> => {
+  for (const name of named) {
+    const found = await stat(resolve(context.cwd, name)).catch(() => undefined)
+    if (found?.isFile() === true) continue
+    const reason = found === undefined ? 'does not exist' : found.isDirectory() ? 'is a folder' : 'is not a file'
+    throw new CommandError(EXIT.config, `${name} ${reason}; name a file with -c FILE`)
+  }
+}
+
 /** A host that is connected to a toolset that does not exist gets nothing. A configuration that cannot be read is reported later. */
 const refuseUnknownToolset = async ({ invocation }: Connecting, { toolset }: ConnectOptions): Promise<void> => {
   if (toolset === undefined) return
@@ -224,8 +235,8 @@ const connectOne = async (connecting: Connecting, host: HostName, place: HostPla
 }
 
 /** Without a configuration, a host gets the servers of the user's own host files, since it starts us in any folder. */
-const servesNothing = async ({ configuration, context }: Connecting, { http }: ConnectOptions): Promise<boolean> => {
-  if (http === true || configuration !== undefined) return false
+const servesNothing = async ({ configurations, context }: Connecting, { http }: ConnectOptions): Promise<boolean> => {
+  if (http === true || configurations.length > 0) return false
   if ((await stat(userConfigurationPath(context.home, context.env)).catch(() => undefined)) !== undefined) return false
   const found = await findServers(context, undefined, ['user'])
   return found.every(({ servers }) => servers.every(({ isOff }) => isOff))
@@ -323,7 +334,7 @@ const knownScope = (word: string): Scope => {
 
 /** By URL with `--http`; else the host starts us, and we attach to a running process. */
 const targetFor = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<Target> => {
-  const { context, configuration } = connecting
+  const { context, configurations } = connecting
   const { http = false, stdio = false, toolset, tokenEnv } = options
   if (http && stdio) throw new CommandError(EXIT.usage, '--http and --stdio exclude each other')
   const status = http ? await runningStatus(connecting) : undefined
@@ -342,7 +353,7 @@ const targetFor = async (connecting: Connecting, host: HostName, options: Connec
   const args = [
     'stdio',
     ...(toolset === undefined ? [] : ['--toolset', toolset]),
-    ...(configuration === undefined ? [] : ['-c', configuration]),
+    ...configurations.flatMap((file) => ['-c', file]),
   ]
   return { kind: 'stdio', ...launchOf(context.program, args, context.cwd), env: folderVariables(context) }
 }

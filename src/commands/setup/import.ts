@@ -9,6 +9,7 @@ import type { FoundFile } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
 import type { HostName } from '../../host-files/hosts.ts'
 import { planImport } from '../../host-files/import.ts'
+import { readIncluded } from '../../host-files/included.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { Addition, OurFile } from '../../host-files/our-file.ts'
@@ -52,10 +53,11 @@ export const saveServers = async (
 ): Promise<number> => {
   const { file, named, context, io, json } = writing
   const found = all.map((one) => usableIn(one, context))
+  const included = await readIncluded(file, named.slice(1), context)
   const planFor = (ours: OurFile): ImportPlan =>
     planImport(
       found.flatMap(({ servers }) => servers),
-      { servers: ours.servers, env: context.env, envFile: ours.values, folder: dirname(file) },
+      { servers: { ...included.servers, ...ours.servers }, env: context.env, envFile: ours.values, folder: dirname(file) },
     )
   const ours = await refuseChangeErrors(() => readOurFile(file, context))
   const plan = planFor(ours)
@@ -64,7 +66,7 @@ export const saveServers = async (
   if (plan.servers.length === 0) {
     await printResult(writing, summaryOf(plan, found, file, false), () => [
       ...problemLines(found),
-      nothingNew(plan, found, shown),
+      nothingNew(plan, found, shown, named),
     ])
     return EXIT.ok
   }
@@ -137,10 +139,10 @@ const problemLines = (found: readonly FoundFile[]): Line[] =>
     ...warnings.map((text) => `  ▲ ${HOSTS[host].label}: ${text}`),
   ])
 
-const nothingNew = ({ known }: ImportPlan, found: readonly FoundFile[], shown: string): string => {
+const nothingNew = ({ known }: ImportPlan, found: readonly FoundFile[], shown: string, named: readonly string[]): string => {
   if (known.length > 0) return `  ${shown} already contains every server that was found`
   const looked = found.length === 0 ? 'no file of a host was found' : `no server in ${found.map(({ file }) => file).join(', ')}`
-  return `  ${looked}; add one: ${operatorCommand([], 'add', 'NAME')} URL, or ${operatorCommand([], 'add', 'NAME')} -- COMMAND`
+  return `  ${looked}; add one: ${operatorCommand(named, 'add', 'NAME')} URL, or ${operatorCommand(named, 'add', 'NAME')} -- COMMAND`
 }
 
 const summaryOf = (plan: ImportPlan, found: readonly FoundFile[], file: string, written: boolean): object => ({

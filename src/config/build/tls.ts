@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { TlsSettings } from '../../transport/http1/client/http-client.ts'
 import { nodeTls } from '../../transport/http1/server/connection/secure-sockets.ts'
 import { asError } from '../../values/as-error.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import type { GatheredServer } from '../read/gather.ts'
 import type { RuntimeEnvironment } from '../runtime-environment.ts'
 import type { ServerEntry } from '../schema/server-schema.ts'
@@ -40,7 +41,7 @@ export const readTls = (
     if (path === undefined) return undefined
     const file = absolutePath(path, folder, home)
     try {
-      const text = readFileSync(file, 'utf8')
+      const text = decodeUtf8(readFileSync(file)) ?? ''
       if (name === 'key') nodeTls().createSecureContext({ key: text })
       else nodeTls().createSecureContext({ [name]: new X509Certificate(text).toString() })
       return text

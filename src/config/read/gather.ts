@@ -128,7 +128,7 @@ class Gathering {
     file: string,
     { value, include, from }: { readonly value?: object; readonly include?: Include; readonly from?: Tree } = {},
   ): Promise<void> {
-    const { cwd, edited, env, home } = this.#context
+    const { cwd, edited, env, home, overrides } = this.#context
     const name = shortPath(file, cwd)
     if (this.#files.has(file)) {
       const place = from?.place ?? `${name}:1:1`
@@ -151,7 +151,7 @@ class Gathering {
       folder: host ? workspaceOf(file) : dirname(file),
       home,
       files: this.#files,
-      secrets: this.#secrets.lookUp,
+      secrets: overrides?.withoutSecrets === true ? noSecret : this.#secrets.lookUp,
       forms: host && FORMS[host.kind],
       warn: (warning) => this.#warnings.push(warning),
     }
@@ -289,7 +289,7 @@ const given = (value: object, problems: Problem[]): Source | undefined => {
   return undefined
 }
 
-/** Reads no secret for a disabled server. */
+/** For a disabled server, or for keys alone. */
 const noSecret = (): Promise<Value> => Promise.resolve('reported')
 
 const isOff = (tree: Tree | undefined) => tree?.kind === 'scalar' && String(tree.value) === 'false'

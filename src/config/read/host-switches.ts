@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { asError } from '../../values/as-error.ts'
 import { isJsonObject, isList, memberOf } from '../../values/json-object.ts'
+import { decodeUtf8 } from '../../values/utf8.ts'
 import type { HostKind } from './host-entry.ts'
 import { child, itemsOf, plain } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
@@ -75,7 +76,7 @@ const filesBeside = (kind: HostKind, file: string, home: string): readonly Besid
 /** The names of disabled servers; `undefined`: the file does not exist. Warns of a file that cannot be read. */
 const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<string[] | undefined> => {
   try {
-    const content: unknown = JSON.parse(await readFile(path, 'utf8'))
+    const content: unknown = JSON.parse(decodeUtf8(await readFile(path)) ?? '')
     if (!isJsonObject(content)) throw new Error('not a JSON object')
     const names = read(content)
     return isList(names) ? names.filter((name) => typeof name === 'string') : []

@@ -25,6 +25,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
   }
   try {
     const found = await stat(file)
+    if (found.isDirectory()) return refuse('is a folder', 'name a YAML, JSON or TOML file in it')
     if (!found.isFile()) return refuse('is not a file', 'name a YAML, JSON or TOML file')
     if (found.size > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
     if (isWritableByAll(found))

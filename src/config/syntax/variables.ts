@@ -68,7 +68,7 @@ export const absolutePath = (path: string, folder: string, home: string): string
 /** `file` as messages show it: relative to `cwd` where it is inside. */
 export const shortPath = (file: string, cwd: string): string => {
   const inside = relative(cwd, file)
-  return inside.startsWith('..') || isAbsolute(inside) ? file : inside
+  return inside.startsWith('..') || isAbsolute(inside) ? file : inside || '.'
 }
 
 const expandScalar = async (scalar: ScalarTree, scope: Scope, problems: Problem[]): Promise<ScalarTree> => {

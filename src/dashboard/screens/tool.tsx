@@ -6,6 +6,7 @@ import type { Lint } from '../../admin/catalog/lint.ts'
 import type { Stats } from '../../admin/calls/stats.ts'
 import type { ToolRow } from '../../admin/catalog/tools.ts'
 import type { WhyEnd } from '../../admin/explain/why.ts'
+import { indentJson } from '../../values/json-tree.ts'
 import { formatAgo, formatCount, formatMs, plural } from '../model/format.ts'
 import { ApiError, askText, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
@@ -50,8 +51,8 @@ export const Tool = (): JSX.Element => {
 }
 
 const Known = ({ tool, onEdited }: { readonly tool: ToolRow; readonly onEdited: () => void }): JSX.Element => {
-  const { name, server, original, tokens, definition } = tool
-  const whole = useMemo(() => JSON.stringify(definition, null, 2), [definition])
+  const { name, server, original, tokens, definition, text } = tool
+  const whole = useMemo(() => indentJson(text ?? JSON.stringify(definition)), [definition, text])
   const stats = useLoad<Stats>('/stats?window=1h', 5_000)
   const lint = useLoad<Lint>(`/lint?${HOSTS.map((host) => `host=${host}`).join('&')}`)
   const own = stats.data?.tools.find((one) => one.tool === name)

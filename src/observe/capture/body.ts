@@ -21,10 +21,10 @@ export type Hide = (text: string) => string
 
 /**
  * The beginning of a member whose value is never shown, up to its value. Also in JSON inside of a text, as tools repeat structured content:
- * group 1 has the backslashes in front of its quotes.
+ * group 1 has the backslashes in front of its quotes. A token of a page or of progress is no secret.
  */
 const SECRET_MEMBER =
-  /"(?:[\w-]{0,40}[_-])?(?:authorization|cookie|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|access[_-]?token|refresh[_-]?token|id[_-]?token|client[_-]?secret|bearer)(\\{0,15})"\s*:\s*(?=\1"|-?\d)/gi
+  /"(?!(?:page|next|next[_-]page|continuation|sync|progress)[_-]token\b)(?:[\w-]{0,40}[_-])?(?:token|credentials?|authorization|cookie|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|accesstoken|refreshtoken|idtoken|clientsecret|bearer)(\\{0,15})"\s*:\s*(?=\1"|-?\d|[[{])/gi
 const NUMBER = /-?\d[\d.eE+-]*/y
 
 /** Returns a text without known secrets, and without the values of members that are named like secrets. */
@@ -43,10 +43,11 @@ export const withoutSecrets = (text: string, hide: Hide): string => {
 }
 
 /**
- * Returns the end of a text or number. `level`: the number of backslashes in front of the quotes of a text. Not by an expression: the value
- * may have many megabytes.
+ * Returns the end of a value. `level`: the number of backslashes in front of the quotes of a text. Not by an expression: the value may have
+ * many megabytes.
  */
 const endOfValue = (text: string, start: number, level: number): number => {
+  if ('[{'.includes(text.charAt(start))) return endOfBrackets(text, start, level)
   NUMBER.lastIndex = start
   if (NUMBER.test(text)) return NUMBER.lastIndex
   for (let quote = text.indexOf('"', start + level + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
@@ -57,4 +58,27 @@ const endOfValue = (text: string, start: number, level: number): number => {
     if (backslashes % (2 * (level + 1)) === level) return quote + 1
   }
   return text.length
+}
+
+const BRACKET_OR_QUOTE = /["[\]{}]/g
+
+/** Returns the end of a list or object, or of what is there of one that was cut. */
+const endOfBrackets = (text: string, start: number, level: number): number => {
+  let depth = 0
+  for (let at = start; ;) {
+    BRACKET_OR_QUOTE.lastIndex = at
+    const found = BRACKET_OR_QUOTE.exec(text)
+    if (found === null) return text.length
+    const { 0: sign, index } = found
+    at = index + 1
+    if (sign === '"') {
+      let backslashes = 0
+      while (text.charAt(index - 1 - backslashes) === '\\') backslashes++
+      if (backslashes < level) return index - backslashes
+      at = endOfValue(text, index - level, level)
+    } else {
+      depth += '[{'.includes(sign) ? 1 : -1
+      if (depth === 0) return at
+    }
+  }
 }

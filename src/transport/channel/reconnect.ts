@@ -15,7 +15,8 @@ export const DEFAULT_RECONNECT: ReconnectOptions = {
   backoffMs: 1_000,
   maxBackoffMs: 30_000,
   steadyMs: 10_000,
-  random: Math.random,
+  // Looked up at each use: a simulation replaces it.
+  random: () => Math.random(),
 }
 
 /** Minimum for a `retry` of 0, against a busy loop. */

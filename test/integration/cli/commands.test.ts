@@ -136,6 +136,24 @@ test('check --live ends with 6 when two servers want one name, until one is rena
   expect([renamed.code, JSON.parse(renamed.stdout)]).toMatchObject([0, { ok: true, collisions: [], warnings: [warning] }])
 })
 
+test('ps and tools count the tokens of the same tools alike', async () => {
+  await using cli = await commandLine()
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n  b: ${cli.fake()}\n`)
+  await using _up = await cli.up()
+  // The lists of a server are there once it has answered.
+  for (const key of ['a', 'b']) expect(await cli.here('call', `${key}__echo`, 'text=x')).toMatchObject({ code: 0 })
+  const rows = JSON.parse((await cli.here('tools', '--json')).stdout) as { server: string; tokens: number }[]
+  const of = (key: string): number => rows.filter(({ server }) => server === key).reduce((sum, { tokens }) => sum + tokens, 0)
+  expect(new Set(rows.map(({ server }) => server))).toEqual(new Set(['a', 'b']))
+  const { servers } = JSON.parse((await cli.here('ps', '--json')).stdout) as { servers: { key: string; tokens: number }[] }
+  expect(servers.map(({ key, tokens }) => [key, tokens])).toEqual([
+    ['a', of('a')],
+    ['b', of('b')],
+  ])
+  const total = (of('a') + of('b')).toLocaleString('en')
+  expect((await cli.here('tools')).stderr).toContain(`about ${total} tokens`)
+})
+
 describe('without a running process', () => {
   test('tools lists what hosts would see, by query, with an estimate of its cost', async () => {
     await using cli = await commandLine()

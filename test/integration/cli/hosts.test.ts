@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
@@ -162,6 +162,42 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toBe('servers: { a: { command: x } }\n')
   })
 
+  test('a key that an included file has, or another file of -c, is taken: nothing that makes two definitions is written', async () => {
+    const ran = 'secret-was-read'
+    await using cli = await commandLine({
+      'trunkline.yaml': `include: [more.yaml, hosts.json]\nsecrets:\n  s: { exec: [touch, ${ran}] }\nservers:\n  a: { command: x }\n`,
+      'more.yaml': 'servers:\n  b: { command: y, prefix: bee, env: { S: "${secret:s}" } }\n',
+      'hosts.json': '{"mcpServers":{"c":{"command":"z"}}}',
+      'other.yaml': 'servers:\n  d: { command: w }\n',
+    })
+    const refusals = [
+      [
+        ['add', 'b', '--', 'new'],
+        'server "b" is defined at more.yaml:2:3, which belongs to this configuration; choose another name',
+      ],
+      [['add', 'b', '--force', '--', 'new'], 'server "b" is defined at more.yaml:2:3'],
+      [['add', 'c', '--', 'new'], 'server "c" is defined at hosts.json:1:16'],
+      [['add', 'bee', '--', 'new'], '"bee" is already the key or prefix of server "b"'],
+      [['add', 'n', '--', 'y'], 'already has this server as "b"'],
+      [['add', '-c', 'trunkline.yaml', '-c', 'other.yaml', 'd', '--', 'new'], 'server "d" is defined at other.yaml:2:3'],
+      [['remove', 'b'], 'server "b" is defined at more.yaml:2:3: remove it there'],
+    ] as const
+    for (const [words, message] of refusals) {
+      const { code, stderr } = await cli.here(...words)
+      expect(stderr).toContain(message)
+      expect(code).not.toBe(0)
+    }
+    // A name that was not typed becomes another one.
+    expect((await cli.here('add', 'https://b.x.test/mcp', '--force')).stdout).toContain('added b-2 to')
+    await cli.write('.mcp.json', '{"mcpServers":{"c":{"command":"another"},"z":{"command":"z"}}}')
+    const { stdout } = await cli.here('import', 'claude-code')
+    expect(stdout).toMatch(/c-2 +stdio/)
+    expect(stdout).toMatch(/c +Claude Code +is already in the configuration/)
+    expect(readdirSync(cli.folder)).not.toContain(ran)
+    const file = readFileSync(cli.path('trunkline.yaml'), 'utf8')
+    expect(file.match(/^ {2}[\w-]+:/gm)).toEqual(['  s:', '  a:', '  b-2:', '  c-2:'])
+  })
+
   test('two processes that add at once lose nothing', async () => {
     await using cli = await laid({ 'trunkline.yaml': 'version: 1\n' })
     const names = ['a', 'b', 'c', 'd']
@@ -186,6 +222,15 @@ describe('add and remove', () => {
     expect(text).toContain('- "@acme/weather@1.2.0"')
     expect(text).toMatch(/- --units\n\s+- metric/)
     expect(text).toContain('WEATHER_KEY: ${WEATHER_KEY}')
+  })
+
+  test('a server.json with a byte order mark is read', async () => {
+    await using cli = await laid({
+      'server.json': `\uFEFF${JSON.stringify({ name: 'a.b/c', remotes: [{ type: 'streamable-http', url: 'https://c.x.test/mcp' }] })}`,
+    })
+    const { stderr, stdout } = await cli.here('add', './server.json', '--yes')
+    expect(stderr).toBe('')
+    expect(stdout).toContain('added a-b-c to trunkline.yaml')
   })
 
   test('on a terminal its variables are asked for, a secret without being shown, and then whether to add it', async () => {
@@ -357,6 +402,21 @@ describe('connect and disconnect', () => {
     expect((await cli.here('connect', 'cursor')).code).toBe(0)
     expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
     expect(read(cli, CURSOR)).toBe(before)
+  })
+
+  test('a configuration that is no file is refused, and every file of -c is in the entry', async () => {
+    await using cli = await laid({ 'a.yaml': 'servers: {}\n', 'b.yaml': 'naming: { prefix: never }\n' })
+    for (const [name, reason] of [
+      ['.', '. is a folder'],
+      ['none.yaml', 'none.yaml does not exist'],
+    ] as const) {
+      const { code, stderr } = await cli.here('connect', 'cursor', '-c', name)
+      expect({ code, stderr }).toEqual({ code: 2, stderr: `${reason}; name a file with -c FILE\n` })
+    }
+    expect(existsSync(cli.path(CURSOR))).toBe(false)
+    const { stdout } = await cli.here('connect', 'cursor', '-c', 'a.yaml', '-c', 'b.yaml', '--print')
+    const { args } = (JSON.parse(stdout) as { mcpServers: { trunkline: { args: string[] } } }).mcpServers.trunkline
+    expect(args.slice(-5)).toEqual(['stdio', '-c', cli.path('a.yaml'), '-c', cli.path('b.yaml')])
   })
 
   test('a toolset that does not exist is refused, as is what a host does not support', async () => {

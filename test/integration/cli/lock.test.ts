@@ -1,4 +1,5 @@
 /** The lock file from the command line: written, checked, compared, and in force while serving (T-17). */
+import { existsSync } from 'node:fs'
 import { chmod, readFile, rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
@@ -119,6 +120,23 @@ test('T-17 in force while serving: what is not as locked is hidden, diff shows i
   await up.said(/trunkline\.lock:1:1: is no lock file.*the new configuration is not applied/)
   expect((await cli.here('ps')).stdout).toContain('not applied: trunkline.lock:1:1: is no lock file')
   expect(await cli.here('call', 'a__echo', 'text=x')).toMatchObject({ code: 0 })
+})
+
+test('T-17 diff without the lock file that the configuration names compares with nothing, and says how to write it', async () => {
+  await using cli = await commandLine()
+  const ran = 'secret-was-read'
+  await cli.write(
+    'trunkline.yaml',
+    `${configuration(cli)}  b: { command: x, enabled: true, env: { S: "\${secret:s}" } }\nsecrets:\n  s: { exec: [sh, -c, "touch ${ran}; echo 12345"] }\n`,
+  )
+  const refusal = {
+    code: 6,
+    stdout: '',
+    stderr: 'trunkline.lock does not exist; write it and add it to git: trunkline lock\n',
+  }
+  expect(await cli.here('diff')).toMatchObject(refusal)
+  expect(await cli.here('diff', 'a__echo')).toMatchObject(refusal)
+  expect(existsSync(cli.path(ran))).toBe(false)
 })
 
 test('strict asks for the lock file, and lock writes the first one', async () => {

@@ -1,4 +1,7 @@
-/** Preloaded (`--import`): what a process asks the disk for without waiting comes late, as on a machine with too much other work. */
+/**
+ * Preloaded (`--import`): what a process asks the disk for without waiting comes late, as on a machine with too much other work. Real random
+ * numbers are reported: a simulation has its own.
+ */
 import { promises } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,3 +15,12 @@ for (const [name, value] of Object.entries(promises))
       return value(...values)
     }
 syncBuiltinESMExports()
+
+let drawn = 0
+Math.random = () => {
+  drawn++
+  return 0.5
+}
+process.on('exit', () => {
+  if (drawn > 0) console.log(`${drawn} real random numbers were drawn`)
+})

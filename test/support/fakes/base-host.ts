@@ -146,11 +146,10 @@ export abstract class BaseHost implements Host {
 
   protected async initialize(): Promise<void> {
     const { revision = '2025-11-25', capabilities = {} } = this.options
-    this.welcome = await this.call('initialize', {
-      protocolVersion: revision,
-      capabilities,
-      clientInfo: { name: 'fake-host', version: '1' },
-    })
+    const clientInfo = { name: 'fake-host', version: '1' }
+    const opening = this.call('initialize', { protocolVersion: revision, capabilities, clientInfo }, { id: 0 })
+    if (this.options.cancelsOpening === true) this.notify('notifications/cancelled', { requestId: 0 })
+    this.welcome = await opening
     if (this.options.hesitates !== true) this.notify('notifications/initialized')
   }
 

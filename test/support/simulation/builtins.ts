@@ -64,6 +64,7 @@ export const installMachine = (seed: number): Machine => {
       throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
   }
   const { writeFileSync, writeSync, statSync } = fs
+  const { createServer } = http
   // Helper programs would be real ones.
   const { PATH } = process.env
   process.env['PATH'] = ''
@@ -88,8 +89,6 @@ export const installMachine = (seed: number): Machine => {
       listen(this: net.Server, where: number | net.ListenOptions, ...rest: unknown[]) {
         const listening = rest.find((value): value is () => void => typeof value === 'function')
         if (listening !== undefined) this.once('listening', listening)
-        // Node looks for late requests by timers that are not replaced.
-        if (this instanceof http.Server) Object.assign(this, { headersTimeout: 0, requestTimeout: 0 })
         network.listen(this, typeof where === 'number' ? where : (where.port ?? 0))
         return this
       },
@@ -102,6 +101,11 @@ export const installMachine = (seed: number): Machine => {
         network.unlisten(this, () => this.emit('close'))
         return this
       },
+    }),
+    replace(http, {
+      // Node looks for late requests by real timers and a real clock. A server that does not listen looks, too.
+      createServer: (...values: Parameters<typeof createServer>) =>
+        Object.assign(createServer(...values), { headersTimeout: 0, requestTimeout: 0 }),
     }),
     replace(http.Agent.prototype, { createConnection: connect }),
     replace(promises, diskAtOnce()),

@@ -8,6 +8,7 @@ import { mock } from '../../../src/commands/inspect/mock.ts'
 import type { Io } from '../../../src/commands/terminal/io.ts'
 import { Redactor } from '../../../src/redactor.ts'
 
+/** Saved by an editor that writes a byte order mark. */
 const recorded = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'tl-mock-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -17,7 +18,7 @@ const recorded = (): string => {
     request: { text: '{"params":{"name":"a\u2028b"}}' },
     response: { text: '{"result":{"n":1}}' },
   }
-  writeFileSync(file, `{"trunkline":"recording","format":1,"tools":[]}\n${JSON.stringify(call)}\n`)
+  writeFileSync(file, `\uFEFF{"trunkline":"recording","format":1,"tools":[]}\n${JSON.stringify(call)}\n`)
   return file
 }
 const serving = (stdin: Readable, interrupted = new AbortController().signal) => {

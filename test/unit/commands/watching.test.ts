@@ -138,9 +138,47 @@ test('replay --edit shows numbers as they were sent, and without _meta', async (
   )
 })
 
+test('replay --edit reads what an editor saves with a byte order mark', async () => {
+  const text = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x","arguments":{}}}'
+  const { invocation } = await watching({
+    '/calls/1': json({ ...ROW, request: { text, bytes: text.length } }),
+    '/replay': json({ kind: 'result', call: 2, isError: false, result: {} }),
+  })
+  const program = `fs.writeFileSync(process.argv.at(-1), String.fromCharCode(0xfeff) + fs.readFileSync(process.argv.at(-1)))`
+  // Cast: the others are not read.
+  const edited = { ...invocation, context: { env: { EDITOR: `'${process.execPath}' -e "${program}"` } } } as unknown as Invocation
+  expect(await replayCall(edited, '1', { edit: true, yes: true })).toBe(0)
+})
+
 test('tail ends where the reader of its output has closed it', async () => {
   const { invocation } = await watching({ '/feed': feed }, (text) => (text.includes('a__x') ? new Error('EPIPE') : null))
   expect(await tail(invocation, [], {})).toBe(0)
+})
+
+test('tail reads no further while its output is slow, and shows every row in the end', async () => {
+  const ROWS = 20_000
+  const row = `${JSON.stringify({ type: 'calls', calls: [ROW] })}\n`
+  let isAllSent = false
+  const { invocation } = await watching({
+    '/feed': (response) => {
+      response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+      response.end(row.repeat(ROWS), () => (isAllSent = true))
+    },
+  })
+  let printed = 0
+  let wasAllSent: boolean | undefined
+  const stdout = new Writable({
+    highWaterMark: 1,
+    write: (chunk, _encoding, done) => {
+      printed += String(chunk).split('a__x').length - 1
+      if (printed === 2_000) wasAllSent = isAllSent
+      // One row in each turn of the event loop, in which a socket is read once.
+      setImmediate(done)
+    },
+  })
+  const slow = { ...invocation, io: { ...invocation.io, stdout } }
+  await expect(tail(slow, [], {})).rejects.toThrow('the process has ended')
+  expect({ printed, wasAllSent }).toEqual({ printed: ROWS, wasAllSent: false })
 })
 
 test('tail says that its recording cannot be written any more', async () => {

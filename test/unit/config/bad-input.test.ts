@@ -197,7 +197,8 @@ describe('a configuration is refused with its place and a remedy', () => {
   test('a file that does not exist, and a folder', async () => {
     await using files = await workspace({})
     expect(await files.errors('gone.yaml')).toEqual(['gone.yaml:1:1: cannot be read (ENOENT); check the path'])
-    expect(await files.errors('.')).toEqual([expect.stringContaining('is not a file')])
+    expect(await files.errors('.')).toEqual(['.:1:1: is a folder; name a YAML, JSON or TOML file in it'])
+    expect(await files.errors('/dev/null')).toEqual(['/dev/null:1:1: is not a file; name a YAML, JSON or TOML file'])
   })
 
   test('T-12 a file that everyone may write is refused', async () => {

@@ -253,7 +253,7 @@ describe('what a person switched off stays off', () => {
         mcpServers: { a: { command: 'a' }, b: { command: 'b' }, c: { command: 'c' }, d: { command: 'd' } },
       }),
       '.claude/settings.local.json': '{ "disabledMcpjsonServers": ["a"] }',
-      'home/.claude/settings.json': '{ "disabledMcpjsonServers": ["b"] }',
+      'home/.claude/settings.json': '\uFEFF{ "disabledMcpjsonServers": ["b"] }',
     })
     await files.write('home/.claude.json', JSON.stringify({ projects: { [files.folder]: { disabledMcpServers: ['c'] } } }))
     const { servers, files: read } = await files.load('.mcp.json')

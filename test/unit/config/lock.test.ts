@@ -1,4 +1,5 @@
 /** `lock` and `strict` as configurations say them, and the lock file as a part of the configuration. */
+import { writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { printLock } from '../../../src/catalog/lock/lock-text.ts'
 import { lockServer } from '../../../src/catalog/lock/lock.ts'
@@ -23,6 +24,15 @@ describe('lock', () => {
     ])
     expect(watched).toContain(files.path('sub/a.lock'))
     expect(lock?.file).toBe(files.path('sub/a.lock'))
+  })
+  test('may begin with a byte order mark, as some editors write it; other encodings are refused', async () => {
+    await using files = await workspace({
+      'trunkline.yaml': `lock: { file: a.lock }\n${SERVERS}`,
+      'a.lock': `\uFEFF${LOCK.replaceAll('\n', '\r\n')}`,
+    })
+    expect((await files.load()).servers[0]!.locked?.entries.map(({ name }) => name)).toEqual(['x'])
+    await writeFile(files.path('a.lock'), Buffer.from(`\uFEFF${LOCK}`, 'utf16le'))
+    expect(await files.errors()).toEqual([expect.stringMatching(/^a\.lock:1:1: is not UTF-8; restore it/)])
   })
   test('counts from the folder of the file that says it', async () => {
     await using files = await workspace({

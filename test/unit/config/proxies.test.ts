@@ -105,6 +105,18 @@ describe('tls of one server', () => {
   })
 })
 
+test('PEM files may begin with a byte order mark', async () => {
+  using pem = makeCertificates('x.test')
+  await using files = await yaml('servers:\n  a: { url: "https://y.test/", tls: { ca: ca.pem, cert: c.pem, key: k.pem } }\n')
+  for (const [name, text] of [
+    ['ca.pem', 'ca'],
+    ['c.pem', 'client'],
+    ['k.pem', 'client.key'],
+  ] as const)
+    await files.write(name, `\uFEFF${pem.text(text)}`)
+  expect((await files.load()).servers[0]?.tls).toMatchObject({ ca: pem.text('ca'), key: pem.text('client.key') })
+})
+
 test('T-13 processes inherit how the network is reached', async () => {
   const env = {
     HTTP_PROXY: '1',

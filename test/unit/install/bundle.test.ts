@@ -134,6 +134,11 @@ describe('a bundle', () => {
     expect(members.map(({ path }) => path)).toEqual(['manifest.json', 'a'])
   })
 
+  test('whose manifest begins with a byte order mark is read', async () => {
+    const { manifest } = await readBundle(written({ path: 'manifest.json', text: `\uFEFF${JSON.stringify(MANIFEST)}` }))
+    expect(manifest).toEqual(MANIFEST)
+  })
+
   test.each<[what: string, member: Member, reason: string | RegExp]>([
     ['without a manifest', { path: 'other.json', text: '{}' }, 'it contains no manifest.json'],
     ['whose manifest is not JSON', { path: 'manifest.json', text: '{' }, 'its manifest.json is not JSON'],

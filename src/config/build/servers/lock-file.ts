@@ -15,6 +15,7 @@ import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { child } from '../../syntax/tree.ts'
 import { absolutePath, shortPath } from '../../syntax/variables.ts'
 import { asError } from '../../../values/as-error.ts'
+import { decodeUtf8 } from '../../../values/utf8.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
 
@@ -42,7 +43,8 @@ export const readLockFile = async (
     if (!found.isFile()) return refuse('is not a file', 'set lock.file to a file')
     if (found.size > MAX_BYTES) return refuse('is larger than 64 MiB', 'leave out what comes and goes with lock.covers')
     if (isWritableByAll(found)) return refuse('can be written by every user, and decides what is served', `chmod o-w ${name}`)
-    return { ...lock, servers: readLock(await readFile(file, 'utf8')) }
+    const text = decodeUtf8(await readFile(file))
+    return text === undefined ? refuse('is not UTF-8') : { ...lock, servers: readLock(text) }
   } catch (error) {
     if (error instanceof LockError) return refuse(error.message, restore, `${name}:${error.line}:${error.column}`, error.path)
     const { code, message } = asError(error)

@@ -451,4 +451,23 @@ describe('before and after a sign-in', () => {
     await expect(refused(401)).rejects.toMatchObject({ kind, message: expect.stringContaining(message) })
     expect(who.isSignedIn).toBe(isSignedIn)
   })
+
+  test.each([400, 401, 403, 404])(
+    'a renewal that ends with HTTP %i and no reason offers a sign-in, and is tried again',
+    async (status) => {
+      const { who, provider, signedIn, refused } = at()
+      provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+      await signedIn()
+      Object.assign(provider, { tokens: 'Forbidden', status })
+      await expect(refused(401)).rejects.toMatchObject({
+        kind: 'auth_required',
+        facts: { signIn: true },
+        message: `needs sign-in: the token could not be renewed (HTTP ${status})`,
+      })
+      // The answer may be that of a proxy in between.
+      Object.assign(provider, { tokens: { access_token: 'a2', token_type: 'Bearer' }, status: 200 })
+      await refused(401)
+      expect(who.bearer.value).toBe('Bearer a2')
+    },
+  )
 })
