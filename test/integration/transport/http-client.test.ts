@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
@@ -300,6 +300,46 @@ test('on bare sockets a server that answers first, and then reads slowly, is not
     await client.close()
     server.close()
   }
+})
+
+/** Closes a connection with the second request on it unread, as Starlette does after a route that returned nothing. */
+const closesAfterEach = (requests: Map<Socket, number>, isClosing: () => boolean) => (socket: Socket) => {
+  const count = (requests.get(socket) ?? 0) + 1
+  requests.set(socket, count)
+  if (count > 1 && isClosing()) return socket.resetAndDestroy()
+  socket.write('HTTP/1.1 202 Accepted\r\ncontent-length: 8\r\n\r\nAccepted')
+}
+
+const post = (client: HttpClient, url: URL) => ask(client, { method: 'POST', url, body: [Buffer.from('{}')] }).end
+
+describe('a server that closes connections after a response, unannounced,', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  test('3.22 loses one request on bare sockets, and no more', async () => {
+    const requests = new Map<Socket, number>()
+    await using server = await rawScripted(closesAfterEach(requests, () => true))
+    const client = new NetClient(new UndiciClient())
+    const answered: boolean[] = []
+    for (let round = 0; round < 8; round++) answered.push('status' in (await post(client, server.url)))
+    expect(answered).toEqual([true, false, true, true, true, true, true, true])
+    await client.close()
+  })
+
+  test('3.22 gets requests on used connections again once it has kept one open', async () => {
+    const requests = new Map<Socket, number>()
+    let isClosing = true
+    await using server = await rawScripted(closesAfterEach(requests, () => isClosing))
+    const client = new NetClient(new UndiciClient())
+    await post(client, server.url)
+    expect(await post(client, server.url)).toMatchObject({ kind: 'lost' })
+    isClosing = false
+    await post(client, server.url)
+    vi.advanceTimersByTime(500)
+    for (let round = 0; round < 3; round++) expect(await post(client, server.url)).toMatchObject({ status: 202 })
+    expect([...requests.values()]).toEqual([2, 4])
+    await client.close()
+  })
 })
 
 test('on bare sockets a request reaches the server even if its connection is closed in the same turn', async () => {

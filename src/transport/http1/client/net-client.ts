@@ -26,6 +26,11 @@ interface Origin {
   readonly port: number
   /** The most recently used connection is at the end and is reused first. */
   readonly free: NetConnection[]
+  /**
+   * The server closed a connection shortly after a response. A request that crosses such a close is lost, so each request gets a new
+   * connection until the server has left one open for a while.
+   */
+  closesEarly: boolean
 }
 
 /** The shared part of requests with the same headers, method and URL. */
@@ -75,26 +80,44 @@ export class NetClient implements HttpClient {
 
   /** A free connection to the origin, or a new one; callers limit their number (`limits.concurrency`). */
   #connection(origin: Origin): NetConnection {
-    const nowMs = performance.now()
-    for (let free = origin.free.pop(); free !== undefined; free = origin.free.pop()) {
-      if (free.isUsable(nowMs)) return free
-      free.destroy()
-    }
+    const free = this.#free(origin)
+    if (free !== undefined) return free
     const connection = new NetConnection(origin.host, origin.port, {
       connectTimeoutMs: this.#options.connectTimeoutMs,
       readBuffer: this.bodies.reads,
       batch: this.#batch,
       bodies: this.bodies,
       onFree: (connection, isUsable) => {
+        // One is enough to find out whether the server leaves it open.
+        if (isUsable && origin.closesEarly && origin.free.length > 0) return connection.destroy()
         if (isUsable) return void origin.free.push(connection)
         this.#connections.delete(connection)
         const at = origin.free.indexOf(connection)
         if (at !== -1) origin.free.splice(at, 1)
       },
+      onEarlyClose: () => (origin.closesEarly = true),
     })
     this.#connections.add(connection)
     this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
     return connection
+  }
+
+  /** The free connection to use again, if there is one; after an early close, the one that rested longest. */
+  #free(origin: Origin): NetConnection | undefined {
+    const { free } = origin
+    const nowMs = performance.now()
+    for (;;) {
+      const connection = origin.closesEarly ? free.shift() : free.pop()
+      if (connection === undefined) return undefined
+      if (!connection.isUsable(nowMs)) connection.destroy()
+      else if (origin.closesEarly && !connection.hasRested(nowMs)) {
+        free.unshift(connection)
+        return undefined
+      } else {
+        origin.closesEarly = false
+        return connection
+      }
+    }
   }
 
   #route(request: HttpRequest): Route {
@@ -108,7 +131,7 @@ export class NetClient implements HttpClient {
     if (origin === undefined) {
       // An IPv6 address has brackets in a URL only.
       const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-      origin = { host, port: url.port === '' ? 80 : Number(url.port), free: [] }
+      origin = { host, port: url.port === '' ? 80 : Number(url.port), free: [], closesEarly: false }
       this.#origins.set(url.host, origin)
     }
     return origin

@@ -36,6 +36,8 @@ export interface NetConnectionOptions {
   readonly batch: WriteBatch
   /** The connection has become free, or (`false`) is closed. */
   onFree(connection: NetConnection, isUsable: boolean): void
+  /** The server closed the connection shortly after a response that did not announce it. */
+  onEarlyClose(): void
 }
 
 /** Idle time for servers without a `Keep-Alive` header: the default of node:http is 5 s. */
@@ -43,6 +45,11 @@ const DEFAULT_IDLE_MS = 4_000
 /** A connection is closed this much before the server closes it, so that no request crosses the close. */
 const IDLE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 60_000
+/**
+ * A close within this time after a response is early. HTTP+SSE of FastMCP 0.4 answers 202, fails in Starlette, and so closes the
+ * connection some milliseconds later.
+ */
+const REST_MS = 500
 /** Idle time before the kernel sends keep-alive probes; the same as on connections of hosts. */
 const KEEP_ALIVE_MS = 30_000
 /** How long a server that has answered may read nothing of the rest of the request. */
@@ -63,6 +70,9 @@ export class NetConnection implements ResponseEvents {
   /** Monotonic time until which it may be reused. */
   #usableUntilMs = Infinity
   #idleMs = DEFAULT_IDLE_MS
+  /** When the last response was complete, until the head of the next one. */
+  #answeredMs: number | undefined
+  #isEndedByServer = false
 
   constructor(host: string, port: number, options: NetConnectionOptions) {
     this.#options = options
@@ -89,6 +99,11 @@ export class NetConnection implements ResponseEvents {
   /** False: closed, or about to be closed by the server. */
   isUsable(nowMs: number): boolean {
     return this.#socket.writable && nowMs < this.#usableUntilMs
+  }
+
+  /** Whether the server has left it open for so long after a response that it keeps connections. */
+  hasRested(nowMs: number): boolean {
+    return this.#answeredMs !== undefined && nowMs - this.#answeredMs >= REST_MS
   }
 
   /** Sends a request; its response goes to `user`. A request in one piece is written together with others of this turn. */
@@ -125,6 +140,7 @@ export class NetConnection implements ResponseEvents {
   }
 
   onHead(head: ResponseHead): void {
+    this.#answeredMs = undefined
     this.#idleMs = head.keptMs === undefined ? DEFAULT_IDLE_MS : Math.min(head.keptMs - IDLE_MARGIN_MS, MAX_IDLE_MS)
     this.#user?.onHead(head)
   }
@@ -179,7 +195,8 @@ export class NetConnection implements ResponseEvents {
     this.#user = undefined
     this.#isWritten = false
     if (this.#isPaused) this.resume()
-    this.#usableUntilMs = performance.now() + this.#idleMs
+    this.#answeredMs = performance.now()
+    this.#usableUntilMs = this.#answeredMs + this.#idleMs
     const isKept = this.#reader.keepsAlive && this.#idleMs > 0
     if (isKept && this.#socket.writableLength > 0) this.#freeOnceWritten()
     else {
@@ -200,6 +217,7 @@ export class NetConnection implements ResponseEvents {
   }
 
   #ended(): void {
+    this.#isEndedByServer = true
     if (this.#user === undefined) this.#socket.destroy()
     else if (this.#reader.finish()) this.#done()
     else this.#socket.destroy(Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET' }))
@@ -210,6 +228,8 @@ export class NetConnection implements ResponseEvents {
     const user = this.#user
     this.#user = undefined
     this.#options.onFree(this, false)
+    const isByServer = this.#isEndedByServer || this.#error !== undefined
+    if (isByServer && this.#answeredMs !== undefined && !this.hasRested(performance.now())) this.#options.onEarlyClose()
     user?.onBroken(this.#error ?? new Error('the connection was closed'), this.#isWritten)
   }
 }
