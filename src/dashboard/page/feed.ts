@@ -109,18 +109,10 @@ const loadOpen = async (): Promise<void> => {
   if (ids.length > 0) await loadPage(`id:${ids.join(',')}`).catch(() => undefined)
 }
 
-/** Adds the kept calls that match to the list. Returns whether there are more. */
-export const loadPage = async (filter: string, before?: number): Promise<boolean> => {
-  const query = new URLSearchParams({
-    filter,
-    limit: String(FIRST_PAGE),
-    ...(before !== undefined && { before: String(before) }),
-  })
-  const page = await ask<{ readonly calls: readonly CallRow[]; readonly next: number | null }>(
-    'GET',
-    `/calls?${query.toString()}`,
-  )
+/** Adds the kept calls that match to the list. */
+export const loadPage = async (filter: string): Promise<void> => {
+  const query = new URLSearchParams({ filter, limit: String(FIRST_PAGE) })
+  const page = await ask<{ readonly calls: readonly CallRow[] }>('GET', `/calls?${query.toString()}`)
   calls.addPage(page.calls)
   changed()
-  return page.next !== null
 }
