@@ -10,8 +10,6 @@ export const calls = new CallList()
 /** Incremented with each change of `calls`. */
 export const callsVersion = signal(0)
 export const feedState = signal<'connecting' | 'live' | 'lost'>('connecting')
-/** Which bodies are kept. */
-export const bodies = signal('errors')
 
 const FIRST_PAGE = 1_000
 const FIRST_WAIT_MS = 500
@@ -86,7 +84,6 @@ const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> =
 
 const take = (message: FeedMessage): void => {
   if (message.type === 'hello') {
-    bodies.value = message.bodies
     if (run !== '' && message.run !== run) {
       // Its calls have the numbers of others.
       clear()
