@@ -6,13 +6,11 @@ import type { ConfigurationFingerprints, Fingerprints } from './fingerprints.ts'
 import type { Configuration } from '../options.ts'
 
 export interface Difference {
-  /** Server keys, each in exactly one of the four. */
+  /** Server keys, each in at most one of the three. Servers in none keep process, links and sessions; prefix and limits may differ. */
   readonly added: readonly string[]
   readonly removed: readonly string[]
   /** Their launch or address differs: they restart. */
   readonly changed: readonly string[]
-  /** They keep process, links and sessions. Other options, such as prefix and limits, may differ. */
-  readonly same: readonly string[]
   /** The listener closes and opens again. */
   readonly listeners: boolean
   /** YAML paths that take effect only when the whole process starts again. */
@@ -48,12 +46,10 @@ export const diffFingerprints = (before: ConfigurationFingerprints, after: Confi
   const restarted = kept.filter(({ key, options }) =>
     differing(old.get(key) ?? {}, options).some((name) => STARTED_WITH.has(name)),
   )
-  const changed = restarted.map(({ key }) => key)
   return {
     added: keys.filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !keys.includes(key)),
-    changed,
-    same: kept.map(({ key }) => key).filter((key) => !changed.includes(key)),
+    changed: restarted.map(({ key }) => key),
     listeners: !isSame(before.listeners, after.listeners),
     needsRestart: differing(before.kept, after.kept),
     others: !isSame(before.others, after.others),
