@@ -18,7 +18,6 @@ import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host
 import type { OurFile } from '../../host-files/our-file.ts'
 import { problemsOfDraft } from '../../host-files/usable.ts'
 import { bundleDraft, readBundle, unpackBundle } from '../../install/bundle.ts'
-import { InstallError } from '../../install/inputs.ts'
 import type { Answer } from '../../install/inputs.ts'
 import { fetchServer } from '../../install/registry.ts'
 import { draftOf, readServerJson } from '../../install/server-json.ts'
@@ -55,7 +54,7 @@ interface Source {
 export const add = async (writing: Writing, words: readonly string[], options: AddOptions): Promise<number> => {
   const { file, named, context, io, json } = writing
   const ours = await refuseChangeErrors(() => readOurFile(file, context))
-  const source = await refuseInstallErrors(() =>
+  const source = await refuseChangeErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
   const key = keyFor(options.as ?? source.name, words, options, namesIn(ours.servers))
@@ -246,12 +245,4 @@ const keyFor = (name: string, words: readonly string[], options: AddOptions, tak
       `"${name}" is not a key of a server (a-z, 0-9 and -, at most 20, beginning with a letter); call it "${normaliseKey(name)}"`,
     )
   return name
-}
-
-const refuseInstallErrors = async <T>(run: () => Promise<T>): Promise<T> => {
-  try {
-    return await run()
-  } catch (error) {
-    throw error instanceof InstallError ? new CommandError(EXIT.config, error.message) : error
-  }
 }

@@ -13,6 +13,7 @@ import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { Addition, OurFile } from '../../host-files/our-file.ts'
 import { usableIn } from '../../host-files/usable.ts'
+import { InstallError } from '../../install/inputs.ts'
 import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -165,11 +166,12 @@ export const knownHost = (word: string): HostName => {
   throw new CommandError(EXIT.usage, `no host "${word}" is known; ${suggest(word, Object.keys(HOSTS))}`)
 }
 
-/** Turns a `ChangeError` into an error of the command. */
+/** Turns a `ChangeError`, and an `InstallError`, into an error of the command. */
 export const refuseChangeErrors = async <T>(change: () => Promise<T>): Promise<T> => {
   try {
     return await change()
   } catch (error) {
-    throw error instanceof ChangeError ? new CommandError(EXIT.config, error.message) : error
+    const isKnown = error instanceof ChangeError || error instanceof InstallError
+    throw isKnown ? new CommandError(EXIT.config, error.message) : error
   }
 }
