@@ -8,7 +8,7 @@ import { findServers, nameOf } from '../../host-files/found.ts'
 import type { FoundFile } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
 import type { HostName } from '../../host-files/hosts.ts'
-import { planImport } from '../../host-files/import.ts'
+import { planImport, valuesOf } from '../../host-files/import.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { Addition, OurFile } from '../../host-files/our-file.ts'
@@ -101,10 +101,6 @@ export const saveServers = async (
   await printLines(io, lines)
   return EXIT.ok
 }
-
-/** Secrets, and variables without a value, which are written without one to be filled in. */
-export const valuesOf = ({ secrets, unset }: Pick<ImportPlan, 'secrets' | 'unset'>): ReadonlyMap<string, string> =>
-  new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
 
 /** The text that would be written. */
 export const textWith = (ours: OurFile, addition: Addition): Promise<string> =>
