@@ -59,3 +59,24 @@ export const diffFingerprints = (before: ConfigurationFingerprints, after: Confi
 /** Names whose digests differ, in the order of the second. */
 export const differing = (before: Fingerprints, after: Fingerprints): string[] =>
   [...new Set([...Object.keys(after), ...Object.keys(before)])].filter((name) => !isSame(before[name], after[name]))
+
+/** Members whose name in files is not the snake_case form of their own. */
+const NAMES: Readonly<Record<string, string>> = {
+  headers: 'headers or credentials',
+  proxies: 'proxy',
+  sharing: 'lifecycle.sharing',
+  start: 'lifecycle.start',
+  spare: 'lifecycle.spare',
+  idleStopMs: 'lifecycle.idle_stop',
+  uris: 'resources.rewrite',
+  hidden: 'hidden_characters',
+  onChange: 'lock.on_change',
+  curation: 'filter, tools, resources or prompts',
+}
+
+/** The options of a server that differ, under their names in files; in the order of the schema. Values may be secrets. */
+export const changedOptions = (before: Fingerprints, after: Fingerprints): readonly string[] => [
+  ...new Set(differing(before, after).map((member) => NAMES[member] ?? snakeCase(member.replace('launch.', '')))),
+]
+
+const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changedOptions } from '../../../src/config/change/changed-options.ts'
-import { diffConfigurations } from '../../../src/config/change/difference.ts'
+import { changedOptions, diffConfigurations } from '../../../src/config/change/difference.ts'
 import { yaml } from './workspace.ts'
 
 const BEFORE = 'servers:\n  a: { command: x, url: "http://127.0.0.1:1/" }\n  b: { command: y }\n'
