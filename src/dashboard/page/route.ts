@@ -45,7 +45,7 @@ export const setQuery = (changes: Readonly<Record<string, string>>): void => {
   go(pathWith(location.pathname, query), { replace: true })
 }
 
-export const pathWith = (path: string, query: URLSearchParams): string => {
+const pathWith = (path: string, query: URLSearchParams): string => {
   const text = query.toString()
   return text === '' ? path : `${path}?${text}`
 }
