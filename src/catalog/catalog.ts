@@ -67,11 +67,6 @@ export interface Refused {
 export interface Problem {
   /** `duplicate`: two entries with one exposed name; the second is left out, or its URI gets a prefix. `case`: they differ by case only. */
   readonly kind: 'duplicate' | 'case'
-  readonly list: ListKind
-  readonly exposed: string
-  /** Key of the server that keeps the name, and key of the other one (may be the same). */
-  readonly owner: string
-  readonly other: string
   readonly message: string
 }
 

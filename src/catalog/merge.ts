@@ -138,7 +138,7 @@ const exposure = (
 const duplicate = (list: ListKind, owner: Exposed, server: CatalogServer, entry: Entry): Problem => {
   const outcome = isUriList(list) ? 'is exposed with its prefix' : 'is left out'
   const message = `${list}: "${owner.exposed}" belongs to ${owner.server.key}, which is configured first; "${entry.original}" of ${server.key} ${outcome}`
-  return { kind: 'duplicate', list, exposed: owner.exposed, owner: owner.server.key, other: server.key, message }
+  return { kind: 'duplicate', message }
 }
 
 const sameButCase = (list: ListKind, rows: readonly Exposed[], index: ReadonlyMap<string, Exposed>): Problem[] => {
@@ -153,7 +153,7 @@ const sameButCase = (list: ListKind, rows: readonly Exposed[], index: ReadonlyMa
       continue
     }
     const message = `${list}: "${exposed}" of ${server.key} differs from "${first.exposed}" of ${first.server.key} only by case`
-    problems.push({ kind: 'case', list, exposed, owner: first.server.key, other: server.key, message })
+    problems.push({ kind: 'case', message })
   }
   return problems
 }

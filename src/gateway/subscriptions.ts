@@ -56,10 +56,6 @@ export class Subscriptions {
     this.#max = max
   }
 
-  get size(): number {
-    return this.#watched.size
-  }
-
   /**
    * Adds a subscriber; idempotent. False: the server does not offer the subscription, or the subscriber has ended. Rejects if the
    * subscriber has reached its limit, or if the server is not connected; in the second case the subscriber stays, and gets one update

@@ -15,7 +15,7 @@ import { findServers } from './found.ts'
 import type { FoundFile } from './found.ts'
 import { HOSTS } from './hosts.ts'
 import type { Scope } from './hosts.ts'
-import { planImport } from './import.ts'
+import { planImport, valuesOf } from './import.ts'
 import type { ImportPlan } from './import.ts'
 
 export interface Discovered {
@@ -44,8 +44,7 @@ export const discover = async (context: RuntimeEnvironment, { standsFor, scopes,
     found.flatMap(({ servers }) => servers),
     { servers: {}, env: context.env, envFile: {}, folder: '' },
   )
-  const values = new Map<string, string>([...plan.secrets, ...[...plan.unset.keys()].map((name) => [name, ''] as const)])
-  const env = { ...Object.fromEntries(values), ...context.env }
+  const env = { ...Object.fromEntries(valuesOf(plan)), ...context.env }
   const leftOut = new Map<string, string>()
   for (;;) {
     const servers = plan.servers.filter(({ key }) => !leftOut.has(key))

@@ -19,10 +19,7 @@ const SYNTAX: Readonly<Record<string, string>> = {
 }
 
 /** `file`: absolute. Rejects with `ChangeError` if the file is unreadable or belongs to no known host. */
-export const findInFile = async (
-  file: string,
-  user: UserEnvironment & { readonly uid?: number | undefined },
-): Promise<FoundFile> => {
+export const findInFile = async (file: string, user: UserEnvironment): Promise<FoundFile> => {
   const shown = nameOf(file, user)
   const state = await readState(file)
   if (state.bytes === undefined) throw new ChangeError(`${shown} cannot be read (ENOENT); check the path`)

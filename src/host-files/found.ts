@@ -53,7 +53,7 @@ export interface FoundFile {
 
 /** Reads every existing file of these hosts, in the order of the table `HOSTS`. `scopes`: which files are read. */
 export const findServers = async (
-  user: UserEnvironment & { readonly uid?: number | undefined },
+  user: UserEnvironment,
   hosts: readonly HostName[] = keysOf(HOSTS),
   scopes: readonly Scope[] = ['local', 'project', 'user'],
 ): Promise<readonly FoundFile[]> => {
@@ -63,11 +63,7 @@ export const findServers = async (
 }
 
 /** Reads one file like the host that it belongs to; `undefined`: there is no such file. */
-export const readPlace = async (
-  host: HostName,
-  place: HostPlace,
-  user: UserEnvironment & { readonly uid?: number | undefined },
-): Promise<FoundFile | undefined> => {
+export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvironment): Promise<FoundFile | undefined> => {
   const { path: file, scope } = place
   const found = await stat(file).catch(() => undefined)
   if (found === undefined) return undefined

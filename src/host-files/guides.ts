@@ -3,27 +3,15 @@ import { entryFor, HOSTS } from './hosts.ts'
 import type { UserEnvironment, HostRow } from './hosts.ts'
 import { editedText } from './sample.ts'
 
-/** One host. */
-export interface Guide {
-  readonly label: string
-  /** Name of its file. The folder depends on the system. */
-  readonly file: string
-  /** Content of the file. */
-  readonly text: string
-  /** When the host reads the change. */
-  readonly afterwards: string
-  /** A link by which the host adds the entry itself. */
-  readonly link?: string
-}
-
 /** An environment with `~` as the home folder, independent of the system. */
 const ANY_USER: UserEnvironment = { env: {}, home: '~', cwd: '.', platform: 'linux' }
 
 /** Guides for the hosts that accept a URL in their file. `tokenVariable`: name of the environment variable with the token. */
-export const connectGuides = (url: string, tokenVariable: string | undefined): readonly Guide[] =>
+export const connectGuides = (url: string, tokenVariable: string | undefined) =>
   Object.values(HOSTS).flatMap((host) => guideTo(host, url, tokenVariable) ?? [])
 
-const guideTo = (host: HostRow, url: string, tokenVariable: string | undefined): Guide | undefined => {
+/** `file`: its name, as the folder depends on the system; `link`: by which the host adds the entry itself. */
+const guideTo = (host: HostRow, url: string, tokenVariable: string | undefined) => {
   const place = host.places(ANY_USER).find(({ scope, isOld }) => scope === 'user' && isOld !== true)
   const entry = entryFor(host, { kind: 'http', url, tokenVariable })
   if (place === undefined || entry === undefined) return undefined

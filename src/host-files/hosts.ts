@@ -9,7 +9,7 @@ import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import type { HostKind } from '../config/read/host-entry.ts'
 
 /** The environment of the user, which decides where the files of hosts are. */
-export type UserEnvironment = Pick<RuntimeEnvironment, 'env' | 'home' | 'cwd' | 'platform'>
+export type UserEnvironment = Pick<RuntimeEnvironment, 'env' | 'home' | 'cwd' | 'platform' | 'uid'>
 
 /** `user`: all projects of the user. `local`: one project, in the file of the user. `project`: a file in the project. */
 export type Scope = 'user' | 'local' | 'project'

@@ -72,6 +72,10 @@ export const planImport = <S extends Importable>(found: readonly S[], existing: 
   return { servers, known, secrets, unset, warnings }
 }
 
+/** Secrets, and variables without a value, which are written without one to be filled in. */
+export const valuesOf = ({ secrets, unset }: Pick<ImportPlan, 'secrets' | 'unset'>): ReadonlyMap<string, string> =>
+  new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
+
 /** Keys and prefixes of servers. No further server may have one of them as its key. */
 export const namesIn = (servers: Existing['servers']): readonly string[] => [
   ...Object.keys(servers),
@@ -132,7 +136,7 @@ const merge = (group: readonly Importable[], key: string, folder: string, warnin
   const counted = on.length > 0 ? on : group
   // Cast: a group is never empty.
   const first = counted[0]!
-  const { display_name: _name, filter: _filter, enabled: _enabled, ...rest } = first.draft
+  const { display_name: _name, filter: _filter, enabled: _enabled, env: _env, headers: _headers, cwd, ...plain } = first.draft
   const both = (member: 'env' | 'headers'): Record<string, unknown> | undefined => {
     const all = counted.map(({ draft }) => jsonObject(draft[member]) ?? {})
     // A literal value takes precedence over a variable that may be unset.
@@ -140,16 +144,14 @@ const merge = (group: readonly Importable[], key: string, folder: string, warnin
     const merged = Object.fromEntries(sorted.flatMap((members) => Object.entries(members)))
     return Object.keys(merged).length === 0 ? undefined : merged
   }
-  const filter = mergeFilters(counted, key, warnings)
-  const { env, headers, cwd, ...plain } = rest
   const merged = {
     ...plain,
-    ...(env === undefined && both('env') === undefined ? {} : { env: both('env') }),
-    ...(headers === undefined && both('headers') === undefined ? {} : { headers: both('headers') }),
-    ...(cwd !== undefined ? { cwd } : cwdOf(first, folder)),
-    ...(filter === undefined ? {} : { filter }),
-    ...(key === first.name ? {} : { display_name: first.name }),
-    ...(on.length > 0 ? {} : { enabled: false }),
+    env: both('env'),
+    headers: both('headers'),
+    cwd: cwd ?? cwdOf(first, folder),
+    filter: mergeFilters(counted, key, warnings),
+    display_name: key === first.name ? undefined : first.name,
+    enabled: on.length > 0 ? undefined : false,
   }
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
 }
@@ -157,8 +159,8 @@ const merge = (group: readonly Importable[], key: string, folder: string, warnin
 const isLiteral = (members: Readonly<Record<string, unknown>>): boolean =>
   Object.values(members).every((value) => !String(value).includes('${'))
 
-const cwdOf = ({ draft, folder: project }: Importable, folder: string): { cwd?: string } =>
-  draft['command'] === undefined || project === undefined || project === folder ? {} : { cwd: project }
+const cwdOf = ({ draft, folder: project }: Importable, folder: string): string | undefined =>
+  draft['command'] === undefined || project === folder ? undefined : project
 
 interface Filter {
   readonly allow?: readonly string[]

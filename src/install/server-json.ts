@@ -76,8 +76,8 @@ interface Runner {
   readonly words: (pack: Package, runtime: readonly string[], env: readonly string[]) => readonly string[]
 }
 
-const versioned = ({ identifier, version }: Package, mark = '@'): string =>
-  version === undefined || version === 'latest' ? identifier : `${identifier}${mark}${version}`
+const versioned = ({ identifier, version }: Package): string =>
+  version === undefined || version === 'latest' ? identifier : `${identifier}@${version}`
 
 const RUNNERS: Readonly<Record<string, Runner>> = {
   npm: {

@@ -19,7 +19,6 @@ export interface Rejection {
 export interface Interactive {
   /** The principal who must sign in; the shared principal if the operator signs in for all. */
   readonly principal: string
-  readonly isSignedIn: boolean
   /** Resolves with the URL for the browser, and the flow to keep for `finish`. Rejects with `Failure`. */
   begin(back: Return): Promise<{ readonly url: string; readonly pending: PendingAuthorization }>
   /** Exchanges the authorization response for tokens. Rejects with `Failure`. */

@@ -54,7 +54,7 @@ export class TokenStore {
     this.#shared = shared
     shared?.subscribe(CHANNEL, (name) => {
       const watched = this.#watched.get(name)
-      if (watched !== undefined) void this.#pull(watched.key)
+      if (watched !== undefined) void this.refresh(watched.key)
     })
     this.#folder = folder === undefined ? undefined : join(folder, 'credentials')
     this.#onTrouble = onTrouble
@@ -95,7 +95,7 @@ export class TokenStore {
     const call = (): void => callback()
     watched.callbacks.add(call)
     this.#watched.set(name, watched)
-    void this.#pull(key)
+    void this.refresh(key)
     return () => {
       watched.callbacks.delete(call)
       if (watched.callbacks.size === 0 && this.#watched.get(name) === watched) this.#watched.delete(name)
@@ -117,13 +117,11 @@ export class TokenStore {
     this.#writing.add(settled)
   }
 
-  /** Reads the store's record, for one that may have missed its change. Does nothing while the store is unavailable. */
-  refresh(key: StoreKey): Promise<void> {
-    return this.#pull(key)
-  }
-
-  /** Replaces the local record by the store's record if that is newer; if it is older, the other way round. */
-  async #pull(key: StoreKey): Promise<void> {
+  /**
+   * Reads the store's record, for one that may have missed its change: replaces the local record if the store's is newer; if it is older,
+   * the other way round. Does nothing while the store is unavailable.
+   */
+  async refresh(key: StoreKey): Promise<void> {
     const name = nameOf(key)
     const shared = this.#shared
     const sealed = await shared?.get(recordOf(name)).catch(() => undefined)
@@ -198,7 +196,7 @@ export class TokenStore {
     const owner = randomUUID()
     const isHeld = await this.#acquire(shared, lock, owner)
     try {
-      await this.#pull(key)
+      await this.refresh(key)
       return await change()
     } finally {
       await Promise.all(this.#writing)

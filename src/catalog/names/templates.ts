@@ -13,7 +13,6 @@ interface Expression {
 type Piece = string | Expression
 
 export interface UriTemplate {
-  readonly text: string
   readonly pieces: readonly Piece[]
 }
 
@@ -47,7 +46,7 @@ export const parseTemplate = (text: string): UriTemplate | undefined => {
     at = close + 1
   }
   const [head] = pieces
-  return typeof head === 'string' && SPELLED_SCHEME.test(head) && pieces.length <= MAX_PIECES ? { text, pieces } : undefined
+  return typeof head === 'string' && SPELLED_SCHEME.test(head) && pieces.length <= MAX_PIECES ? { pieces } : undefined
 }
 
 /** Whether some expansion of the template is this URI. */

@@ -17,7 +17,7 @@ import { StreamedResult } from '../../wire/result/streamed-result.ts'
 export const exposeResult = (result: Payload, place: BlockPlace, expose: (uri: string) => string): void => {
   if (result instanceof StreamedResult) return result.editBlocks((block) => exposeBlock(block, block.members, expose))
   for (const { members } of blocksOf(result, place)) {
-    if (place === 'contents') exposeMembers(result, members ?? [], 'uri', expose)
+    if (place === 'contents') exposeMembers(result, members ?? [], expose)
     else exposeBlock(result, members ?? [], expose)
   }
 }
@@ -31,15 +31,14 @@ export const exposeErrorUri = (error: Payload, expose: (uri: string) => string):
 
 const exposeBlock = (result: Payload, members: readonly Member[], expose: (uri: string) => string): void => {
   const types = members.filter((member) => member.key === 'type').map((member) => stringAt(result.bytes, member))
-  if (types.includes('resource_link')) exposeMembers(result, members, 'uri', expose)
+  if (types.includes('resource_link')) exposeMembers(result, members, expose)
   if (types.includes('resource'))
-    for (const { key, start } of members)
-      if (key === 'resource') exposeMembers(result, membersAt(result.bytes, start), 'uri', expose)
+    for (const { key, start } of members) if (key === 'resource') exposeMembers(result, membersAt(result.bytes, start), expose)
 }
 
-const exposeMembers = (result: Payload, members: readonly Member[], key: string, expose: (uri: string) => string): void => {
+const exposeMembers = (result: Payload, members: readonly Member[], expose: (uri: string) => string): void => {
   for (const member of members) {
-    const uri = member.key === key ? stringAt(result.bytes, member) : undefined
+    const uri = member.key === 'uri' ? stringAt(result.bytes, member) : undefined
     const exposed = uri === undefined ? undefined : expose(uri)
     if (exposed !== undefined && exposed !== uri) result.replace(member, JSON.stringify(exposed))
   }

@@ -4,8 +4,8 @@
  *
  *     host ─► worker ── HTTP on loopback ─► owner (in the supervisor) ── pipe ─► the one process
  */
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { digestOf } from '../../auth/inbound/static-tokens.ts'
 import type { Configuration } from '../../config/options.ts'
 import type { ServerOptions } from '../../downstream/options.ts'
 import { DEFAULT_GATEWAY } from '../../gateway/options.ts'
@@ -51,7 +51,9 @@ export const ownerConfiguration = (configuration: Configuration, token: string):
       ...DEFAULT_HOST,
       addresses: [{ host: '127.0.0.1', port: 0 }],
       auth: {
-        tokens: [{ id: 'worker', hash: hashOf(token), toolsets: undefined, expiresMs: Infinity, isOperator: false }],
+        tokens: [
+          { id: 'worker', hash: digestOf(token).toString('hex'), toolsets: undefined, expiresMs: Infinity, isOperator: false },
+        ],
         oauth: undefined,
         map: [],
       },
@@ -110,5 +112,3 @@ const atOwner = (server: ServerOptions, { origin, token }: OwnerAddress): Server
   proxies: NO_PROXIES,
   headers: { authorization: `Bearer ${token}` },
 })
-
-const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')

@@ -15,8 +15,7 @@ import { openLog, openServices } from './serving.ts'
 import type { ProcessLog, Services } from './serving.ts'
 import { settled, statusChanges } from './settled.ts'
 import { openUrl } from '../terminal/open-url.ts'
-import { LiveScreen } from '../terminal/screen.ts'
-import type { Shown } from '../terminal/screen.ts'
+import { LiveScreen, NOTHING } from '../terminal/screen.ts'
 import { painter, remark, remarkLines, terminalSize } from '../terminal/print.ts'
 import type { Line, Paint } from '../terminal/print.ts'
 import { faultLines, serverLines, thousands } from '../terminal/table.ts'
@@ -41,7 +40,7 @@ export const up = async (invocation: Invocation, options: UpOptions = {}): Promi
   const { io } = loaded
   using screen = options.stdio === true ? undefined : openScreen(loaded)
   if (screen === undefined) remarkLines(io, headLines(loaded))
-  else screen.show({ ...EMPTY, top: [...headLines(loaded), '  starting'] })
+  else screen.show({ ...NOTHING, top: [...headLines(loaded), '  starting'] })
   const served = screen === undefined ? loaded : { ...loaded, io: { ...io, stderr: screen.log } }
   const processLog = openLog(served)
   await using running = await start(served, processLog)
@@ -69,8 +68,6 @@ const endingOf = (running: Running, { interrupted }: Loaded['io'], pipe: Promise
     ...(pipe === undefined ? [] : [pipe.then((): Ending => 'host left')]),
   ])
 }
-
-const EMPTY: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
 
 /** A live screen if stderr is a terminal and `telemetry.log.format` does not set a form of the log. */
 const openScreen = ({ io, context, configuration, json }: Loaded): LiveScreen | undefined => {

@@ -13,13 +13,12 @@ import { diffLines } from '../../host-files/edit/diff.ts'
 import { lookIn, readText } from '../../host-files/edit/editor.ts'
 import { nameOf } from '../../host-files/found.ts'
 import type { ServerDraft } from '../../host-files/found.ts'
-import { namesIn, planImport } from '../../host-files/import.ts'
+import { namesIn, planImport, valuesOf } from '../../host-files/import.ts'
 import { readIncluded } from '../../host-files/included.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { OurFile } from '../../host-files/our-file.ts'
 import { problemsOfDraft } from '../../host-files/usable.ts'
 import { bundleDraft, readBundle, unpackBundle } from '../../install/bundle.ts'
-import { InstallError } from '../../install/inputs.ts'
 import type { Answer } from '../../install/inputs.ts'
 import { fetchServer } from '../../install/registry.ts'
 import { draftOf, readServerJson } from '../../install/server-json.ts'
@@ -28,7 +27,7 @@ import { variableName } from '../../host-files/secrets.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { decodeUtf8 } from '../../values/utf8.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
-import { refuseChangeErrors, textWith, valuesOf } from './import.ts'
+import { refuseChangeErrors, textWith } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import { printJson, printLines, remarkLines } from '../terminal/print.ts'
@@ -57,7 +56,7 @@ interface Source {
 export const add = async (writing: Writing, words: readonly string[], options: AddOptions): Promise<number> => {
   const { file, named, context, io, json } = writing
   const ours = await refuseChangeErrors(() => readOurFile(file, context))
-  const source = await refuseInstallErrors(() =>
+  const source = await refuseChangeErrors(() =>
     sourceOf(writing, words, options, lookIn(ours.text === undefined ? {} : readText(file, ours.text), ['registry'])),
   )
   const included = await readIncluded(file, named.slice(1), context)
@@ -257,12 +256,4 @@ const keyFor = (name: string, isTyped: boolean, taken: readonly string[]): strin
       `"${name}" is not a key of a server (a-z, 0-9 and -, at most 20, beginning with a letter); call it "${normaliseKey(name)}"`,
     )
   return name
-}
-
-const refuseInstallErrors = async <T>(run: () => Promise<T>): Promise<T> => {
-  try {
-    return await run()
-  } catch (error) {
-    throw error instanceof InstallError ? new CommandError(EXIT.config, error.message) : error
-  }
 }

@@ -8,12 +8,13 @@ import { findServers, nameOf } from '../../host-files/found.ts'
 import type { FoundFile } from '../../host-files/found.ts'
 import { HOSTS } from '../../host-files/hosts.ts'
 import type { HostName } from '../../host-files/hosts.ts'
-import { planImport } from '../../host-files/import.ts'
+import { planImport, valuesOf } from '../../host-files/import.ts'
 import { readIncluded } from '../../host-files/included.ts'
 import type { ImportPlan } from '../../host-files/import.ts'
 import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host-files/our-file.ts'
 import type { Addition, OurFile } from '../../host-files/our-file.ts'
 import { usableIn } from '../../host-files/usable.ts'
+import { InstallError } from '../../install/inputs.ts'
 import { keysOf } from '../../values/typed-keys.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
@@ -103,10 +104,6 @@ export const saveServers = async (
   return EXIT.ok
 }
 
-/** Secrets, and variables without a value, which are written without one to be filled in. */
-export const valuesOf = ({ secrets, unset }: Pick<ImportPlan, 'secrets' | 'unset'>): ReadonlyMap<string, string> =>
-  new Map([...secrets, ...[...unset.keys()].map((name) => [name, ''] as const)])
-
 /** The text that would be written. */
 export const textWith = (ours: OurFile, addition: Addition): Promise<string> =>
   refuseChangeErrors(async () => withServers(ours, addition))
@@ -167,11 +164,12 @@ export const knownHost = (word: string): HostName => {
   throw new CommandError(EXIT.usage, `no host "${word}" is known; ${suggest(word, Object.keys(HOSTS))}`)
 }
 
-/** Turns a `ChangeError` into an error of the command. */
+/** Turns a `ChangeError`, and an `InstallError`, into an error of the command. */
 export const refuseChangeErrors = async <T>(change: () => Promise<T>): Promise<T> => {
   try {
     return await change()
   } catch (error) {
-    throw error instanceof ChangeError ? new CommandError(EXIT.config, error.message) : error
+    const isKnown = error instanceof ChangeError || error instanceof InstallError
+    throw isKnown ? new CommandError(EXIT.config, error.message) : error
   }
 }

@@ -23,7 +23,7 @@ export interface Shown {
   readonly rest: (rows: number) => Line
 }
 
-const NOTHING: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
+export const NOTHING: Shown = { top: [], middle: [], bottom: [], rest: () => '' }
 
 type Parts = readonly (string | Painted)[]
 

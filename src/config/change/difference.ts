@@ -6,13 +6,11 @@ import type { ConfigurationFingerprints, Fingerprints } from './fingerprints.ts'
 import type { Configuration } from '../options.ts'
 
 export interface Difference {
-  /** Server keys, each in exactly one of the four. */
+  /** Server keys, each in at most one of the three. Servers in none keep process, links and sessions; prefix and limits may differ. */
   readonly added: readonly string[]
   readonly removed: readonly string[]
   /** Their launch or address differs: they restart. */
   readonly changed: readonly string[]
-  /** They keep process, links and sessions. Other options, such as prefix and limits, may differ. */
-  readonly same: readonly string[]
   /** The listener closes and opens again. */
   readonly listeners: boolean
   /** YAML paths that take effect only when the whole process starts again. */
@@ -48,12 +46,10 @@ export const diffFingerprints = (before: ConfigurationFingerprints, after: Confi
   const restarted = kept.filter(({ key, options }) =>
     differing(old.get(key) ?? {}, options).some((name) => STARTED_WITH.has(name)),
   )
-  const changed = restarted.map(({ key }) => key)
   return {
     added: keys.filter((key) => !old.has(key)),
     removed: [...old.keys()].filter((key) => !keys.includes(key)),
-    changed,
-    same: kept.map(({ key }) => key).filter((key) => !changed.includes(key)),
+    changed: restarted.map(({ key }) => key),
     listeners: !isSame(before.listeners, after.listeners),
     needsRestart: differing(before.kept, after.kept),
     others: !isSame(before.others, after.others),
@@ -63,3 +59,24 @@ export const diffFingerprints = (before: ConfigurationFingerprints, after: Confi
 /** Names whose digests differ, in the order of the second. */
 export const differing = (before: Fingerprints, after: Fingerprints): string[] =>
   [...new Set([...Object.keys(after), ...Object.keys(before)])].filter((name) => !isSame(before[name], after[name]))
+
+/** Members whose name in files is not the snake_case form of their own. */
+const NAMES: Readonly<Record<string, string>> = {
+  headers: 'headers or credentials',
+  proxies: 'proxy',
+  sharing: 'lifecycle.sharing',
+  start: 'lifecycle.start',
+  spare: 'lifecycle.spare',
+  idleStopMs: 'lifecycle.idle_stop',
+  uris: 'resources.rewrite',
+  hidden: 'hidden_characters',
+  onChange: 'lock.on_change',
+  curation: 'filter, tools, resources or prompts',
+}
+
+/** The options of a server that differ, under their names in files; in the order of the schema. Values may be secrets. */
+export const changedOptions = (before: Fingerprints, after: Fingerprints): readonly string[] => [
+  ...new Set(differing(before, after).map((member) => NAMES[member] ?? snakeCase(member.replace('launch.', '')))),
+]
+
+const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -35,12 +35,9 @@ export const kind = <T>(expected: string, json: Json, parse: (value: unknown) =>
       return z.NEVER
     })
 
-const matching = (expected: string, pattern: RegExp, remedy = ''): Kind<string> =>
-  kind(
-    expected,
-    { type: 'string', pattern: `(${pattern.source})|\\$\\{` },
-    (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
-    remedy,
+const matching = (expected: string, pattern: RegExp): Kind<string> =>
+  kind(expected, { type: 'string', pattern: `(${pattern.source})|\\$\\{` }, (value) =>
+    typeof value === 'string' && pattern.test(value) ? value : undefined,
   )
 
 /** `30s`, in milliseconds; more than 0. */

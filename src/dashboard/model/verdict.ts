@@ -8,10 +8,8 @@ export interface Sentence {
   /** `trouble`: a failure; `notice`: a remark; `plain`: a fact. */
   readonly tone: 'trouble' | 'notice' | 'plain'
   readonly text: string
-  /** The action that is offered here. */
-  readonly action?: { readonly kind: 'sign-in'; readonly server: string }
-  /** The place on the page that shows it. */
-  readonly anchor?: 'time' | 'request' | 'response'
+  /** The server at which a sign-in is offered here. */
+  readonly signInAt?: string
 }
 
 /** Above it, the sentence on the time has the tone of a notice. */
@@ -32,19 +30,15 @@ const explainEnd = ({ state, outcome, error, server, name }: CallDetail): Senten
       {
         tone: 'trouble',
         text: `Server ${server} does not accept the sign-in, or no longer accepts it. ${name ?? 'The call'} was not executed.`,
-        action: { kind: 'sign-in', server },
+        signInAt: server,
       },
     ]
   const message = error?.message === null || error?.message === undefined ? '' : `: ${error.message}`
   switch (outcome) {
     case 'tool_error':
-      return [
-        { tone: 'trouble', text: `The tool itself reported an error; ${at} and the connection worked.`, anchor: 'response' },
-      ]
+      return [{ tone: 'trouble', text: `The tool itself reported an error; ${at} and the connection worked.` }]
     case 'error':
-      return [
-        { tone: 'trouble', text: `${at[0]?.toUpperCase()}${at.slice(1)} answered with an error${message}`, anchor: 'response' },
-      ]
+      return [{ tone: 'trouble', text: `${at[0]?.toUpperCase()}${at.slice(1)} answered with an error${message}` }]
     case 'failed':
       return [{ tone: 'trouble', text: `Trunkline got no valid answer from ${at}${message}` }]
     case 'refused':
@@ -70,7 +64,6 @@ const explainTime = ({ ms, times, asks, server, hops, host }: CallDetail): Sente
   const sentence: Sentence = {
     tone: ms.total > SLOW_MS ? 'notice' : 'plain',
     text: `${spent} of ${formatMs(ms.total)} (${formatPercent(largest.share)}) ${largest.text}.`,
-    anchor: 'time',
   }
   const again = hops.filter(({ kind }) => kind === 'retry').length
   return [
@@ -81,7 +74,6 @@ const explainTime = ({ ms, times, asks, server, hops, host }: CallDetail): Sente
           {
             tone: 'notice',
             text: `It was sent ${again === 1 ? 'once more' : `${again} times more`}, because a connection was lost.`,
-            anchor: 'time',
           } as const,
         ]),
   ]
@@ -122,13 +114,11 @@ const explainChanges = ({ diff, deviations }: CallDetail): Sentence[] => {
           {
             tone: 'notice',
             text: `The configuration changed arguments: ${edited.map(describeArgument).join('; ')}.`,
-            anchor: 'request',
           } as const,
         ]),
     ...deviations.map(({ verdict, reason, rule }): Sentence => ({
       tone: 'notice',
       text: `${verdict === 'impossible' ? 'Could not be translated' : 'Translated'} (${rule}): ${reason}`,
-      anchor: 'response',
     })),
   ]
 }

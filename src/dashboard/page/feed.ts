@@ -10,8 +10,6 @@ export const calls = new CallList()
 /** Incremented with each change of `calls`. */
 export const callsVersion = signal(0)
 export const feedState = signal<'connecting' | 'live' | 'lost'>('connecting')
-/** Which bodies are kept. */
-export const bodies = signal('errors')
 
 const FIRST_PAGE = 1_000
 const FIRST_WAIT_MS = 500
@@ -86,7 +84,6 @@ const readFeed = async (until: AbortSignal, isOpen: () => void): Promise<void> =
 
 const take = (message: FeedMessage): void => {
   if (message.type === 'hello') {
-    bodies.value = message.bodies
     if (run !== '' && message.run !== run) {
       // Its calls have the numbers of others.
       clear()
@@ -109,18 +106,10 @@ const loadOpen = async (): Promise<void> => {
   if (ids.length > 0) await loadPage(`id:${ids.join(',')}`).catch(() => undefined)
 }
 
-/** Adds the kept calls that match to the list. Returns whether there are more. */
-export const loadPage = async (filter: string, before?: number): Promise<boolean> => {
-  const query = new URLSearchParams({
-    filter,
-    limit: String(FIRST_PAGE),
-    ...(before !== undefined && { before: String(before) }),
-  })
-  const page = await ask<{ readonly calls: readonly CallRow[]; readonly next: number | null }>(
-    'GET',
-    `/calls?${query.toString()}`,
-  )
+/** Adds the kept calls that match to the list. */
+export const loadPage = async (filter: string): Promise<void> => {
+  const query = new URLSearchParams({ filter, limit: String(FIRST_PAGE) })
+  const page = await ask<{ readonly calls: readonly CallRow[] }>('GET', `/calls?${query.toString()}`)
   calls.addPage(page.calls)
   changed()
-  return page.next !== null
 }

@@ -36,16 +36,16 @@ export const selectBy = (names: readonly string[], by: number): void => {
 }
 
 /** Sets members of the query; an empty value removes one. */
-export const setQuery = (changes: Readonly<Record<string, string>>, { replace = true } = {}): void => {
+export const setQuery = (changes: Readonly<Record<string, string>>): void => {
   const query = new URLSearchParams(location.search)
   for (const [name, value] of Object.entries(changes)) {
     if (value === '') query.delete(name)
     else query.set(name, value)
   }
-  go(pathWith(location.pathname, query), { replace })
+  go(pathWith(location.pathname, query), { replace: true })
 }
 
-export const pathWith = (path: string, query: URLSearchParams): string => {
+const pathWith = (path: string, query: URLSearchParams): string => {
   const text = query.toString()
   return text === '' ? path : `${path}?${text}`
 }

@@ -1,11 +1,10 @@
 /** Arguments of a call: a form where the schema allows one, or JSON. Reports the JSON text, or that it cannot be sent. */
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { indentJson, readJson } from '../../values/json-tree.ts'
+import { indentJson, readJson, unquote } from '../../values/json-tree.ts'
 import { enter, fieldsOf, keyOfField, leave } from '../model/schema-form.ts'
 import type { Field, Values } from '../model/schema-form.ts'
 import { lineOf } from '../model/text.ts'
-import { unquote } from '../../values/json-tree.ts'
 
 export interface ArgumentsEditorProps {
   readonly schema: unknown

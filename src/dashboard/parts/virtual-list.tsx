@@ -72,9 +72,8 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
 
   useEffect(() => {
     const element = box.current
-    const at = items.findIndex((item) => keyOf(item) === selected)
-    if (element === null || at === -1) return
-    const [top, bottom] = [at * rowPx, (at + 1) * rowPx]
+    if (element === null || selectedAt === -1) return
+    const [top, bottom] = [selectedAt * rowPx, (selectedAt + 1) * rowPx]
     const head = element.querySelector<HTMLElement>('.vl-head')?.offsetHeight ?? 0
     if (top < element.scrollTop) element.scrollTop = top
     else if (bottom + head > element.scrollTop + element.clientHeight) element.scrollTop = bottom + head - element.clientHeight
@@ -90,21 +89,15 @@ export const VirtualList = <T,>(props: VirtualListProps<T>): JSX.Element => {
       End: items.length,
     }
     const step = steps[event.key]
+    const item = items[selectedAt]
     if (step !== undefined) {
       event.preventDefault()
-      selectBy(step)
-    } else if (event.key === 'Enter' && event.target === box.current) {
-      const item = items.find((one) => keyOf(one) === selected)
-      if (item !== undefined) {
-        event.preventDefault()
-        onOpen(item)
-      }
+      const next = items[Math.min(Math.max(selectedAt + step, 0), items.length - 1)]
+      if (next !== undefined) onSelect(keyOf(next))
+    } else if (event.key === 'Enter' && event.target === box.current && item !== undefined) {
+      event.preventDefault()
+      onOpen(item)
     }
-  }
-  const selectBy = (step: number): void => {
-    const now = items.findIndex((item) => keyOf(item) === selected)
-    const next = items[Math.min(Math.max((now === -1 && step > 0 ? -1 : now) + step, 0), items.length - 1)]
-    if (next !== undefined) onSelect(keyOf(next))
   }
 
   const first = Math.max(0, Math.floor(view.top / rowPx) - OVERSCAN)

@@ -12,7 +12,7 @@ import { commandOf } from '../page/command.ts'
 import { callsVersion } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
 import { useLoad } from '../page/load.ts'
-import { go, pathTo, pathWith, route } from '../page/route.ts'
+import { go, pathTo, route } from '../page/route.ts'
 import { Block, Chip, CopyButton, Empty, Facts, Failed, Heading, Line, Section, SplitBar, SplitLegend } from '../parts/basics.tsx'
 import { HopsView } from '../parts/hops-view.tsx'
 import { Icon } from '../parts/icons.tsx'
@@ -32,10 +32,11 @@ export const Call = (): JSX.Element => {
   const { data: detail, error, reload } = useLoad<CallDetail>(`/calls/${id}`, isOpen ? OPEN_MS : 0)
   useEffect(() => setOpen(detail?.state === 'open'), [detail?.state])
   const filter = query.get('q') ?? ''
-  const back = pathWith('/traffic', new URLSearchParams({ ...(filter !== '' && { q: filter }), sel: id }))
+  const listed = filter === '' ? {} : { q: filter }
+  const back = pathTo('traffic', '', { ...listed, sel: id })
   const others = useNeighbors(filter, Number(id))
   const to = (other: CallRow | undefined): void => {
-    if (other !== undefined) go(pathWith(`/calls/${other.id}`, new URLSearchParams(filter === '' ? {} : { q: filter })))
+    if (other !== undefined) go(pathTo('calls', String(other.id), listed))
   }
   useKeys([
     { key: 'Escape', does: 'back to the list', run: () => go(back) },
@@ -123,15 +124,14 @@ const Detail = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
     bytesOut,
     tokensOut,
   } = detail
-  const mayWrite = session.value?.write === true
-  const canReplay = mayWrite && REPLAYABLE.has(method) && detail.request?.text !== undefined
   const why = !REPLAYABLE.has(method)
     ? `${method} cannot be sent again`
-    : !mayWrite
+    : session.value?.write !== true
       ? 'ui.write is off: the dashboard cannot send calls'
       : detail.request?.text === undefined
         ? 'its request was not stored (ui.capture.bodies)'
         : ''
+  const canReplay = why === ''
   const replay = (how: 'again' | 'edit'): void => setReplaying(canReplay ? how : 'no')
   useKeys([
     { key: 'r', does: 'replay', run: () => replay('again') },
@@ -221,13 +221,13 @@ const Detail = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
 
 const Verdict = ({ detail }: { readonly detail: CallDetail }): JSX.Element => (
   <ul class="verdict" aria-label="What happened">
-    {explainCall(detail).map(({ tone, text, action }, at) => (
+    {explainCall(detail).map(({ tone, text, signInAt }, at) => (
       <li key={at} class={`verdict-${tone}`}>
         <Icon name={tone === 'trouble' ? 'trouble' : tone === 'notice' ? 'next' : 'done'} />
         <span>
           <Line text={text} most={600} />
         </span>
-        {action !== undefined && <SignIn server={action.server} />}
+        {signInAt !== undefined && <SignIn server={signInAt} />}
       </li>
     ))}
   </ul>

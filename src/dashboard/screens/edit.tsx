@@ -17,7 +17,7 @@ import { PlanRows, Problems } from './changes.tsx'
 const send = (changes: readonly ConfigurationChange[], revision?: string): Promise<EditEnd> =>
   ask<EditEnd>('POST', '/edit', JSON.stringify({ changes, revision }))
 
-/** Effect of an edit on the file and on hosts; `onDone`: it was written and applied. */
+/** Effect of an edit on the file and on hosts; `onDone`: it was written and applied, and the dialog is closed. */
 export const EditDialog = ({
   changes,
   note = '',
@@ -40,6 +40,7 @@ export const EditDialog = ({
       const next = await send(changes, revision)
       if (next.kind === 'applied') {
         notify('Written and applied')
+        onClose()
         return onDone()
       }
       setEnd(next)
@@ -182,7 +183,6 @@ export const ToolSettings = ({ tool, onDone }: { readonly tool: ToolRow; readonl
           changes={[change]}
           onClose={() => setChange(undefined)}
           onDone={() => {
-            setChange(undefined)
             if (change.kind === 'tool') {
               setName('')
               setEdited(undefined)
@@ -224,10 +224,7 @@ export const ShowAgain = ({
         <EditDialog
           changes={[{ kind: 'tool', server: hidden.server, tool: hidden.original, hidden: false }]}
           onClose={() => setOpen(false)}
-          onDone={() => {
-            setOpen(false)
-            onDone()
-          }}
+          onDone={onDone}
         />
       )}
     </>

@@ -64,22 +64,8 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
         )}
         <Facts
           facts={[
-            [
-              'Files',
-              status.files.map((file) => (
-                <div key={file}>
-                  <code>{file}</code>
-                </div>
-              )),
-            ],
-            [
-              'MCP',
-              status.urls.map((url) => (
-                <div key={url}>
-                  <code>{url}</code>
-                </div>
-              )),
-            ],
+            ['Files', codeLines(status.files)],
+            ['MCP', codeLines(status.urls)],
             ['Authentication of hosts', AUTH.get(status.auth) ?? status.auth],
             ['Audit log', status.audit === undefined ? 'none' : <code key="audit">{JSON.stringify(status.audit)}</code>],
             [
@@ -115,6 +101,13 @@ const Known = ({ status }: { readonly status: Status }): JSX.Element => {
     </>
   )
 }
+
+const codeLines = (texts: readonly string[]): JSX.Element[] =>
+  texts.map((text) => (
+    <div key={text}>
+      <code>{text}</code>
+    </div>
+  ))
 
 /** Maximum number of listed values. */
 const MOST_SETTINGS = 500

@@ -86,7 +86,6 @@ export const MarkedTools = ({
           note={batch.note}
           onClose={() => setBatch(undefined)}
           onDone={() => {
-            setBatch(undefined)
             clearMarks()
             onDone()
           }}

@@ -9,7 +9,7 @@ import { ApiError, session } from '../page/api.ts'
 import { commandOf } from '../page/command.ts'
 import { calls, callsVersion, feedProblem, feedState, loadPage } from '../page/feed.ts'
 import { useKeys } from '../page/keys.ts'
-import { go, pathTo, pathWith, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
+import { go, pathTo, route, selectBy, selectedNow, setQuery } from '../page/route.ts'
 import { Command, Empty, Heading, Line, SplitBar } from '../parts/basics.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
@@ -57,8 +57,7 @@ export const Traffic = (): JSX.Element => {
     return () => clearTimeout(timer)
   }, [filter, problem])
 
-  const open = (id: string): void =>
-    go(pathWith(`/calls/${id}`, filter === '' ? new URLSearchParams() : new URLSearchParams({ q: filter })))
+  const open = (id: string): void => go(pathTo('calls', id, filter === '' ? {} : { q: filter }))
   const togglePause = (): void => setQuery({ until: isPaused ? '' : String(calls.latest) })
   const togglePin = (id: string): void =>
     setQuery({ pin: (pinned.includes(id) ? pinned.filter((one) => one !== id) : [...pinned, id]).join(',') })

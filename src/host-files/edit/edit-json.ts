@@ -4,7 +4,7 @@
  */
 import { findNodeAtLocation, parse, parseTree, printParseErrorCode } from 'jsonc-parser'
 import type { Node, ParseError } from 'jsonc-parser'
-import { EditError, nested } from './text-format.ts'
+import { EditError, nested, placeIn } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
 const TOLERANT = { allowTrailingComma: true, disallowComments: false, allowEmptyContent: true }
@@ -13,11 +13,8 @@ const parseJson = (text: string): unknown => {
   const errors: ParseError[] = []
   const value: unknown = parse(text, errors, TOLERANT)
   const [first] = errors
-  if (first !== undefined) {
-    const before = text.slice(0, first.offset).split('\n')
-    const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
-    throw new EditError(`does not parse as JSON (${printParseErrorCode(first.error)} at ${place})`)
-  }
+  if (first !== undefined)
+    throw new EditError(`does not parse as JSON (${printParseErrorCode(first.error)} at ${placeIn(text, first.offset)})`)
   if (value !== undefined && (typeof value !== 'object' || value === null || Array.isArray(value)))
     throw new EditError('does not contain a JSON object')
   return value

@@ -4,7 +4,7 @@
  * `editor`.
  */
 import { parse, stringify, TomlError } from 'smol-toml'
-import { EditError } from './text-format.ts'
+import { EditError, nested } from './text-format.ts'
 import type { TextFormat } from './text-format.ts'
 
 const parseToml = (text: string): unknown => {
@@ -27,8 +27,7 @@ export const tomlFormat: TextFormat = {
   parse: parseToml,
   insert: (text, steps, value) => {
     const eol = text.includes('\r\n') ? '\r\n' : '\n'
-    const nested = steps.toReversed().reduce<unknown>((inner, step) => ({ [step]: inner }), value)
-    const table = stringify(nested).trim().replaceAll('\n', eol)
+    const table = stringify(nested(steps, value)).trim().replaceAll('\n', eol)
     if (text.trim() === '') return `${text}${table}${eol}`
     const end = text.endsWith('\n') ? '' : eol
     const isSeparated = text.endsWith('\n\n') || text.endsWith('\n\r\n')

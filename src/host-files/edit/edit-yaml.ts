@@ -7,7 +7,7 @@ import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify } from
 import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { syntaxMessage } from '../../config/syntax/document.ts'
 import { asError } from '../../values/as-error.ts'
-import { EditError, nested } from './text-format.ts'
+import { EditError, nested, placeIn } from './text-format.ts'
 import type { Steps, TextFormat } from './text-format.ts'
 
 /** Values behind aliases; as many as a configuration may have. */
@@ -16,11 +16,8 @@ const MAX_ALIASED = 100_000
 const open = (text: string): Document.Parsed => {
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' })
   const [first] = document.errors
-  if (first !== undefined) {
-    const before = text.slice(0, first.pos[0]).split('\n')
-    const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
-    throw new EditError(`does not parse as YAML (${syntaxMessage(first)} at ${place})`)
-  }
+  if (first !== undefined)
+    throw new EditError(`does not parse as YAML (${syntaxMessage(first)} at ${placeIn(text, first.pos[0])})`)
   if (
     document.contents !== null &&
     !isMap(document.contents) &&

@@ -150,5 +150,5 @@ const normal = (value: unknown): unknown => {
     const inner = normal(member)
     return inner === undefined ? [] : [[key, inner] as const]
   })
-  return members.length === 0 ? undefined : Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+  return members.length === 0 ? undefined : Object.fromEntries(members)
 }

@@ -23,3 +23,9 @@ export class EditError extends Error {
 /** Data with `value` at `steps` and nothing else. */
 export const nested = (steps: Steps, value: unknown): unknown =>
   steps.toReversed().reduce<unknown>((inner, step) => (typeof step === 'number' ? [inner] : { [step]: inner }), value)
+
+/** `line 3, column 5`, of a position in a text. */
+export const placeIn = (text: string, at: number): string => {
+  const before = text.slice(0, at).split('\n')
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+}

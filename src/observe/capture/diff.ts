@@ -5,6 +5,7 @@
 import { elementsAt, membersAt } from '../../wire/message/members.ts'
 import { ScanError } from '../../wire/json/scan-error.ts'
 import type { Span } from '../../wire/json/scan.ts'
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/tokens.ts'
 import { ruleFor } from './change-rules.ts'
 import type { Direction } from './change-rules.ts'
 
@@ -25,8 +26,6 @@ export interface Change {
 
 const MAX_CHANGES = 200
 const MAX_LEVELS = 24
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
 
 /** Compares a message as received (`from`) and as sent (`to`). Returns no changes if one is not JSON. */
 export const diffMessages = (from: string, to: string, direction: Direction): readonly Change[] => {

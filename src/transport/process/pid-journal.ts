@@ -35,7 +35,8 @@ export class PidJournal implements Disposable {
   }
 
   /** Opens the journal of this process in the state folder, which is created if it is missing. Rejects if it cannot be written. */
-  static async open(folder: string, pid = process.pid): Promise<PidJournal> {
+  static async open(folder: string): Promise<PidJournal> {
+    const { pid } = process
     makeFolder(folder)
     return new PidJournal(join(folder, `pids-${pid}-${(await startTimeOf(pid)) ?? '0'}`))
   }

@@ -56,8 +56,8 @@ export const listProcesses = (platform: NodeJS.Platform = process.platform): rea
  * Linux: the pipes and sockets behind stdin, stdout and stderr of a process, by their inode numbers. Each is created for one child
  * and unique while the system runs, so another process with one of them has inherited it. Elsewhere, and for other users: none.
  */
-export const pipesOf = (pid: number, platform: NodeJS.Platform = process.platform): readonly string[] => {
-  if (platform !== 'linux') return []
+export const pipesOf = (pid: number): readonly string[] => {
+  if (process.platform !== 'linux') return []
   const found: string[] = []
   for (const descriptor of [0, 1, 2])
     try {

@@ -87,7 +87,9 @@ describe('collisions', () => {
       NEVER,
     )
     expect(toolsOf(catalog)).toEqual(['a:x', 'b:y'])
-    expect(catalog.problems).toMatchObject([{ kind: 'duplicate', list: 'tools', exposed: 'x', owner: 'a', other: 'b' }])
+    expect(catalog.problems).toEqual([
+      { kind: 'duplicate', message: 'tools: "x" belongs to a, which is configured first; "x" of b is left out' },
+    ])
     expect(catalog.leftOut).toEqual([{ kind: 'tools', name: 'x', server: 'b', reason: '"x" belongs to a' }])
   })
 
@@ -95,13 +97,13 @@ describe('collisions', () => {
     const server = serverOf('a', { alias: { z: 'a__x' } })
     const catalog = buildCatalog([sourceOf(server, { tools: [toolOf('x'), toolOf('z')] })], ALWAYS)
     expect(catalog.lists.tools.map((row) => [row.entry.original, row.exposed])).toEqual([['z', 'a__x']])
-    expect(catalog.problems).toMatchObject([{ owner: 'a', other: 'a' }])
+    expect(catalog.problems).toMatchObject([{ message: expect.stringMatching(/belongs to a, .* of a /) }])
   })
 
   test('names that differ only by case are both served and reported', () => {
     const catalog = buildCatalog([sourceOf('a', { tools: [toolOf('Read'), toolOf('read')] })], ALWAYS)
     expect(toolsOf(catalog)).toHaveLength(2)
-    expect(catalog.problems).toMatchObject([{ kind: 'case', exposed: 'a__read' }])
+    expect(catalog.problems).toMatchObject([{ kind: 'case', message: expect.stringContaining('"a__read" of a ') }])
   })
 
   test('T-18 two servers with the same http(s) URI or template: the first owns it, the other takes its prefix', () => {
@@ -109,7 +111,7 @@ describe('collisions', () => {
     const catalog = buildCatalog([sourceOf('a', lists), sourceOf('b', lists)], ALWAYS)
     expect(catalog.lists.resources.map((row) => row.exposed)).toEqual(['https://h/a', 'b+https://h/a'])
     expect(catalog.lists.templates.map((row) => row.exposed)).toEqual(['https://h/{x}', 'b+https://h/{x}'])
-    expect(catalog.problems.map((problem) => problem.list)).toEqual(['resources', 'templates'])
+    expect(catalog.problems.map(({ message }) => message.split(':', 1)[0])).toEqual(['resources', 'templates'])
   })
 
   test('an entry listed twice counts once', () => {

@@ -312,7 +312,7 @@ describe('names', () => {
     const inventory = await curate(inventoryOf({ tools: [toolOf('find'), toolOf('search_code')] }), entry)
     const { lists, problems, leftOut } = buildCatalog([{ server: serverOf('gh'), inventory }], ALWAYS)
     expect(lists.tools.map(({ entry: { original } }) => original)).toEqual(['search_code'])
-    expect(problems.map(({ kind, exposed }) => [kind, exposed])).toEqual([['duplicate', 'gh__find']])
+    expect(problems).toMatchObject([{ kind: 'duplicate', message: expect.stringMatching(/^tools: "gh__find" belongs to /) }])
     expect(leftOut.map(({ name }) => name)).toEqual(['find'])
   })
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changedOptions } from '../../../src/config/change/changed-options.ts'
-import { diffConfigurations } from '../../../src/config/change/difference.ts'
+import { changedOptions, diffConfigurations } from '../../../src/config/change/difference.ts'
 import { yaml } from './workspace.ts'
 
 const BEFORE = 'servers:\n  a: { command: x, url: "http://127.0.0.1:1/" }\n  b: { command: y }\n'
@@ -14,7 +13,7 @@ const diff = async (after: string) => {
 
 describe('the difference of two configurations', () => {
   test('the same text, or other places of it, changes nothing', async () => {
-    const nothing = { added: [], removed: [], changed: [], same: ['a', 'b'], listeners: false, needsRestart: [], others: false }
+    const nothing = { added: [], removed: [], changed: [], listeners: false, needsRestart: [], others: false }
     expect(await diff(BEFORE)).toEqual(nothing)
     expect(await diff(`# a remark\n\n${BEFORE}`)).toEqual(nothing)
   })
@@ -24,9 +23,8 @@ describe('the difference of two configurations', () => {
       added: ['c'],
       removed: ['a'],
       changed: [],
-      same: ['b'],
     })
-    expect(await diff(`${BEFORE}  c: { command: z }\n`)).toMatchObject({ added: ['c'], removed: [], same: ['a', 'b'] })
+    expect(await diff(`${BEFORE}  c: { command: z }\n`)).toMatchObject({ added: ['c'], removed: [], changed: [] })
   })
 
   test.each([
@@ -45,7 +43,6 @@ describe('the difference of two configurations', () => {
   ])('{ %s } restarts that server and no other', async (entry) => {
     expect(await diff(`servers:\n  a: { ${entry} }\n  b: { command: y }\n`)).toMatchObject({
       changed: ['a'],
-      same: ['b'],
       listeners: false,
     })
   })
@@ -56,7 +53,6 @@ describe('the difference of two configurations', () => {
       'timeouts: { idle: 1s }, limits: { concurrency: 1 }, lifecycle: { spare: 0, start: lazy, idle_stop: 1m }, resources: { rewrite: identity }'
     expect(await diff(`naming: { max_length: 60 }\nservers:\n  a: { ${entry} }\n  b: { command: y }\n`)).toMatchObject({
       changed: [],
-      same: ['a', 'b'],
       listeners: false,
       needsRestart: [],
     })
@@ -66,7 +62,6 @@ describe('the difference of two configurations', () => {
     expect(await diff(`listen: { http: { ${http} } }\n${BEFORE}`)).toMatchObject({
       listeners: true,
       changed: [],
-      same: ['a', 'b'],
     })
   })
 

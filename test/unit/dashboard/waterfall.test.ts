@@ -248,7 +248,7 @@ describe('sentences', () => {
 
   test('an expired sign-in comes first, with what can be done', () => {
     const [first] = explainCall(call({ outcome: 'failed', error: { kind: 'auth_required', code: null, message: null } }))
-    expect(first).toMatchObject({ tone: 'trouble', action: { kind: 'sign-in', server: 'gh' } })
+    expect(first).toMatchObject({ tone: 'trouble', signInAt: 'gh' })
     const textOf = (name: string | null): string | undefined =>
       said({ name, error: { kind: 'auth_required', code: null, message: null } })[0]
     expect(textOf('gh__x')).toMatch(/ gh__x was not executed\.$/)

@@ -122,8 +122,7 @@ export const refuseWithoutBody = (
   routed: RoutedRequest,
   status: number,
   headers: Readonly<Record<string, string>>,
-  message?: Envelope,
 ): void => {
-  reportDenied(context, routed, status, undefined, message)
+  reportDenied(context, routed, status, undefined, undefined)
   routed.request.reply(status, headers)
 }

@@ -44,7 +44,6 @@ test('B247 a request is sent again with each new token, three times at most', as
 test('a person signs in again where the server refuses every renewed token', async () => {
   const interactive = {
     principal: 'p',
-    isSignedIn: true,
     begin: () => Promise.reject(EXPIRED),
     finish: () => Promise.reject(EXPIRED),
   }

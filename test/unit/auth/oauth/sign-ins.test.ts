@@ -17,7 +17,6 @@ const scene = () => {
   let states = 0
   const interactiveOf = (principal: string): Interactive => ({
     principal,
-    isSignedIn: false,
     begin: async (back) => {
       provider.meanwhile()
       if (provider.refuses !== undefined) throw provider.refuses
