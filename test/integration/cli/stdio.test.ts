@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli, Serving } from '../../support/cli.ts'
@@ -165,6 +166,7 @@ describe('trunkline stdio', () => {
     await configure(cli)
     const first = cli.spawn(STDIO)
     const wait = message(9, 'tools/call', { name: 'a__wait', arguments: { until: cli.path('go') } })
+    const answers = text(first.child.stdout!)
     first.child.stdin!.end(INITIALIZE + message(undefined, 'notifications/initialized') + wait)
     await cli.called('log')
     const second = cli.spawn(STDIO)
@@ -174,5 +176,6 @@ describe('trunkline stdio', () => {
     await writeFile(cli.path('go'), '')
     second.child.stdin!.end()
     expect([await first.ended, await second.ended]).toEqual([0, 0])
+    expect(await answers).toContain('waited')
   })
 })
