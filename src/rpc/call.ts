@@ -114,7 +114,7 @@ export interface Question {
   readonly progress?: (params: Payload) => void
   /** No request is pending on its connection: the server may ask on all connections and use the first answer (B295). */
   readonly isUnsolicited?: true
-  /** Where several calls of one session may have caused it: those that are still pending. Once there is none, no answer is needed. */
+  /** Where several calls of one host may have caused it: those that are still pending. Once there is none, no answer is needed. */
   readonly candidates?: () => readonly Call[]
 }
 

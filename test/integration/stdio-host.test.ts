@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { Handle } from '../support/fake-downstream.ts'
 import { KEY, MODERN, notification, request } from '../support/fakes/messages.ts'
-import type { Message } from '../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import { PipeHost } from '../support/fakes/pipe-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { GatewaySetup, TestGateway } from '../support/gateway.ts'
@@ -55,6 +55,61 @@ test('5.3 the level that the host set reaches a server that starts later, and th
   first.connection.drop()
   await gateway.fake('a').until('logging/setLevel', ({ connection }) => connection !== first.connection)
   expect(gateway.fake('a').all('logging/setLevel')).toHaveLength(2)
+})
+
+describe('B262 a legacy server asks a modern host with several calls in flight', () => {
+  const able = { capabilities: { elicitation: { form: {} } } }
+  const form = { message: 'Sure?', requestedSchema: { type: 'object', properties: { sure: { type: 'boolean' } } } }
+  const call = (of: string, more: JsonMap = {}): JsonMap => ({ name: 'a__x', arguments: { of }, ...more })
+  const text = (said: unknown): JsonMap => ({ content: [{ type: 'text', text: JSON.stringify(said) }] })
+
+  /** The server asks for the first of two calls; the second ends once it is released. */
+  const twoCalls = async () => {
+    const { promise: both, resolve: bothAreThere } = Promise.withResolvers<void>()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const handle: Handle = async (turn) => {
+      if ((turn.params['arguments'] as JsonMap)['of'] === 'second') {
+        bothAreThere()
+        await released
+        return text('second')
+      }
+      await both
+      const { result, error } = await turn.ask('elicitation/create', form)
+      return text(result?.['content'] ?? error)
+    }
+    const servers = { a: fake.of({ kind: 'legacy stdio', tools: ['x'], on: { 'tools/call': handle } }) }
+    const gateway = await start({ servers })
+    const host = await new PipeHost('modern', gateway.openPipe(), able).start()
+    const first = host.begin('tools/call', call('first'))
+    await gateway.fake('a').until('tools/call')
+    const second = host.begin('tools/call', call('second'))
+    return { gateway, host, first, second, release, [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose]() }
+  }
+  const retry = (round: JsonMap | undefined): JsonMap =>
+    call('second', {
+      inputResponses: { sure: { action: 'accept', content: { sure: true } } },
+      requestState: round?.['requestState'],
+    })
+
+  test('the newest call asks, and its retry brings the answer for either', async () => {
+    await using at = await twoCalls()
+    const round = (await at.second.response).result
+    expect(round).toMatchObject({ resultType: 'input_required', inputRequests: { sure: { params: { message: 'Sure?' } } } })
+    const again = at.host.begin('tools/call', retry(round))
+    expect((await at.first.response).result).toMatchObject(text({ sure: true }))
+    at.release()
+    expect((await again.response).result).toMatchObject(text('second'))
+    expect(at.gateway.fake('a').connections.filter(({ isOpen }) => isOpen)).toHaveLength(1)
+  })
+
+  test('the answer arrives although the call that asked has ended meanwhile', async () => {
+    await using at = await twoCalls()
+    const round = (await at.second.response).result
+    at.release()
+    await at.host.call('tools/call', call('second'))
+    expect(await at.host.call('tools/call', retry(round))).toMatchObject(text('second'))
+    expect((await at.first.response).result).toMatchObject(text({ sure: true }))
+  })
 })
 
 describe('7.4 mistakes of the host', () => {

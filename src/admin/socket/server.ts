@@ -202,8 +202,9 @@ const servePipe = async (request: IncomingMessage, socket: Duplex, options: Admi
   }
   if (request.headers.upgrade !== PIPE || !isEndpoint(path))
     return void socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n')
-  if (isStopping()) return void socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n')
+  // Nothing follows a process that serves one host only, so its end is not waited for.
   if (attach === undefined) return void socket.end('HTTP/1.1 409 Conflict\r\nConnection: close\r\n\r\n')
+  if (isStopping()) return void socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PIPE}\r\n\r\n`)
   log.info({}, 'a host was attached')
   await attach({ input: socket, output: socket }, path, searchParams.has('relay'))

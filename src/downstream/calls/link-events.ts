@@ -57,6 +57,7 @@ export class LinkEventHandlers {
           ? requests.ask(question, { call, waiting: call, session: soleSession(), only: host() })
           : requests.decline(question, isCalledElsewhere()),
       elicitationComplete: (id, params) => notifyIfPresent(host(), COMPLETED, params) || requests.completed(id, soleSession()),
+      ...(isSole && { isOfOneHost: true }),
       ...(isSole && { isHostStalled: (on) => (soleSession() ?? on.onlyCall()?.responseChannel?.flow)?.isStalled === true }),
     }
   }

@@ -193,7 +193,13 @@ export class ParkedCall {
   #settle(outcome: Promise<Outcome>): void {
     outcome.catch(() => undefined)
     this.#outcome = outcome
-    this.#declineAll()
+    for (const [key, { question, answer }] of this.#asked) {
+      const other = question.candidates?.().findLast(({ signal }) => signal !== this.#abort.signal)
+      // It may belong to another call (B262): the next retry brings the answer, or the other call asks.
+      if (other !== undefined && this.#carrier === undefined) continue
+      this.#asked.delete(key)
+      void Promise.resolve(other?.ask?.(question) ?? noAnswer(question)).then(answer)
+    }
     if (this.#carrier !== undefined) this.#deliver(outcome)
   }
 
@@ -204,6 +210,7 @@ export class ParkedCall {
 
   #deliver(outcome: Promise<Outcome>): void {
     const carrier = this.#carrier
+    this.#declineAll()
     this.#end()
     if (carrier !== undefined) outcome.then(carrier.resolve, carrier.reject)
   }

@@ -18,7 +18,7 @@ const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
   readonly #connection: Connection
-  readonly #events: Pick<LinkEvents, 'ask' | 'violation'>
+  readonly #events: Pick<LinkEvents, 'ask' | 'violation' | 'isOfOneHost'>
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
   /** Functions that withdraw unanswered questions, by request id. */
   readonly #open = new Map<Id, (notice: Payload) => void>()
@@ -26,7 +26,7 @@ export class Attribution {
   /** `tasks`: tasks of 2025-11-25 on the link; absent for a modern server. */
   constructor(
     connection: Connection,
-    events: Pick<LinkEvents, 'ask' | 'violation'>,
+    events: Pick<LinkEvents, 'ask' | 'violation' | 'isOfOneHost'>,
     tasks?: Pick<LinkTasks, 'ask' | 'creatorOf'>,
   ) {
     this.#connection = connection
@@ -113,7 +113,7 @@ export class Attribution {
 
   /**
    * The calls that a question without attribution may belong to, oldest first; the newest is asked (BRIDGING 3.0 (b)). Either one call
-   * that can carry input, or several calls of one legacy session, never calls of several callers.
+   * that can carry input, or several calls of one legacy session or of the only host of a pipe, never calls of several callers.
    */
   #candidates(): readonly Call[] {
     const carriers = this.#connection.calls().filter((call) => METHODS[call.method]?.mayAskInput === true)
@@ -122,8 +122,10 @@ export class Attribution {
       const only = this.#connection.onlyCall()
       return only === undefined ? [] : [only]
     }
+    if (carriers.length === 1) return carriers
+    if (this.#events.isOfOneHost === true) return carriers.filter(({ ask }) => ask !== undefined)
     const session = carriers[0]?.caller.session
     const isOfOneSession = session !== undefined && carriers.every((call) => call.caller.session === session)
-    return carriers.length === 1 || isOfOneSession ? carriers : []
+    return isOfOneSession ? carriers : []
   }
 }

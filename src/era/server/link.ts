@@ -30,6 +30,8 @@ export interface LinkEvents {
   violation(reason: string, sample: string, error?: unknown): void
   /** A request of the link itself was refused, perhaps because the era of the server has changed. `era`: era of the link. */
   refused?(error: unknown, era: Era): void
+  /** All calls on the link are of one host, in either era: the only host of a pipe. */
+  readonly isOfOneHost?: true
   /** Backpressure of the only host of the link; absent for a link of several hosts. */
   isHostStalled?(on: OneCall): boolean
 }

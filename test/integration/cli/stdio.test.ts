@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import type { Cli, Serving } from '../../support/cli.ts'
@@ -158,5 +159,23 @@ describe('trunkline stdio', () => {
     second.child.stdin!.end()
     expect([await first.ended, await second.ended]).toEqual([0, 0])
     expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({ pid: up.pid })
+  })
+
+  test('B296 one that starts while the process of an earlier host ends serves at once: that process takes no other host', async () => {
+    await using cli = await commandLine()
+    await configure(cli)
+    const first = cli.spawn(STDIO)
+    const wait = message(9, 'tools/call', { name: 'a__wait', arguments: { until: cli.path('go') } })
+    const answers = text(first.child.stdout!)
+    first.child.stdin!.end(INITIALIZE + message(undefined, 'notifications/initialized') + wait)
+    await cli.called('log')
+    const second = cli.spawn(STDIO)
+    second.child.stdin!.write(INITIALIZE)
+    await once(second.child.stdout!, 'data')
+    expect(second.lines.filter((line) => line.includes('waits for the next one'))).toEqual([])
+    await writeFile(cli.path('go'), '')
+    second.child.stdin!.end()
+    expect([await first.ended, await second.ended]).toEqual([0, 0])
+    expect(await answers).toContain('waited')
   })
 })

@@ -15,7 +15,10 @@ const [ANN, BOB] = [{ id: 'ann' } as HostSession, { id: 'bob' } as HostSession]
 const call = (method = 'tools/call', session?: HostSession, target = 'a'): Call => callOf({ method, target, caller: { session } })
 
 /** A link with these calls under way, and a server that asks. */
-const linkWith = (calls: readonly Call[], more: { isQuiet?: boolean; task?: Call; answersTasks?: boolean } = {}) => {
+const linkWith = (
+  calls: readonly Call[],
+  more: { isQuiet?: boolean; task?: Call; answersTasks?: boolean; isOfOneHost?: true } = {},
+) => {
   const sent: unknown[] = []
   const json = (parts: unknown): unknown => JSON.parse(Buffer.concat([parts].flat(3) as Buffer[]).toString())
   const paused = new Set<Call>()
@@ -45,7 +48,11 @@ const linkWith = (calls: readonly Call[], more: { isQuiet?: boolean; task?: Call
     ask: () => (more.answersTasks === true ? Promise.resolve({ result: Payload.of({ task: 1 }) }) : undefined),
   }
   // Cast: only these are used.
-  const attribution = new Attribution(connection as unknown as Connection, { ask, violation }, tasks)
+  const attribution = new Attribution(
+    connection as unknown as Connection,
+    { ask, violation, ...(more.isOfOneHost && { isOfOneHost: true }) },
+    tasks,
+  )
   const request = (params: object = {}, during?: Call, isWithin = false, method = 'elicitation/create') =>
     attribution.request(
       readServerMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 3, method, params }))),
@@ -77,6 +84,15 @@ test.each<[what: string, calls: readonly Call[], expected: Call | undefined, can
   asked[0]?.answer({ result: Payload.of({ action: 'cancel' }) })
   await settled()
   expect([sent, paused.size]).toEqual([[['result', '3', { action: 'cancel' }]], 0])
+})
+
+test('B262 of several calls of the only host of a pipe, in either era, the newest that may be asked is asked', () => {
+  const ask = async (): Promise<Answer> => ({ result: Payload.of({}) })
+  const able = [call('tools/call', ANN), callOf({ method: 'tools/call' })].map((each) => ({ ...each, ask }))
+  const { request, asked } = linkWith([...able, call()], { isOfOneHost: true })
+  request()
+  expect(asked.map(({ call: of }) => of)).toEqual([able[1]])
+  expect(asked[0]?.question.candidates?.()).toEqual(able)
 })
 
 test('a question on the stream of a call is asked there, and an error is answered as one', async () => {

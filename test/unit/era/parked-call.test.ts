@@ -1,10 +1,11 @@
 /** One parked call and its times (BRIDGING 3.13, rule 4). */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ParkedCall } from '../../../src/era/host/parked-call.ts'
 import { complete } from '../../../src/rpc/call.ts'
 import type { Answer, Call, Outcome, Question } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
+import { callOf } from '../../support/calls.ts'
 
 const TTL_MS = 1_000
 const OPTIONS = { ttlMs: TTL_MS, maxParked: 9, maxPerPrincipal: 9, coalesceMs: 10 }
@@ -125,6 +126,50 @@ test('a malformed answer delivers none, and the round stays open', async () => {
   void resume({ a: YES, b: YES })
   await settled()
   expect(answers).not.toContain(undefined)
+})
+
+describe('B262 a question that may belong to another call as well', () => {
+  const other = (): Call & { readonly asked: Question[] } => {
+    const asked: Question[] = []
+    const ask = async (question: Question): Promise<Answer> => {
+      asked.push(question)
+      return { result: Payload.of({ action: 'decline' }) }
+    }
+    return { ...callOf({ ask }), asked }
+  }
+
+  test('is answered by the next request of a call that ended while it was parked', async () => {
+    const rest = other()
+    const { first, round, resume, server, answers, settled } = await asking({ ...form('a'), candidates: () => [rest] })
+    await first
+    server.resolve(complete(Payload.of({ n: 1 })))
+    await settled()
+    expect(answers).toEqual([undefined])
+    expect(await round(resume({ a: YES }))).toEqual({ n: 1 })
+    expect([(answers[0] as { result: Payload }).result.text('action'), rest.asked]).toEqual(['accept', []])
+  })
+
+  test('is declined once nobody came back, or the next request has no answer', async () => {
+    const { first, resume, server, answers, settled } = await asking({ ...form('a'), candidates: () => [other()] })
+    await first
+    server.resolve(complete(Payload.of({})))
+    await settled()
+    await resume({})
+    expect((answers[0] as { result: Payload }).result.text('action')).toBe('cancel')
+  })
+
+  test('is asked there if the call ends before the question was asked, and never of the call itself', async () => {
+    const rest = other()
+    const { seen, server, first, answers, settled } = await asking()
+    const own = callOf({ signal: seen.signal!, ask: seen.ask })
+    const [left, alone]: Question[] = [[rest, own], [own]].map((calls) => ({ ...form('a'), candidates: () => calls }))
+    for (const [at, question] of [left!, alone!].entries()) void seen.ask?.(question).then((answer) => (answers[at] = answer))
+    server.resolve(complete(Payload.of({})))
+    await first
+    await settled()
+    const actions = answers.map((answer) => (answer as { result: Payload }).result.text('action'))
+    expect([actions, rest.asked]).toEqual([['decline', 'cancel'], [left]])
+  })
 })
 
 test('the end of a call that nobody carries is kept for its next request, and what it asked is declined', async () => {
