@@ -19,12 +19,25 @@ export interface KeptBody {
 /** Returns a text without known secrets. */
 export type Hide = (text: string) => string
 
+/** Names of secrets, also as the last words of longer names (`db_password`), in all spellings of `secretAccessKey`. */
+const SECRETS = [
+  '(?:access|api|auth|bearer|bot|csrf|id|refresh|security|session|xsrf)?token',
+  '(?:admin|app|client|db|new|old|root|user)?(?:password|passwd)',
+  '(?:api|app|client|shared|signing|webhook)?secret',
+  '(?:access|api|encryption|master|private|secret|secret[_-]?access|signing)[_-]?key',
+  'authorization|bearer|cookie|credentials?|passphrase',
+]
+/** Tokens that are no secrets: places in a list, and those of progress. */
+const PLACES = '(?:page|next|next[_-]page|continuation|sync|progress)[_-]token'
+
 /**
  * The beginning of a member whose value is never shown, up to its value. Also in JSON inside of a text, as tools repeat structured content:
- * group 1 has the backslashes in front of its quotes. A token of a page or of progress is no secret.
+ * group 1 has the backslashes in front of its quotes.
  */
-const SECRET_MEMBER =
-  /"(?!(?:page|next|next[_-]page|continuation|sync|progress)[_-]token\b)(?:[\w-]{0,40}[_-])?(?:token|credentials?|authorization|cookie|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|accesstoken|refreshtoken|idtoken|clientsecret|bearer)(\\{0,15})"\s*:\s*(?=\1"|-?\d|[[{])/gi
+const SECRET_MEMBER = new RegExp(
+  String.raw`"(?!${PLACES}\b)(?:[\w-]{0,40}[_-])?(?:${SECRETS.join('|')})(\\{0,15})"\s*:\s*(?=\1"|-?\d|[[{])`,
+  'gi',
+)
 const NUMBER = /-?\d[\d.eE+-]*/y
 
 /** Returns a text without known secrets, and without the values of members that are named like secrets. */

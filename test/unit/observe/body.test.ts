@@ -26,7 +26,16 @@ test.each([
     '{"progressToken":1,"max_tokens":2,"next_token":"c","token_type":"Bearer"}',
     '{"progressToken":1,"max_tokens":2,"next_token":"c","token_type":"Bearer"}',
   ],
-])('%s', (text, shown) => {
+  // As libraries of JavaScript and AWS spell them.
+  [
+    '{"accessKeyId":"a","secretAccessKey":"b","sessionToken":"c","authToken":"d","nextToken":"e"}',
+    '{"accessKeyId":"a","secretAccessKey":"***","sessionToken":"***","authToken":"***","nextToken":"e"}',
+  ],
+  [
+    '{"dbPassword":"a","webhookSecret":"b","signing_key":"c","master-key":"d","primaryKey":"e","keyToken":"f"}',
+    '{"dbPassword":"***","webhookSecret":"***","signing_key":"***","master-key":"***","primaryKey":"e","keyToken":"f"}',
+  ],
+])('T-14 %s', (text, shown) => {
   expect(withoutSecrets(text, same)).toBe(shown)
 })
 
