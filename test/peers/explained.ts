@@ -230,9 +230,19 @@ export const EXPLANATIONS: readonly Explanation[] = [
       path.startsWith('seen.'),
   },
   {
+    rule: '3.1, 7.3',
+    reason:
+      'A server without completion refuses it with `-32601`: the merged endpoint offers completion for all servers, and has no values for this one',
+    covers: ({ path, direct, through }, { way, scenario }) =>
+      way === 'merged' &&
+      scenario.startsWith('completion') &&
+      ((/(^|\.)error$/.test(path) && text(direct).includes('"code":-32601') && through === undefined) ||
+        (/(^|\.)result$/.test(path) && direct === undefined && text(through).includes('"completion":{"values":[]}'))),
+  },
+  {
     rule: '7.3, B287',
     reason:
-      'A server refuses a call or a completion with `-32601`: the merged endpoint has the method, so the server’s error is in `data.original`',
+      'A server refuses a call with `-32601`: the merged endpoint has the method, so the server’s error is in `data.original`',
     covers: ({ path }, { way, direct, through }) =>
       way === 'merged' &&
       /(^|\.)error\.(code|message|data)/.test(path) &&
