@@ -328,6 +328,11 @@ const judgeError = (cell: Cell, { exchange, sent, capabilities }: Observed, answ
   const from = member(answered, 'error')
   const data = member(from, 'data')
   const error = member(answer, 'error')
+  // 3.1, 7.3: the merged endpoint offers completion for all servers.
+  if (method === 'completion/complete' && outcome.code === -32601 && cell.endpoint === 'merged') {
+    const values = member(member(member(answer, 'result'), 'completion'), 'values')
+    return values?.text === '[]' ? undefined : say(`a completion that the server lacks became ${answer.text}`)
+  }
   if (error === undefined) {
     if (method === 'tools/call' && isToldInWords(cell, capabilities, outcome.code)) return judgeWords(outcome.code, answer, say)
     return say(`the error ${outcome.code} became ${answer.text}`)

@@ -182,6 +182,11 @@ describe('B016 B017 B018 B019 B048 B075 B109 B136 B272 B273 is found by the judg
       altered(FAILED, '"code":-32603', '"code":-32601'),
       /the code -32601 became -32601 instead of -32603/,
     ],
+    [
+      'an error of a completion that the server lacks',
+      { ...FAILED, exchange: { ...FAILED.exchange, method: 'completion/complete' } },
+      /a completion that the server lacks became/,
+    ],
     ['an original error that is lost', altered(FAILED, '"original"', '"cause"'), /nothing is left of the error -32601/],
     [
       'a message that is spelled otherwise',
