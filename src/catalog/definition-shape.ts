@@ -12,7 +12,7 @@ import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/json/tokens.ts'
 import { cleanLabel } from '../wire/protocol/label.ts'
 import type { ListKind } from './inventory.ts'
 
-type Plain = 'text' | 'flag' | 'number' | 'object' | 'texts'
+type Plain = 'text' | 'flag' | 'number' | 'share' | 'time' | 'object' | 'texts' | 'roles' | 'theme' | 'support'
 /** `schemas`: an object of JSON schemas. */
 type Shape = Plain | 'schemas' | ObjectShape | { readonly each: ObjectShape }
 
@@ -24,7 +24,7 @@ interface ObjectShape {
   readonly isInput?: true
 }
 
-const ICONS: Shape = { each: { members: { src: 'text', mimeType: 'text' }, required: ['src'] } }
+const ICONS: Shape = { each: { members: { src: 'text', mimeType: 'text', sizes: 'texts', theme: 'theme' }, required: ['src'] } }
 const COMMON = { title: 'text', description: 'text', icons: ICONS, _meta: 'object' } as const
 const SCHEMA = { $schema: 'text', properties: 'schemas', required: 'texts' } as const
 const HINTS = {
@@ -40,7 +40,7 @@ const RESOURCE: ObjectShape = {
     name: 'text',
     mimeType: 'text',
     size: 'number',
-    annotations: { members: { audience: 'texts', priority: 'number', lastModified: 'text' } },
+    annotations: { members: { audience: 'roles', priority: 'share', lastModified: 'time' } },
   },
   required: ['name'],
 }
@@ -52,7 +52,7 @@ const SHAPES: Readonly<Record<ListKind, ObjectShape>> = {
       inputSchema: { members: SCHEMA, isInput: true },
       outputSchema: { members: SCHEMA },
       annotations: { members: HINTS },
-      execution: { members: { taskSupport: 'text' } },
+      execution: { members: { taskSupport: 'support' } },
     },
     required: ['inputSchema'],
   },
@@ -163,20 +163,43 @@ class Check {
 }
 
 const isText = (bytes: Buffer, { start }: Span): boolean => bytes[start] === QUOTE
+const isNumber = (bytes: Buffer, { start }: Span): boolean => /[-\d]/.test(String.fromCharCode(bytes[start] ?? 0))
+const isOneOf =
+  (...words: readonly string[]) =>
+  (bytes: Buffer, span: Span): boolean =>
+    words.includes(stringAt(bytes, span) ?? '')
+const isListOf =
+  (isElement: (bytes: Buffer, element: Span) => boolean) =>
+  (bytes: Buffer, { start }: Span): boolean =>
+    bytes[start] === OPEN_BRACKET && elementsAt(bytes, start).every((element) => isElement(bytes, element))
+/** ISO 8601 as the official SDKs take it, with a time zone. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 const IS: Readonly<Record<Plain, (bytes: Buffer, span: Span) => boolean>> = {
   text: isText,
   flag: (bytes, { start, end }) => /^(?:true|false)$/.test(bytes.toString('latin1', start, end)),
-  number: (bytes, { start }) => /[-\d]/.test(String.fromCharCode(bytes[start] ?? 0)),
+  number: isNumber,
+  share: (bytes, span) => {
+    const value = isNumber(bytes, span) ? Number(bytes.toString('latin1', span.start, span.end)) : -1
+    return value >= 0 && value <= 1
+  },
+  time: (bytes, span) => TIME.test(stringAt(bytes, span) ?? ''),
   object: (bytes, { start }) => bytes[start] === OPEN_BRACE,
-  texts: (bytes, { start }) =>
-    bytes[start] === OPEN_BRACKET && elementsAt(bytes, start).every((element) => isText(bytes, element)),
+  texts: isListOf(isText),
+  roles: isListOf(isOneOf('user', 'assistant')),
+  theme: isOneOf('light', 'dark'),
+  support: isOneOf('required', 'optional', 'forbidden'),
 }
 
 const WHAT: Readonly<Record<Plain, string>> = {
   text: 'a text',
   flag: 'true or false',
   number: 'a number',
+  share: 'a number from 0 to 1',
+  time: 'a time with its zone',
   object: 'an object',
   texts: 'a list of texts',
+  roles: 'a list of user and assistant',
+  theme: 'light or dark',
+  support: 'required, optional or forbidden',
 }

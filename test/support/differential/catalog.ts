@@ -146,7 +146,7 @@ const resourceMembers = membersOf(
   optional('"description"', words),
   optional('"mimeType"', fc.constant('"text\\/plain"')),
   optional('"size"', fc.constantFrom('1.0', '9007199254740993')),
-  optional('"annotations"', fc.constant('{"priority":0.50,"lastModified":"2025"}')),
+  optional('"annotations"', fc.constant('{"priority":0.50,"lastModified":"2025-01-12T15:00:58Z"}')),
   icons,
   anyMeta,
   unknown(2),

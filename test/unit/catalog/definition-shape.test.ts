@@ -101,6 +101,32 @@ test.each<[ListKind, string, string, string]>([
     'inputSchema.properties.b is not a schema',
   ],
   ['tools', `{"name":"x","icons":[{"src":null}],${OBJECT}}`, `{"name":"x",${OBJECT}}`, 'icons[].src is null'],
+  [
+    'tools',
+    `{"name":"x","icons":[{"src":"a","sizes":"48x48","theme":"blue"}],${OBJECT}}`,
+    `{"name":"x","icons":[{"src":"a"}],${OBJECT}}`,
+    'icons[].sizes is not a list of texts',
+  ],
+  [
+    'tools',
+    `{"name":"x","execution":{"taskSupport":"never"},${OBJECT}}`,
+    `{"name":"x","execution":{},${OBJECT}}`,
+    'execution.taskSupport is not required, optional or forbidden',
+  ],
+  [
+    'resources',
+    '{"uri":"x:1","name":"x","annotations":{"priority":1.5,"audience":["user","model"],"lastModified":"2025-01-12T15:00:58"}}',
+    '{"uri":"x:1","name":"x","annotations":{}}',
+    'annotations.priority is not a number from 0 to 1',
+  ],
+  ...['2025-01-12', '2025-01-12T15:00:58', 'yesterday', '2025-01-12T15:00Z', '2025-01-12T15:00:58+0100'].map(
+    (time): [ListKind, string, string, string] => [
+      'resources',
+      `{"uri":"x:1","name":"x","annotations":{"lastModified":"${time}"}}`,
+      '{"uri":"x:1","name":"x","annotations":{}}',
+      'annotations.lastModified is not a time with its zone',
+    ],
+  ),
   ['resources', '{"uri":"x:1","name":"x","size":"1 MB"}', '{"uri":"x:1","name":"x"}', 'size is not a number'],
   ['prompts', '{"name":"x","arguments":[{"description":"d"}]}', '{"name":"x"}', 'has no arguments[].name'],
 ])('a definition in %s with a broken optional member is shown without it: %s', (kind, definition, expected, note) => {
@@ -129,6 +155,14 @@ test.each<[ListKind, string]>([
   ['tools', '{"name":"x","inputSchema":{"type":"object","properties":{"a":{"type":"null","default":null}},"default":null}}'],
   ['resources', '{"uri":"x:1","name":"x","size":9007199254740993,"annotations":{"priority":1.0,"x":null}}'],
   ['prompts', '{"name":"x","arguments":[],"n":1.0}'],
+  [
+    'tools',
+    `{"name":"x","icons":[{"src":"a","sizes":["48x48"],"theme":"dark"}],"execution":{"taskSupport":"optional"},${OBJECT}}`,
+  ],
+  ...['2025-01-12T15:00:58Z', '2025-01-12T15:00:58.123456+01:00'].map((time): [ListKind, string] => [
+    'resources',
+    `{"uri":"x:1","name":"x","annotations":{"audience":["user","assistant"],"priority":0.50,"lastModified":"${time}"}}`,
+  ]),
 ])('B018 every other byte stays, and what the schema does not know may be anything: %s', (kind, definition) => {
   expect(shownOf(kind, definition)).toEqual({ fault: undefined, notes: [], shown: definition })
   expect(accepts(kind, definition)).toBe(true)
