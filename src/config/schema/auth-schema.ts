@@ -37,7 +37,8 @@ const tokenHash = kind(
 )
 
 /** Whether tokens and keys may be sent to the URL: over https, or on this machine. */
-export const isSafe = (url: URL): boolean => url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+export const isSafe = (url: URL): boolean =>
+  url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
 const isPlain = (url: URL, text: string): boolean => url.username === '' && url.password === '' && !/[?#]/.test(text)
 
 /** Not normalised, since tokens must contain the same spelling. `build/hosts/auth.ts` checks `allow_http`. */
@@ -78,7 +79,11 @@ const staticToken = z.strictObject({
   hash: tokenHash.meta({ description: 'SHA-256 of the token, as `trunkline token new` prints it.' }),
   toolsets,
   expires: field(expiry, 'The last day (UTC) on which it is valid, or the time at which it expires.'),
-  operator: field(flag, 'It gives access to everything at the admin listener; other tokens only to the calls of their own caller.', false),
+  operator: field(
+    flag,
+    'It gives access to everything at the admin listener; other tokens only to the calls of their own caller.',
+    false,
+  ),
 })
 
 const introspection = z.strictObject({
@@ -91,7 +96,11 @@ const client = z.strictObject({
   client_id: filledText.meta({ description: 'The client id under which you registered Trunkline there.' }),
   client_secret: field(filledText, 'Its secret, if it has one.'),
   scopes: field(texts, 'With `registration: proxy`: the scopes to request, in place of those of the host.'),
-  resource: field(flag, 'With `registration: proxy`: pass on the `resource` of hosts. `false` for providers that refuse it.', true),
+  resource: field(
+    flag,
+    'With `registration: proxy`: pass on the `resource` of hosts. `false` for providers that refuse it.',
+    true,
+  ),
 })
 
 const hostClient = z.strictObject({
@@ -161,7 +170,8 @@ const rule = z.strictObject({
   when: z
     .strictObject({
       claim: claimPath.meta({
-        description: 'A claim of the token; with dots, a path into objects; as a list, the steps of a path whose names have dots.',
+        description:
+          'A claim of the token; with dots, a path into objects; as a list, the steps of a path whose names have dots.',
       }),
       issuer: field(issuerUrl, 'Only for tokens of this authorization server.'),
       has: field(filledText, 'The claim is a list with this element, or a text with this word; `dev` and `/dev` are the same.'),

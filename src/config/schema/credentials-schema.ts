@@ -14,16 +14,25 @@ const oauthSchema = z.strictObject({
     '`false`: `offline_access` is not added to the scopes where the authorization server lists it.',
     true,
   ),
-  client_id: field(filledText, 'A client that you registered. Without it Trunkline uses its client metadata document, or registers itself.'),
+  client_id: field(
+    filledText,
+    'A client that you registered. Without it Trunkline uses its client metadata document, or registers itself.',
+  ),
   client_secret: field(filledText, 'Its secret, if it has one.'),
-  client_metadata_url: field(httpUrl, 'Client metadata document of Trunkline, if Trunkline does not serve it: an https URL with a path.'),
+  client_metadata_url: field(
+    httpUrl,
+    'Client metadata document of Trunkline, if Trunkline does not serve it: an https URL with a path.',
+  ),
   private_network: field(flag, PRIVATE_NETWORK, false),
 })
 
 const clientSchema = z.strictObject({
   client_id: filledText.meta({ description: 'Client id of Trunkline.' }),
   client_secret: field(filledText, 'Its secret.'),
-  private_key: field(filledText, 'In place of the secret: a private key in PEM, which signs an assertion for every token request (`private_key_jwt`).'),
+  private_key: field(
+    filledText,
+    'In place of the secret: a private key in PEM, which signs an assertion for every token request (`private_key_jwt`).',
+  ),
   algorithm,
   scopes: field(texts, 'Scopes to request, in place of those that the server names.'),
   issuer: field(httpUrl, 'The authorization server, where the MCP server does not name it.'),

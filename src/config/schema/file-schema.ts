@@ -103,12 +103,10 @@ export const listenLimitsSchema = z.strictObject({
 })
 
 export const httpSchema = z.strictObject({
-  bind: host.of(
-    'addresses',
-    addressesOrNone,
-    'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.',
-    ['127.0.0.1:7420', '[::1]:7420'],
-  ),
+  bind: host.of('addresses', addressesOrNone, 'Addresses for hosts; `none` where `listen.unix` or `listen.systemd` is enough.', [
+    '127.0.0.1:7420',
+    '[::1]:7420',
+  ]),
   path: host.of('path', urlPath, 'Path of Streamable HTTP.'),
   allowed_hosts: host.of(
     'allowedHosts',
@@ -152,9 +150,17 @@ export const httpSchema = z.strictObject({
 })
 
 export const namingSchema = z.strictObject({
-  prefix: gateway.of('prefix', choice('always', 'never'), '`never`: original names and URIs; of duplicates the first server wins.'),
+  prefix: gateway.of(
+    'prefix',
+    choice('always', 'never'),
+    '`never`: original names and URIs; of duplicates the first server wins.',
+  ),
   max_length: gateway.count('maxNameLength', 'The longest exposed name.', 16, 128),
-  collision: gateway.of('collision', choice('warn', 'error'), 'Two equal exposed names: leave one out with a warning, or refuse.'),
+  collision: gateway.of(
+    'collision',
+    choice('warn', 'error'),
+    'Two equal exposed names: leave one out with a warning, or refuse.',
+  ),
 })
 
 export const gatewayTimeoutsSchema = z.strictObject({
@@ -249,7 +255,11 @@ export const fileSchema = z
           'A unix socket in addition to the addresses, for hosts on this machine; on Windows a named pipe. Without `auth`, its permissions decide which users may connect.',
         ),
         unix_mode: field(fileMode, 'Its permissions.', '0600'),
-        systemd: field(flag, 'Listen on the sockets that systemd passes (`LISTEN_FDS`), in place of the default addresses.', false),
+        systemd: field(
+          flag,
+          'Listen on the sockets that systemd passes (`LISTEN_FDS`), in place of the default addresses.',
+          false,
+        ),
         revisions: field(
           z.strictObject({
             min: field(revision, 'The oldest revision for hosts.', H.revisions.min),
@@ -259,7 +269,11 @@ export const fileSchema = z
         ),
         stream_after: field(
           z.strictObject({
-            legacy: field(pause, 'For sessions of legacy hosts that can answer server requests; `0s`: streams from the start.', '200ms'),
+            legacy: field(
+              pause,
+              'For sessions of legacy hosts that can answer server requests; `0s`: streams from the start.',
+              '200ms',
+            ),
             modern: field(pause, 'For all other hosts.', '2s'),
           }),
           'Time after which the answer to a request becomes a stream; before it, the answer is one JSON body.',
@@ -333,7 +347,11 @@ export const fileSchema = z
       z.strictObject({
         log: field(
           z.strictObject({
-            level: field(choice('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'Lowest level that is logged, to stderr.', 'info'),
+            level: field(
+              choice('trace', 'debug', 'info', 'warn', 'error', 'silent'),
+              'Lowest level that is logged, to stderr.',
+              'info',
+            ),
             format: field(choice('auto', 'json', 'pretty'), '`auto`: pretty on a terminal, else JSON lines.', 'auto'),
             audit: field(filledText, 'File to which one line of JSON is added for every call and every denial.'),
             audit_bodies: field(

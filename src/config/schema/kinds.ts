@@ -259,10 +259,8 @@ export const fileMode = kind(
 )
 
 /** Peers that may name the address of their client. */
-export const proxyEntry = kind(
-  'an address, a network such as 10.0.0.0/8, loopback or unix',
-  { type: 'string' },
-  (value) => (typeof value === 'string' && isProxyEntry(value) ? value : undefined),
+export const proxyEntry = kind('an address, a network such as 10.0.0.0/8, loopback or unix', { type: 'string' }, (value) =>
+  typeof value === 'string' && isProxyEntry(value) ? value : undefined,
 )
 
 export const urlPath = matching('a path such as /mcp', /^(\/[A-Za-z0-9._~-]+)+$/)
@@ -297,7 +295,8 @@ export const sealKeys = kind(
       typeof text === 'string' ? text.trim().split(/[\s,]+/) : [''],
     )
     const keys = texts.map(parseSealKey)
-    const isGood = keys.length >= 1 && keys.length <= 2 && new Set(keys).size === keys.length && keys.every((key) => key !== undefined)
+    const isGood =
+      keys.length >= 1 && keys.length <= 2 && new Set(keys).size === keys.length && keys.every((key) => key !== undefined)
     return isGood ? keys : undefined
   },
   'make one with: openssl rand -base64 32',

@@ -18,11 +18,7 @@ export const otlpSchema = z.strictObject({
     collectorUrl,
     'URL of the collector. `http/protobuf` adds `v1/traces` and `v1/metrics`. Empty, such as from an empty variable: nothing is sent.',
   ),
-  protocol: field(
-    choice('http/protobuf', 'grpc'),
-    'Protocol of the collector; the usual ports are 4318 and 4317.',
-    D.protocol,
-  ),
+  protocol: field(choice('http/protobuf', 'grpc'), 'Protocol of the collector; the usual ports are 4318 and 4317.', D.protocol),
   headers: field(z.record(z.string(), headerValue), 'Sent with every export, such as a credential.'),
   traces: field(
     share,

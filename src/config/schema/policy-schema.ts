@@ -9,7 +9,10 @@ import { choice, field, fieldsOf, filledText, flag, headerValue, httpUrl, kind, 
 const rule = z.strictObject({
   name: field(filledText, 'Its name in the audit log and in errors.'),
   when: field(filledText, 'A CEL expression of type bool over `caller`, `call` and `request`. Default: the rule always matches.'),
-  decision: field(choice('allow', 'deny', 'confirm'), 'The decision if it matches; `confirm`: a person is asked first. Required.'),
+  decision: field(
+    choice('allow', 'deny', 'confirm'),
+    'The decision if it matches; `confirm`: a person is asked first. Required.',
+  ),
   reason: field(filledText, 'The reason that the caller gets. Required with `deny` and `confirm`.'),
 })
 

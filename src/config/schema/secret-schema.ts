@@ -10,10 +10,7 @@ export const SECRET_NAME = /^[\w.-]+$/
 export const DEFAULT_SECRET_TIMEOUT_MS = 30_000
 
 export const secretSchema = z.strictObject({
-  file: field(
-    filledText,
-    'A file with the value; its last line end is removed. Only you should be able to read it.',
-  ),
+  file: field(filledText, 'A file with the value; its last line end is removed. Only you should be able to read it.'),
   env: field(filledText, 'A variable of the environment.'),
   exec: field(
     z.array(argument),

@@ -14,10 +14,7 @@ const override = z.strictObject({
 
 export const toolsetSchema = z.strictObject({
   description: field(filledText, 'Begins the instructions of its endpoint.'),
-  extends: field(
-    texts,
-    'Toolsets from which it inherits, or the union of several. Options here replace inherited ones.',
-  ),
+  extends: field(texts, 'Toolsets from which it inherits, or the union of several. Options here replace inherited ones.'),
   servers: field(texts, 'Keys of servers, patterns of keys (`*`, `?`), or tags. Default: all.'),
   tools: field(
     texts,
