@@ -242,7 +242,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
   {
     rule: '7.3, B287',
     reason:
-      'A server refuses a call with `-32601`: the merged endpoint has the method, so the server’s error is in `data.original`',
+      'A server refuses a call or a completion with `-32601`: the merged endpoint has the method, so the server’s error is in `data.original`',
     covers: ({ path }, { way, direct, through }) =>
       way === 'merged' &&
       /(^|\.)error\.(code|message|data)/.test(path) &&
