@@ -1,6 +1,7 @@
 /** Six ways in which a host gives up, and what each means for the server (BRIDGING 3.10). */
 import { describe, expect, test } from 'vitest'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
+import type { FakeDownstream } from '../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, legacyPipe, legacySse, modernHttp, modernPipe } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { KEY, MODERN, notification, request } from '../support/fakes/messages.ts'
@@ -199,6 +200,16 @@ test('B139 so it is before anything was streamed: nothing is cancelled', async (
   expect(a.all('notifications/cancelled')).toEqual([])
 })
 
+/** The server answers `initialize` once the returned function is called. */
+const heldInitialize = (server: FakeDownstream): (() => void) => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.on('initialize', async ({ params }) => {
+    await promise
+    return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
+  })
+  return resolve
+}
+
 test.each([
   { name: legacyPipe.name, connect: legacyPipe.connect, options: { server: 'a' } },
   { name: legacySse.name, connect: legacySse.connect, options: { path: '/servers/a/sse' } },
@@ -206,12 +217,8 @@ test.each([
   'B141 over $name initialize is answered although its host cancels it while it waits for its server',
   async ({ connect, options }) => {
     await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })
-    const { promise, resolve } = Promise.withResolvers<void>()
     const a = gateway.fake('a')
-    a.on('initialize', async ({ params }) => {
-      await promise
-      return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
-    })
+    const resolve = heldInitialize(a)
     let isOpen = false
     const connecting = connect(gateway, { ...options, cancelsOpening: true }).finally(() => (isOpen = true))
     await a.until('initialize')
@@ -228,12 +235,8 @@ test.each([
 
 test('B141 a cancellation of an initialize that waits for its server reaches no server, and it is answered', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('x') }, early: true })
-  const { promise, resolve } = Promise.withResolvers<void>()
   const a = gateway.fake('a')
-  a.on('initialize', async ({ params }) => {
-    await promise
-    return { protocolVersion: params['protocolVersion'], capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
-  })
+  const resolve = heldInitialize(a)
   const bridge = new URL('/servers/a/mcp', gateway.url)
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'h', version: '1' } }
   const opening = send(bridge, { body: request(1, 'initialize', params) })
