@@ -12,7 +12,7 @@ import { changes } from './changes.ts'
 import { coldStarts } from './cold-start.ts'
 import { awaitWritable, numberOf, parseOptions, runProgram, UsageError } from './command-line.ts'
 import { type Figures, renderComparison, shortFigures } from './compare.ts'
-import { machineTime, othersBetween, peakMiB, processTree } from './cpu.ts'
+import { sameWorkMs, machineTime, othersBetween, peakMiB, processTree } from './cpu.ts'
 import { type Contestant, openField, openStage, type Stage } from './field.ts'
 import { type Field, fieldsOf } from './fields.ts'
 import type { Effort, Figure } from './figures.ts'
@@ -22,11 +22,12 @@ import { lists } from './lists.ts'
 import { findPeers } from './peers.ts'
 import { ROOT } from './process.ts'
 import { takeProfiles, WALKS } from './profiling.ts'
-import { type Load, machine, render, renderSections, type Report, rowName, versions } from './report.ts'
+import { isUneven, type Load, machine, render, renderSections, type Report, rowName, versions } from './report.ts'
 import { PAYLOAD_KINDS, type PayloadKind } from './payload-kinds.ts'
 import { type Row, runRounds } from './rounds.ts'
 import { rules } from './rules.ts'
 import { sessions } from './sessions.ts'
+import { spread } from './stats.ts'
 import { firstBytes, peaks } from './streamed.ts'
 import { type Between, SUBJECTS, type Subject } from './subjects.ts'
 import { tail } from './tail.ts'
@@ -151,6 +152,7 @@ const overHttp = ([host, server]: Between): boolean => /^(legacy|modern)$/.test(
 /** Cores that others may use: with more, times say nothing of what is measured. */
 const MAX_OTHERS = 0.15
 const LOOK_MS = 3_000
+const WORK_EVERY_MS = 5_000
 
 /** Told before a run of minutes, not after it. */
 const refuseBusy = async (): Promise<void> => {
@@ -174,6 +176,8 @@ const measure = async (values: Values): Promise<Report> => {
   const subjects = chosen(values.subjects, [...SUBJECTS, ...peers.subjects], peers.absent)
   if (values.write) await refuseBusy()
   const [started, [loadBefore]] = [machineTime(), loadavg()]
+  const works = [sameWorkMs()]
+  const working = setInterval(() => works.push(sameWorkMs()), WORK_EVERY_MS)
 
   await using stage = await openStage()
   const interrupted = (): void => void stage[Symbol.asyncDispose]().finally(() => process.exit(130))
@@ -215,13 +219,16 @@ const measure = async (values: Values): Promise<Report> => {
   const figures = await measureSections(stage, able, effort, sections, budget)
   if (isFull) log('profiles')
   const profiles = isFull ? await takeProfiles(stage, values.quick ? WALKS.slice(0, 1) : WALKS, values.quick ? 200 : 3_000) : []
+  clearInterval(working)
   const ended = machineTime()
   const others = othersBetween(started, ended)
+  const sameWork = spread(works)
   const load: Load = {
     before: loadBefore!,
     after: loadavg()[0]!,
     others,
-    isBusy: others > MAX_OTHERS * cpus().length,
+    isBusy: others > MAX_OTHERS * cpus().length || isUneven(sameWork),
+    sameWork,
     minutes: (ended.atMs - started.atMs) / 60_000,
     refaults: ended.refaults - started.refaults,
   }

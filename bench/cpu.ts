@@ -1,4 +1,5 @@
 /** CPU and memory of a process tree from the kernel's accounting: exact to the nanosecond, for all threads. Linux only. */
+import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
 const read = (path: string): string => {
@@ -82,3 +83,17 @@ const refaults = (): number =>
 /** Cores that others used from `before` to `after`, on average. */
 export const othersBetween = (before: MachineTime, after: MachineTime): number =>
   Math.max(0, after.all - before.all - (after.own - before.own)) / ((after.atMs - before.atMs) / 1e3)
+
+/** Large enough for a millisecond or two. */
+const HASHED = Buffer.alloc(2 * 2 ** 20)
+
+/**
+ * CPU time of always the same work, in ms: a hash, whose code is in the program itself, not made by the engine. It takes longer where a host of virtual
+ * machines gives the core to others and says nothing of it.
+ */
+export const sameWorkMs = (): number => {
+  const before = process.cpuUsage()
+  hash('sha256', HASHED)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1e3
+}

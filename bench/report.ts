@@ -45,8 +45,10 @@ export interface Load {
   readonly after: number
   /** Cores that others used during the run, on average. */
   readonly others: number
-  /** So much that times have no verdict. */
+  /** They used so much, or the processors were so uneven, that times have no verdict. */
   readonly isBusy: boolean
+  /** CPU time of always the same work during the run, ms. */
+  readonly sameWork?: Spread
   /** How long the run took. */
   readonly minutes: number
   /** Pages that the machine took from processes while they had no turn, and that were read again in their bursts. */
@@ -211,9 +213,17 @@ others. The figure is the CPU time of the thread in the longest turn, including 
 /** Rounds that were done, which a run of limited time may have cut. */
 const roundsOf = (rows: readonly Row[]): number => Math.max(0, ...rows.map(({ cpuByRound }) => cpuByRound.length))
 
-const loadText = ({ before, after, others, isBusy, minutes, refaults = 0 }: Load): string =>
+const loadText = ({ before, after, others, isBusy, sameWork, minutes, refaults = 0 }: Load): string =>
   `The run took ${minutes.toFixed(1)} minutes. Load average before it ${before.toFixed(2)}, at its end ${after.toFixed(2)} (with its own processes). Other
-processes used ${others.toFixed(2)} cores during the run${isBusy ? ': **the machine was busy, so that times have no verdict**' : ''}.${refaults > REFAULTS_PER_MINUTE * minutes ? `\n${takenText(refaults)}` : ''}`
+processes used ${others.toFixed(2)} cores during the run${isBusy ? ': **the machine was busy or uneven, so that times have no verdict**' : ''}.${sameWork === undefined ? '' : `\n${sameWorkText(sameWork)}`}${refaults > REFAULTS_PER_MINUTE * minutes ? `\n${takenText(refaults)}` : ''}`
+
+/** Above it, a figure depends on when it was measured. */
+const MAX_UNEVEN = 1.5
+
+export const isUneven = ({ min, q3 }: Spread): boolean => q3 > MAX_UNEVEN * min
+
+const sameWorkText = (work: Spread): string =>
+  `The same work, every five seconds, took ${work.min.toFixed(1)} ms of CPU at least, ${work.median.toFixed(1)} in the median, ${work.q3.toFixed(1)} at the third quartile${isUneven(work) ? ': **the processors did not do the same in the same time**' : ''}.`
 
 /** From here on they are seen in what is short. */
 const REFAULTS_PER_MINUTE = 1_000
@@ -226,7 +236,7 @@ const againText = ({ again = [] }: Report): string =>
   again
     .map(
       ({ names, date, load: { others, isBusy } }) =>
-        `Measured again on ${date}: ${names}; other processes used ${others.toFixed(2)} cores during the run${isBusy ? ': **the machine was busy**' : ''}.\n`,
+        `Measured again on ${date}: ${names}; other processes used ${others.toFixed(2)} cores during the run${isBusy ? ': **the machine was busy or uneven**' : ''}.\n`,
     )
     .join('')
 
