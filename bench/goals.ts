@@ -242,7 +242,7 @@ export const goalsOf = (rows: readonly Row[], figures: readonly Figure[], isBusy
     }),
   ]
   // CPU of a thread holds on a busy machine, though it is measured in ms.
-  return lines.map((line) => judged(line, isBusy && !line.what.startsWith('the longest turn')))
+  return lines.map((line) => judged(line, isBusy))
 }
 
 /** What counts as flat. */
