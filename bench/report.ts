@@ -207,7 +207,8 @@ read each of them. Baseline: one worker; for host and server, the gateway of the
 cover all processes of the gateway: the workers and, with two, their supervisor. One worker is the code path of a gateway without the option. "Two processes" are two separate gateways of one worker each, with half of the
 calls in flight each: the most that two cores of this machine can give.`,
   'longest turn of the event loop': `A line or an event of 15 MB arrives in pieces of 64 KB, 32 in each turn. Node reads at most that much from one pipe before it reads from
-others. The figure is the longest turn, including the last one, in which the message is complete: its time by the clock or the CPU time of the\nprocess, whichever is less.`,
+others. The figure is the longest turn, including the last one, in which the message is complete: its time by the clock or the CPU time of the
+process, whichever is less.`,
 }
 
 /** Rounds that were done, which a run of limited time may have cut. */
