@@ -284,4 +284,18 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
       await expect(host.call('tools/call', { name: 'a__ask' })).resolves.toMatchObject({ content: [{ text: '-32603' }] })
     }
   })
+
+  test('B271 F-31 that asks under an id that is no JSON costs that question alone', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['ask'] }) } })
+    const id = String.raw`"${'x'.repeat(60)}\q"`
+    gateway.fake('a').on('tools/call', (turn) => {
+      turn.say(`{"jsonrpc":"2.0","id":${id},"method":"elicitation/create","params":{"message":"m","requestedSchema":{}}}`)
+      return { content: [] }
+    })
+    for (const { connect } of everyTransport) {
+      await using host = await connect(gateway, { capabilities: { elicitation: {} } })
+      for (let call = 0; call < 2; call++)
+        await expect(host.call('tools/call', { name: 'a__ask' })).resolves.toMatchObject({ content: [] })
+    }
+  })
 })

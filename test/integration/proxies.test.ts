@@ -77,6 +77,14 @@ describe.each(['legacy http', 'legacy sse', 'modern http'] as const)('a %s serve
     expect(behind.gateway.fake('a').received.length).toBeGreaterThan(0)
   })
 
+  test('is reached through it with a password that has a percent sign as it is', async () => {
+    await using proxy = await openHttpProxy({ password: 'user:50%' })
+    await using behind = await startBehind({ ...ECHO, kind }, () => ({
+      proxies: rules(`http://user:50%@127.0.0.1:${proxy.port}`),
+    }))
+    expect(await callEcho(behind.gateway)).toMatchObject(HELLO)
+  })
+
   test('is not reached where the proxy wants another password, and the reason names the proxy, not the password', async () => {
     await using proxy = await openHttpProxy({ password: 'user:right' })
     const wrong = `http://user:wrong-password@127.0.0.1:${proxy.port}`

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { vi } from 'vitest'
 import { BodyPool } from '../../src/transport/body-pool.ts'
 import { ConnectionCaps } from '../../src/transport/http1/server/connection/connection-caps.ts'
+import type { ListenAddress } from '../../src/transport/http1/server/connection/listen-address.ts'
 import type { HttpRequest } from '../../src/transport/http1/server/request/http-request.ts'
 import { listenHttp } from '../../src/transport/http1/server/http-server.ts'
 import type { HttpServerChoice, HttpServerOptions, Listening } from '../../src/transport/http1/server/http-server.ts'
@@ -40,11 +41,12 @@ export interface Door extends AsyncDisposable {
   open(text?: string): Wire
 }
 
-/** Listens on a port of its own; each request goes to `serve`. */
+/** Listens at `address`, or on a port of its own; each request goes to `serve`. */
 export const openDoor = async (
   httpServer: HttpServerChoice,
   serve: (request: HttpRequest) => void,
   options: Partial<HttpServerOptions> = {},
+  address: ListenAddress = { host: '127.0.0.1', port: 0 },
 ): Promise<Door> => {
   const [bodies, caps] = [
     new BodyPool(),
@@ -54,7 +56,7 @@ export const openDoor = async (
     ),
   ]
   const [requests, reached] = [new Journal<HttpRequest>(), new Journal<string>()]
-  const listening = await listenHttp({ host: '127.0.0.1', port: 0 }, { ...OPTIONS, httpServer, ...options }, bodies, caps, {
+  const listening = await listenHttp(address, { ...OPTIONS, httpServer, ...options }, bodies, caps, {
     request: (request) => {
       serve(request)
       requests.push(request)

@@ -166,10 +166,25 @@ export class RequestExchange implements ReplyEvents, Recipient {
 
   stream(bytes: Buffer, source: ResultSource): StreamedResult | 'more' | undefined {
     const { idleMs, after } = this.#message.stream ?? { idleMs: 0 }
-    const streamed = StreamedResult.begin(bytes, String(this.id), { ...source, abort: () => this.#end(undefined) }, after)
+    let isPaused = false
+    const paced: ResultSource = {
+      pause: () => {
+        isPaused = true
+        source.pause()
+      },
+      resume: () => {
+        isPaused = false
+        this.#idleTimer?.refresh()
+        source.resume()
+      },
+      abort: () => this.#end(undefined),
+    }
+    const streamed = StreamedResult.begin(bytes, String(this.id), paced, after)
     if (streamed === undefined || streamed === 'more') return streamed
     this.#streamed = streamed
     this.#idleTimer = setTimeout(() => {
+      // While the reader is slow, nothing is read: the server is not idle.
+      if (isPaused) return void this.#idleTimer?.refresh()
       streamed.fail(new Failure('timeout', `no further byte within ${idleMs} ms`, { amount: Math.round(idleMs / 1000) }))
       this.#end(undefined)
     }, idleMs)

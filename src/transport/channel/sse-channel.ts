@@ -162,6 +162,8 @@ export class SseChannel implements Channel, Recipient {
   }
 
   #onEvent({ event, data, ahead }: SseEvent, from: URL): void {
+    // Such as `retry` alone: no event [HTML, Server-sent events].
+    if (data.length === 0) return
     if (this.#endpoint === undefined) {
       if (event !== 'endpoint')
         return this.#end(new Failure('protocol', `the first event is "${event}", not "endpoint"`, { executed: 'no' }))
@@ -170,7 +172,7 @@ export class SseChannel implements Channel, Recipient {
       clearTimeout(this.#timer)
       this.#endpoint = endpoint
       this.#opened.resolve()
-    } else if (event === 'message' && data.length > 0) {
+    } else if (event === 'message') {
       this.#answersCall = false
       readIncoming(data, this, ahead)
       // A batch may hold messages for other requests.

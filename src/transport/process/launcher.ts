@@ -1,9 +1,11 @@
 /**
- * Starts processes: a file and its arguments, never a shell (T-12). Each has its own process group, exactly the given environment
- * (T-13), and an entry in the pid journal. On Linux, `setpriv --pdeathsig` ends it when the gateway dies (F-23).
+ * Starts processes: a file and its arguments, never a shell, but for batch files on Windows (T-12). Each has its own process group,
+ * exactly the given environment (T-13), and an entry in the pid journal. On Linux, `setpriv --pdeathsig` ends it when the gateway dies
+ * (F-23).
  */
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams, StdioOptions } from 'node:child_process'
+import { stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { asError } from '../../values/as-error.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -12,6 +14,8 @@ import type { PidJournal } from './pid-journal.ts'
 import { pipesOf, startTimeOf } from './process-table.ts'
 import { DEFAULT_STOP_TIMES, ProcessTree } from './process-group.ts'
 import type { Launch, ProcessTreeOptions, StopTimes } from './process-group.ts'
+import { windowsCommand } from './windows-command.ts'
+import type { CommandLine } from './windows-command.ts'
 
 export interface LauncherOptions {
   /** The PATH of the gateway, searched for `setpriv`. Without `setpriv`, children may outlive the gateway. */
@@ -33,9 +37,8 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   let wrapper: Promise<readonly string[]> | undefined
   return async (launch, events = {}) => {
     wrapper ??= platform === 'linux' && path !== undefined ? findWrapper(path) : Promise.resolve([])
-    const command = isPosix ? await findCommand(launch) : launch.command
-    const [file = command, ...args] = [...(await wrapper), command, ...launch.args]
-    const child = await spawnChild(launch, file, args, isPosix, stdio)
+    const line = isPosix ? await behind(await wrapper, launch) : await windowsCommand(launch, isFile)
+    const child = await spawnChild(launch, line, isPosix, stdio)
     // Cast: a spawnChild process has a pid.
     const pid = child.pid!
     const tree = new ProcessTree(child, pid, { name: launch.command, isGroup: isPosix, stop, ...events })
@@ -44,21 +47,32 @@ export const createLauncher = (options: LauncherOptions = {}): Launcher => {
   }
 }
 
+const behind = async (wrapper: readonly string[], launch: Launch): Promise<CommandLine> => {
+  const command = await findCommand(launch)
+  const [file = command, ...args] = [...wrapper, command, ...launch.args]
+  return { file, args, isVerbatim: false }
+}
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+
 /** An inherited socket stays open in a child unless its descriptor is replaced. */
 const stdioWithout = (maxInheritedFd: number): StdioOptions =>
   Array.from({ length: maxInheritedFd + 1 }, (_, fd) => (fd <= 2 ? 'pipe' : 'ignore'))
 
 const spawnChild = (
   launch: Launch,
-  file: string,
-  args: string[],
+  { file, args, isVerbatim }: CommandLine,
   detached: boolean,
   stdio: StdioOptions,
 ): Promise<ChildProcessWithoutNullStreams> =>
   new Promise((resolve, reject) => {
     const fail = (error: unknown): void => reject(asFailure(launch, asError(error)))
     try {
-      const child = spawn(file, args, {
+      const child = spawn(file, [...args], {
         cwd: launch.cwd,
         // A copy: Node writes to it (NODE_V8_COVERAGE), and a configuration is frozen.
         env: { ...launch.env },
@@ -66,6 +80,7 @@ const spawnChild = (
         detached,
         stdio,
         windowsHide: true,
+        windowsVerbatimArguments: isVerbatim,
       })
       child.once('error', fail)
       child.once('spawn', () => {

@@ -40,7 +40,12 @@ export class OutputTail {
   pipe(): Pick<LineFramer, 'push' | 'end'> {
     const { maxLineBytes } = this.#options
     const add = (line: Buffer): void => this.#add(line)
-    return new LineFramer({ line: add, overflow: add, discarded: () => {} }, { maxBytes: maxLineBytes, headBytes: maxLineBytes })
+    const framer = new LineFramer(
+      { line: add, overflow: add, discarded: () => {} },
+      { maxBytes: maxLineBytes, headBytes: maxLineBytes },
+    )
+    // Lines are copied: a short one would keep all that was read with it.
+    return { push: (chunk) => framer.push(chunk, true), end: () => framer.end() }
   }
 
   /** A line that was read elsewhere. */

@@ -15,7 +15,7 @@ import { Scanner } from '../json/scan.ts'
 import type { ScanAhead } from '../json/scan-ahead.ts'
 import { ScanError } from '../json/scan-error.ts'
 import type { Into, Member, ScanLimits, Span } from '../json/scan.ts'
-import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE, afterSpace } from '../json/tokens.ts'
+import { NULL, OPEN_BRACE, OPEN_BRACKET, QUOTE, afterSpace, decodeString } from '../json/tokens.ts'
 import { attempt } from '../../values/attempt.ts'
 
 /**
@@ -216,12 +216,16 @@ const classify = (bytes: Buffer, members: readonly Member[]): Envelope => {
 const objectOf = (bytes: Buffer, member: Member | undefined): Payload | undefined =>
   member?.members && new Payload(bytes, member, member.members)
 
+/** `undefined`: neither a string nor a number. Throws `ScanError` for an invalid escape: ids are compared decoded (`idKey`). */
 const idText = (bytes: Buffer, span: Span): Id | undefined => {
   // Cast: a value has at least one byte.
   const first = bytes[span.start]!
   const isString = first === QUOTE
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39)
-  return isString || isNumber ? bytes.toString('utf8', span.start, span.end) : undefined
+  if (!isString && !isNumber) return undefined
+  const text = bytes.toString('utf8', span.start, span.end)
+  if (text.includes('\\')) decodeString(bytes, span.start + 1, span.end - 1)
+  return text
 }
 
 /** Refused messages up to this size are scanned again for their id. Of larger ones, only beginning and end are read (T-24). */
@@ -231,8 +235,10 @@ const END_BYTES = 4 * 1024
 /** The id of a refused message that is valid JSON, for the answer. */
 const findId = (bytes: Buffer): Id | undefined => {
   if (bytes.length > MAX_READ_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
-  const id = attempt(() => lastMember(membersAt(bytes, 0), 'id'))
-  return id && idText(bytes, id)
+  return attempt(() => {
+    const id = lastMember(membersAt(bytes, 0), 'id')
+    return id && idText(bytes, id)
+  })
 }
 
 /** `bytes`: the message, if its id may be read. */

@@ -20,6 +20,7 @@ import {
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
+  afterSpace,
   closingQuote,
   decodeString,
 } from '../json/tokens.ts'
@@ -178,7 +179,10 @@ export class ResultWalk {
   #memberEnds(at: number, release: (end: number) => Buffer): void {
     if (this.#held === 'cut') release(at)
     else if (this.#held === 'member') {
-      const value = Payload.at(release(at), 0, this.#key === '_meta' ? META_KEYS : undefined)
+      const bytes = release(at)
+      // What is no object, such as null, is absent (B282).
+      const isObject = bytes[afterSpace(bytes, 0)] === OPEN_BRACE
+      const value = isObject ? Payload.at(bytes, 0, this.#key === '_meta' ? META_KEYS : undefined) : Payload.of({})
       for (const [key, json] of this.#changes.late.get(this.#key) ?? []) value.set(key, json)
       this.#changes.late.delete(this.#key)
       for (const part of value.parts()) this.#write(part)

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
+import { UndiciClient, unreachable } from '../../../src/transport/http1/client/http-client.ts'
 import type { HttpClient, HttpExchange, HttpRequest } from '../../../src/transport/http1/client/http-client.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
 import { NetClient } from '../../../src/transport/http1/client/net-client.ts'
@@ -350,4 +350,19 @@ test('on bare sockets a request reaches the server even if its connection is clo
   await server.until(({ path }) => path === '/cancelled')
   expect(server.seen.map(({ path }) => path)).toEqual(['/first', '/cancelled'])
   await client.close()
+})
+
+test('F-31 a proxy whose URL cannot be used is unreachable, and nothing else breaks', async () => {
+  const client = new UndiciClient({ proxy: new URL('http://user:%ff@127.0.0.1:1') })
+  for (let round = 0; round < 2; round++)
+    expect(await ask(client, { url: new URL('https://mcp.test/') }).end).toMatchObject({ kind: 'unreachable', executed: 'no' })
+  await client.close()
+})
+
+test('each address of a name that could not be reached is named', () => {
+  const errors = ['::1:3001', '127.0.0.1:3001'].map((address) => new Error(`connect ECONNREFUSED ${address}`))
+  const refused = Object.assign(new AggregateError(errors), { code: 'ECONNREFUSED' })
+  expect(unreachable(refused).message).toBe(
+    'cannot connect: ECONNREFUSED: connect ECONNREFUSED ::1:3001, connect ECONNREFUSED 127.0.0.1:3001',
+  )
 })

@@ -1,7 +1,7 @@
 /** Where and how a listener takes connections: TLS, unix sockets, inherited sockets, and what proxies write before their clients. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -162,6 +162,23 @@ describe.each(['own', 'node'] as const)('connections of trusted proxies whose pl
     }
   })
 })
+
+test.runIf(process.platform === 'linux')(
+  'F-22 a listener that has stopped leaves the socket of its successor, also where that has the number of its own file',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'socket-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const path = join(folder, 'x.sock')
+    const door = await openDoor('own', () => undefined, {}, { path, mode: 0o600 })
+    // File systems give the number of a removed file to the next one: a second name of the file stands for that.
+    linkSync(path, `${path}.next`)
+    await door.listening.stopAccepting()
+    await vi.waitUntil(() => !existsSync(path))
+    renameSync(`${path}.next`, path)
+    await door[Symbol.asyncDispose]()
+    expect(existsSync(path)).toBe(true)
+  },
+)
 
 describe('a gateway', () => {
   test('speaks HTTPS, reads a renewed certificate, and refuses a wrong one without a change', async () => {

@@ -101,6 +101,14 @@ describe('the endpoint', () => {
     expect(server.seen.map(({ path }) => path)).toEqual(['/mcp', '/messages?session=1', '/messages?session=1'])
   })
 
+  test('B209 is the first event: what has no data is none', async () => {
+    await using server = await scripted(
+      (_seen, response) => void sse(response, 'retry: 3000\n\nid: 1\n\nevent: ping\ndata:\n\nevent: endpoint\ndata: /m\n\n'),
+    )
+    await using link = channelTo(server.url)
+    await expect(link.opened).resolves.toBeUndefined()
+  })
+
   test.each<[string, Script, object]>([
     ['does not come in time', (_seen, response) => void sse(response, ': hi\n\n'), { kind: 'timeout', executed: 'no' }],
     ['is not the first event', (_seen, response) => void sse(response, `data: ${result(1)}\n\n`), { kind: 'protocol' }],

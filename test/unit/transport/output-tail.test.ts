@@ -1,5 +1,6 @@
 /** The last output of a process, and what of it is passed on (F-11). */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { collector } from '../../support/garbage-collector.ts'
 import { OutputTail } from '../../../src/transport/process/output-tail.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -65,4 +66,20 @@ test('F-11 no more than the rate is passed on where a line of the next second co
   nowMs = 1_002
   stderr.push(lines(1, 1_000))
   expect(passed).toBe(200)
+})
+
+test('F-11 a line that is kept does not keep what was read with it', async () => {
+  vi.useRealTimers()
+  const collect = collector()
+  const tail = new OutputTail()
+  const stderr = tail.pipe()
+  const read = Array.from({ length: 20 }, (_, at) => {
+    const memory = Buffer.from(`${'\n'.repeat(64 * 1024)}line ${at}\n`)
+    stderr.push(memory)
+    return new WeakRef(memory.buffer)
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  expect(read.filter((memory) => memory.deref() !== undefined)).toEqual([])
+  expect(tail.last(2)).toEqual(['line 18', 'line 19'])
 })

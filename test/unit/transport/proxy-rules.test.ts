@@ -11,6 +11,15 @@ test('each scheme has its proxy, and none where none is named', () => {
 })
 
 test.each([
+  ['user:50%', 'user', '50%'],
+  ['us%er:p%40s%zz%', 'us%er', 'p@s%zz%'],
+  ['us%20er:p%25', 'us er', 'p%'],
+])('a percent sign that begins no escape is itself, as for curl: %s', (login, user, password) => {
+  const proxy = proxyFor(new URL('http://mcp.example/'), { http: `http://${login}@p:1`, https: undefined, except: [] })
+  expect([proxy?.username, proxy?.password].map((text) => decodeURIComponent(text ?? ''))).toEqual([user, password])
+})
+
+test.each([
   'http://localhost:8080/mcp',
   'http://LOCALHOST/mcp',
   'http://localhost./',

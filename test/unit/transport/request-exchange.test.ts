@@ -326,7 +326,7 @@ describe('a result that passes on while it is received', () => {
     const streamed = one.events().stream?.(Buffer.from(BEGUN), from)
     if (streamed === undefined || streamed === 'more') throw new Error('was not streamed')
     const fail = vi.spyOn(streamed, 'fail')
-    return { ...one, from, fail }
+    return { ...one, from, fail, streamed }
   }
 
   test('answers its request, waits for its reader, and ends it', () => {
@@ -345,6 +345,21 @@ describe('a result that passes on while it is received', () => {
     expect(since()).toEqual(['response 7'])
     vi.advanceTimersByTime(1)
     expect(fail.mock.lastCall?.[0]).toMatchObject({ kind: 'timeout', facts: { amount: 2 } })
+    expect(since()).toEqual(['ended'])
+  })
+
+  test('F-02 F-21 does not end while its reader is slow: its server is not read, and can send nothing', () => {
+    const { fail, since, from, streamed } = begun()
+    streamed.pipe({ write: () => undefined, end: () => undefined, fail: () => undefined })
+    vi.advanceTimersByTime(1_499)
+    streamed.pause()
+    vi.advanceTimersByTime(60_000)
+    expect([fail.mock.calls, since(), from.pause.mock.calls.length]).toEqual([[], ['response 7'], 2])
+    streamed.resume()
+    vi.advanceTimersByTime(1_499)
+    expect([since(), from.resume.mock.calls.length]).toEqual([[], 2])
+    vi.advanceTimersByTime(1)
+    expect(fail.mock.lastCall?.[0]).toMatchObject({ kind: 'timeout' })
     expect(since()).toEqual(['ended'])
   })
 

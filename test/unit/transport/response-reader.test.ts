@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { leastMs } from '../../support/cpu.ts'
 import { ResponseError } from '../../../src/transport/http1/client/response-head.ts'
 import { ResponseReader } from '../../../src/transport/http1/client/response-reader.ts'
 
@@ -175,4 +176,18 @@ test.each([
 ])('refuses %s', (_what, text) => {
   expect(() => read(text)).toThrow(ResponseError)
   expect(() => read(text, { size: 5 })).toThrow(ResponseError)
+})
+
+test.each([
+  ['a value', `${OK}a:${' '.repeat(500)}\0\r\n\r\n`],
+  ['a value with text before it', `${OK}a: b${' '.repeat(500)}\0\r\n\r\n`],
+  ['a trailer', `${CHUNKED}0\r\na:${' '.repeat(500)}\0\r\n\r\n`],
+])('T-27 B256 %s of spaces that end in an error is read at once', (_what, text) => {
+  const refuse = (): void => expect(() => read(text)).toThrow(ResponseError)
+  expect(leastMs(refuse, 20)).toBeLessThan(20)
+})
+
+test('a value keeps what stands between its first and its last character, also where that is no ASCII', () => {
+  const { headers } = read(`${OK}a: \t b \t c\xa0\t \r\nb:\r\nc: \t \r\ncontent-length: 0\r\n\r\n`)
+  expect({ ...headers }).toEqual({ a: 'b \t c\xa0', b: '', c: '', 'content-length': '0' })
 })

@@ -160,6 +160,14 @@ describe('B288 the id of a server\u2019s answer', () => {
   })
 })
 
+test('B271 F-31 an id that is no JSON string makes its message unreadable, however long it is', () => {
+  for (const length of [1, 60])
+    for (const rest of ['"method":"ping"', '"result":{}', '"method":"ping","Method":"x"']) {
+      const message = String.raw`{"jsonrpc":"2.0","id":"${'x'.repeat(length)}\q",${rest}}`
+      expect(() => readServerMessage(Buffer.from(message))).toThrow(EnvelopeError)
+    }
+})
+
 test('a byte order mark before a message is skipped', () => {
   const text = '\ufeff{"jsonrpc":"2.0","id":7,"method":"ping"}'
   expect(readHostMessage(Buffer.from(text), LIMITS)).toMatchObject({ id: '7', method: 'ping' })

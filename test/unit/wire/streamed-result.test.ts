@@ -68,7 +68,7 @@ const results = fc
   .record(
     {
       isError: fc.boolean(),
-      _meta: fc.record({ a: fc.jsonValue() }),
+      _meta: fc.oneof(fc.record({ a: fc.jsonValue() }), fc.constant(null), fc.constant([])),
       resultType: fc.constant('complete'),
       ttlMs: fc.nat(),
       structuredContent: fc.jsonValue(),
@@ -152,6 +152,14 @@ describe('a result that passes while it comes', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  test.each(['null', '[]', ' null ', '"text"'])('B282 %s in place of `_meta` is absent, wherever it stands', (meta) => {
+    for (const result of [`{"content":[],"_meta":${meta},"isError":false}`, `{"_meta":${meta},"content":[]}`]) {
+      const ended = pass(`{"jsonrpc":"2.0","id":7,"result":${result}}`, [60], (each) => each.setIn('_meta', 'ours', '3'))
+      expect(ended?.failure).toBeUndefined()
+      expect(JSON.parse(ended?.text ?? '')).toMatchObject({ content: [], _meta: { ours: 3 } })
+    }
   })
 
   test('is read whole where it is none: an error, another result, or one that has not said its kind', () => {

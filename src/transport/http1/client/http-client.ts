@@ -6,6 +6,7 @@
  */
 import type { Dispatcher } from 'undici'
 import type { IncomingHttpHeaders } from 'node:http'
+import { asError } from '../../../values/as-error.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { join } from '../../../wire/message/payload.ts'
 import type { Parts } from '../../../wire/message/payload.ts'
@@ -100,7 +101,7 @@ export class UndiciClient implements HttpClient {
     }
     const pool = this.#pools.get(url.origin)
     if (pool !== undefined) pool.dispatch(options, exchange)
-    else void this.#dispatch(url.origin, options, exchange)
+    else this.#dispatch(url.origin, options, exchange).catch((error: unknown) => exchange.refuse(asError(error)))
     return exchange
   }
 
@@ -114,7 +115,7 @@ export class UndiciClient implements HttpClient {
   /** Loads undici on first use: most configurations never need it, and it is a fifth of the heap. */
   async #dispatch(origin: string, options: Dispatcher.DispatchOptions, exchange: Exchange): Promise<void> {
     const { Pool, ProxyAgent } = await import('undici')
-    if (this.#isClosed || exchange.isOver) return exchange.refuse()
+    if (this.#isClosed || exchange.isOver) return exchange.refuse(new Error('the client was closed'))
     let pool = this.#pools.get(origin)
     if (pool === undefined) {
       const { connectTimeoutMs, proxy, tls } = this.#options
@@ -152,8 +153,8 @@ class Exchange implements HttpExchange, Dispatcher.DispatchHandler {
   }
 
   /** It was never dispatched. */
-  refuse(): void {
-    this.#fail(unreachable(new Error('the client was closed')))
+  refuse(error: Error): void {
+    this.#fail(unreachable(error, this.#proxy))
   }
 
   abort(): void {
@@ -221,8 +222,14 @@ export const unreachable = (error: Error, proxy?: URL): Failure => {
   const through =
     proxy === undefined ? '' : ` through the proxy ${originOfProxy(proxy)} (servers.<key>.proxy, HTTPS_PROXY or HTTP_PROXY)`
   const facts = { executed: 'no', retryable: true } as const
-  return new Failure('unreachable', `cannot connect${through}: ${codeOf(error)}: ${error.message}`, facts, error)
+  return new Failure('unreachable', `cannot connect${through}: ${codeOf(error)}: ${textOf(error)}`, facts, error)
 }
+
+/** The error of a name with several addresses has no message, but one error for each. */
+const textOf = (error: Error): string =>
+  error.message === '' && error instanceof AggregateError
+    ? error.errors.map((each) => asError(each).message).join(', ')
+    : error.message
 
 /** Whether a proxy refused CONNECT, for example for a missing password; undici reports that with its code for invalid arguments. */
 const isProxyRefusal = (error: Error, proxy: URL | undefined): boolean =>

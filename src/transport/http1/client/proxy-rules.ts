@@ -25,8 +25,16 @@ export const proxyFor = (url: URL, { http, https, except }: ProxyRules): URL | u
   const host = url.hostname.replace(/^\[|\]$|\.$/g, '').toLowerCase()
   if (proxy === undefined || isLoopbackHost(host) || host.endsWith('.localhost')) return undefined
   const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
-  return except.some((entry) => covers(entry, host, port)) ? undefined : new URL(proxy)
+  return except.some((entry) => covers(entry, host, port)) ? undefined : decodable(new URL(proxy))
 }
+
+/** A percent sign that begins no escape means itself, as for curl. Clients decode user name and password, and would throw for it. */
+const decodable = (proxy: URL): URL => {
+  proxy.username = proxy.username.replace(BARE_PERCENT, '%25')
+  proxy.password = proxy.password.replace(BARE_PERCENT, '%25')
+  return proxy
+}
+const BARE_PERCENT = /%(?![\da-f]{2})/gi
 
 /** Scheme, host and port of a proxy, without credentials, for log lines and error texts. */
 export const originOfProxy = ({ protocol, host }: URL): string => `${protocol}//${host}`

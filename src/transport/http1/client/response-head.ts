@@ -20,7 +20,8 @@ export class ResponseError extends Error {
 
 const MAX_HEADERS = 100
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
-const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*?)[\t ]*$/
+/** White space around the value is cut off afterwards: here each character must have one place only (T-27). */
+const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t\x20-\x7e\x80-\xff]*)$/
 
 interface StatusLine {
   /** The received line, with its CRLF. */
@@ -102,8 +103,17 @@ const readStatus = (line: string): StatusLine => {
 const readField = (line: string): Field => {
   const [, name, value = ''] = HEADER_LINE.exec(line.slice(0, -2)) ?? []
   if (name === undefined) throw new ResponseError(`not a header line: ${excerptOf(line)}`)
-  return { line, name: name.toLowerCase(), value }
+  return { line, name: name.toLowerCase(), value: trimmed(value) }
 }
+
+/** Without the spaces and tabs around it. `trim` would also remove 0xa0, which is the end of characters in UTF-8. */
+const trimmed = (value: string): string => {
+  let [start, end] = [0, value.length]
+  while (start < end && isBlank(value[start])) start++
+  while (end > start && isBlank(value[end - 1])) end--
+  return value.slice(start, end)
+}
+const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
 
 /** Whether this is a valid header or trailer line, without its CRLF. */
 export const isField = (line: string): boolean => HEADER_LINE.test(line)

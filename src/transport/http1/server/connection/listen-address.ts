@@ -67,10 +67,13 @@ const bindUnix = async (server: Server, { path, mode }: UnixAddress): Promise<Bo
     throw error
   }
   const { ino } = await lstat(path)
-  const release = async (): Promise<void> => {
+  const remove = async (): Promise<void> => {
     const now = await lstat(path).catch(() => undefined)
     if (now?.ino === ino) await unlink(path).catch(() => undefined)
   }
+  // Once: a later process may bind the path, and its file may get the number of the removed one.
+  let released: Promise<void> | undefined
+  const release = (): Promise<void> => (released ??= remove())
   return { tcp: undefined, path, release }
 }
 
