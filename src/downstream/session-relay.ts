@@ -84,9 +84,13 @@ export class SessionRelay {
     for (const link of links.ofSession(session)) link.rootsChanged()
   }
 
-  /** Relays a notification of a host at a bridge over its own link, which is opened if needed. Dropped if it cannot be delivered. */
-  notified(caller: Caller, method: string, params: Payload | undefined): void {
-    this.#linkFor(caller)
+  /**
+   * Relays a notification of a host at a bridge over its own link, which is opened if needed, after `allowed`. Dropped if that rejects, or if
+   * it cannot be delivered.
+   */
+  notified(caller: Caller, method: string, params: Payload | undefined, allowed: Promise<unknown> | undefined): void {
+    Promise.resolve(allowed)
+      .then(() => this.#linkFor(caller))
       .then((link) => link.notify(method, params))
       .catch((error: unknown) =>
         this.#source.handlers.logFault('a notification of a host was dropped', `${method}: ${String(error)}`),

@@ -141,10 +141,10 @@ const encodeMessage = (params: Payload, { label }: Asker): void => {
 const isSameEra = ({ isBridge, revision }: Asker, host: Pick<Caller, 'revision'>): boolean =>
   isBridge === true && (revision === undefined || isAtLeast(host.revision, revision))
 
-/** URL mode: 2025-11-25 gets an id of the gateway, or at a bridge that of the server; later revisions have no id (B087, B277). */
-const encodeUrl = (params: Payload, asker: Asker, { revision, session }: Pick<Caller, 'revision' | 'session'>): void => {
+/** URL mode: a session gets an id of the gateway, or at a bridge that of the server; the modern era has no id (B087, B277). */
+const encodeUrl = (params: Payload, asker: Asker, { session }: Pick<Caller, 'session'>): void => {
   if (session === undefined) params.delete('elicitationId')
-  else if (isAtLeast(revision, '2025-11-25') && (asker.isBridge !== true || params.isAbsent('elicitationId'))) {
+  else if (asker.isBridge !== true || params.isAbsent('elicitationId')) {
     const own = params.text('elicitationId') ?? params.text('url') ?? ''
     params.set('elicitationId', JSON.stringify(elicitationIdFor(session.id, asker.key, own)))
   }

@@ -299,7 +299,7 @@ export class Gateway {
   }
 
   notified(caller: Caller, method: string, params: Payload | undefined): void {
-    this.#fleet.bridged(caller)?.sessions.notified(caller, method, params)
+    this.#router.notify(caller, method, params)
   }
 
   /** A server is connected again after a loss. */

@@ -9,10 +9,11 @@ import type { View } from '../catalog/view/view.ts'
 import type { Fleet } from '../downstream/fleet.ts'
 import { withoutModernMembers, withoutModernMeta } from '../era/host/legacy-host.ts'
 import { complete, Refusal, toolText } from '../rpc/call.ts'
-import type { Call, Outcome } from '../rpc/call.ts'
+import type { Call, Caller, Outcome } from '../rpc/call.ts'
 import { noteDenial, noteRoute } from '../rpc/record.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { withoutTasks } from '../wire/protocol/extensions.ts'
+import { isServerMethod, isVendorNotification } from '../wire/protocol/methods.ts'
 import type { Access } from './access.ts'
 import type { Overflow } from './limits/overflow.ts'
 import type { Rates } from './limits/rates.ts'
@@ -131,7 +132,7 @@ export class Router {
     if (downstream === undefined) throw new Refusal(-32601, `Method not found: ${method}`, { status: 404 })
     const { key } = downstream.options
     noteRoute(call, key, method)
-    const route: Route = { serverKey: key, original: '', entry: undefined }
+    const route: Route = { serverKey: key, original: call.target ?? '', entry: undefined }
     if (!isOfOwnCalls(method)) await access.check({ call, route, downstream, view: feed.viewOf(caller) })
     // Requests to a modern server carry the level.
     if (method === 'logging/setLevel' && downstream.eras.eraFor(caller) === 'modern') return complete(Payload.of({}))
@@ -144,6 +145,20 @@ export class Router {
       withoutModernMeta(result)
     }
     return outcome
+  }
+
+  /**
+   * Relays a notification of a host at a bridge to its server (B277). The policy decides on one that no revision defines, as on a request. A
+   * request without an id is dropped: no rule for requests would apply to it, and a server may execute it.
+   */
+  notify(caller: Caller, method: string, params: Payload | undefined): void {
+    const { access, feed, fleet } = this.#parts
+    const downstream = fleet.bridged(caller)
+    if (downstream === undefined || isServerMethod(method)) return
+    const route: Route = { serverKey: downstream.options.key, original: '', entry: undefined }
+    const call = { method, target: undefined, params: params ?? Payload.of({}), caller }
+    const check = async (): Promise<unknown> => access.check({ call, route, downstream, view: feed.viewOf(caller) })
+    downstream.sessions.notified(caller, method, params, isVendorNotification(method) ? check() : undefined)
   }
 }
 

@@ -5,7 +5,6 @@
 import type { Reconnected, UpdateAudience } from '../downstream/environment.ts'
 import type { Caller } from '../rpc/call.ts'
 import { Failure } from '../wire/message/failure.ts'
-import { META } from '../wire/protocol/meta.ts'
 import { Payload } from '../wire/message/payload.ts'
 
 /** Receives updates. `params`: those of the notification, with the subscriber's form of the URI. */
@@ -123,7 +122,7 @@ export class Subscriptions {
         if (notified.has(subscriber) || !isMeant || !isShown(uri)) continue
         notified.add(subscriber)
         for (const exposed of original === uri ? spellings : [expose(uri)]) {
-          const copy = withoutOurId(params.fresh())
+          const copy = params.fresh()
           copy.set('uri', JSON.stringify(exposed))
           subscriber.updated(copy)
         }
@@ -188,12 +187,3 @@ export class Subscriptions {
 
 /** Stored unsubscribed URIs. */
 const MAX_LEFT = 1_024
-
-/** Removes the id of the gateway's `subscriptions/listen` at the server. */
-const withoutOurId = (params: Payload): Payload => {
-  const meta = params.object('_meta')
-  if (meta?.has(META.subscriptionId) !== true) return params
-  if (meta.members.length === 1) params.delete('_meta')
-  else meta.delete(META.subscriptionId)
-  return params
-}

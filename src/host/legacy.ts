@@ -8,7 +8,7 @@ import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/envelope.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { CHANGED_LISTS, isLogLevel, methodRow } from '../wire/protocol/methods.ts'
+import { CHANGED_LISTS, isLogLevel, isOfModernOnly, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { reportDeniedMessage } from './denials.ts'
@@ -80,7 +80,8 @@ export const serveLegacy = (message: Envelope, session: Session, listenerExchang
   try {
     if (refusal !== undefined) throw refusal
     if (message.method === 'initialize') throw new Refusal(-32600, 'initialize was already answered on this connection')
-    if (methodRow(message.method, 'legacy') === undefined && !isAtBridge)
+    // Methods of 2026-07-28 do not exist, not even at a bridge. A bridge relays methods of no revision (B277).
+    if (isAtBridge ? isOfModernOnly(message.method) : methodRow(message.method, 'legacy') === undefined)
       throw new Refusal(-32601, `Method not found: ${message.method}`)
     const { maxInFlightPerSession } = context.options.limits
     if (session.inFlight > maxInFlightPerSession) throw reached('listen.limits.in_flight_per_session', maxInFlightPerSession)

@@ -1,5 +1,6 @@
 /** Requests of modern hosts, for all listeners: checks a request, makes a `Call` of it, and answers in the form of its era. */
 import { checkMirrors, checkVersionHeader, mismatch } from '../era/host/check-headers.ts'
+import { declaredOnly } from '../era/declared-capabilities.ts'
 import { checkRound, checkRange, readModern, encodeModern } from '../era/host/modern-host.ts'
 import type { ModernRequest } from '../era/host/modern-host.ts'
 import { complete, isBridge, isEndOf, NO_HEADERS, Refusal } from '../rpc/call.ts'
@@ -9,9 +10,12 @@ import type { Cancel } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/envelope.ts'
-import { isLogLevel, isOfLegacyOnly, methodRow, reaches } from '../wire/protocol/methods.ts'
+import { isLogLevel, isOfLegacyOnly, isVendorNotification, methodRow, reaches } from '../wire/protocol/methods.ts'
+import { META, PER_EXCHANGE } from '../wire/protocol/meta.ts'
+import { MODERN } from '../wire/protocol/revisions.ts'
 import { checkParamHeaders } from '../wire/headers/param-headers.ts'
 import { Payload } from '../wire/message/payload.ts'
+import { jsonObject } from '../values/json-object.ts'
 import { withHost } from './caller-facts.ts'
 import { reportDeniedMessage } from './denials.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
@@ -77,15 +81,7 @@ export const serveModern = (
   }
   try {
     const request = check(message, origin, context)
-    const caller: Caller = {
-      principal: origin.principal,
-      revision: request.revision,
-      capabilities: request.capabilities,
-      scope: origin.scope,
-      session: undefined,
-      ...(isBridge(origin.scope) && { clientInfo: request.clientInfo }),
-      ...(origin.facts && { facts: withHost(origin.facts, request.clientInfo) }),
-    }
+    const caller = callerOf(request, origin)
     if (message.method === 'subscriptions/listen')
       return serveSubscriptions(message, caller, exchange, abort.signal, origin.pipe, context)
     const answer = (outcome: Outcome): void => {
@@ -128,6 +124,30 @@ export const serveModern = (
     fail(error)
   }
 }
+
+/** Relays a notification that no revision defines to the server of a bridge (B277). No others of this era concern a server. */
+export const receiveModern = ({ kind, method, params }: Envelope, origin: ModernOrigin, { core }: ListenerContext): void => {
+  if (kind !== 'notification' || !isVendorNotification(method) || !isBridge(origin.scope)) return
+  const meta = params?.object('_meta')
+  // A notification need not describe its host.
+  const capabilities = declaredOnly(jsonObject(meta?.value(META.capabilities)) ?? {})
+  const caller = callerOf({ revision: MODERN, capabilities, clientInfo: meta?.value(META.clientInfo) }, origin)
+  for (const key of PER_EXCHANGE) meta?.delete(key)
+  core.notified(caller, method, params)
+}
+
+const callerOf = (
+  { revision, capabilities, clientInfo }: Pick<ModernRequest, 'revision' | 'capabilities' | 'clientInfo'>,
+  { principal, scope, facts }: ModernOrigin,
+): Caller => ({
+  principal,
+  revision,
+  capabilities,
+  scope,
+  session: undefined,
+  ...(isBridge(scope) && { clientInfo }),
+  ...(facts && { facts: withHost(facts, clientInfo) }),
+})
 
 /** Makes the checks of BRIDGING 5.1 for a modern body, in the order of its rows. */
 const check = (

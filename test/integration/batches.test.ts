@@ -86,6 +86,17 @@ describe('over legacy Streamable HTTP', () => {
     for (const { id } of a.all('tools/call')) await a.until('notifications/cancelled', ({ params }) => params['requestId'] === id)
     expect(gateway.running.limits.all.find(({ option }) => option === 'listen.orphan')?.count).toBe(1)
   })
+  test('B198 a batch of an ended session is answered 404 like any other request, so that its host begins again', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway, { revision: '2025-03-26' })
+    const version = { ...host.headers(), 'mcp-protocol-version': '2020-01-01' }
+    expect((await send(gateway.url, { headers: version, body: batch(call(1)) })).status).toBe(400)
+    await host.request('DELETE')
+    const [one, several] = [await post(gateway, host, call(1)), await post(gateway, host, batch(call(1), call(2)))]
+    expect([one.status, several.status]).toEqual([404, 404])
+    expect((await messageOf(several)).error).toEqual((await messageOf(one)).error)
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+  })
   test('B206 a batch of notifications and responses is answered 202 without a body', async () => {
     await using gateway = await start()
     await using host = await connectHttp(gateway, { revision: '2025-03-26' })

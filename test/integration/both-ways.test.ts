@@ -157,6 +157,24 @@ test.each([modernHttp, legacyHttp])('B059 an unknown kind in inputRequests reach
   expect([...messages.entries, ...host.heard.entries].filter(({ method }) => method !== undefined)).toEqual([])
 })
 
+test('B269 an answer whose id is spelled in another way is that to the question', async () => {
+  await using gateway = await startGateway({
+    servers: {
+      a: serving('legacy http', async (turn) => {
+        const { result } = await turn.ask('elicitation/create', FORM)
+        return { content: [], structuredContent: { result } }
+      }),
+    },
+  })
+  await using host = await legacyHttp.connect(gateway, able)
+  const pending = host.begin('tools/call', CALL)
+  const { id } = await pending.messages.until(({ method }) => method === 'elicitation/create')
+  const spelled = JSON.stringify(id).replace('-', '\\u002d')
+  expect(spelled).not.toBe(JSON.stringify(id))
+  host.sendRaw(`{"jsonrpc":"2.0","id":${spelled},"result":{"action":"decline"}}`, 'none')
+  expect((await pending.response).result).toMatchObject({ structuredContent: { result: { action: 'decline' } } })
+})
+
 describe('a legacy host without a stream of its own', () => {
   const visit = { mode: 'url', url: 'https://v.example/1', message: 'Go', elicitationId: 'e-1' }
 

@@ -165,14 +165,14 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: 'notifications of a vendor pass in both directions',
-    rows: [legacyHttp],
+    rows: BOTH,
     spec: { ...RICH, on: { 'tools/call': (turn) => (turn.notify('com.example/told', { n: 1 }), { content: [] }) } },
     play: async ({ host, server }) => {
       host.notify('notifications/com.example/hello', { from: 'host' })
       const arrived = await server.until('notifications/com.example/hello')
       const pending = host.begin('tools/call', { name: 'alpha' })
       await pending.response
-      return [arrived.params, pending.messages.entries.map(({ method, params }) => ({ method, params }))]
+      return [seen(arrived), pending.messages.entries.map(({ method, params }) => ({ method, params }))]
     },
   },
   {
@@ -404,6 +404,20 @@ test('B087 B277 a person is sent to a URL at the bridge of a modern server under
     { mode: 'url', message: 'm', url: 'https://x.example', elicitationId: expect.stringMatching(/./) as string },
   ])
 })
+
+test.each(['server/discover', 'subscriptions/listen', 'tasks/update'])(
+  'B189 %s does not exist for a legacy host at a bridge',
+  async (method) => {
+    for (const kind of ['legacy http', 'modern http'] as const) {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }), b: fake.offering('other') } })
+      await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+      await expect(host.call(method, { notifications: {} })).rejects.toMatchObject({
+        code: -32601,
+        message: `Method not found: ${method}`,
+      })
+    }
+  },
+)
 
 test.each([{}, { elicitation: {} }])(
   'B277 a host at a bridge that declares %j gets the log messages that its server sends unasked',

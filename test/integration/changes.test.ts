@@ -34,6 +34,7 @@ const listen = async (
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const isAcknowledged = ({ method }: Message): boolean => method === ACKNOWLEDGED
 const isUpdated = ({ method }: Message): boolean => method === 'notifications/resources/updated'
+const isWatching = ({ notifications }: JsonMap): boolean => 'resourceSubscriptions' in (notifications as JsonMap)
 const isToolsChanged = ({ method }: Message): boolean => method === 'notifications/tools/list_changed'
 
 describe.each(everyTransport)('over $name', ({ connect }) => {
@@ -142,6 +143,22 @@ describe('legacy hosts', () => {
     await gateway.fake('a').until('resources/unsubscribe')
     expect((await updatesAfter(3)).slice(5)).toEqual([marker])
   })
+  test.each([{}, { 'vendor.example/z': 1 }])(
+    'B291 an update of a modern server reaches the legacy host of a pipe at a bridge without the id of our stream, _meta %j',
+    async (more) => {
+      await using gateway = await startGateway({
+        servers: { a: fake.of({ kind: 'modern stdio', resources: ['file:///r'] }) },
+        pipe: { server: 'a' },
+      })
+      await using host = await legacyPipe.connect(gateway)
+      await host.call('resources/subscribe', { uri: 'file:///r' })
+      const stream = gateway.fake('a').listens.find(({ params }) => isWatching(params))
+      const _meta = { [KEY.subscriptionId]: stream?.id, ...more }
+      stream?.notify('notifications/resources/updated', { uri: 'file:///r', _meta })
+      const { params } = await host.heard.until(isUpdated)
+      expect(params).toEqual({ uri: 'file:///r', ...(Object.keys(more).length > 0 && { _meta: more }) })
+    },
+  )
   test('3.7 what a change says to a legacy host is the bare notification', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['one'] }) } })
     await using host = await legacyHttp.connect(gateway)

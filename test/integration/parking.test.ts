@@ -7,7 +7,7 @@ import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import { modernHttp, modernPipe } from '../support/fake-host.ts'
 import type { HostOptions } from '../support/fake-host.ts'
-import { metaOf, request } from '../support/fakes/messages.ts'
+import { KEY, metaOf, request } from '../support/fakes/messages.ts'
 import type { JsonMap } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -278,6 +278,23 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     expect(await some.call('tools/call', CALL)).toMatchObject(said([-32602, -32602, -32601]))
     await using none = await modernHttp.connect(gateway)
     expect(await none.call('tools/call', CALL)).toMatchObject(said([-32601, -32601, -32601]))
+  })
+
+  test('B036 B059 a retry is asked only what it declares itself, and brings its answers all the same', async () => {
+    await using gateway = await start(
+      kind,
+      asking(['elicitation/create', form('?')], ['sampling/createMessage', { messages: [], maxTokens: 1 }], ['roots/list', {}]),
+    )
+    await using host = await modernHttp.connect(gateway)
+    const able = { [KEY.capabilities]: { elicitation: {}, sampling: {}, roots: {} } }
+    for (const [capabilities, answers] of [
+      [{}, [accept('it'), -32601, -32601]],
+      [{ elicitation: {} }, [accept('it'), -32601, -32601]],
+    ] as const) {
+      const round = await host.call('tools/call', CALL, { meta: able })
+      const meta = { [KEY.capabilities]: capabilities }
+      expect(await host.call('tools/call', retry(round, toAll(round, accept('it'))), { meta })).toMatchObject(said(answers))
+    }
   })
 
   test('B262 two calls that may be asked are told apart', async () => {

@@ -367,6 +367,51 @@ describe('headers to a server', () => {
       expect(headers['content-type']).toBe('application/json')
     }
   })
+  test('B218 a server of HTTP+SSE gets the version once it is agreed, too', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'], revision: '2025-06-18' }) },
+      early: true,
+    })
+    const a = gateway.fake('a')
+    const [opening, later] = [await a.until('initialize'), await a.until('tools/list')]
+    expect(opening.headers['mcp-protocol-version']).toBeUndefined()
+    expect(later.headers['mcp-protocol-version']).toBe('2025-06-18')
+  })
+  test('B218 a modern server gets the version with notifications and answers as well', async () => {
+    const server = fake.of({
+      kind: 'modern http',
+      tools: ['x'],
+      on: { 'tools/call': async (turn) => (await turn.ask('ping'), { content: [] }) },
+    })
+    await using gateway = await startGateway({ servers: { a: server, b: fake.offering('y') } })
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    host.notify('notifications/com.example/hello')
+    const told = await gateway.fake('a').until('notifications/com.example/hello')
+    await host.call('tools/call', { name: 'x' })
+    const answer = await gateway.fake('a').journal.until(({ message }) => message.method === undefined)
+    expect([told, answer].map(({ headers }) => headers['mcp-protocol-version'])).toEqual([MODERN, MODERN])
+  })
+  test('5.3 a stream of a modern server that ends without the answer is not resumed: the era has no such thing', async () => {
+    const server = fake.of({
+      kind: 'modern http',
+      tools: ['x'],
+      on: {
+        'tools/call': ({ response }) => {
+          response?.writeHead(200, { 'content-type': 'text/event-stream' }).end('id: 7\ndata:\n\n')
+          return undefined
+        },
+      },
+    })
+    await using gateway = await startGateway({ servers: { a: server } })
+    await using host = await legacyHttp.connect(gateway)
+    const methods: unknown[] = []
+    gateway.fake('a').intercept = ({ method }) => (methods.push(method), false)
+    expect(await host.call('tools/call', { name: 'a__x' })).toMatchObject({
+      isError: true,
+      _meta: { 'dev.trunkline/gateway': { kind: 'lost', executed: 'unknown' } },
+    })
+    expect(methods).not.toContain('GET')
+  })
   test('B219 a modern server gets what mirrors the final body, encoded', async () => {
     const tool = {
       name: 'wörk',

@@ -77,6 +77,22 @@ test('the newest standalone stream wins: the old one is closed, each message goe
   expect(first?.events.entries.filter(({ data }) => data.includes('list_changed'))).toEqual([])
 })
 
+test('B130 a question outside of calls is taken back on the newest standalone stream', async () => {
+  await using gateway = await start()
+  await using host = await connectHttp(gateway, { capabilities: { roots: {} } })
+  await host.call('tools/call', { name: 'a__slow' })
+  const { connection } = gateway.fake('a').all('tools/call')[0]!
+  const { id } = connection.expectAnswer()
+  connection.say(request(id, 'roots/list'))
+  const asked = await host.heard.until(({ method }) => method === 'roots/list')
+  const first = host.stream
+  const second = await host.listen()
+  await first?.closed
+  connection.notify('notifications/cancelled', { requestId: id })
+  const told = await second.events.until(({ data }) => data.includes('notifications/cancelled'))
+  expect(JSON.parse(told.data)).toMatchObject({ params: { requestId: asked.id } })
+})
+
 test('B130 what a request causes goes on its own stream and not on the standalone one', async () => {
   await using gateway = await start()
   await using host = await connectHttp(gateway)

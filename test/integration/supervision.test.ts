@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FakeDownstream, fake } from '../support/fake-downstream.ts'
-import type { FakeSpec } from '../support/fake-downstream.ts'
+import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
 import { legacyHttp, modernHttp } from '../support/fake-host.ts'
 import { startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -190,6 +190,24 @@ test('F-04 a process that crashes again and again is started no more for a while
     })
   expect(a.connections.length).toBe(before)
 })
+
+test.each(['auto', 'modern', 'legacy'] as const)(
+  'F-04 with era: %s, a process that ends at its first message has crashed, with the words of its stderr',
+  async (era) => {
+    const exits: Handle = ({ connection }) => {
+      connection.stderr('no such database\n')
+      connection.drop()
+    }
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'modern stdio', on: { 'server/discover': exits, initialize: exits } }) },
+      options: { a: { era } },
+      backoff: { firstMs: HOUR_MS, maxMs: HOUR_MS },
+      early: true,
+    })
+    const { facts } = await gateway.log.until(({ level }) => level === 'warn')
+    expect(facts).toMatchObject({ server: 'a', kind: 'exited' })
+  },
+)
 
 describe('F-07 lists wait for no server that has failed once', () => {
   const names = async (gateway: TestGateway): Promise<string[]> => {

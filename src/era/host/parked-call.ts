@@ -11,7 +11,7 @@ import { Cancellation } from '../../rpc/cancellation.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { Draft, join, Payload } from '../../wire/message/payload.ts'
 import type { ParkingOptions } from './parking-options.ts'
-import { answerIn, inputRequests, noAnswer } from '../questions.ts'
+import { answerIn, inputRequests, noAnswer, refusalOf } from '../questions.ts'
 import type { PendingQuestion } from '../questions.ts'
 
 interface Carrier {
@@ -98,7 +98,7 @@ export class ParkedCall {
     }
     // Unanswered questions are asked again, with a new state (rule 5).
     if (this.#outcome !== undefined) this.#deliver(this.#outcome)
-    else if (this.#asked.size > 0) this.#endRound()
+    else this.#endRound()
     return carried
   }
 
@@ -141,7 +141,7 @@ export class ParkedCall {
       })
       this.#window ??= setTimeout(() => {
         this.#window = undefined
-        if (this.#carrier !== undefined && this.#asked.size > 0) this.#endRound()
+        this.#endRound()
       }, this.#options.coalesceMs)
     })
   }
@@ -158,10 +158,20 @@ export class ParkedCall {
     return key
   }
 
-  /** Ends the carrying request with all unanswered questions. */
+  /**
+   * Ends the carrying request with all unanswered questions, if there are any. Those that it does not accept are refused, since each request
+   * declares its own capabilities (B059).
+   */
   #endRound(): void {
     const carrier = this.#carrier
     if (carrier === undefined) return
+    for (const [key, { question, answer }] of this.#asked) {
+      const refusal = refusalOf(question, carrier.call.caller.capabilities)
+      if (refusal === undefined) continue
+      this.#asked.delete(key)
+      answer(refusal)
+    }
+    if (this.#asked.size === 0) return
     this.#carrier = undefined
     this.#nonce = randomUUID()
     const state = this.#parked.issue(this.#nonce)

@@ -60,14 +60,15 @@ export class Parking {
     return this.#seal.open(PURPOSE, state)?.owner
   }
 
-  /** Adds `ask` to calls of modern hosts that declare a capability for input. */
+  /** Adds `ask` to calls of modern hosts that declare a capability for input. A retry need not declare it again. */
   readonly layer: Layer = (inner) => (call) => {
     const { session, capabilities } = call.caller
     const mayBeAsked =
       capabilities['elicitation'] !== undefined || capabilities['sampling'] !== undefined || capabilities['roots'] !== undefined
-    if (session !== undefined || !mayBeAsked || METHODS[call.method]?.mayAskInput !== true) return inner(call)
+    if (session !== undefined || METHODS[call.method]?.mayAskInput !== true) return inner(call)
     const ticket = this.#open(call)
-    return ticket === undefined ? this.#begin(call, inner) : this.#resume(call, ticket)
+    if (ticket !== undefined) return this.#resume(call, ticket)
+    return mayBeAsked ? this.#begin(call, inner) : inner(call)
   }
 
   /**

@@ -78,7 +78,7 @@ export const dialPipe = async (open: () => Promise<Connection>, dialing: Dialing
     return await legacy(connection, dialing, answer.handshake).catch(afterProbe)
   } catch (error) {
     await connection.channel.close()
-    if (dialing.era === 'modern' || !(error instanceof Reopen)) throw error
+    if (!(error instanceof Reopen)) throw error
     return error.era === 'legacy' ? legacy(await open(), dialing) : dialPipe(open, { ...dialing, era: 'modern' })
   }
 }
@@ -140,7 +140,8 @@ const ask = (connection: Connection, dialing: Dialing): Promise<Envelope> => {
     })
     .catch((error: unknown) => {
       // Some servers exit at an unknown first line, which is an answer, too.
-      throw error instanceof Failure && error.kind === 'exited' ? new Reopen('legacy') : error
+      const mayBeLegacy = dialing.era !== 'modern' && error instanceof Failure && error.kind === 'exited'
+      throw mayBeLegacy ? new Reopen('legacy') : error
     })
 }
 

@@ -132,11 +132,10 @@ export class LegacyLink implements Link, Carrier {
       serverInfo: jsonObject(result.value('serverInfo')),
     }
     const { channel } = this.connection
-    // Cast: a channel of kind `http` is an `HttpChannel`.
-    const http = channel.kind === 'http' ? (channel as HttpChannel) : undefined
-    http?.setRevision(spoken)
+    channel.setRevision?.(spoken)
     this.connection.notify('notifications/initialized')
-    void http?.openStream()
+    // Cast: a channel of kind `http` is an `HttpChannel`.
+    if (channel.kind === 'http') void (channel as HttpChannel).openStream()
   }
 
   readonly handle = (call: Call): Promise<Outcome> => {

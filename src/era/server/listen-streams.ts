@@ -144,6 +144,15 @@ const refusalIn = (message: Envelope): unknown => {
   }
 }
 
+/** The params of an update without the id of our `listen` request. */
+export const withoutSubscription = (params: Payload): Payload => {
+  const meta = params.object('_meta')
+  if (meta?.has(META.subscriptionId) !== true) return params
+  if (meta.members.length === 1) params.delete('_meta')
+  else meta.delete(META.subscriptionId)
+  return params.settled()
+}
+
 /** The subscription id in a message of the server: JSON text of the id of our `listen` request. */
 export const subscriptionOf = (params: Payload | undefined): string | undefined => {
   const id = params?.object('_meta')?.raw(META.subscriptionId)?.toString()

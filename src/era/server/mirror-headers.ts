@@ -1,7 +1,6 @@
 /** Headers of requests to a modern server over HTTP that mirror the body (B219). Equal method and name reuse the last record. */
 import type { Outgoing } from '../../transport/channel/channel.ts'
 import { encodeHeaderValue } from '../../wire/headers/header-value.ts'
-import { MODERN } from '../../wire/protocol/revisions.ts'
 
 export type MirrorRecord = NonNullable<Outgoing['headers']>
 
@@ -12,7 +11,7 @@ export class MirrorHeaders {
   of(method: string, name: string | undefined): MirrorRecord {
     const latest = this.#latest
     if (latest !== undefined && latest.method === method && latest.name === name) return latest.headers
-    const headers: Record<string, string> = { 'mcp-protocol-version': MODERN, 'mcp-method': method }
+    const headers: Record<string, string> = { 'mcp-method': method }
     if (name !== undefined) headers['mcp-name'] = encodeHeaderValue(name)
     this.#latest = { method, name, headers }
     return headers

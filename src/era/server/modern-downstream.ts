@@ -24,7 +24,7 @@ import type { Carrier } from './pending-call.ts'
 import { gatewaysIn, hopsIn, nextHop } from '../gateways.ts'
 import { offeredLists } from './link.ts'
 import type { Declared, Identity, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
-import { ListenStreams, subscriptionOf } from './listen-streams.ts'
+import { ListenStreams, subscriptionOf, withoutSubscription } from './listen-streams.ts'
 import { MirrorHeaders } from './mirror-headers.ts'
 import type { MirrorRecord } from './mirror-headers.ts'
 import { withClientCredentials } from './client-credentials.ts'
@@ -94,6 +94,7 @@ export class ModernLink implements Link, Carrier {
     this.#events = events
     this.#timeouts = timeouts
     this.closed = connection.channel.closed
+    connection.channel.setRevision?.(MODERN)
     this.#questions = new Attribution(connection, { ask: askWithin, violation: (...facts) => events.violation(...facts) })
     connection.serve({
       request: (message, call, isWithin) => {
@@ -261,7 +262,7 @@ export class ModernLink implements Link, Carrier {
   }
 
   #onUpdate(uri: string, params: Payload): void {
-    if (this.#streams.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, params)
+    if (this.#streams.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, withoutSubscription(params))
   }
 
   /** Reads a task that may have changed while no stream was open. */

@@ -280,7 +280,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
         remove()
         if (this.#questions?.delete(id) !== true) return
         const parts = cancelledParams(id, 'no longer needed', notice)
-        const current = pending === undefined ? outlet : this.outletOf(pending.running)
+        const current = pending === undefined ? (this.#outlet ?? outlet) : this.outletOf(pending.running)
         if (this.#unsent?.delete(id) !== true) current?.send(notificationMessage('notifications/cancelled', parts))
         resolve(noAnswer('the question was taken back'))
       }
@@ -321,8 +321,9 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   }
 
   #answer(id: Id, answer: Answer): void {
-    const open = this.#questions?.get(id)
-    this.#questions?.delete(id)
+    const key = idKey(id)
+    const open = this.#questions?.get(key)
+    this.#questions?.delete(key)
     open?.settle(answer)
   }
 
@@ -372,7 +373,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Handles `notifications/progress` of a server request (B274). */
   progress(params: Payload | undefined): void {
     const token = params?.raw('progressToken')?.toString()
-    if (params !== undefined && token !== undefined) this.#questions?.get(token)?.progress?.(params)
+    if (params !== undefined && token !== undefined) this.#questions?.get(idKey(token))?.progress?.(params)
   }
 
   /** Ends the requests of an exchange whose host has not resumed its stream: one, or those of a batch. */

@@ -25,7 +25,8 @@ import type { Exchange } from '../response/exchange.ts'
 import type { ListenerContext } from '../listener-context.ts'
 import { announceChanges, receiveLegacy, serveLegacy } from '../legacy.ts'
 import { PIPE_FACTS } from '../caller-facts.ts'
-import { serveModern } from '../modern.ts'
+import { receiveModern, serveModern } from '../modern.ts'
+import type { ModernOrigin } from '../modern.ts'
 import { errorReply } from '../response/respond.ts'
 import { Session } from '../session/session.ts'
 import { howToBegin, initializeAnswer, whenReady } from '../handshake.ts'
@@ -150,7 +151,6 @@ export class StdioListener {
   }
 
   #serveModern(message: Envelope, id: Id): void {
-    const { principal, scope } = this.#options
     const abort = new Cancellation()
     const key = idKey(id)
     const done = (): void => {
@@ -169,20 +169,13 @@ export class StdioListener {
     this.#modern.set(key, abort)
     const meta = message.params?.object('_meta')
     this.#introduce(jsonObject(meta?.value(META.capabilities)) ?? {}, undefined, hopsIn(meta), meta?.value(META.clientInfo))
-    serveModern(
-      message,
-      {
-        principal,
-        scope,
-        facts: PIPE_FACTS,
-        headers: undefined,
-        isAdmitted: false,
-        pipe: this.#options.isRelay === true ? 'relay' : 'host',
-      },
-      exchange,
-      abort,
-      this.#context,
-    )
+    serveModern(message, this.#origin, exchange, abort, this.#context)
+  }
+
+  get #origin(): ModernOrigin {
+    const { principal, scope, isRelay } = this.#options
+    const pipe = isRelay === true ? 'relay' : 'host'
+    return { principal, scope, facts: PIPE_FACTS, headers: undefined, isAdmitted: false, pipe }
   }
 
   #initialize(message: Envelope, id: Id): void {
@@ -215,7 +208,8 @@ export class StdioListener {
     if (abort !== undefined && key !== undefined) {
       this.#modern.delete(key)
       abort.abort(message.params)
-    } else if (this.#session !== undefined) receiveLegacy(message, this.#session, this.#context)
+    } else if (this.#session === undefined) receiveModern(message, this.#origin, this.#context)
+    else receiveLegacy(message, this.#session, this.#context)
   }
 
   #introduce(capabilities: Capabilities, session: Session | undefined, hops: number, clientInfo: unknown): void {

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { Parts } from '../../wire/message/payload.ts'
+import type { Revision } from '../../wire/protocol/revisions.ts'
 
 /** A credential that may change while a channel is open; read for every request. */
 export interface Bearer {
@@ -62,6 +63,8 @@ export interface Channel {
   pause?(id: number | undefined): (() => void) | undefined
   /** Drops request `id` if the server cannot have received any of it. False: it can; absent: nothing waits in this channel. */
   withdraw?(id: number): boolean
+  /** Sets the revision of the server, which all later HTTP requests name. Absent: the transport has no headers. */
+  setRevision?(revision: Revision): void
   /** Abandons request `id`: closes its stream, if it has one, and drops its later messages. */
   abandon(id: number): void
   /** Resolves once the channel has ended: with `undefined` after `close()`, otherwise with the reason. */
@@ -85,8 +88,6 @@ export interface HttpChannel extends Channel {
   readonly kind: 'http'
   /** Sends one POST outside of the pending requests. Rejects with a `Failure` if there is no HTTP response. */
   exchange(message: Outgoing, timeoutMs: number): Promise<HttpReply>
-  /** Sets `MCP-Protocol-Version` of all later requests, after a legacy handshake. */
-  setRevision(revision: string): void
   /** Opens the standalone GET stream and keeps it open. Resolves with false if the server offers none. */
   openStream(): Promise<boolean>
 }

@@ -44,12 +44,12 @@ export class McpEndpoint implements HeadWatcher {
   }
 
   /**
-   * Sends one message. The first legacy response with a session id is the response to `initialize`. Modern requests (they
-   * have `Mcp-Method`) open no session, even if the server sends a session id.
+   * Sends one message. The first legacy response with a session id is the response to `initialize`. A modern server and a modern request
+   * (it has `Mcp-Method`) open no session, even if the server sends a session id.
    */
   post(message: Outgoing, events: ReplyEvents): Reply {
     const own = message.headers
-    const mayOpenSession = !this.#hasSession && own?.['mcp-method'] === undefined
+    const mayOpenSession = !this.#hasSession && !this.isModern && own?.['mcp-method'] === undefined
     const headers = this.#headers.post
     const request: HttpRequest = { method: 'POST', url: this.#url, headers, ownHeaders: own, body: message.parts }
     return this.#open(request, events, mayOpenSession ? this : undefined)

@@ -61,6 +61,9 @@ export const isServerMethod = (method: string): boolean => method === TASKS_LIST
 export const isOfLegacyOnly = (method: string): boolean =>
   method === TASKS_LIST || (METHODS[method] !== undefined && !METHODS[method].eras.includes('modern'))
 
+/** Whether only 2026-07-28 defines the method. */
+export const isOfModernOnly = (method: string): boolean => METHODS[method]?.eras.includes('legacy') === false
+
 /** The capability that a server must have for a method with a target; `undefined`: no capability is needed. */
 export const capabilityOf = (method: string): string | undefined => {
   if (METHODS[method]?.handling !== 'forward') return undefined

@@ -164,6 +164,40 @@ describe('no path leads past a rule', () => {
     expect(gateway.fake('a').all('vendor/erase')).toEqual([])
   })
 
+  test('a notification of no revision and a request without an id, at the endpoint of one server', async () => {
+    await using gateway = await start([{ when: 'call.method == "tools/call" && call.original != "drop"', decision: 'allow' }])
+    await using host = await legacyPipe.connect(gateway, { server: 'a' })
+    const methods = ['tools/call', 'vendor/erase', 'notifications/vendor/erase']
+    for (const method of methods) host.notify(method, { name: 'drop' })
+    host.notify('notifications/roots/list_changed')
+    await gateway.fake('a').until('notifications/roots/list_changed')
+    expect(methods.flatMap((method) => gateway.fake('a').all(method))).toEqual([])
+  })
+
+  test('without a policy, a notification of no revision passes there, and a request without an id does not', async () => {
+    await using gateway = await startGateway({ servers: { a: OFFER } })
+    await using host = await legacyPipe.connect(gateway, { server: 'a' })
+    host.notify('tools/call', { name: 'drop' })
+    host.notify('vendor/told', { n: 1 })
+    expect((await gateway.fake('a').until('vendor/told')).params).toEqual({ n: 1 })
+    expect(gateway.fake('a').all('tools/call')).toEqual([])
+  })
+
+  test('a subscription at the endpoint of one server, by the name that the server uses', async () => {
+    await using gateway = await start([{ when: 'call.original == "file:///secret"', decision: 'deny', reason: 'secret' }, ALLOW])
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    await expect(host.call('resources/subscribe', { uri: 'file:///secret' })).rejects.toMatchObject({
+      message: 'denied by policy: secret',
+    })
+    expect(await host.call('resources/subscribe', { uri: 'file:///open' })).toEqual({})
+    expect(
+      gateway
+        .fake('a')
+        .all('resources/subscribe')
+        .map(({ params }) => params['uri']),
+    ).toEqual(['file:///open'])
+  })
+
   test('a call that would become a task, of either era', async () => {
     await using gateway = await start([{ when: 'call.original == "may"', decision: 'deny', reason: 'no task' }, ALLOW], {
       servers: { a: taskServer() },

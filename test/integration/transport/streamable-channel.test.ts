@@ -1,6 +1,6 @@
 import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { ServerResponse } from 'node:http'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { UndiciClient } from '../../../src/transport/http1/client/http-client.ts'
 import { StreamableChannel } from '../../../src/transport/channel/streamable-channel.ts'
 import type { StreamableOptions } from '../../../src/transport/channel/streamable-channel.ts'
@@ -706,6 +706,20 @@ describe('F-18 a connection that breaks', () => {
     link.channel.send(request(1))
     expect(await link.events.end(1)).toMatchObject({ kind: 'lost', executed: 'unknown' })
     expect(server.seen).toHaveLength(1)
+  })
+
+  test('B201 a modern server opens no session, whatever it answers a notification with', async () => {
+    await using server = await scripted((seen, response) => {
+      if (seen.message.id === undefined) response.writeHead(202, { 'mcp-session-id': 's-1' }).end()
+      else json(response, 200, result(seen.message.id))
+    })
+    await using link = await connect(server.url)
+    link.channel.setRevision('2026-07-28')
+    link.channel.send({ parts: [Buffer.from('{"jsonrpc":"2.0","method":"notifications/own"}')] })
+    await vi.waitFor(() => expect(server.seen).toHaveLength(1))
+    link.channel.send(request(1))
+    await link.events.end(1)
+    expect(server.seen[1]?.headers).not.toHaveProperty('mcp-session-id')
   })
 })
 

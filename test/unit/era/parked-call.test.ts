@@ -24,7 +24,12 @@ const open = () => {
     onEnd: () => undefined,
   })
   const call = (params: object): Call =>
-    ({ params: Payload.of(params), signal: new Cancellation().signal, notify: () => undefined }) as unknown as Call
+    ({
+      params: Payload.of(params),
+      signal: new Cancellation().signal,
+      notify: () => undefined,
+      caller: { capabilities: { elicitation: {}, sampling: {}, roots: {} } },
+    }) as unknown as Call
   const question = { method: 'elicitation/create', params: Payload.of({ message: 'Sure?' }) } as unknown as Question
   return { parked, nonces, expired, call, question }
 }

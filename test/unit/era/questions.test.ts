@@ -87,6 +87,9 @@ describe('B087 the id of a URL elicitation', () => {
     expect(idOf(put('elicitation/create', visit, '2025-11-25'))).toBe(ids[0])
     expect(idOf(put('elicitation/create', bare, '2025-11-25'))).toMatch(/^[\w-]{22}$/)
   })
+  test('is minted for an older host as well, which declares what its revision does not have', () => {
+    expect(idOf(put('elicitation/create', visit, '2025-06-18'))).toBe(idOf(put('elicitation/create', visit, '2025-11-25')))
+  })
   test('is dropped for modern hosts', () => {
     expect(put('elicitation/create', visit, '2026-07-28')).toBe(JSON.stringify({ ...visit, elicitationId: undefined }))
   })

@@ -88,7 +88,11 @@ describe('B062 a state of one principal', () => {
 })
 
 describe('calls that are parked', () => {
-  const question: Question = { method: 'elicitation/create', params: Payload.of({ message: '?' }) }
+  const questions: Readonly<Record<string, Question>> = {
+    elicitation: { method: 'elicitation/create', params: Payload.of({ message: '?' }) },
+    sampling: { method: 'sampling/createMessage', params: Payload.of({ messages: [] }) },
+    roots: { method: 'roots/list', params: undefined },
+  }
   /** Parking in front of a server that asks once and tells what it got. */
   const parkingOf = (options: Partial<typeof DEFAULT_PARKING> = {}, owner?: string) => {
     const reached: string[] = []
@@ -98,8 +102,9 @@ describe('calls that are parked', () => {
       (option) => reached.push(option),
       owner,
     )
-    const handle = parking.layer(async ({ ask }) => {
-      if (ask === undefined) return { kind: 'complete', result: Payload.of({ asked: false }) }
+    const handle = parking.layer(async ({ ask, caller }) => {
+      const question = questions[Object.keys(caller.capabilities)[0] ?? '']
+      if (ask === undefined || question === undefined) return { kind: 'complete', result: Payload.of({ asked: false }) }
       const answer = await ask(question)
       const got = 'error' in answer ? answer.error.text('message') : (answer.result.text('action') ?? '')
       return { kind: 'complete', result: Payload.of({ got }) }

@@ -24,7 +24,7 @@ import {
 import type { RoutedRequest } from './routed-request.ts'
 import { PostExchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
-import { serveModern } from '../../modern.ts'
+import { receiveModern, serveModern } from '../../modern.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { SessionRequests } from './session-requests.ts'
 
@@ -142,7 +142,11 @@ export class HttpListener {
   #modern(message: Envelope, routed: RoutedRequest): void {
     const { request, principal, scope, facts, untilMs, challenge } = routed
     if (message.kind === 'response') return refuse(this.#context, routed, 400, -32600, 'a modern host sends no responses')
-    if (message.kind === 'notification') return request.reply(202, {})
+    const origin = { principal, scope, facts, headers: request.headers(), isAdmitted: true, pipe: undefined }
+    if (message.kind === 'notification') {
+      receiveModern(message, origin, this.#context)
+      return request.reply(202, {})
+    }
     const refusal = this.#context.admission.refuse(principal)
     if (refusal !== undefined) return refuseBusy(this.#context, routed, refusal, message)
     const { streamAfterMs } = this.#context.options
@@ -163,7 +167,6 @@ export class HttpListener {
       onOrphaned: () => undefined,
     })
     this.#posts.set(exchange.number, exchange)
-    const origin = { principal, scope, facts, headers: request.headers(), isAdmitted: true, pipe: undefined }
     serveModern(message, origin, exchange, abort, this.#context)
   }
 }

@@ -114,11 +114,16 @@ export class SessionRequests {
     serveLegacy(message, entry.session, this.#exchange(entry, routed, message), this.#context)
   }
 
-  /** Serves a batch (row 8). False: the body is not an array. Throws `EnvelopeError` for a batch that is refused as a whole. */
+  /**
+   * Serves a batch (row 8), once its session is found (rows 9 and 10). False: the body is not an array. Throws `EnvelopeError` for a batch
+   * that is refused as a whole.
+   */
   batch(routed: RoutedRequest, body: Buffer): boolean {
     if (!isBatch(body)) return false
     const { request } = routed
-    const entry = this.#find(routed)
+    const isNamed = request.header('mcp-session-id') !== undefined
+    const entry = isNamed ? this.#session(routed) : undefined
+    if (isNamed && entry === undefined) return true
     const elements = readBatch(body, entry?.session, this.#context.options.limits)
     if (elements === undefined || entry === undefined) return false
     const exchange = elements.some(needsAnswer) ? this.#exchange(entry, routed) : NO_ANSWER
