@@ -1,6 +1,7 @@
 /**
- * A store at a Redis or Valkey server. Every operation is one command or one script with one key, so that it is atomic and works with a
- * cluster. The library is loaded with this file, which is imported only if `store` is configured.
+ * A store at a Redis or Valkey server. Every command or script has one key, so that it is atomic and works with a cluster. A connection is
+ * replaced if its server hangs or takes no writes (decision 0228). The library is loaded with this file, which is imported only if `store` is
+ * configured.
  */
 import { Cluster, Redis } from 'ioredis'
 import type { StoreOptions } from './store-options.ts'
@@ -28,6 +29,8 @@ return sum`
 const CONNECT_MS = 2_000
 /** Longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1_000
+/** A connection on which nothing arrives for this time, although commands wait, is closed: its server may be down or replaced. */
+const SILENT_MS = 2_000
 
 export interface RedisLog {
   debug(facts: object, message: string): void
@@ -55,6 +58,10 @@ export class RedisStore implements Store {
     // A subscribed connection accepts no other commands.
     this.#subscriber = connect('wakes')
     this.#subscriber.on('message', (channel: string, message: string) => this.#subscribers.deliver(channel, message))
+    // The subscriber sends nothing by itself, and would not notice that its server hangs.
+    this.#connection.on('close', () => {
+      if (this.#subscriber.status === 'ready') this.#subscriber.ping().catch(() => undefined)
+    })
   }
 
   /** Resolves when the first connection becomes ready; to be read before it does. */
@@ -145,8 +152,11 @@ const open = ({ urls, sentinel, sentinelLogin, isCluster, tls }: StoreOptions, r
     connectTimeout: CONNECT_MS,
     // A command that cannot be sent fails at once: its caller handles that.
     enableOfflineQueue: role === 'wakes',
-    // An addition must not be sent twice.
-    autoResendUnfulfilledCommands: false,
+    // A subscription may be sent twice, an addition must not.
+    autoResendUnfulfilledCommands: role === 'wakes',
+    socketTimeout: SILENT_MS,
+    // A primary that has become a replica keeps its connections: a new one leads to the new primary.
+    reconnectOnError: ({ message }: Error) => message.includes('READONLY'),
     maxRetriesPerRequest: role === 'wakes' ? null : 0,
     retryStrategy: (tries: number) => Math.min(50 * tries, MAX_PAUSE_MS),
   }

@@ -7,12 +7,19 @@ import type { Context, Span, SpanContext } from '@opentelemetry/api'
 import { parseTraceParent, TraceState } from '@opentelemetry/core'
 import type { JsonObject, Payload } from '../wire/message/payload.ts'
 
+/** A longer `tracestate` is relayed, but not part of spans, of which thousands may wait: 512 characters are usual (W3C Trace Context 3.3.1.5). */
+const MAX_STATE = 4_096
+
 /** Returns the context of `traceparent` and `tracestate` in `_meta`; `undefined`: absent or invalid. */
 export const remoteContext = (meta: Payload | undefined): SpanContext | undefined => {
   const parent = parsed(meta?.text('traceparent'))
   const state = meta?.text('tracestate')
   if (parent === undefined) return undefined
-  return { ...parent, isRemote: true, ...(state !== undefined && { traceState: new TraceState(state) }) }
+  return {
+    ...parent,
+    isRemote: true,
+    ...(state !== undefined && state.length <= MAX_STATE && { traceState: new TraceState(state) }),
+  }
 }
 
 /** Parses a `traceparent`; `undefined`: absent or invalid. */

@@ -1,5 +1,6 @@
 /** The four duration histograms of the MCP conventions, in seconds. Their attributes have few values: only existing tool names. */
 import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
+import { METHODS } from '../wire/protocol/methods.ts'
 
 /** Bucket boundaries of the conventions. */
 const BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
@@ -32,10 +33,15 @@ export const makeHistograms = (meter: Meter): Histograms => {
   }
 }
 
-/** Returns the attributes for metrics. `isKnown`: the name is in the catalog; a name that the caller chose is omitted. */
-export const metricAttributes = (attributes: Attributes, isKnown: boolean): Attributes =>
-  Object.fromEntries(
+/**
+ * Returns the attributes for metrics. `isKnown`: the name is in the catalog; a name that the caller chose is omitted, and a method that it
+ * chose, which a bridge relays, is `_OTHER`.
+ */
+export const metricAttributes = (attributes: Attributes, isKnown: boolean): Attributes => ({
+  ...Object.fromEntries(
     Object.entries(attributes).filter(
       ([name]) => !ONLY_ON_SPANS.has(name) && (isKnown || (name !== 'gen_ai.tool.name' && name !== 'gen_ai.prompt.name')),
     ),
-  )
+  ),
+  ...(METHODS[String(attributes['mcp.method.name'])] === undefined && { 'mcp.method.name': '_OTHER' }),
+})

@@ -196,9 +196,13 @@ export class Tracing implements AsyncDisposable {
     return operation(() => handler({ ...call, trace: new Point(this, span, isOwn) }))
   }
 
-  /** The call with a target for a span: without secrets, since a URI of a server may contain one (T-14), and not too long. */
+  /**
+   * The call with method and target for a span: not too long, since a bridge relays any method, and without secrets, since a URI of a server
+   * may contain one (T-14).
+   */
   #shown(call: Call): Call {
-    return call.target === undefined ? call : { ...call, target: cutText(this.#source.hide(call.target)) }
+    const { method, target } = call
+    return { ...call, method: cutText(method), ...(target !== undefined && { target: cutText(this.#source.hide(target)) }) }
   }
 
   /** Traces a server request to a legacy host. Its parent is the server's span if the request names one. */

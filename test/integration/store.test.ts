@@ -12,6 +12,7 @@ import type { StoreOptions } from '../../src/store/store-options.ts'
 import { describeWith } from '../support/programs.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import type { Certificates } from '../support/certificates.ts'
+import { openFaultProxy } from '../support/fault-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { startClusterNode, startRedis, startSentinel } from '../support/redis.ts'
 import type { RedisServer } from '../support/redis.ts'
@@ -312,5 +313,57 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
     await plain.call('REPLICAOF', '127.0.0.1', '1')
     await expect(store.set('a', '1', 60_000)).rejects.toThrow('READONLY')
     plain.disconnect()
+  })
+
+  /** An address that leads to a server, and to another one after a failover. */
+  const openAddress = async () => {
+    const [server, other] = await Promise.all([start(), start()])
+    return { server, other, address: await openFaultProxy(server.port) }
+  }
+  const SOON = { timeout: 20_000, interval: 100 }
+
+  test('F-28 whose address leads to another server now, since this one became its replica, is found there', async () => {
+    const { server, other, address } = await openAddress()
+    await using proxy = address
+    await using store = await openStore(optionsOf(`redis://127.0.0.1:${proxy.port}`))
+    await store.set('a', '1', 60_000)
+    proxy.target = other.port
+    await using plain = await closing(new Redis(server.port))
+    await plain.redis.call('REPLICAOF', '127.0.0.1', String(other.port))
+    await vi.waitFor(() => store.set('a', '2', 60_000), SOON)
+    await vi.waitFor(() => store.claim('b', '3', 60_000), SOON)
+  })
+
+  test('F-28 that hangs, with its connections open, is left for the server at its address', async () => {
+    const { server, other, address } = await openAddress()
+    await using proxy = address
+    await using store = await openStore(optionsOf(`redis://127.0.0.1:${proxy.port}`))
+    const receive = vi.fn<(message: string) => void>()
+    store.subscribe('news', receive)
+    await store.set('a', '1', 60_000)
+    await using guarded = new GuardedStore(store, { changed: () => undefined })
+    proxy.target = other.port
+    server.process.kill('SIGSTOP')
+    await vi.waitFor(() => guarded.set('a', '2', 60_000), SOON)
+    await vi.waitFor(async () => {
+      await guarded.publish('news', 'now')
+      expect(receive).toHaveBeenCalledWith('now')
+    }, SOON)
+  })
+
+  test('F-28 a subscription that was under way when its connection broke is made again', async () => {
+    const { server, address } = await openAddress()
+    await using proxy = address
+    await using store = await openStore(optionsOf(`redis://127.0.0.1:${proxy.port}`))
+    await using plain = await closing(new Redis(server.port))
+    // Both connections.
+    await vi.waitFor(async () => expect(await plain.redis.client('LIST')).toContain('name=trunkline-wakes'))
+    const receive = vi.fn<(message: string) => void>()
+    store.subscribe('news', receive)
+    proxy.reset()
+    await vi.waitFor(async () => {
+      await plain.redis.publish('test:news', 'now')
+      expect(receive).toHaveBeenCalledWith('now')
+    }, SOON)
   })
 })

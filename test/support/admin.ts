@@ -46,6 +46,22 @@ export const exchange = (
     asked.end(body)
   })
 
+/**
+ * Whether an admin listener answers at this address. The port of one that was closed may be of another program by now, which is no HTTP
+ * server and says nothing.
+ */
+export const isServed = (origin: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const asked = request(origin, { agent: false, timeout: 10_000 }, ({ headers }) => {
+      resolve(headers['cross-origin-opener-policy'] !== undefined)
+      asked.destroy()
+    })
+    asked.on('timeout', () => asked.destroy())
+    asked.on('error', () => undefined)
+    asked.on('close', () => resolve(false))
+    asked.end()
+  })
+
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
 /** The link that `trunkline open` prints. */

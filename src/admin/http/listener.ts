@@ -73,7 +73,8 @@ export class AdminListener implements AsyncDisposable {
   #listening = new Map<string, Listening>()
   /** It was opened by `open` and not by the configuration: a reload leaves it open. */
   #isOnDemand = false
-  #opening: Promise<void> | undefined
+  /** Addresses are bound and released one change after the other: a reload may come while it is being opened. */
+  #last: Promise<unknown> = Promise.resolve()
   readonly #streams = new Map<EventStream, FeedReader>()
   #sweeping: NodeJS.Timeout | undefined
 
@@ -102,26 +103,26 @@ export class AdminListener implements AsyncDisposable {
   }
 
   /** Binds the configured addresses and releases others. Rejects with the system's error, and changes nothing then. */
-  async rebind(observe: ObserveOptions): Promise<void> {
-    const { addresses } = observe.admin
-    const wanted = addresses.length === 0 && this.#isOnDemand ? undefined : addresses
-    if (wanted !== undefined) {
-      await this.#bindAll(wanted)
-      this.#isOnDemand = false
-    }
-    this.#observe = observe
-    this.#options.changed(this.#listening.size > 0)
+  rebind(observe: ObserveOptions): Promise<void> {
+    return this.#inTurn(async () => {
+      const { addresses } = observe.admin
+      const wanted = addresses.length === 0 && this.#isOnDemand ? undefined : addresses
+      if (wanted !== undefined) {
+        await this.#bindAll(wanted)
+        this.#isOnDemand = false
+      }
+      this.#observe = observe
+      this.#options.changed(this.#listening.size > 0)
+    })
   }
 
   /** A link to the dashboard; if no address is bound, binds the default one, with any port if its port is taken. */
   async open(): Promise<OpenEnd> {
-    if (this.#listening.size === 0) {
-      if (!this.#observe.admin.hasUi) return undefined
-      // Requests at once open it once.
-      this.#opening ??= this.#openOnDemand().finally(() => (this.#opening = undefined))
-      await this.#opening
-    }
-    const origin = this.origin ?? ''
+    await this.#inTurn(async () => {
+      if (this.#listening.size === 0 && this.#observe.admin.hasUi) await this.#openOnDemand()
+    })
+    const { origin } = this
+    if (origin === undefined) return undefined
     return { url: `${origin}/#k=${this.#options.credentials.mintKey()}`, origin, tokenFile: this.#options.tokenFile }
   }
 
@@ -131,6 +132,12 @@ export class AdminListener implements AsyncDisposable {
     const all = [...this.#listening.values()]
     this.#listening = new Map()
     await Promise.all(all.map((listening) => listening.close()))
+  }
+
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(change)
+    this.#last = done.catch(() => undefined)
+    return done
   }
 
   async #openOnDemand(): Promise<void> {

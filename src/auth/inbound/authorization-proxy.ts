@@ -239,9 +239,10 @@ export class AuthorizationProxy {
     if (kind !== 'authorization_code') return { error: 'unsupported_grant_type' }
     const opened = this.#seal.open(CODE, form.get('code') ?? '')
     const verifier = form.get('code_verifier') ?? ''
+    // Hosts of OAuth 2.1 do not repeat the redirect URI (draft 13, 10.2): PKCE protects the code.
     const isGood =
       opened?.c === clientId &&
-      opened.r === form.get('redirect_uri') &&
+      opened.r === (form.get('redirect_uri') ?? opened.r) &&
       VERIFIER.test(verifier) &&
       createHash('sha256').update(verifier).digest('base64url') === opened.p
     if (!isGood) return INVALID_GRANT

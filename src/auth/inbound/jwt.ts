@@ -1,6 +1,6 @@
 /** Verifies JWT access tokens: form, algorithm, type and signature ([RFC 7515], [RFC 9068] 4; T-07). `claims.ts` checks the claims. */
 import { compactVerify, decodeProtectedHeader, errors } from 'jose'
-import type { JWTVerifyGetKey, ProtectedHeaderParameters } from 'jose'
+import type { CompactVerifyResult, JWTVerifyGetKey, ProtectedHeaderParameters } from 'jose'
 import { parseJsonObject } from '../../values/json-object.ts'
 import { shownValue } from '../token-refusal.ts'
 import type { Check, TokenRefusal } from '../token-refusal.ts'
@@ -32,13 +32,32 @@ export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer:
   if (checks.some(({ refusal }) => refusal !== undefined)) return { checks, claims: undefined }
   let claims: Claims | undefined
   try {
-    const { payload } = await compactVerify(token, findKey, { algorithms: ALGORITHMS })
+    const { payload } = await verifySignature(token, findKey)
     claims = parseJsonObject(Buffer.from(payload).toString())
   } catch (error) {
     return { checks: [...checks, failed(signatureRefusal(error, header, issuer))], claims: undefined }
   }
   if (claims === undefined) return { checks: [failed(UNREADABLE)], claims: undefined }
   return { checks: [...checks, passed('signature', `${header.alg} by key ${shownValue(header.kid)}`)], claims }
+}
+
+/** Tries each key that fits the header, since issuers with several keys may name none. Rejects with an error of jose, or of `findKey`. */
+export const verifySignature = async (token: string, findKey: JWTVerifyGetKey): Promise<CompactVerifyResult> => {
+  const options = { algorithms: ALGORITHMS }
+  try {
+    return await compactVerify(token, findKey, options)
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    for await (const key of error) {
+      const verified = await compactVerify(token, key, options).catch(unlessOther)
+      if (verified !== undefined) return verified
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
+
+const unlessOther = (error: unknown): undefined => {
+  if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
 }
 
 const UNREADABLE: TokenRefusal = {
@@ -74,7 +93,7 @@ const typeCheck = (typ: unknown): Check =>
 /** Returns why the signature is refused. Rethrows errors that are not about the token. */
 const signatureRefusal = (error: unknown, { alg, kid }: ProtectedHeaderParameters, issuer: string): TokenRefusal => {
   if (error instanceof IssuerUnreachable) throw error
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+  if (error instanceof errors.JWKSNoMatchingKey)
     return {
       cause: 'key',
       claim: 'kid',

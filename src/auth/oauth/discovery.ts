@@ -116,8 +116,9 @@ const covers = (name: string, server: URL): boolean => {
 
 const resourceMetadata = async ({ server, metadataUrl, reach, fetch }: DiscoveryOptions): Promise<Metadata | undefined> => {
   const wellKnown = `${server.origin}/.well-known/oauth-protected-resource`
-  const path = server.pathname.replace(/\/$/, '')
-  const urls = metadataUrl === undefined ? [...(path === '' ? [] : [wellKnown + path]), wellKnown] : [metadataUrl]
+  // A query belongs to the identifier of the resource as well ([RFC 9728] 3.1).
+  const own = server.pathname.replace(/\/$/, '') + server.search
+  const urls = metadataUrl === undefined ? [...(own === '' ? [] : [wellKnown + own]), wellKnown] : [metadataUrl]
   return firstOf(urls, { reach, fetch }, (found) => covers(textOf(found, 'resource') ?? '', server))
 }
 

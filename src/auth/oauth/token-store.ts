@@ -29,6 +29,9 @@ interface Version<T extends object> {
   readonly writtenMs: number
 }
 
+/** In place of a record that replicas may still have: theirs is older, whatever their clocks say, and is not shared again. */
+const REMOVED = { isRemoved: true } as const
+
 /** An older lock is of a process that has ended, since no grant takes as long. */
 const STALE_LOCK_MS = 30_000
 
@@ -62,7 +65,8 @@ export class TokenStore {
 
   /** Returns the latest record of any process; `undefined`: none, or it cannot be opened. */
   read<T extends object>(key: StoreKey<T>): T | undefined {
-    return this.#latest(key)?.value
+    const value = this.#latest(key)?.value
+    return value === undefined || isDeepStrictEqual(value, REMOVED) ? undefined : value
   }
 
   #latest<T extends object>(key: StoreKey<T>): Version<T> | undefined {
@@ -103,7 +107,14 @@ export class TokenStore {
   }
 
   write<T extends object>(key: StoreKey<T>, value: NoInfer<T>): void {
-    const version = { value, writtenMs: Math.max(Date.now(), (this.#latest(key)?.writtenMs ?? 0) + 1) }
+    this.#put(key, { value, writtenMs: Math.max(Date.now(), this.#nextMs(key)) })
+  }
+
+  #nextMs(key: StoreKey): number {
+    return (this.#latest(key)?.writtenMs ?? 0) + 1
+  }
+
+  #put(key: StoreKey, version: Version<object>): void {
     this.#writeHere(key, version)
     const shared = this.#shared
     if (shared === undefined) return
@@ -156,9 +167,10 @@ export class TokenStore {
   }
 
   remove(key: StoreKey): void {
+    // Not newer than necessary: another replica may have renewed it meanwhile.
+    if (this.#shared !== undefined) return this.#put(key, { value: REMOVED, writtenMs: this.#nextMs(key) })
     const name = nameOf(key)
     this.#memory.delete(name)
-    if (this.#shared !== undefined) this.#share(this.#shared.delete(recordOf(name)))
     if (this.#folder !== undefined) rmSync(join(this.#folder, name), { force: true })
   }
 
@@ -194,27 +206,22 @@ export class TokenStore {
     if (shared === undefined) return change()
     const lock = `lock:${nameOf(key)}`
     const owner = randomUUID()
-    const isHeld = await this.#acquire(shared, lock, owner)
     try {
+      await this.#acquire(shared, lock, owner)
       await this.refresh(key)
       return await change()
     } finally {
       await Promise.all(this.#writing)
-      if (isHeld) await shared.release(lock, owner).catch(() => false)
+      // Also a lock that was not confirmed in time: the store may hold it nevertheless.
+      await shared.release(lock, owner).catch(() => false)
     }
   }
 
-  async #acquire(shared: Store, lock: string, owner: string): Promise<boolean> {
+  async #acquire(shared: Store, lock: string, owner: string): Promise<void> {
     const endMs = performance.now() + STALE_LOCK_MS
-    try {
-      while ((await shared.claim(lock, owner, STALE_LOCK_MS)) !== owner) {
-        if (performance.now() >= endMs) return false
-        await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
-      }
-      return true
-    } catch {
-      return false
-    }
+    const claim = (): Promise<string> => shared.claim(lock, owner, STALE_LOCK_MS).catch(() => owner)
+    while ((await claim()) !== owner && performance.now() < endMs)
+      await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
   }
 }
 

@@ -230,6 +230,10 @@ export class UserCredential implements Credential, Interactive {
       } catch (error) {
         if (isClientRefused(error)) this.#unanswered = held.registered.client.id
         if (isGrantEnded(error) || isClientRefused(error)) {
+          // A process that could not be locked out may have renewed it meanwhile: its tokens are not removed.
+          await store.refresh(this.#storeKey)
+          const latest = this.#stored()
+          if (latest !== undefined && latest.accessToken !== before) return this.#adopt(latest)
           store.remove(this.#storeKey)
           throw this.#lost('the sign-in has ended')
         }

@@ -31,9 +31,9 @@ export const rowOf = (call: CallFacts, { nowMs, toolsetOf, hide }: CallViewOptio
     toolset: toolsetOf(call.scope) ?? null,
     endpoint: call.scope.server ?? null,
     method: call.method,
-    name: call.name ?? null,
+    name: call.name === undefined ? null : hide(call.name),
     server: call.server ?? null,
-    original: call.original ?? null,
+    original: call.original === undefined ? null : hide(call.original),
     outcome: end?.outcome ?? null,
     error:
       end !== undefined && isErrorOutcome(end.outcome)

@@ -17,6 +17,7 @@ import { EndsCollector } from './message-memory.ts'
 import type { CapturedMessage, MessageMemory } from './message-memory.ts'
 import type { CapturedBodies } from '../options.ts'
 import { isErrorOutcome } from '../outcomes.ts'
+import { firstCharacters } from '../../values/cut-text.ts'
 
 /** The facts of a call at its receipt. */
 export interface Begun extends Pick<CallFacts, 'method' | 'principal' | 'scope' | 'revision' | 'clientInfo' | 'transport'> {
@@ -48,6 +49,8 @@ interface LaneMessages {
   stream: EndsCollector | undefined
 }
 
+/** Longest kept method: a bridge relays any, also of megabytes. */
+const METHOD_CHARACTERS = 100
 const NO_ASKS: readonly AskFacts[] = []
 const NO_DEVIATIONS: readonly Deviation[] = []
 
@@ -93,7 +96,7 @@ export class Recording implements CallRecord, CallFacts {
 
   constructor(begun: Begun, environment: RecordingEnvironment) {
     this.id = begun.ref
-    this.method = begun.method
+    this.method = firstCharacters(begun.method, METHOD_CHARACTERS)
     this.principal = begun.principal
     this.scope = begun.scope
     this.revision = begun.revision

@@ -309,6 +309,8 @@ test('a client metadata document stands for a client: its own URL, its redirect 
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const page = await new Browser().open(authorizeUrl(`${base}/client.json`))
   expect([page.status, page.text]).toEqual([200, expect.stringContaining('Documented')])
+  // The document says where the answer may go, not which program takes it there.
+  expect(page.text).toContain('any program on this computer can say that it is this application')
   expect(
     (await redeem(codeForm(`${base}/client.json`, await goThrough(authorizeUrl(`${base}/client.json`), 'alice')))).status,
   ).toBe(200)

@@ -5,14 +5,16 @@ import { AdminCredentials } from '../../../src/admin/http/credentials.ts'
 import { AdminListener } from '../../../src/admin/http/listener.ts'
 import { DEFAULT_HOST } from '../../../src/host/options.ts'
 import { DEFAULT_OBSERVE } from '../../../src/observe/options.ts'
+import { freePort } from '../../support/free-port.ts'
 
-const make = () => {
+/** `onDemand` is called with each address that is opened on demand. */
+const make = (onDemand: (address: string) => void = () => undefined) => {
   // Cast: only these are read where no request is answered.
   const listener = new AdminListener(DEFAULT_OBSERVE, {
     context: { bodies: {}, limits: { hit: () => undefined }, options: DEFAULT_HOST },
     credentials: new AdminCredentials(undefined),
     changed: () => undefined,
-    log: { info: () => undefined, warn: () => undefined },
+    log: { info: ({ address }: { address: string }) => onDemand(address), warn: () => undefined },
   } as never)
   onTestFinished(() => listener[Symbol.asyncDispose]())
   return listener
@@ -24,6 +26,20 @@ const isOpen = (origin: string): Promise<boolean> =>
     socket.once('connect', () => (socket.destroy(), resolve(true)))
     socket.once('error', () => resolve(false))
   })
+
+test.each(['during', 'just before'])(
+  'T-37 an address that is opened on demand %s a reload does not stay open beside those of the configuration',
+  async (when) => {
+    const opened: string[] = []
+    const listener = make((address) => opened.push(address))
+    const own = `http://127.0.0.1:${await freePort()}`
+    const addresses = [{ host: '127.0.0.1', port: Number(new URL(own).port) }]
+    const reload = () => listener.rebind({ ...DEFAULT_OBSERVE, admin: { ...DEFAULT_OBSERVE.admin, addresses } })
+    await Promise.all(when === 'during' ? [reload(), listener.open()] : [listener.open(), reload()])
+    expect([listener.origin, await isOpen(own)]).toEqual([own, true])
+    for (const address of opened.filter((one) => one !== own)) expect(await isOpen(address)).toBe(false)
+  },
+)
 
 test('links that are asked for at once are of one address, which is open', async () => {
   const listener = make()

@@ -315,6 +315,13 @@ describe('a token request', () => {
     }
   })
 
+  test('a host of OAuth 2.1 does not repeat its redirect URI with the code', async () => {
+    const { redirect_uri: _, ...form } = CODE_FORM
+    const { redeem, forms } = answering(200, { access_token: 'a' })
+    expect(await redeem(form)).toMatchObject({ status: 200, body: { access_token: 'a' } })
+    expect(forms).toMatchObject([{ code: 'of the provider', redirect_uri: `${ORIGIN}/oauth/callback` }])
+  })
+
   const sealed = (verifier: string): Record<string, string> => ({
     code: seal.seal(CODE, { c: 'host', r: BACK, p: challengeOf(verifier), k: 'of the provider' }),
     code_verifier: verifier,

@@ -283,6 +283,14 @@ describe('keys', () => {
     time.monotonicMs = 700_000
     expect(await server.verify(token)).toBeUndefined()
   })
+  test('F-17 of an issuer that names no key in its tokens, each of its keys is tried, as while it changes them', async () => {
+    const { server } = serving({ keys: jwks(first, second) })
+    const unnamed = async (key: Key): Promise<string> => tokenBy({ ...key, id: undefined as unknown as string })
+    const verified = await Promise.all([first, second, strange].map(async (key) => server.verify(await unnamed(key))))
+    expect(verified.map((admitted) => admitted !== undefined)).toEqual([true, true, false])
+    const { checks } = await server.examine(await unnamed(strange))
+    expect(checks.at(-1)?.refusal).toMatchObject({ cause: 'signature', got: 'another' })
+  })
   test('keys that cannot be fetched again stay good; without any, nothing is said about a token', async () => {
     const published: { keys: string | number } = { keys: 500 }
     const { server, time } = serving(published)

@@ -80,6 +80,13 @@ test('T-14 the message of an error is shown without secrets, in rows as in detai
   expect([rowOf(facts, options).error?.message, detailOf(facts, options).error?.message]).toEqual(['no key ***', 'no key ***'])
 })
 
+test('T-14 a secret in the URI of a resource, or in a name, is in no row and no details', () => {
+  const facts = factsOf({ name: 'db+postgres://me:hush@db/table', original: 'postgres://me:hush@db/table' })
+  const options = { ...OPTIONS, hide: (text: string) => text.replaceAll('hush', '***') }
+  for (const shown of [rowOf(facts, options), detailOf(facts, options)])
+    expect([shown.name, shown.original]).toEqual(['db+postgres://me:***@db/table', 'postgres://me:***@db/table'])
+})
+
 test('times count from the receipt of the call, and what did not happen is null', () => {
   expect(detailOf(factsOf(), OPTIONS)).toMatchObject({
     times: { received: 0, started: null, slotted: null, sent: null, firstByte: null, done: null, answered: null, written: null },

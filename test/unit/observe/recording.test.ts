@@ -39,6 +39,13 @@ const callOf = (facts: CallFacts = {}): Call => sharedCall({ ref: 0, target: 'a_
 
 const answerOf = (id: number, member = '"result":{}') => readServerMessage(Buffer.from(`{"jsonrpc":"2.0","id":${id},${member}}`))
 
+test('B277 a method that a bridge relays, of any length, takes no memory of the ring', async () => {
+  const { observer } = observing('off')
+  await observer.layer(async () => complete(Payload.of({})))(callOf({ method: 'x'.repeat(4_000_000), target: undefined }))
+  const [row] = observer.page(OPERATOR, () => true, 1).calls
+  expect(row?.method).toBe('x'.repeat(100))
+})
+
 describe('time', () => {
   test('is split between host, gateway and server, also where the server asks the host meanwhile', async () => {
     const { observer, clock } = observing()

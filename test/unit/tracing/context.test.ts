@@ -19,6 +19,12 @@ test('a parent is read with its state; without a valid parent there is none, wha
   expect([parsed(undefined), parsed('x')]).toEqual([undefined, undefined])
 })
 
+test('a state of megabytes takes no memory of the queue of spans', () => {
+  const stateOf = (tracestate: string) => remoteContext(Payload.of({ traceparent: PARENT, tracestate }))?.traceState
+  expect(stateOf(`a=${'x'.repeat(200)}`)?.get('a')).toHaveLength(200)
+  expect(stateOf(`a=1,${'b'.repeat(4_000_000)}`)).toBeUndefined()
+})
+
 test.each([
   [0, '00'],
   [1, '01'],

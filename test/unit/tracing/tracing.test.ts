@@ -267,6 +267,20 @@ test('names, ids and messages of megabytes take no memory of the queue of spans'
   expect(spans[0]?.name).toBe(`tools/call ${'x'.repeat(1_024)}`)
 })
 
+test('B277 a method that a bridge relays, of any length, takes no memory of the queue of spans, and makes no series of its own', async () => {
+  const { tracing, spans, durations } = start()
+  const answer = tracing.layer((call) => call.trace!.sending(A, done)(call))
+  await answer(callOf({ method: 'x'.repeat(4_000_000), target: undefined }))
+  await answer(callOf({ method: 'acme/reindex', target: undefined }))
+  expect(spans.map(({ name, attributes }) => [name.length, String(attributes['mcp.method.name']).length])).toEqual([
+    [1_024, 1_024],
+    [1_024, 1_024],
+    [12, 12],
+    [12, 12],
+  ])
+  expect(durations.map(([, , attributes]) => attributes['mcp.method.name'])).toEqual(Array(4).fill('_OTHER'))
+})
+
 test('T-14 a secret in the URI of a resource, or in a name, leaves on neither side', async () => {
   const { tracing, spans } = start()
   const read = tracing.layer((call) => call.trace!.sending(A, done)(call))

@@ -124,6 +124,7 @@ export class AuthorizationPages {
       name: cleanMessage(client.name),
       target: shownTarget(wanted.redirectUri),
       document: client.document === undefined ? undefined : new URL(client.document).host,
+      isLocal: new URL(wanted.redirectUri).protocol !== 'https:',
       sealed,
     })
     request.reply(200, PAGE_HEADERS, [Buffer.from(page)])

@@ -44,10 +44,14 @@ export const consentPage = (question: {
   readonly target: string
   /** Host name of its metadata document. */
   readonly document: string | undefined
+  /** The answer goes to a program on the person's machine. */
+  readonly isLocal: boolean
   readonly sealed: string
 }): string => {
-  const { name, target, document, sealed } = question
-  const origin = document === undefined ? '' : ` It is described at <strong>${escaped(document)}</strong>.`
+  const { name, target, document, isLocal, sealed } = question
+  // [2026-07-28 basic/authorization/security-considerations], Localhost Redirect URI Risks.
+  const claim = isLocal ? ', but any program on this computer can say that it is this application' : ''
+  const origin = document === undefined ? '' : ` It is described at <strong>${escaped(document)}</strong>${claim}.`
   return page(
     `Let ${name} in?`,
     `<p>An application that calls itself <strong>${escaped(name)}</strong> asks for access to Trunkline in your name.${origin}</p>

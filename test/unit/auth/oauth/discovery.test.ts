@@ -45,6 +45,16 @@ describe('B242 the well-known places', () => {
     ])
   })
 
+  test('have the query of the endpoint, which tells tenants apart', async () => {
+    const server = new URL('https://mcp.example/mcp?tenant=a')
+    const { asked, fetch } = web({
+      [`${RESOURCE}/mcp?tenant=a`]: resourcePage({ resource: server.href }),
+      [AT_INSERTED]: issuerPage(),
+    })
+    expect(await discover({ server, metadataUrl: undefined, reach: REACH, fetch })).toMatchObject({ resource: server.href })
+    expect(asked).toEqual([`${RESOURCE}/mcp?tenant=a`, AT_INSERTED])
+  })
+
   test('are not asked where the challenge names the document', async () => {
     const named = 'https://mcp.example/metadata'
     const { asked, fetch } = web({ [named]: resourcePage(), [AT_INSERTED]: issuerPage() })

@@ -195,6 +195,20 @@ class Leaving extends MemoryStore {
   #away = (): Promise<never> => Promise.reject(new StoreDown('away'))
 }
 
+test('F-28 a lock that the store gave too late is given back, so that no other replica waits for its end', async () => {
+  const locks: string[] = []
+  class Late extends MemoryStore {
+    override async claim(key: string, value: string, ttlMs: number): Promise<string> {
+      locks.push(key)
+      await super.claim(key, value, ttlMs)
+      throw new StoreDown('no answer within 250 ms')
+    }
+  }
+  const shared = new Late()
+  expect(await storeIn(undefined, shared).exclusively(KEY, async () => 'renewed')).toBe('renewed')
+  expect([locks.length, await shared.get(locks[0] ?? '')]).toEqual([1, undefined])
+})
+
 test('F-17 F-28 tokens that were renewed while the store was away are the ones that all replicas use when it is back', async () => {
   const shared = new Leaving()
   const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
@@ -207,6 +221,49 @@ test('F-17 F-28 tokens that were renewed while the store was away are the ones t
   shared.isAway = false
   // Also by a process that was started again.
   for (const each of [one, storeIn(folder, shared), other]) expect(await seenBy(each)).toEqual({ token: 'renewed' })
+})
+
+test('F-17 F-27 a sign-in that has ended replaces no later one, also where the clock of its replica is three minutes fast', async () => {
+  const shared = new MemoryStore()
+  const [fast, slow, third] = [storeIn(folder, shared), storeIn(undefined, shared), storeIn(undefined, shared)]
+  const startMs = Date.now()
+  vi.useFakeTimers({ toFake: ['Date'], now: startMs + 180_000 })
+  await fast.exclusively(KEY, async () => fast.write(KEY, { token: 'ended' }))
+  await third.exclusively(KEY, async () => expect(third.read(KEY)).toEqual({ token: 'ended' }))
+  await fast.exclusively(KEY, async () => fast.remove(KEY))
+  vi.setSystemTime(startMs)
+  await slow.exclusively(KEY, async () => slow.write(KEY, { token: 'later' }))
+  for (const store of [third, slow, fast])
+    expect(await store.exclusively(KEY, async () => store.read(KEY))).toEqual({ token: 'later' })
+})
+
+test('F-17 F-28 a record that one replica removes does not replace the one with which another has renewed it meanwhile', async () => {
+  const shared = new Leaving()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+  one.write(KEY, { token: 'before' })
+  await other.exclusively(KEY, async () => expect(other.read(KEY)).toEqual({ token: 'before' }))
+  vi.advanceTimersByTime(1_000)
+  shared.isAway = true
+  await other.exclusively(KEY, async () => other.write(KEY, { token: 'renewed' }))
+  shared.isAway = false
+  vi.advanceTimersByTime(1_000)
+  one.remove(KEY)
+  for (const store of [other, one])
+    expect(await store.exclusively(KEY, async () => store.read(KEY))).toEqual({ token: 'renewed' })
+})
+
+test('F-17 a record that one replica removes is gone at all of them, and they are told', async () => {
+  const shared = new MemoryStore()
+  const [one, other] = [storeIn(folder, shared), storeIn(undefined, shared)]
+  one.write(KEY, { token: 'a' })
+  await other.exclusively(KEY, async () => expect(other.read(KEY)).toEqual({ token: 'a' }))
+  const told = vi.fn()
+  other.watch(KEY, told)
+  one.remove(KEY)
+  expect(one.read(KEY)).toBeUndefined()
+  await vi.waitFor(() => expect(told).toHaveBeenCalledOnce())
+  expect([other.read(KEY), storeIn(folder).read(KEY)]).toEqual([undefined, undefined])
 })
 
 test('F-17 a replica that still has a sign-in that has ended gets the next one, and does not replace it', async () => {

@@ -31,7 +31,7 @@ const scene = async (shared?: MemoryStore) => {
   let nowMs = 0
   const secrets: string[] = []
   /** As another process would have it. */
-  const credential = (principal = 'p'): UserCredential =>
+  const credential = (principal = 'p', store = shared): UserCredential =>
     new UserCredential(
       {
         key: 'a',
@@ -44,9 +44,9 @@ const scene = async (shared?: MemoryStore) => {
           isSilent ? Promise.reject(new Error(`${new URL(request.url).origin}: no answer in time`)) : safe.fetch(request),
         store: new TokenStore(
           new Seal({ keys: [KEY] }),
-          shared === undefined ? folder : join(folder, 'credentials', String(replicas++)),
+          store === undefined ? folder : join(folder, 'credentials', String(replicas++)),
           (error) => expect(error).toBeUndefined(),
-          shared,
+          store,
         ),
         now: () => nowMs,
         subject: () => undefined,
@@ -133,6 +133,38 @@ test.each([
   isAway = false
   await two.renew({ used: undefined, status: 401, challenge: 'Bearer' })
   expect(two.bearer.value).toBe(one.bearer.value)
+})
+
+test('F-17 F-28 a replica whose refresh token another one has used meanwhile, while it could not reach the store, gets the new tokens and removes none', async () => {
+  const all = new MemoryStore()
+  let isAway = false
+  const away = <T>(work: () => Promise<T>): Promise<T> => (isAway ? Promise.reject(new StoreDown('away')) : work())
+  /** The same store for a replica that cannot always reach it. */
+  const cut = new (class extends MemoryStore {
+    override get = (key: string) => away(() => all.get(key))
+    override set = (key: string, value: string, ttlMs: number) => away(() => all.set(key, value, ttlMs))
+    override delete = (key: string) => away(() => all.delete(key))
+    override claim = (...args: Parameters<MemoryStore['claim']>) => away(() => all.claim(...args))
+    override release = (key: string, value: string) => away(() => all.release(key, value))
+  })()
+  await using stage = await scene(all)
+  const [one, two] = [stage.credential(), stage.credential('p', cut)]
+  await stage.signIn(one)
+  await two.ready()
+  await two.renew({ used: undefined, status: 401, challenge: 'Bearer' })
+  expect(two.bearer.value).toBe(one.bearer.value)
+  stage.passHour()
+  isAway = true
+  await one.ready()
+  stage.issuer.refuses = () => {
+    isAway = false
+    return true
+  }
+  stage.issuer.refusal = { error: 'invalid_grant' }
+  await two.ready()
+  expect([two.isSignedIn, two.bearer.value]).toEqual([true, one.bearer.value])
+  const three = stage.credential()
+  await vi.waitFor(() => expect(three.bearer.value).toBe(one.bearer.value))
 })
 
 test('F-17 where a server gives no refresh tokens, a sign-in at another process is found once the token is refused', async () => {
