@@ -5,16 +5,15 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, relative } from 'node:path'
 import { withEnvFile } from '../config/read/env-files.ts'
-import { byName, FORMS, hostConstants, readHostServers, readInputs, workspaceOf } from '../config/read/host-file.ts'
+import { byName, FORMS, hostConstants, isOurselves, readHostServers, readInputs, workspaceOf } from '../config/read/host-file.ts'
 import { readSwitches } from '../config/read/host-switches.ts'
 import { formatProblem } from '../config/syntax/problems.ts'
 import type { Problem } from '../config/syntax/problems.ts'
 import { readSource } from '../config/read/source.ts'
 import { asTyped, child, plain } from '../config/syntax/tree.ts'
 import type { MapTree, Tree } from '../config/syntax/tree.ts'
-import { isList } from '../values/json-object.ts'
 import { keysOf } from '../values/typed-keys.ts'
-import { HOSTS, OUR_NAME, placesOf } from './hosts.ts'
+import { HOSTS, placesOf } from './hosts.ts'
 import type { UserEnvironment, HostPlace, Scope, HostName } from './hosts.ts'
 import { translate } from './variables.ts'
 import type { UsedVariable } from './variables.ts'
@@ -135,7 +134,7 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
     if (isEmptyEntry && isOff) continue
     if (isEmptyEntry && own.length === 0)
       own.push({ place: at, path, message: 'has neither a command nor a URL', remedy: 'add one, or remove the entry' })
-    if (isOurselves(name, draft)) isConnected = true
+    if (isOurselves(name, server.tree)) isConnected = true
     else if (own.length > 0) problems.push(...own)
     else {
       warnings.push(...server.warnings)
@@ -144,17 +143,6 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
     }
   }
   return { ...about, servers: list, problems: problems.map(formatProblem), warnings, isConnected }
-}
-
-/**
- * Whether an entry starts Trunkline itself. Such an entry is not imported, because the gateway would be its own server. An entry with our
- * name always counts. `draft`: the entry in our form.
- */
-const isOurselves = (name: string, { command, args }: ServerDraft): boolean => {
-  if (name === OUR_NAME) return true
-  const words = [command, ...(isList(args) ? args : [])].filter((word) => typeof word === 'string')
-  const at = words.indexOf('stdio')
-  return at > 0 && words.slice(0, at).some((word) => /^trunkline(@.*)?$/.test(basename(word)))
 }
 
 /** The shortest usual path of a file: relative to the working folder, or to the home folder (`~`). */

@@ -19,11 +19,13 @@ import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host
 import type { OurFile } from '../../host-files/our-file.ts'
 import { problemsOfDraft } from '../../host-files/usable.ts'
 import { bundleDraft, readBundle, unpackBundle } from '../../install/bundle.ts'
+import { InstallError } from '../../install/inputs.ts'
 import type { Answer } from '../../install/inputs.ts'
 import { fetchServer } from '../../install/registry.ts'
 import { draftOf, readServerJson } from '../../install/server-json.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
+import { asError } from '../../values/as-error.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { decodeUtf8 } from '../../values/utf8.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
@@ -187,7 +189,10 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
     return { name: bundle.name, draft: merged(draft, own), isForeign: true, open }
   }
   if (isFile) {
-    const server = readServerJson(decodeUtf8(await readFile(path)) ?? '', first)
+    const bytes = await readFile(path).catch((error: unknown) => {
+      throw new InstallError(`${first} cannot be read (${asError(error).code}); check its permissions`, { cause: error })
+    })
+    const server = readServerJson(decodeUtf8(bytes) ?? '', first)
     return { name: server.name, draft: merged(await draftOf(server, answer, options.use), own), isForeign: true, open }
   }
   if (/\.(json|mcpb)$/.test(first) || /^[./~]/.test(first))

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -83,6 +83,30 @@ describe('init and import', () => {
     expect((await cli.here('import', '-c', 'other.yaml')).code).toBe(0)
     expect(read(cli, 'other.yaml')).toContain('command: y')
     expect(read(cli, 'trunkline.yaml')).toBe(ours)
+  })
+
+  test.each([
+    ['add', 'b', 'https://x.test/mcp', '-H', 'Authorization: Bearer abcdefgh1'],
+    ['remove', 'a'],
+    ['import', 'cursor'],
+    ['connect', 'cursor', '--move'],
+    ['adapt', 'other.json', '--write'],
+  ])('%s writes nothing into a file of a host that -c names, where it would not be read', async (...words) => {
+    const files = {
+      '.mcp.json': mcpServers({ a: { command: 'x' } }),
+      [CURSOR]: mcpServers({ c: { command: 'y' } }),
+      'other.json': mcpServers({ d: { command: 'z' } }),
+    }
+    await using cli = await laid(files)
+    const { code, stderr } = await cli.here(...words, '-c', '.mcp.json')
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${cli.path('.mcp.json')} is a file of a host: change its servers there, or name with -c a trunkline.yaml that includes it (include: [{ mcpServers: .mcp.json }])\n`,
+      ) as string,
+    })
+    for (const [name, text] of Object.entries(files)) expect(read(cli, name)).toBe(text)
+    expect(existsSync(cli.path('.env'))).toBe(false)
   })
 
   test('a word that is no host is a usage error that names the nearest', async () => {
@@ -400,7 +424,10 @@ describe('connect and disconnect', () => {
     expect(read(cli, CURSOR)).toContain('// mine')
     expect((await cli.here('connect', 'cursor', '--toolset', 'review')).stdout).toContain('already')
     expect((await cli.here('connect', 'cursor')).code).toBe(0)
-    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(await cli.here('disconnect', 'cursor')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('is as it was') as string,
+    })
     expect(read(cli, CURSOR)).toBe(before)
   })
 
@@ -457,6 +484,46 @@ describe('connect and disconnect', () => {
     await writeFile(cli.path(CURSOR), `// later\n${read(cli, CURSOR)}`)
     expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
     expect(JSON.parse(read(cli, CURSOR).replace('// later\n', ''))).toEqual(JSON.parse(before))
+  })
+
+  test('connecting again keeps what --move took, and disconnecting still brings it back', async () => {
+    const before = mcpServers({ files: { command: 'files-server' } })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    const connected = read(cli, CURSOR)
+    expect((await cli.here('connect', 'cursor', '--move')).stdout).toContain('already connected')
+    expect(read(cli, CURSOR)).toBe(connected)
+    expect((await cli.here('connect', 'cursor', '--state', './kept')).code).toBe(0)
+    const { mcpServers: servers } = JSON.parse(read(cli, CURSOR)) as { mcpServers: Record<string, { args: string[] }> }
+    expect(Object.keys(servers)).toEqual(['trunkline'])
+    expect(servers['trunkline']?.args.slice(-2)).toEqual(['--state', cli.path('kept')])
+    await writeFile(cli.path(CURSOR), `// later\n${read(cli, CURSOR)}`)
+    expect((await cli.here('disconnect', 'cursor')).stdout).toContain('its entry is removed from')
+    expect(JSON.parse(read(cli, CURSOR).replace('// later\n', ''))).toEqual(JSON.parse(before))
+    // A server of this name that the host got meanwhile is its own.
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    await writeFile(cli.path(CURSOR), JSON.stringify({ mcpServers: { ...servers, files: { command: 'another' } } }))
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect(read(cli, CURSOR)).toContain('another')
+  })
+
+  test('without the copy of the earlier file only the changes are undone', async () => {
+    const before = mcpServers({ files: { command: 'files-server' } })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    for (const name of readdirSync(cli.path('state'), { recursive: true, encoding: 'utf8' }))
+      if (/before-[^/]*$/.test(name)) await rm(cli.path(`state/${name}`))
+    const { code, stdout } = await cli.here('disconnect', 'cursor')
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('its entry is removed from') as string })
+    expect(JSON.parse(read(cli, CURSOR))).toEqual(JSON.parse(before))
+  })
+
+  test.runIf(process.getuid?.() === 0)('as root, the file of a user stays the file of that user', async () => {
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': 'version: 1\n' })
+    await chown(cli.path(CURSOR), 1234, 1234)
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    const { uid, gid } = statSync(cli.path(CURSOR))
+    expect([uid, gid]).toEqual([1234, 1234])
   })
 
   test('--move without a configuration makes one, which is what the host starts', async () => {
