@@ -49,6 +49,7 @@ const hostsOf = (list: string): string[] => {
     .split(',')
     .map((word) => word.trim())
     .filter(Boolean)
+  if (named.length === 0) throw new CommandError(EXIT.usage, '--host takes names of hosts, such as cursor,vscode, or all')
   const known = named.filter((word) => word !== 'all').map(knownLimits)
   return named.includes('all') ? Object.keys(HOST_LIMITS) : [...new Set(known)]
 }

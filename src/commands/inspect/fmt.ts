@@ -27,7 +27,7 @@ export const formatted = (text: string, name: string): string => {
   const plain = (parsed: Document): unknown => parsed.toJS({ maxAliasCount: -1 })
   // An empty document would become the word `null`.
   if (document.contents === null) return text
-  const form = document.toString(FORM)
+  const form = document.toString(FORM).replaceAll('\n', text.includes('\r\n') ? '\r\n' : '\n')
   // Guards against a printer that changes the meaning. `parseText` has limited the number of values behind aliases.
   return isDeepStrictEqual(plain(parseDocument(form)), plain(document)) ? form : text
 }

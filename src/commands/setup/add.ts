@@ -32,7 +32,7 @@ import { ask, canAsk, confirm } from '../terminal/ask.ts'
 import { refuseChangeErrors, textWith } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
-import { printJson, printLines, remarkLines } from '../terminal/print.ts'
+import { printJson, printLines, printResult, remarkLines } from '../terminal/print.ts'
 
 export interface AddOptions {
   readonly env?: readonly string[]
@@ -101,7 +101,10 @@ export const add = async (writing: Writing, words: readonly string[], options: A
     const text = await textWith(ours, { servers: entries(planned), values: valuesOf(planned) })
     remarkLines(io, diffLines(ours.text ?? '', text))
     if (!canAsk(io)) throw new CommandError(EXIT.usage, `this is what ${JSON.stringify(words[0])} would run; add it with --yes`)
-    if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
+    if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) {
+      await printResult(writing, { file, key, written: false }, () => ['  nothing was added'])
+      return EXIT.ok
+    }
   }
   const written = await refuseChangeErrors(() =>
     updateOurFile(file, context, (now) => {
@@ -168,6 +171,12 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
     const name = url === first ? parsed.hostname.replace(/^(mcp|api|www)\./, '').replace(/\..*/, '') : first
     return { name, draft: { url, ...(transport === undefined ? {} : { transport }), ...own }, isForeign: false, open: [] }
   }
+  const scheme = rest.length === 0 ? undefined : /^([a-z][a-z0-9+.-]*):\/\//i.exec(command ?? '')?.[1]
+  if (scheme !== undefined && url === undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `${JSON.stringify(command)} is not a URL of a server: expected http:// or https://, got ${scheme}://`,
+    )
   if (command !== undefined) {
     if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
     const other = transport === undefined || transport === 'stdio' ? {} : { transport }

@@ -15,7 +15,7 @@ import { EditError } from './text-format.ts'
 
 /** An older lock is stale. */
 const STALE_LOCK_MS = 10_000
-/** The limit of the configuration, too. A larger file is not a settings file. */
+/** A larger file is not a settings file. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 /** A change was refused and the file is unchanged. The message contains the remedy. */

@@ -27,6 +27,13 @@ describe('fmt', () => {
     expect(await cli.here('fmt', '--check', '--json')).toMatchObject({ code: 0, stdout: '{"changed":[]}\n' })
   })
 
+  test('line ends stay as they are', async () => {
+    await using cli = await commandLine({ 'trunkline.yaml': FORM.replaceAll('\n', '\r\n') })
+    expect(await cli.here('fmt', '--check')).toMatchObject({ code: 0, stdout: 'nothing to change\n' })
+    await cli.write('trunkline.yaml', UGLY.replaceAll('\n', '\r\n'))
+    expect((await cli.here('fmt')).stdout).toBe(FORM.replaceAll('\n', '\r\n'))
+  })
+
   test('what is not YAML is an error with its place, and the file stays', async () => {
     await using cli = await commandLine({ 'trunkline.yaml': 'servers: { a: [ }\n', 'x.json': '{}' })
     expect(await cli.here('fmt', '--write')).toMatchObject({

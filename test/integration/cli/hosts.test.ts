@@ -161,6 +161,22 @@ describe('add and remove', () => {
     expect((await cli.here('add', 'free', '--', 'x')).code).toBe(0)
   })
 
+  test('a URL of another kind is not taken for a command', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'version: 1\n' })
+    for (const url of ['ftp://x.test/mcp', 'wss://x.test'])
+      expect(await cli.here('add', 'web', url)).toMatchObject({
+        code: 1,
+        stderr: `"${url}" is not a URL of a server: expected http:// or https://, got ${url.replace(/:.*/, '')}://\n`,
+      })
+    expect(read(cli, 'trunkline.yaml')).toBe('version: 1\n')
+  })
+
+  test.each(['~', 'null', '{}', ''])('servers: %s has a server added', async (written) => {
+    await using cli = await laid({ 'trunkline.yaml': `servers: ${written} # mine\nversion: 1\n` })
+    expect(await cli.here('add', 'a', '--', 'x')).toMatchObject({ code: 0 })
+    expect(read(cli, 'trunkline.yaml')).toMatch(/^servers: *# mine\n {2}a:\n {4}command: x\nversion: 1\n$/)
+  })
+
   test('a URL whose name is reserved, or the prefix of a server, gets another key', async () => {
     await using cli = await laid({ 'trunkline.yaml': 'servers:\n  github: { command: y, prefix: gh }\n' })
     for (const url of ['https://gateway.x.test/mcp', 'https://gh.x.test/mcp']) expect((await cli.here('add', url)).code).toBe(0)
@@ -268,7 +284,7 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toMatch(/WEATHER_KEY: \$\{WEATHER_KEY\}\n\s+OPTIONAL: more/)
     expect(stdout + stderr).not.toContain('k3y-of-mine')
     const refused = await cli.onTerminal(['add', './server.json', '--as', 'again', '--force'], ['other', '', 'n'])
-    expect(refused.code).toBe(0)
+    expect([refused.code, refused.stdout]).toEqual([0, '  nothing was added\n'])
     expect(read(cli, 'trunkline.yaml')).not.toContain('again')
   })
 

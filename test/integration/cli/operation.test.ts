@@ -144,6 +144,14 @@ test('a command that holds its arguments is told to use args', async () => {
   ])
 })
 
+test('check --host without a host is refused', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+  expect(await cli.here('check', '--host', ',')).toMatchObject({
+    code: 1,
+    stderr: '--host takes names of hosts, such as cursor,vscode, or all\n',
+  })
+})
+
 test('diff of a name that is not known ends with 1', async () => {
   await using cli = await commandLine()
   await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
