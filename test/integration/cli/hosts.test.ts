@@ -77,6 +77,31 @@ describe('init and import', () => {
     expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
   })
 
+  test('a file with megabytes of other things, as Claude Code has, is read like a small one', async () => {
+    await using cli = await laid({})
+    const history = Array.from({ length: 300 }, (_, at) => ({ display: `${at} ${'x'.repeat(300)}`, pastedContents: {} }))
+    const project = (servers: object) => ({ history, mcpServers: servers, disabledMcpServers: ['off'] })
+    const others = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`/other/${at}`, project({ not: { command: 'x' } })]))
+    const projects = { ...others, [cli.folder]: project({ here: { command: 'y' }, half: {} }) }
+    const content = { cached: history, projects, mcpServers: { a: { command: 'z' }, off: { command: 'z', args: ['2'] } } }
+    for (const space of [undefined, 2]) {
+      const text = JSON.stringify(content, undefined, space)
+      expect(text.length).toBeGreaterThan(4 * 1024 * 1024)
+      await writeFile(cli.path('home/.claude.json'), text)
+      const { stdout } = await cli.here('import', '--dry-run', '--json')
+      const found = JSON.parse(stdout) as { servers: { key: string; entry: { enabled?: boolean } }[]; problems: string[] }
+      expect(found.servers.map(({ key, entry }) => [key, entry.enabled])).toEqual([
+        ['here', undefined],
+        ['a', undefined],
+        ['off', false],
+      ])
+      const line = text.slice(0, text.indexOf('"half"')).split('\n')
+      expect(found.problems).toEqual([
+        expect.stringContaining(`.claude.json:${line.length}:${space === undefined ? '' : `${line.at(-1)!.length + 1}`}`),
+      ])
+    }
+  })
+
   test('import writes to the file that -c names, and not to the one in the folder', async () => {
     const ours = 'version: 1\nservers:\n  a: { command: x }\n'
     await using cli = await laid({ 'trunkline.yaml': ours, [CURSOR]: mcpServers({ b: { command: 'y' } }) })
