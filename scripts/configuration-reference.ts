@@ -43,7 +43,8 @@ const typeName = (value: JsonSchema, root: JsonSchema): string => {
       .join(' or ')
   if (value.enum) return value.enum.map((word) => `\`${word}\``).join(', ')
   if (value.const) return `\`${value.const}\``
-  if (value.type === 'integer')
+  if (value.type === 'integer' && value.minimum === undefined) return 'number'
+  if (value.type === 'integer' || value.type === 'number')
     return value.minimum === value.maximum ? `\`${value.minimum}\`` : `${value.minimum} to ${value.maximum}`
   if (value.type === 'array') return `list of ${typeName(value.items ?? {}, root)}`
   if (value.type === 'object') {

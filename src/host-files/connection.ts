@@ -21,7 +21,7 @@ import {
 } from './edit/change.ts'
 import type { FileState } from './edit/change.ts'
 import { lookIn, readText, removeIn, setIn } from './edit/editor.ts'
-import { OUR_NAME } from './hosts.ts'
+import { OUR_NAME } from '../config/read/host-file.ts'
 import type { HostEntry, HostPlace } from './hosts.ts'
 import type { Steps } from './edit/text-format.ts'
 
@@ -44,6 +44,14 @@ export interface Change {
   readonly after: string
   /** Path of the copy of the file before the change. */
   readonly backup: string
+  /** Of `disconnect`: the file becomes as it was before it was connected. Otherwise only our changes are removed. */
+  readonly isRestored?: boolean
+}
+
+/** A file without our changes. */
+interface Undone extends FileState {
+  /** It is the earlier file. */
+  readonly isRestored?: true
 }
 
 /** Connects or disconnects one place of one host; `stateRoot`: the folder for the state of all configurations. */
@@ -83,7 +91,7 @@ export class HostConnection {
     const base = await this.#undone(state)
     return base.bytes?.equals(state.bytes ?? Buffer.alloc(0)) === true || base.bytes === state.bytes
       ? undefined
-      : this.#describe(state, textOfState(base))
+      : { ...this.#describe(state, textOfState(base)), isRestored: base.isRestored === true }
   }
 
   /** Writes the planned change; `isConfirmed`: as for `connect`. */
@@ -131,11 +139,14 @@ export class HostConnection {
     moved: readonly string[],
   ): Promise<{ readonly text: string; readonly base: FileState; readonly moved: Readonly<Record<string, unknown>> }> {
     const base = await this.#undone(state)
+    const earlier = Object.keys((await this.#record(state))?.moved ?? {})
     const { path } = this.#place
     const taken: Record<string, unknown> = {}
     const text = editing(path, () => {
       let text = base.bytes === undefined ? (this.#place.start ?? '') : textOfState(base)
-      for (const name of moved) {
+      // What an earlier connection moved stays moved, except what the host has again.
+      const stay = earlier.filter((name) => this.#steps(textOfState(state), name) === undefined)
+      for (const name of new Set([...moved, ...stay])) {
         const steps = this.#steps(text, name)
         const value = steps && lookIn(readText(path, text), steps)
         if (steps === undefined || value === undefined) continue
@@ -147,13 +158,14 @@ export class HostConnection {
     return { text, base, moved: taken }
   }
 
-  /** The file without our changes. */
-  async #undone(state: FileState): Promise<FileState> {
+  async #undone(state: FileState): Promise<Undone> {
     const { path } = this.#place
     const record = await this.#record(state)
     if (record !== undefined && digestOf(state.bytes) === record.after) {
-      const before = record.before === undefined ? undefined : await readFile(join(this.#folder(state), record.before))
-      return { path: state.path, bytes: before }
+      if (record.before === undefined) return { path: state.path, bytes: undefined, isRestored: true }
+      const before = await readFile(join(this.#folder(state), record.before)).catch(() => undefined)
+      // Without the copy only our changes are removed.
+      if (before !== undefined) return { path: state.path, bytes: before, isRestored: true }
     }
     if (state.bytes === undefined) return state
     const text = editing(path, () => {

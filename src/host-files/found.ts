@@ -2,19 +2,21 @@
  * Finds the servers in the files of hosts. Returns drafts of entries for our configuration, with our variables, and the place of each entry.
  * Only reads files. An unreadable entry is a problem with its place.
  */
-import { stat } from 'node:fs/promises'
-import { basename, dirname, relative } from 'node:path'
+import type { Stats } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { basename, dirname, extname, relative } from 'node:path'
 import { withEnvFile } from '../config/read/env-files.ts'
-import { byName, FORMS, hostConstants, readHostServers, readInputs, workspaceOf } from '../config/read/host-file.ts'
+import { byName, FORMS, hostConstants, isOurselves, readHostServers, readInputs, workspaceOf } from '../config/read/host-file.ts'
 import { readSwitches } from '../config/read/host-switches.ts'
 import { formatProblem } from '../config/syntax/problems.ts'
 import type { Problem } from '../config/syntax/problems.ts'
 import { readSource } from '../config/read/source.ts'
 import { asTyped, child, plain } from '../config/syntax/tree.ts'
 import type { MapTree, Tree } from '../config/syntax/tree.ts'
-import { isList } from '../values/json-object.ts'
 import { keysOf } from '../values/typed-keys.ts'
-import { HOSTS, OUR_NAME, placesOf } from './hosts.ts'
+import { decodeUtf8 } from '../values/utf8.ts'
+import { onlyAt } from './edit/edit-json.ts'
+import { HOSTS, placesOf } from './hosts.ts'
 import type { UserEnvironment, HostPlace, Scope, HostName } from './hosts.ts'
 import { translate } from './variables.ts'
 import type { UsedVariable } from './variables.ts'
@@ -80,7 +82,7 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
   const problems: Problem[] = []
   const warnings: string[] = []
   const shown = nameOf(file, user)
-  const source = await readSource(file, shown, problems)
+  const source = await readSource(file, shown, problems, await partOf(place, found))
   const outer = source && place.at.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)
   const within = place.inner === undefined ? undefined : child(outer, place.inner)
   const section = within?.kind === 'map' && child(within, 'type') === undefined ? within : outer
@@ -135,7 +137,7 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
     if (isEmptyEntry && isOff) continue
     if (isEmptyEntry && own.length === 0)
       own.push({ place: at, path, message: 'has neither a command nor a URL', remedy: 'add one, or remove the entry' })
-    if (isOurselves(name, draft)) isConnected = true
+    if (isOurselves(name, server.tree)) isConnected = true
     else if (own.length > 0) problems.push(...own)
     else {
       warnings.push(...server.warnings)
@@ -146,15 +148,20 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
   return { ...about, servers: list, problems: problems.map(formatProblem), warnings, isConnected }
 }
 
+/** A smaller file is read as a whole. */
+const LARGE_BYTES = 256 * 1024
+/** A larger file is not a settings file. */
+const MAX_BYTES = 32 * 1024 * 1024
+
 /**
- * Whether an entry starts Trunkline itself. Such an entry is not imported, because the gateway would be its own server. An entry with our
- * name always counts. `draft`: the entry in our form.
+ * The servers in a large JSON file, without the rest: Claude Code keeps the history of every project in the same file, megabytes of it.
+ * `undefined`: the file is read as a whole.
  */
-const isOurselves = (name: string, { command, args }: ServerDraft): boolean => {
-  if (name === OUR_NAME) return true
-  const words = [command, ...(isList(args) ? args : [])].filter((word) => typeof word === 'string')
-  const at = words.indexOf('stdio')
-  return at > 0 && words.slice(0, at).some((word) => /^trunkline(@.*)?$/.test(basename(word)))
+const partOf = async ({ path, at, off = [] }: HostPlace, found: Stats): Promise<string | undefined> => {
+  if (extname(path) !== '.json' || !found.isFile() || found.size < LARGE_BYTES || found.size > MAX_BYTES) return undefined
+  const bytes = await readFile(path).catch(() => undefined)
+  const text = bytes && decodeUtf8(bytes)
+  return text && onlyAt(text, [at, off])
 }
 
 /** The shortest usual path of a file: relative to the working folder, or to the home folder (`~`). */

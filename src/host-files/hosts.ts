@@ -418,9 +418,6 @@ export const placesOf = (host: HostName, user: UserEnvironment, scopes: readonly
   return places.filter((place) => !isUsers(place))
 }
 
-/** The name of our entry in files of hosts. */
-export const OUR_NAME = 'trunkline'
-
 /** The entry by which `host` connects to `target`; `undefined`: its file supports no such entry. */
 export const entryFor = (host: HostRow, target: Target): HostEntry | undefined => {
   if (target.kind === 'stdio') {

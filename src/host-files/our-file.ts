@@ -3,9 +3,10 @@
  * written to the `env_file`, which only its owner can read.
  */
 import { chmod, readFile, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { stateRoot } from '../config/read/folders.ts'
+import { recogniseHostFile } from '../config/read/host-file.ts'
 import type { RuntimeEnvironment } from '../config/runtime-environment.ts'
 import { formatProblem } from '../config/syntax/problems.ts'
 import type { Problem } from '../config/syntax/problems.ts'
@@ -34,11 +35,16 @@ export interface OurFile {
 /** The environment of the user: it decides where `~/` and variables in paths lead. */
 export type OurEnvironment = Pick<RuntimeEnvironment, 'env' | 'home' | 'uid' | 'platform'>
 
-/** Rejects with `ChangeError` for an unreadable file. */
+/** Rejects with `ChangeError` for an unreadable file, and for a file of a host: what is written there for us would not be read. */
 export const readOurFile = async (file: string, user: OurEnvironment): Promise<OurFile> => {
   const { bytes } = await readState(file)
   const text = bytes?.toString('utf8')
   const data = text === undefined ? {} : editing(file, () => readText(file, text))
+  const tree = treeOf(data, file)
+  if (tree.kind === 'map' && recogniseHostFile(tree, file) !== undefined)
+    throw new ChangeError(
+      `${file} is a file of a host: change its servers there, or name with -c a trunkline.yaml that includes it (include: [{ mcpServers: ${basename(file)} }])`,
+    )
   const entries = Object.entries(jsonObject(lookIn(data, ['servers'])) ?? {})
   const servers = Object.fromEntries(entries.map(([key, draft]) => [key, jsonObject(draft) ?? {}]))
   const named = [lookIn(data, ['env_file'])].flat().filter((name) => typeof name === 'string')

@@ -1,6 +1,6 @@
 /** What a host's file would hold with our entry alone: for `connect --print`, and for the pages of the documentation. */
 import { setIn } from './edit/editor.ts'
-import { OUR_NAME } from './hosts.ts'
+import { OUR_NAME } from '../config/read/host-file.ts'
 import type { HostEntry, HostPlace } from './hosts.ts'
 
 export const editedText = ({ path, at, isList }: HostPlace, entry: HostEntry): string =>

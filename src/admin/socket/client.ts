@@ -10,7 +10,6 @@ import { LineFramer } from '../../wire/framing/lines.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { EndpointPath } from '../../rpc/call.ts'
 import { BASIS_FORMAT, decodeBasis } from '../change/basis.ts'
-import { isAnswered } from '../../transport/http1/server/connection/listen-address.ts'
 import { nodeHttp } from '../../transport/http1/server/node/node-http.ts'
 import type { CallEnd } from '../calls/call-tool.ts'
 import type { FeedMessage, FeedSink } from '../calls/calls.ts'
@@ -25,14 +24,41 @@ import type { ConnectGuide } from '../../host/listener-context.ts'
 import { asError } from '../../values/as-error.ts'
 import { parseOwnJson } from '../../values/own-json.ts'
 
-/** `undefined`: no process of this configuration runs, or its socket cannot be trusted. */
-export const connectAdmin = async (location: SocketLocation): Promise<Control | undefined> =>
-  (await isOurs(location)) && (await isAnswered(location.path)) ? remoteControl(location) : undefined
+/** A stopped process (SIGSTOP, a debugger) takes connections and answers none. A busy one answers within seconds. */
+const SILENT_MS = 15_000
+
+/**
+ * `undefined`: no process of this configuration runs, or its socket cannot be trusted. Rejects with `AdminFailure` if there is one that
+ * does not answer. `signal` ends every wait for an answer.
+ */
+export const connectAdmin = async (
+  location: SocketLocation,
+  signal?: AbortSignal,
+  timeoutMs = SILENT_MS,
+): Promise<Control | undefined> =>
+  (await isOurs(location)) && (await isAwake(location, signal, timeoutMs)) ? remoteControl(location, signal) : undefined
+
+/** Whether a process answers at the socket. What it answers does not matter. */
+const isAwake = ({ path: socketPath }: SocketLocation, signal: AbortSignal | undefined, timeoutMs: number): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const request = nodeHttp().request({ socketPath, path: '/', agent: false, ...(signal && { signal }) }, (response) => {
+      response.resume()
+      resolve(true)
+    })
+    const timer = setTimeout(() => {
+      reject(new AdminFailure(`the running process has not answered for ${timeoutMs / 1_000} s: it is stopped or stuck`))
+      request.destroy()
+    }, timeoutMs)
+    request.once('close', () => clearTimeout(timer))
+    request.once('error', (error) => (signal?.aborted === true ? reject(error) : resolve(false)))
+    request.end()
+  })
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>
 
-const remoteControl = (location: SocketLocation): Control => {
-  const ask = async <T>(method: string, path: string, query: Query = {}, body = '', signal?: AbortSignal): Promise<T> =>
+/** `stop`: ends every request that has no signal of its own. */
+const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined): Control => {
+  const ask = async <T>(method: string, path: string, query: Query = {}, body = '', signal = stop): Promise<T> =>
     parseOwnJson((await exchange(location, method, path, query, body, signal)).toString())
   return {
     calls: (_viewer, query) => ask('GET', '/calls', Object.fromEntries(query)),
@@ -89,20 +115,24 @@ const remoteControl = (location: SocketLocation): Control => {
   }
 }
 
-/** All processes of this user with an admin socket, of any configuration. */
-export const connectAll = async ({ folder, uid }: SocketLocation): Promise<readonly Control[]> => {
+/** All processes of this user with an admin socket, of any configuration, that answer. */
+export const connectAll = async ({ folder, uid }: SocketLocation, signal?: AbortSignal): Promise<readonly Control[]> => {
   if (folder === undefined) return []
   const names = await readdir(folder).catch((): string[] => [])
   const locations = names
     .filter((name) => name.endsWith('.sock'))
     .map((name): SocketLocation => ({ path: join(folder, name), folder, uid }))
-  const found = await Promise.all(locations.map((location) => connectAdmin(location)))
+  const found = await Promise.all(locations.map((location) => connectAdmin(location, signal).catch(ifSilent)))
   return found.filter((control) => control !== undefined)
 }
 
-/** Asks a process that serves one host only to release the socket to one that serves any; false: it keeps the socket. */
-export const askToRelease = async (location: SocketLocation): Promise<boolean> => {
-  const answer = (await isOurs(location)) ? await exchange(location, 'POST', '/release', {}).catch(() => undefined) : undefined
+/** A process that starts does not wait for another one longer than this. */
+const RELEASE_MS = 5_000
+
+/** Asks a process that serves one host only to release the socket to one that serves any; false: it keeps the socket, or does not answer. */
+export const askToRelease = async (location: SocketLocation, timeoutMs = RELEASE_MS): Promise<boolean> => {
+  if (!(await isOurs(location))) return false
+  const answer = await exchange(location, 'POST', '/release', {}, '', AbortSignal.timeout(timeoutMs)).catch(() => undefined)
   return answer !== undefined && parseOwnJson<{ released: boolean }>(answer.toString()).released
 }
 
@@ -112,14 +142,11 @@ export const askToRelease = async (location: SocketLocation): Promise<boolean> =
  */
 export type NoPipe = 'unknown' | 'stopping' | 'none' | 'silent'
 
-/** A stopped process (SIGSTOP, a debugger) takes connections and answers none. A busy one answers within seconds. */
-const PIPE_MS = 15_000
-
 /** A pipe to the running process, with the messages of `wire/protocol/relay`. */
 export const openPipe = async (
   location: SocketLocation,
   { server, toolset }: EndpointPath,
-  timeoutMs = PIPE_MS,
+  timeoutMs = SILENT_MS,
 ): Promise<Duplex | NoPipe> => {
   if (!(await isOurs(location))) return 'none'
   const query = queryOf({ relay: '1', server, toolset })
@@ -168,8 +195,7 @@ const exchange = (
     const target = `${path}?${queryOf(query)}`
     const fail = (error: unknown): void => {
       const isOurs = error instanceof AdminRefusal || error instanceof AdminFailure || signal?.aborted === true
-      const { code, message } = asError(error)
-      reject(isOurs ? error : new AdminFailure(`the running process has ended, or does not answer (${code ?? message})`, error))
+      reject(isOurs ? error : failureOf(error))
     }
     const request = nodeHttp().request(
       { socketPath, method, path: target, agent: false, ...(signal && { signal }) },
@@ -181,7 +207,13 @@ const exchange = (
     request.end(body)
   })
 
-/** Reads lines of JSON, each a message of the feed. Rejects with `AdminRefusal`. */
+/** Of a request without an answer. */
+const failureOf = (error: unknown): AdminFailure => {
+  const { code, message } = asError(error)
+  return new AdminFailure(`the running process has ended, or does not answer (${code ?? message})`, error)
+}
+
+/** Reads lines of JSON, each a message of the feed. Rejects with `AdminRefusal` or `AdminFailure`. */
 const follow = ({ path: socketPath }: SocketLocation, query: Query, sink: FeedSink, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const path = `/feed?${queryOf(query)}`
@@ -199,7 +231,7 @@ const follow = ({ path: socketPath }: SocketLocation, query: Query, sink: FeedSi
       response.once('close', resolve)
       response.on('error', () => resolve())
     })
-    request.once('error', (error) => (signal.aborted ? resolve() : reject(error)))
+    request.once('error', (error) => (signal.aborted ? resolve() : reject(failureOf(error))))
     request.end()
   })
 
@@ -209,6 +241,10 @@ const ifGone = (error: unknown): undefined => {
 
 /** The running process does not know the request: it has another version. */
 class UnknownRequest extends AdminFailure {}
+
+const ifSilent = (error: unknown): undefined => {
+  if (!(error instanceof AdminFailure)) throw error
+}
 
 const ifUnknown = (error: unknown): undefined => {
   if (!(error instanceof UnknownRequest)) throw error

@@ -57,7 +57,7 @@ export const openAdmin = async (location: SocketLocation, options: AdminOptions)
     const isTaken = asError(error).code === 'EADDRINUSE'
     const why = isTaken
       ? 'another process of this configuration uses it'
-      : `${asError(error).message}; set XDG_RUNTIME_DIR to a folder that belongs to you`
+      : `${asError(error).message}; set XDG_RUNTIME_DIR to a folder that belongs to you and has a short path`
     log.warn({ socket: location.path }, `no admin socket: ${why}`)
   }
   return {

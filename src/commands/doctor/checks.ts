@@ -75,13 +75,16 @@ const ownNode: Check = async () => {
 }
 
 /** Finds commands that do not exist, or that only the login shell finds. */
-const commands = eachLaunched(async ({ key, launch }, { shellPath, desktopPath, invocation }) => {
+const commands = eachLaunched(async ({ key, launch }, { shellPath, desktopPath, own, invocation }) => {
   const { command, env } = launch
   const found = await findIn(command, env['PATH'])
-  const fixed = (path: string): Pick<Finding, 'fix' | 'remedy'> => ({
-    remedy: `write command: ${path} (${invocation.command('doctor', '--fix')} does)`,
-    fix: { kind: 'command', server: key, path },
-  })
+  const fixed = (path: string): Pick<Finding, 'fix' | 'remedy'> =>
+    own.has(key)
+      ? {
+          remedy: `write command: ${path} (${invocation.command('doctor', '--fix')} does)`,
+          fix: { kind: 'command', server: key, path },
+        }
+      : { remedy: `write its full path where the server is configured: ${path}` }
   if (found === undefined) {
     const inShell = await findIn(command, shellPath)
     return inShell === undefined

@@ -4,9 +4,11 @@
  */
 import { chmod } from 'node:fs/promises'
 import { connectAdmin } from '../../admin/socket/client.ts'
+import type { Configuration } from '../../config/options.ts'
+import type { RuntimeEnvironment } from '../../config/runtime-environment.ts'
 import { editing } from '../../host-files/edit/change.ts'
 import { replaceScalar } from '../../host-files/edit/edit-yaml.ts'
-import { updateOurFile } from '../../host-files/our-file.ts'
+import { readOurFile, updateOurFile } from '../../host-files/our-file.ts'
 import { refuseChangeErrors } from '../setup/import.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -23,12 +25,14 @@ export interface DoctorOptions {
 export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Promise<number> => {
   const { context } = invocation
   const { configuration, discovered } = await load(invocation)
-  const [shellPath, desktopPath, control] = await Promise.all([
+  const [shellPath, desktopPath, own, control] = await Promise.all([
     askShellPath(context),
     askDesktopPath(context),
-    connectAdmin(invocation.socket),
+    ownServers(configuration, context),
+    connectAdmin(invocation.socket, invocation.io.interrupted),
   ])
-  const examined: Examined = { configuration, discovered, invocation, shellPath, desktopPath, isRunning: control !== undefined }
+  const isRunning = control !== undefined
+  const examined: Examined = { configuration, discovered, own, invocation, shellPath, desktopPath, isRunning }
   const status = await control?.status()
   const signIns = (status?.servers ?? [])
     .filter(({ needsSignIn }) => needsSignIn)
@@ -57,6 +61,11 @@ export const doctor = async (invocation: Invocation, { fix }: DoctorOptions): Pr
   throw new CommandError(EXIT.mismatch, `${count === 1 ? '1 thing does' : `${count} things do`} not work; each remedy is above`)
 }
 
+const ownServers = async ({ files: [file] }: Configuration, context: RuntimeEnvironment): Promise<ReadonlySet<string>> => {
+  const ours = file !== undefined && /\.ya?ml$/.test(file) ? await readOurFile(file, context).catch(() => undefined) : undefined
+  return new Set(Object.keys(ours?.servers ?? {}))
+}
+
 /** Repairs modes of files, and commands of servers in our own file. Returns the repaired findings. */
 const repair = async (examined: Examined, findings: readonly Finding[]): Promise<readonly Finding[]> => {
   const done: Finding[] = []
@@ -74,18 +83,15 @@ const repairCommands = async (
 ): Promise<readonly Finding[]> => {
   const [file] = configuration.files
   const wanted = findings.flatMap((finding) => (finding.fix?.kind === 'command' ? [{ finding, ...finding.fix }] : []))
-  if (file === undefined || wanted.length === 0 || !/\.ya?ml$/.test(file)) return []
-  let done: readonly Finding[] = []
+  if (file === undefined || wanted.length === 0) return []
   await refuseChangeErrors(() =>
     updateOurFile(file, invocation.context, (ours) => {
-      const here = wanted.filter(({ server }) => ours.servers[server] !== undefined)
-      done = here.map(({ finding }) => finding)
-      const text = here.reduce(
+      const text = wanted.reduce(
         (before, { server, path }) => editing(ours.file, () => replaceScalar(before, ['servers', server, 'command'], path)),
         ours.text ?? '',
       )
       return { text }
     }),
   )
-  return done
+  return wanted.map(({ finding }) => finding)
 }

@@ -24,6 +24,8 @@ export interface Examined {
   readonly configuration: Configuration
   /** Set if there is no configuration: the servers come from files of hosts. */
   readonly discovered: Discovered | undefined
+  /** Keys of the servers whose entries `--fix` can change: those in the first file, if it is YAML and ours. */
+  readonly own: ReadonlySet<string>
   readonly invocation: Invocation
   /** `PATH` of the login shell; `undefined`: it cannot be read. */
   readonly shellPath: string | undefined

@@ -54,7 +54,8 @@ export const can = async (
     ...(detail === undefined ? [] : [`  ${detail}`]),
     ...(isListed ? [] : ['  it is not in the lists of this caller']),
   ])
-  return decision === 'deny' ? EXIT.mismatch : EXIT.ok
+  if (decision !== 'deny') return EXIT.ok
+  throw new CommandError(EXIT.mismatch, `${principal} may not use ${name}`)
 }
 
 const readObject = (text: string | undefined): unknown => {

@@ -1,11 +1,10 @@
 /** `trunkline check --host`: the catalog against the known limits of hosts. */
-import { connectAdmin } from '../../admin/socket/client.ts'
 import type { Lint } from '../../admin/catalog/lint.ts'
 import type { HostFinding } from '../../catalog/lint/host-lint.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { knownLimits } from './as-host.ts'
 import { storedLint } from '../setup/stored-lint.ts'
-import { inline } from '../serve/inline.ts'
+import { inline, runningProcess } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Loaded } from '../terminal/io.ts'
 import { printResult } from '../terminal/print.ts'
@@ -16,7 +15,7 @@ import { counted } from '../../values/counted.ts'
 /** `list`: hosts separated by commas, or `all`. Uses the lists of the running process, else the stored ones; `live` starts servers. */
 export const checkHosts = async (loaded: Loaded, list: string, live: boolean): Promise<number> => {
   const hosts = hostsOf(list)
-  const remote = live ? undefined : await connectAdmin(loaded.socket)
+  const remote = live ? undefined : await runningProcess(loaded)
   const lint = live
     ? await inline(loaded, (control) => control.lint(hosts))
     : remote === undefined
@@ -50,6 +49,7 @@ const hostsOf = (list: string): string[] => {
     .split(',')
     .map((word) => word.trim())
     .filter(Boolean)
+  if (named.length === 0) throw new CommandError(EXIT.usage, '--host takes names of hosts, such as cursor,vscode, or all')
   const known = named.filter((word) => word !== 'all').map(knownLimits)
   return named.includes('all') ? Object.keys(HOST_LIMITS) : [...new Set(known)]
 }

@@ -8,6 +8,8 @@ import { ownValue } from '../../values/own-value.ts'
 interface Word {
   readonly name: string
   readonly description: string
+  /** Its own commands. */
+  readonly words: readonly string[]
   readonly options: readonly { readonly flag: string; readonly description: string }[]
 }
 
@@ -17,8 +19,9 @@ export const completion = async (io: Io, program: Command, shell: string, json: 
   const script = ownValue(SCRIPTS, shell)
   if (script === undefined)
     throw new CommandError(EXIT.usage, `no script for "${shell}"; there are: ${Object.keys(SCRIPTS).join(', ')}`)
-  const own = { name: '', description: '', options: optionsOf(program) }
-  const text = script(program.commands.map(wordOf), own)
+  const own = { name: '', description: '', words: [], options: optionsOf(program) }
+  const words = program.commands.flatMap((one) => [one.name(), ...one.aliases()].map((name) => ({ ...wordOf(one), name })))
+  const text = script(words, own)
   await (json ? printJson(io, { shell, script: text }) : printVerbatim(io, text))
   return EXIT.ok
 }
@@ -26,7 +29,8 @@ export const completion = async (io: Io, program: Command, shell: string, json: 
 const wordOf = (command: Command): Word => ({
   name: command.name(),
   description: command.description(),
-  options: optionsOf(command),
+  words: command.commands.map((one) => one.name()),
+  options: [command, ...command.commands].flatMap(optionsOf),
 })
 
 const optionsOf = (command: Command): Word['options'] =>
@@ -34,7 +38,8 @@ const optionsOf = (command: Command): Word['options'] =>
 
 /** Of quotes, descriptions contain single ones only. */
 const quoted = (text: string): string => `'${text.replaceAll("'", '’')}'`
-const flags = ({ options }: Word): string => [...options.map(({ flag }) => flag), '--help'].join(' ')
+const flags = ({ words, options }: Word): string =>
+  [...new Set([...words, ...options.map(({ flag }) => flag), '--help'])].join(' ')
 const cases = (words: readonly Word[], line: (word: Word) => string): string => words.map(line).join('\n')
 
 const SCRIPTS: Readonly<Record<string, (words: readonly Word[], own: Word) => string>> = {

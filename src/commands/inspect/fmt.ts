@@ -9,7 +9,7 @@ import { readState, replaceFile, textOfState } from '../../host-files/edit/chang
 import { refuseChangeErrors } from '../setup/import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
-import { printJson, printLines, printText } from '../terminal/print.ts'
+import { printFile, printJson, printLines } from '../terminal/print.ts'
 
 export interface FmtOptions {
   /** Exit code 6 if a file is not formatted. */
@@ -27,12 +27,15 @@ export const formatted = (text: string, name: string): string => {
   const plain = (parsed: Document): unknown => parsed.toJS({ maxAliasCount: -1 })
   // An empty document would become the word `null`.
   if (document.contents === null) return text
-  const form = document.toString(FORM)
+  const form = document.toString(FORM).replaceAll('\n', text.includes('\r\n') ? '\r\n' : '\n')
   // Guards against a printer that changes the meaning. `parseText` has limited the number of values behind aliases.
   return isDeepStrictEqual(plain(parseDocument(form)), plain(document)) ? form : text
 }
 
-export const fmt = async ({ files, isFound, io, json, context }: Invocation, { check, write }: FmtOptions): Promise<number> => {
+export const fmt = async (
+  { files, isFound, command, io, json, context }: Invocation,
+  { check, write }: FmtOptions,
+): Promise<number> => {
   if (check === true && write === true) throw new CommandError(EXIT.usage, '--check and --write exclude each other')
   const changed: string[] = []
   for (const named of files) {
@@ -48,7 +51,7 @@ export const fmt = async ({ files, isFound, io, json, context }: Invocation, { c
     const form = formatted(text, named)
     if (form !== text) changed.push(named)
     if (write === true && form !== text) await refuseChangeErrors(() => replaceFile(state, Buffer.from(form)))
-    else if (check !== true && write !== true && !json) await printText(io, form)
+    else if (check !== true && write !== true && !json) await printFile(io, form)
   }
   if (json) await printJson(io, { changed })
   else if (check === true || write === true)
@@ -57,6 +60,6 @@ export const fmt = async ({ files, isFound, io, json, context }: Invocation, { c
       changed.length === 0 ? ['nothing to change'] : changed.map((file) => `${write === true ? 'wrote' : 'differs'} ${file}`),
     )
   if (check === true && changed.length > 0)
-    throw new CommandError(EXIT.mismatch, `not formatted: ${changed.join(', ')}; format it with fmt --write`)
+    throw new CommandError(EXIT.mismatch, `not formatted: ${changed.join(', ')}; format it with ${command('fmt', '--write')}`)
   return EXIT.ok
 }

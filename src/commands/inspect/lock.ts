@@ -1,8 +1,9 @@
 /** `trunkline lock`, `diff` and `check --locked`: the definitions that servers offer, and the approved ones. */
-import { readFile, realpath, rename, writeFile } from 'node:fs/promises'
-import { connectAdmin } from '../../admin/socket/client.ts'
+import { randomBytes } from 'node:crypto'
+import { readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { Control } from '../../admin/control.ts'
 import type { UnapprovedChange, OfferedServer } from '../../admin/catalog/offered.ts'
+import type { ServerStatus } from '../../admin/state/status.ts'
 import { asError } from '../../values/as-error.ts'
 import { changedMembers, diffDefinitions } from '../../catalog/lock/lock-diff.ts'
 import { printLock } from '../../catalog/lock/lock-text.ts'
@@ -10,8 +11,9 @@ import { compareLocked } from '../../catalog/lock/lock.ts'
 import type { LockChange, Locked, LockKind, ServerLock } from '../../catalog/lock/lock.ts'
 import type { LockFile } from '../../config/options.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
+import { writeThrough } from '../../host-files/edit/change.ts'
 import type { CommandPrinter } from '../../operator-command.ts'
-import { withGateway } from '../serve/inline.ts'
+import { runningProcess, withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
 import type { Invocation, Loaded } from '../terminal/io.ts'
 import { printResult } from '../terminal/print.ts'
@@ -35,7 +37,7 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const servers = compose(known, offered, choice, file.covers)
   const changes = compareServers(known, servers)
   const isWritten = await writeChanged(file.file, printLock(servers))
-  const remote = isWritten ? await connectAdmin(invocation.socket) : undefined
+  const remote = isWritten ? await runningProcess(invocation) : undefined
   const end = await remote?.reload()
   const count = servers.reduce((sum, { entries, apps }) => sum + entries.length + apps.length, 0)
   await printResult(invocation, { file: file.file, written: isWritten, changes: changes.map(outline) }, (paint) => [
@@ -92,24 +94,49 @@ export const diff = async (invocation: Invocation, name: string | undefined, pee
     () => undefined,
   )
   if (file !== undefined && file.servers === undefined) throw noLock(file, command)
-  const [all, isKnown] = await withGateway(invocation, async (control) => {
-    const changes = await control.changes()
-    return [changes, name === undefined || changes.some((change) => isNamed(change, name)) || (await isKnownTo(control, name))]
+  const { all, servers, owners } = await withGateway(invocation, async (control) => {
+    const [all, { servers }] = [await control.changes(), await control.status()]
+    return { all, servers, owners: await ownersOf(control, name, all, servers) }
   })
-  if (!isKnown) throw unknownName(name ?? '', [], command)
+  const unread = servers.filter(isUnread)
+  const missing = `not reachable: ${unread.map(({ key }) => key).join(', ')}`
+  if (owners.length === 0 && name !== undefined)
+    throw unread.length === 0
+      ? unknownName(name, [], command)
+      : new CommandError(EXIT.unreachable, `no server that was reached has "${name}"; ${missing}; see ${command('ps')}`)
   const found = all.filter((change) => name === undefined || isNamed(change, name))
-  await printResult(invocation, found.map(outline), (paint) =>
-    found.length === 0 ? [`${name ?? 'everything'} is as approved`] : found.flatMap((change) => changeLines(change, paint)),
-  )
+  const own = unread.filter(({ key }) => owners.includes(key))
+  await printResult(invocation, found.map(outline), (paint) => [
+    ...found.flatMap((change) => changeLines(change, paint)),
+    ...own.map(({ key, reason = 'no answer yet' }) => `${key}: ${reason}`),
+    ...(found.length + own.length === 0 ? [`${name ?? 'everything'} is as approved`] : []),
+  ])
+  if (own.length > 0) throw new CommandError(EXIT.unreachable, `not reachable: ${own.map(({ key }) => key).join(', ')}`)
   return EXIT.ok
 }
+
+/** Whether the current definitions of the server are not known. One that only signed-in callers can list has no common ones. */
+const isUnread = ({ state, revision, callers }: ServerStatus): boolean =>
+  callers === undefined && (state === 'down' || state === 'failed' || revision === undefined)
 
 const noLock = ({ name }: LockFile, command: CommandPrinter): CommandError =>
   new CommandError(EXIT.mismatch, `${name} does not exist; write it and add it to git: ${command('lock')}`)
 
-/** Whether it is the name of an offered entry, or the key of a server. */
-const isKnownTo = async (control: Control, name: string): Promise<boolean> =>
-  (await control.why(name, undefined)).kind === 'known' || (await control.status()).servers.some(({ key }) => key === name)
+/** The keys of the servers that have something of this name: an offered entry, a changed one, or their key. All without a name. */
+const ownersOf = async (
+  control: Control,
+  name: string | undefined,
+  changes: readonly UnapprovedChange[],
+  servers: readonly ServerStatus[],
+): Promise<readonly string[]> => {
+  if (name === undefined) return servers.map(({ key }) => key)
+  const end = await control.why(name, undefined)
+  return [
+    ...servers.filter(({ key }) => key === name).map(({ key }) => key),
+    ...changes.filter((change) => isNamed(change, name)).map(({ server }) => server),
+    ...(end.kind === 'known' ? end.all.map(({ server }) => server) : []),
+  ]
+}
 
 const isNamed = ({ exposed, name: original, server }: UnapprovedChange, name: string): boolean =>
   [exposed, original, server, `${server}__${original}`].includes(name)
@@ -202,11 +229,14 @@ const compareServers = (before: readonly ServerLock[], after: readonly ServerLoc
 const writeChanged = async (file: string, text: string): Promise<boolean> => {
   const target = await realpath(file).catch(() => file)
   if ((await readFile(target, 'utf8').catch(() => undefined)) === text) return false
+  const mode = ((await stat(target).catch(() => undefined))?.mode ?? 0o644) & 0o777
+  const temporary = `${target}.${randomBytes(6).toString('hex')}`
   try {
-    await writeFile(`${target}.new`, text, { mode: 0o644 })
-    await rename(`${target}.new`, target)
+    await writeThrough(temporary, Buffer.from(text), mode)
+    await rename(temporary, target)
     return true
   } catch (error) {
+    await rm(temporary, { force: true })
     throw new CommandError(EXIT.usage, `${file} cannot be written (${asError(error).code}); check its folder`)
   }
 }

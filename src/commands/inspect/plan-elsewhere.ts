@@ -48,19 +48,20 @@ export const planElsewhere = async (
   return { made, against: { file: basis.files[0] ?? '', pid: basis.pid } }
 }
 
-const processOf = async ({ context }: Invocation, file: string): Promise<Control> => {
+const processOf = async ({ context, io }: Invocation, file: string): Promise<Control> => {
   const id = configurationId(resolve(context.cwd, file))
-  const control = await connectAdmin(locateSocket({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform))
+  const location = locateSocket({ id, runtimeDir: runtimeRoot(context) }, context.uid, context.platform)
+  const control = await connectAdmin(location, io.interrupted)
   if (control === undefined)
     throw new CommandError(EXIT.unreachable, `no process runs ${file}; start one: ${operatorCommand([file], 'up')}`)
   return control
 }
 
 /** A configuration that was only found in the working folder is not compared with the process of another one. */
-const soleProcess = async ({ files, isFound, socket, context, command }: Invocation): Promise<Control> => {
+const soleProcess = async ({ files, isFound, socket, context, command, io }: Invocation): Promise<Control> => {
   const [file = ''] = files
   const nothing = isFound ? `no process runs ${file}` : 'no process of yours runs here'
-  const others = (context.overrides?.named ?? []).length === 0 ? [] : await connectAll(socket)
+  const others = (context.overrides?.named ?? []).length === 0 ? [] : await connectAll(socket, io.interrupted)
   const [sole] = others
   if (sole === undefined)
     throw new CommandError(EXIT.unreachable, `${nothing}; start one: ${operatorCommand(isFound ? files : [], 'up')}`)

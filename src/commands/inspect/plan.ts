@@ -1,11 +1,10 @@
 /** `trunkline plan` and `reload`: the changes that the files make to the running process. */
-import { connectAdmin } from '../../admin/socket/client.ts'
 import type { PlanEnd } from '../../admin/change/reload-ends.ts'
 import { isEmpty } from '../../admin/change/plan.ts'
 import type { EntryPlan, Plan, ServerPlan, ToolsetPlan } from '../../admin/change/plan.ts'
 import type { Cost } from '../../admin/catalog/toolset-costs.ts'
 import { ConfigError } from '../../config/syntax/problems.ts'
-import { running } from '../serve/inline.ts'
+import { running, runningProcess } from '../serve/inline.ts'
 import { canAsk, confirm } from '../terminal/ask.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
@@ -24,7 +23,7 @@ import { counted } from '../../values/counted.ts'
  */
 export const plan = async (invocation: Invocation, other?: string): Promise<number> => {
   const { command } = invocation
-  const own = other === undefined ? await connectAdmin(invocation.socket) : undefined
+  const own = other === undefined ? await runningProcess(invocation) : undefined
   const { made, against } = own === undefined ? await planElsewhere(invocation, other) : { made: planOf(await own.plan()) }
   await printResult(invocation, { ...made, ...(against !== undefined && { against }) }, (paint) => [
     ...(against === undefined ? [] : [`compared with the process of ${against.file} (pid ${against.pid})`]),

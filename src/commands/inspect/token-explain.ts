@@ -2,7 +2,6 @@
  * `trunkline token explain`: reads a token from stdin and prints each check, the caller, its toolsets and scopes. The token is checked as
  * in a request, also at its authorization server, and is never printed.
  */
-import type { Readable } from 'node:stream'
 import type { Admitted } from '../../auth/identity.ts'
 import { isForResource } from '../../auth/inbound/claims.ts'
 import { entranceScopes } from '../../auth/inbound/inbound-options.ts'
@@ -17,7 +16,7 @@ import { digestOf, StaticTokens } from '../../auth/inbound/static-tokens.ts'
 import { SafeFetch } from '../../auth/oauth/safe-fetch.ts'
 import { USER_AGENT } from '../../user-agent.ts'
 import { CommandError, EXIT, load } from '../terminal/io.ts'
-import type { Invocation } from '../terminal/io.ts'
+import type { Invocation, Io } from '../terminal/io.ts'
 import { printResult } from '../terminal/print.ts'
 import type { Line } from '../terminal/print.ts'
 import { columns } from '../terminal/table.ts'
@@ -31,7 +30,7 @@ export const explainToken = async (invocation: Invocation): Promise<number> => {
   const { auth } = configuration.host
   if (auth === undefined)
     throw new CommandError(EXIT.usage, 'no token is needed here: the configuration has no auth, so every caller is the same')
-  const token = await readToken(io.stdin)
+  const token = await readToken(io)
   io.redactor.learn([token])
   await using safeFetch = new SafeFetch({ userAgent: USER_AGENT })
   const examination = await examine(
@@ -52,7 +51,8 @@ export const explainToken = async (invocation: Invocation): Promise<number> => {
     '',
     ...columns(Object.entries(facts).map(([name, value]) => [name.replaceAll('_', ' '), textOf(value)])),
   ])
-  return isGood ? EXIT.ok : EXIT.authorization
+  if (isGood) return EXIT.ok
+  throw new CommandError(EXIT.authorization, 'the token is refused; see the checks above')
 }
 
 const examine = async (token: string, { tokens, oauth, map }: AuthOptions, fetch: SafeFetch['fetch']): Promise<Examination> => {
@@ -114,8 +114,11 @@ const plainCheck = ({ cause, found, refusal }: Check) =>
   refusal === undefined ? { check: cause, ok: true, found } : { check: cause, ok: false, ...refusal }
 
 /** The first line that is not empty, without a scheme. Reading stops after it. */
-const readToken = async (stdin: Readable): Promise<string> => {
+const readToken = async ({ stdin, interrupted }: Pick<Io, 'stdin' | 'interrupted'>): Promise<string> => {
   let text = ''
+  const stop = (): void => void stdin.destroy(new CommandError(EXIT.interrupted, 'interrupted'))
+  if (interrupted.aborted) stop()
+  else interrupted.addEventListener('abort', stop)
   for await (const chunk of stdin) {
     text += String(chunk)
     if (/\S\s*\n/.test(text)) break

@@ -11,7 +11,8 @@ export const login = async (invocation: Invocation, server: string, opens: boole
     const link = await control.login(server)
     if (link === undefined) {
       const keys = (await control.status()).servers.map(({ key }) => key)
-      throw new CommandError(EXIT.usage, `"${server}" is not a server with a sign-in; known: ${keys.join(', ')}`)
+      const hint = keys.includes(server) ? `servers.${server}.credentials has no oauth` : `known: ${keys.join(', ')}`
+      throw new CommandError(EXIT.usage, `"${server}" is not a server with a sign-in; ${hint}`)
     }
     const { url, code } = link
     if (json) await printJson(io, link)

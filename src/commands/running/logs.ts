@@ -90,10 +90,11 @@ const linesOf = ({ atMs, server, from, level = '', logger, text, skipped }: LogL
   ]
 }
 
-/** In milliseconds of the wall clock. */
+/** In milliseconds of the wall clock. A time without a zone is in UTC, as the shown times are. */
 const startOf = (since: string, nowMs: number): number => {
   const agoMs = parseDuration(since)
-  const atMs = agoMs === undefined && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
+  const zone = /T[^Z+-]*$/i.test(since) ? 'Z' : ''
+  const atMs = agoMs === undefined && /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since + zone) : Number.NaN
   if (agoMs === undefined && Number.isNaN(atMs))
     throw new CommandError(EXIT.usage, `--since takes a duration such as 10m, or a time such as 2026-11-22T20:15, got "${since}"`)
   return agoMs === undefined ? atMs : nowMs - agoMs

@@ -42,7 +42,8 @@ export const replayCall = async (invocation: Invocation, id: string, { edit, yes
   if (end.kind !== 'result') throw new CommandError(EXIT.tool, `${detail.name ?? detail.method}: ${end.message}`)
   await printJsonText(io, end.result.toString())
   remark(io, `call ${end.call}; see its messages: ${command('report', String(end.call))}`)
-  return end.isError ? EXIT.tool : EXIT.ok
+  if (!end.isError) return EXIT.ok
+  throw new CommandError(EXIT.tool, `${detail.name ?? detail.method} ended with the error above`)
 }
 
 /** Without `_meta`; numbers keep their spelling. */

@@ -11,15 +11,19 @@ import type { Invocation, Loaded } from '../terminal/io.ts'
 import { showWaiting } from '../terminal/waiting.ts'
 import { settled } from './settled.ts'
 
+/** The running process of the same configuration; `undefined`: there is none. Ctrl-C ends every wait for its answers. */
+export const runningProcess = ({ socket, io }: Pick<Invocation, 'socket' | 'io'>): Promise<Control | undefined> =>
+  connectAdmin(socket, io.interrupted)
+
 /** Uses the running process if there is one, else starts the servers here and ends them afterwards. */
 export const withGateway = async <T>(invocation: Invocation, use: (control: Control) => Promise<T>): Promise<T> => {
-  const remote = await connectAdmin(invocation.socket)
+  const remote = await runningProcess(invocation)
   return remote === undefined ? inline(await load(invocation), use) : use(remote)
 }
 
 /** Rejects with exit code 4 where no process of this configuration runs. */
 export const running = async (invocation: Invocation): Promise<Control> => {
-  const remote = await connectAdmin(invocation.socket)
+  const remote = await runningProcess(invocation)
   if (remote !== undefined) return remote
   const { files, isFound } = invocation
   // A file that does not exist is not suggested.

@@ -4,8 +4,8 @@ import { findInFile } from '../../host-files/found-in-file.ts'
 import { planImport } from '../../host-files/import.ts'
 import { withServers } from '../../host-files/our-file.ts'
 import { usableIn } from '../../host-files/usable.ts'
-import { EXIT } from '../terminal/io.ts'
-import { printJson, printText, remark } from '../terminal/print.ts'
+import { CommandError, EXIT } from '../terminal/io.ts'
+import { printFile, printJson, remark } from '../terminal/print.ts'
 import { refuseChangeErrors, saveServers } from './import.ts'
 import type { ImportOptions, Writing } from './import.ts'
 
@@ -34,6 +34,8 @@ export const adapt = async (writing: Writing, named: string, options: AdaptOptio
       servers: Object.fromEntries(servers.map(({ key, draft }) => [key, draft])),
       variables: names,
     })
-  else await printText(io, yaml)
-  return read.problems.length > 0 && servers.length === 0 ? EXIT.config : EXIT.ok
+  else await printFile(io, yaml)
+  if (read.problems.length > 0 && servers.length === 0)
+    throw new CommandError(EXIT.config, `no server of ${named} can be used; see the reasons above`)
+  return EXIT.ok
 }

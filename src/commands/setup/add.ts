@@ -19,18 +19,20 @@ import { isSeenByGit, readOurFile, updateOurFile, withServers } from '../../host
 import type { OurFile } from '../../host-files/our-file.ts'
 import { problemsOfDraft } from '../../host-files/usable.ts'
 import { bundleDraft, readBundle, unpackBundle } from '../../install/bundle.ts'
+import { InstallError } from '../../install/inputs.ts'
 import type { Answer } from '../../install/inputs.ts'
 import { fetchServer } from '../../install/registry.ts'
 import { draftOf, readServerJson } from '../../install/server-json.ts'
 import { operatorCommand } from '../../operator-command.ts'
 import { variableName } from '../../host-files/secrets.ts'
+import { asError } from '../../values/as-error.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import { decodeUtf8 } from '../../values/utf8.ts'
 import { ask, canAsk, confirm } from '../terminal/ask.ts'
 import { refuseChangeErrors, textWith } from './import.ts'
 import type { Writing } from './import.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
-import { printJson, printLines, remarkLines } from '../terminal/print.ts'
+import { printJson, printLines, printResult, remarkLines } from '../terminal/print.ts'
 
 export interface AddOptions {
   readonly env?: readonly string[]
@@ -99,7 +101,10 @@ export const add = async (writing: Writing, words: readonly string[], options: A
     const text = await textWith(ours, { servers: entries(planned), values: valuesOf(planned) })
     remarkLines(io, diffLines(ours.text ?? '', text))
     if (!canAsk(io)) throw new CommandError(EXIT.usage, `this is what ${JSON.stringify(words[0])} would run; add it with --yes`)
-    if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) return EXIT.ok
+    if (!(await confirm(io, `Add ${key} to ${nameOf(file, context)}?`, false))) {
+      await printResult(writing, { file, key, written: false }, () => ['  nothing was added'])
+      return EXIT.ok
+    }
   }
   const written = await refuseChangeErrors(() =>
     updateOurFile(file, context, (now) => {
@@ -166,6 +171,12 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
     const name = url === first ? parsed.hostname.replace(/^(mcp|api|www)\./, '').replace(/\..*/, '') : first
     return { name, draft: { url, ...(transport === undefined ? {} : { transport }), ...own }, isForeign: false, open: [] }
   }
+  const scheme = rest.length === 0 ? undefined : /^([a-z][a-z0-9+.-]*):\/\//i.exec(command ?? '')?.[1]
+  if (scheme !== undefined && url === undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `${JSON.stringify(command)} is not a URL of a server: expected http:// or https://, got ${scheme}://`,
+    )
   if (command !== undefined) {
     if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
     const other = transport === undefined || transport === 'stdio' ? {} : { transport }
@@ -187,7 +198,10 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
     return { name: bundle.name, draft: merged(draft, own), isForeign: true, open }
   }
   if (isFile) {
-    const server = readServerJson(decodeUtf8(await readFile(path)) ?? '', first)
+    const bytes = await readFile(path).catch((error: unknown) => {
+      throw new InstallError(`${first} cannot be read (${asError(error).code}); check its permissions`, { cause: error })
+    })
+    const server = readServerJson(decodeUtf8(bytes) ?? '', first)
     return { name: server.name, draft: merged(await draftOf(server, answer, options.use), own), isForeign: true, open }
   }
   if (/\.(json|mcpb)$/.test(first) || /^[./~]/.test(first))

@@ -8,6 +8,7 @@ import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
 import { HOST_LIMITS } from '../../catalog/lint/host-limits.ts'
 import { userConfigurationPath } from '../../config/read/find.ts'
 import { stateRoot } from '../../config/read/folders.ts'
+import { OUR_NAME } from '../../config/read/host-file.ts'
 import { sessionFolder } from '../../config/runtime-environment.ts'
 import { formatDuration, parseDuration } from '../../config/schema/units.ts'
 import { ChangeError } from '../../host-files/edit/change.ts'
@@ -15,7 +16,7 @@ import { HostConnection } from '../../host-files/connection.ts'
 import type { Change } from '../../host-files/connection.ts'
 import { diffLines } from '../../host-files/edit/diff.ts'
 import { findServers, nameOf, readPlace } from '../../host-files/found.ts'
-import { entryFor, HOSTS, OUR_NAME, placesOf } from '../../host-files/hosts.ts'
+import { entryFor, HOSTS, placesOf } from '../../host-files/hosts.ts'
 import type { HostEntry, HostPlace, Scope, Target, HostName } from '../../host-files/hosts.ts'
 import { usableIn } from '../../host-files/usable.ts'
 import { editedText } from '../../host-files/sample.ts'
@@ -159,7 +160,7 @@ const clientLines = (clients: readonly HostClientId[]): readonly string[] => [
 ]
 
 const runningStatus = async ({ invocation }: Connecting): Promise<Status | undefined> =>
-  (await connectAdmin(invocation.socket))?.status()
+  (await connectAdmin(invocation.socket, invocation.io.interrupted))?.status()
 
 const firstLine = (error: unknown): string => asError(error).message.split('\n', 1)[0] ?? ''
 
@@ -266,7 +267,8 @@ export const disconnect = async (
         if (isAsked && !(await confirm(io, `Write ${shown}?`, true))) continue
         await connection.disconnect(planned, isAsked)
         reports.push({ host, file: place.path, changed: true })
-        lines.push(`  ○ ${HOSTS[host].label} is disconnected: ${shown} is as it was`)
+        const result = planned.isRestored === true ? `${shown} is as it was` : `its entry is removed from ${shown}`
+        lines.push(`  ○ ${HOSTS[host].label} is disconnected: ${result}`)
       } catch (error) {
         if (!(error instanceof ChangeError)) throw error
         failures.push(`${HOSTS[host].label}: ${error.message}`)
@@ -334,7 +336,8 @@ const knownScope = (word: string): Scope => {
 
 /** By URL with `--http`; else the host starts us, and we attach to a running process. */
 const targetFor = async (connecting: Connecting, host: HostName, options: ConnectOptions): Promise<Target> => {
-  const { context, configurations } = connecting
+  const { context, configurations, invocation } = connecting
+  const { state } = invocation.context.overrides ?? {}
   const { http = false, stdio = false, toolset, tokenEnv } = options
   if (http && stdio) throw new CommandError(EXIT.usage, '--http and --stdio exclude each other')
   const status = http ? await runningStatus(connecting) : undefined
@@ -354,6 +357,7 @@ const targetFor = async (connecting: Connecting, host: HostName, options: Connec
     'stdio',
     ...(toolset === undefined ? [] : ['--toolset', toolset]),
     ...configurations.flatMap((file) => ['-c', file]),
+    ...(state === undefined ? [] : ['--state', resolve(context.cwd, state)]),
   ]
   return { kind: 'stdio', ...launchOf(context.program, args, context.cwd), env: folderVariables(context) }
 }

@@ -50,6 +50,10 @@ export const printLines = ({ stdout }: Streams, lines: readonly Line[]): Promise
 /** Prints a text of several lines, such as a tool's result. Tabs become spaces. */
 export const printText = ({ stdout }: Streams, text: string): Promise<void> => write(stdout, formatText(text))
 
+/** Prints the text of a file unchanged, since it may become one; on a terminal as `printText` does (T-15). */
+export const printFile = (streams: Streams, text: string): Promise<void> =>
+  streams.stdout.isTTY === true ? printText(streams, text) : write(streams.stdout, text)
+
 /** Prints the result of a command: `value` with `--json`, else the lines. */
 export const printResult = (
   { io, json, context }: { readonly io: Streams; readonly json: boolean; readonly context: { readonly env: Env } },

@@ -13,6 +13,8 @@ import type { Scope } from '../syntax/variables.ts'
 
 type Values = Readonly<Record<string, string | undefined>>
 
+const REMEDIES: Readonly<Record<string, string>> = { ENOENT: 'create it, or remove it here', EISDIR: 'name a file' }
+
 /** All values; later files win. `node` names the files; problems are reported there. */
 export const readEnvFiles = async (paths: readonly string[], scope: Scope, node: Tree, problems: Problem[]): Promise<Values> => {
   const values: Record<string, string | undefined> = {}
@@ -26,7 +28,8 @@ export const readEnvFiles = async (paths: readonly string[], scope: Scope, node:
       if (text === undefined) refuse('is not UTF-8', 'save it as UTF-8')
       else Object.assign(values, parseEnv(text))
     } catch (error) {
-      refuse(`cannot be read (${asError(error).code})`, 'create it, or remove it here')
+      const { code } = asError(error)
+      refuse(`cannot be read (${code})`, REMEDIES[code ?? ''] ?? 'check its permissions')
     }
   }
   return values

@@ -9,7 +9,7 @@ import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import type { Settings } from '../schema/file-schema.ts'
 import { expandGlob, isGlob } from './glob.ts'
-import { FORMS, hostConstants, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import { FORMS, hostConstants, isOurselves, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
 import type { HostFile } from './host-file.ts'
 import { readSwitches } from './host-switches.ts'
 import { formatProblem, reporterAt } from '../syntax/problems.ts'
@@ -19,7 +19,7 @@ import { SecretStore } from '../secrets/secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
 import type { RuntimeEnvironment } from '../runtime-environment.ts'
-import { child, plain, treeOf } from '../syntax/tree.ts'
+import { asTyped, changeChild, child, plain, treeOf } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 import { unknownKey, validate } from '../syntax/validate.ts'
 import { absolutePath, expandTree, shortPath } from '../syntax/variables.ts'
@@ -164,7 +164,8 @@ class Gathering {
     const switches = await readSwitches(tree, host.kind, file, this.#context.home, this.#warnings)
     for (const path of switches.files) this.#files.add(path)
     const known = new Set(this.#servers.keys())
-    const found = readHostServers(host, switches, known, include.env, this.#problems)
+    const all = readHostServers(host, switches, known, include.env, this.#problems)
+    const found = all.filter(({ name, tree }) => !isOurselves(name, tree))
     for (const { name, key, tree, warnings } of found) {
       if (key !== name) this.#warnings.push(`${tree.place}: server ${JSON.stringify(name)} is called "${key}" here`)
       this.#warnings.push(...warnings)
@@ -202,7 +203,9 @@ class Gathering {
     const written = tree.entries.get(key)
     // A section whose lines are all commented out counts as absent.
     if (written === undefined || (written.kind === 'scalar' && written.value === null)) return undefined
-    const expanded = await expandTree(written, scope, this.#problems)
+    // YAML reads `0o660` as 432, which would be other permissions.
+    const typed = key === 'listen' && written.kind === 'map' ? changeChild(written, 'unix_mode', asTyped) : written
+    const expanded = await expandTree(typed, scope, this.#problems)
     // Cast: TypeScript does not relate a schema of the union to the output of its key.
     const schema: z.ZodType<z.output<(typeof fileSchema.shape)[K]>> = fileSchema.shape[key] as never
     return { tree: expanded, value: validate(schema, expanded, this.#problems) }

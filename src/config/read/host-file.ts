@@ -105,6 +105,20 @@ export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefine
   )
 }
 
+/** The name of our entry in files of hosts. */
+export const OUR_NAME = 'trunkline'
+
+/**
+ * Whether an entry starts Trunkline itself. Such an entry is not used, because the gateway would be its own server. An entry with our name
+ * always counts. `entry`: in our form.
+ */
+export const isOurselves = (name: string, entry: MapTree): boolean => {
+  if (name === OUR_NAME) return true
+  const words = [child(entry, 'command'), ...itemsOf(child(entry, 'args'))].flatMap((word) => textOf(word) ?? [])
+  const at = words.indexOf('stdio')
+  return at > 0 && words.slice(0, at).some((word) => /^trunkline(@.*)?$/.test(basename(word)))
+}
+
 /** A server of a host's file. */
 export interface HostServer {
   /** Its name in the host's file. */

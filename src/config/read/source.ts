@@ -27,7 +27,7 @@ export const readSource = async (file: string, name: string, problems: Problem[]
     const found = await stat(file)
     if (found.isDirectory()) return refuse('is a folder', 'name a YAML, JSON or TOML file in it')
     if (!found.isFile()) return refuse('is not a file', 'name a YAML, JSON or TOML file')
-    if (found.size > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
+    if ((text?.length ?? found.size) > MAX_BYTES) return refuse('is larger than 4 MiB', 'split it with include')
     if (isWritableByAll(found))
       return refuse('can be written by every user, and a configuration runs commands', `chmod o-w ${name}`)
     const parse = extname(file) === '.toml' ? parseToml : parseText

@@ -254,8 +254,8 @@ export const addressesOrNone = kind(
 /** Permissions of a file in octal digits, with quotes or without. */
 export const fileMode = kind(
   'permissions such as "0660"',
-  { anyOf: [{ type: 'string', pattern: '^0?[0-7]{3}$' }, { type: 'integer' }, VARIABLE] },
-  (value) => (/^0?[0-7]{3}$/.test(String(value)) ? String(value) : undefined),
+  { anyOf: [{ type: 'string', pattern: '^(0o?)?[0-7]{3}$' }, { type: 'integer' }, VARIABLE] },
+  (value) => /^(?:0o?)?([0-7]{3})$/.exec(String(value))?.[1],
 )
 
 /** Peers that may name the address of their client. */

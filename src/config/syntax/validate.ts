@@ -33,7 +33,9 @@ const explain = (issue: z.core.$ZodIssue, tree: Tree, schema: z.ZodType): readon
 
 export const unknownKey = (key: string, node: Tree, container: string, known: readonly string[]): Problem => {
   const message = `unknown key ${JSON.stringify(key)}`
-  return { place: node.place, path: container, message, remedy: suggest(key, known, 'known keys') }
+  const remedy =
+    key === '<<' ? 'repeat the keys here, or set them for every server under defaults' : suggest(key, known, 'known keys')
+  return { place: node.place, path: container, message, remedy }
 }
 
 /** The keys of the strict mapping at `path` of a schema. */

@@ -6,7 +6,7 @@
  * replaced.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { chmod, chown, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { asError } from '../../values/as-error.ts'
 import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
@@ -15,7 +15,7 @@ import { EditError } from './text-format.ts'
 
 /** An older lock is stale. */
 const STALE_LOCK_MS = 10_000
-/** The limit of the configuration, too. A larger file is not a settings file. */
+/** A larger file is not a settings file. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 /** A change was refused and the file is unchanged. The message contains the remedy. */
@@ -85,6 +85,8 @@ export const replaceFile = async ({ path, bytes }: FileState, next: Buffer | und
       if (before !== undefined && (before.mode & 0o222) === 0)
         throw new ChangeError(`${path} is read-only; make it writable, or change the source that it is generated from`)
       await writeThrough(temporary, next, mode ?? (before === undefined ? 0o600 : before.mode & 0o777))
+      // As root (sudo), the file would no longer belong to its user.
+      if (before !== undefined) await chown(temporary, before.uid, before.gid).catch(() => undefined)
     }
     const now = await readState(path)
     const isSame = now.bytes === undefined ? bytes === undefined : bytes !== undefined && now.bytes.equals(bytes)

@@ -127,4 +127,37 @@ const commaAfter = (text: string, node: Node, limit: number): number | undefined
   return at < limit && text[at] === ',' ? at : undefined
 }
 
+/** Values of other members at the top of a file that are at least this long are left out. */
+const LONG = 16 * 1024
+const NOTHING = 'null'
+
+/**
+ * The text without values that are on none of the paths: those beside a path, and long ones at the top. Each is replaced by `null` and as
+ * many line breaks and spaces, so that places stay; without the spaces where a file has all in one line. The same text if it is not JSON.
+ */
+export const onlyAt = (text: string, paths: readonly Steps[]): string => {
+  const errors: ParseError[] = []
+  const tree = parseTree(text, errors, TOLERANT)
+  const gone: Node[] = []
+  const look = (node: Node, below: readonly Steps[], least: number): void => {
+    if (node.type !== 'object') return
+    for (const { children: [key, value] = [] } of node.children ?? []) {
+      const inner = below.filter(([step]) => step === key?.value).map(([, ...rest]) => rest)
+      if (value === undefined || inner.some((rest) => rest.length === 0)) continue
+      if (inner.length > 0) look(value, inner, NOTHING.length)
+      else if (value.length >= least) gone.push(value)
+    }
+  }
+  if (tree !== undefined && errors.length === 0) look(tree, paths, LONG)
+  let kept = ''
+  let at = 0
+  for (const node of gone) {
+    const lines = text.slice(node.offset, endOf(node)).split('\n')
+    const spaces = (lines.pop()?.length ?? 0) - (lines.length === 0 ? NOTHING.length : 0)
+    kept += text.slice(at, node.offset) + NOTHING + '\n'.repeat(lines.length) + ' '.repeat(spaces < LONG ? spaces : 0)
+    at = endOf(node)
+  }
+  return kept + text.slice(at)
+}
+
 export const jsonFormat: TextFormat = { parse: parseJson, insert, remove }

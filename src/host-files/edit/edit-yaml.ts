@@ -122,14 +122,15 @@ const insert = (text: string, steps: Steps, value: unknown): string => {
   }
   const isNothing = container === null || (isScalar(container) && container.value === null)
   if (isNothing && above === undefined) return insertAtEnd(text, addition, eol)
-  const isEmptyFlow = isBlock(container) && container.items.length === 0
-  if (above === undefined || !(isNothing || isEmptyFlow)) return byDocument(document, steps, value, eol)
+  const [from = 0, to = 0] = container?.range ?? []
+  // `{}`, `[]`, `~` or `null`.
+  const isWritten = to > from
+  if (above === undefined || !(isNothing || (isBlock(container) && container.items.length === 0)))
+    return byDocument(document, steps, value, eol)
   const { key } = above
   const start = key.range?.[0] ?? 0
   const indent = start - lineStart(text, start) + 2
-  if (isEmptyFlow) {
-    // Cast: `isEmptyFlow` says that there is one.
-    const [from, to] = container!.range ?? [0, 0]
+  if (isWritten) {
     const line = nextLine(text, to)
     const kept = text.slice(0, from).trimEnd() + text.slice(to, line)
     return withEnd(kept) + render(addition, indent, eol) + text.slice(line)

@@ -43,6 +43,7 @@ test('can says why or why not, and a reload that fails its tests is refused', as
   })
   const json = await can('bob', 'a__echo', '--claims', '{"groups":[]}', '--json')
   expect(json.code).toBe(6)
+  expect(JSON.parse(json.errors.at(-1) ?? '')).toEqual({ error: { exitCode: 6, message: 'bob may not use a__echo' } })
   expect(JSON.parse(json.stdout)).toEqual({
     kind: 'judged',
     method: 'tools/call',

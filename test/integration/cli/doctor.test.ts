@@ -84,6 +84,30 @@ describe('doctor', () => {
     expect(reportOf(await cli.here('doctor', '--json')).findings).toHaveLength(1)
   })
 
+  test('what --fix cannot repair, such as a file of a host, is not said to be repaired by it', async () => {
+    await using cli = await laid('include: [other.yaml]\n', {
+      'shell-only/tool': 'exit 0',
+      'bin/shell': 'PATH="$EXTRA:$PATH" exec /bin/sh -c "$2"',
+    })
+    await cli.write('other.yaml', `${NO_PORT}servers: { a: { command: tool } }\n`)
+    await cli.write('host.json', '{"mcpServers":{"a":{"command":"tool"}}}')
+    Object.assign(cli.env, { SHELL: cli.path('bin/shell'), EXTRA: cli.path('shell-only') })
+    for (const file of ['trunkline.yaml', 'host.json']) {
+      const { findings, fixed } = reportOf(await cli.here('doctor', '--fix', '--json', '-c', file))
+      expect([findings.filter(({ text }) => text.startsWith('a: ')), fixed]).toEqual([
+        [
+          {
+            level: 'trouble',
+            text: 'a: tool is on the PATH of the login shell only',
+            remedy: `write its full path where the server is configured: ${cli.path('shell-only/tool')}`,
+            isFixable: false,
+          },
+        ],
+        [],
+      ])
+    }
+  })
+
   test('a command that programs of the desktop do not find is advice', async () => {
     await using cli = await laid(`${NO_PORT}servers: { a: { command: tool } }\n`, {
       'bin/tool': 'exit 0',

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, readFileSync, statSync } from 'node:fs'
 import { chmod, symlink, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { commandLine } from '../../support/cli.ts'
 import { describeWith } from '../../support/programs.ts'
 
@@ -17,10 +18,20 @@ describe('fmt', () => {
     expect(await cli.here('fmt')).toMatchObject({ code: 0, stdout: FORM })
     expect(await cli.here('fmt', '--check')).toMatchObject({ code: 6, stdout: `differs ${cli.path('trunkline.yaml')}\n` })
     expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(UGLY)
+    expect((await cli.here('fmt', '--check', '-c', 'trunkline.yaml')).stderr).toBe(
+      'not formatted: trunkline.yaml; format it with trunkline fmt --write -c trunkline.yaml\n',
+    )
     expect(await cli.here('fmt', '--write')).toMatchObject({ code: 0, stdout: `wrote ${cli.path('trunkline.yaml')}\n` })
     expect(readFileSync(cli.path('trunkline.yaml'), 'utf8')).toBe(FORM)
     expect(statSync(cli.path('trunkline.yaml')).mode & 0o777).toBe(0o640)
     expect(await cli.here('fmt', '--check', '--json')).toMatchObject({ code: 0, stdout: '{"changed":[]}\n' })
+  })
+
+  test('line ends stay as they are', async () => {
+    await using cli = await commandLine({ 'trunkline.yaml': FORM.replaceAll('\n', '\r\n') })
+    expect(await cli.here('fmt', '--check')).toMatchObject({ code: 0, stdout: 'nothing to change\n' })
+    await cli.write('trunkline.yaml', UGLY.replaceAll('\n', '\r\n'))
+    expect((await cli.here('fmt')).stdout).toBe(FORM.replaceAll('\n', '\r\n'))
   })
 
   test('what is not YAML is an error with its place, and the file stays', async () => {
@@ -106,6 +117,22 @@ describe('adapt', () => {
     expect((await cli.here('check')).code).toBe(0)
   })
 
+  test('what is printed into a file has every character of the values', async () => {
+    const args = ['a\tb', 'c\u200bd', 'e\u202ef']
+    await using cli = await commandLine({ 'a.json': JSON.stringify({ mcpServers: { a: { command: 'x', args } } }) })
+    expect(parse((await cli.here('adapt', 'a.json')).stdout)).toMatchObject({ servers: { a: { args } } })
+    const text = 'servers:\n  a:\n    command: x\n    args:\n      - |\n        c\u200bd\te\n'
+    await cli.write('trunkline.yaml', text)
+    expect(parse((await cli.here('fmt')).stdout)).toEqual(parse(text))
+  })
+
+  test('a file of which nothing can be used is an error, also for machines', async () => {
+    await using cli = await commandLine({ 'a.json': '{"mcpServers":{"a":{"command":"npx -y x"}}}' })
+    const { code, errors } = await cli.here('adapt', 'a.json', '--json')
+    const message = 'no server of a.json can be used; see the reasons above'
+    expect([code, JSON.parse(errors.at(-1) ?? '')]).toEqual([2, { error: { exitCode: 2, message } }])
+  })
+
   test('what holds no servers, is no JSON or is not there is told', async () => {
     await using cli = await commandLine({ 'a.json': '{"x":1}', 'b.json': '{' })
     expect((await cli.here('adapt', 'a.json')).stderr).toContain('contains no servers')
@@ -165,6 +192,9 @@ describeWith(['bash'], 'completion in bash', () => {
         .trimEnd()
         .split('\n')
     expect(complete('res')).toEqual(['restart'])
+    expect(complete('valid')).toEqual(['validate'])
+    expect(complete('token', 'n')).toEqual(['new'])
+    expect(complete('token', '--exp')).toEqual(['--expires'])
     expect(complete('logs', '--fol')).toEqual(['--follow'])
     expect(complete('-c', 'a.yaml', 'che')).toEqual(['check'])
     expect(complete('-c', 'a.yaml', 'check', '--str')).toEqual(['--strict'])

@@ -19,6 +19,13 @@ const BAD: Readonly<Record<string, (cli: Cli) => string>> = {
 
 const POST = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
 
+test('a path that is too long for a socket is said, with what helps', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+  cli.env['XDG_RUNTIME_DIR'] = cli.path('x'.repeat(120))
+  const up = await cli.up()
+  expect(await up.said(/no admin socket/)).toContain('set XDG_RUNTIME_DIR to a folder that belongs to you and has a short path')
+})
+
 describe.each(Object.entries(BAD))('%s', (_where, badPlace) => {
   test('a gateway is ready without its state and its socket, and names both folders and what helps', async () => {
     await using cli = await commandLine()

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -77,12 +77,61 @@ describe('init and import', () => {
     expect(existsSync(cli.path('trunkline.yaml'))).toBe(false)
   })
 
+  test('a file with megabytes of other things, as Claude Code has, is read like a small one', async () => {
+    await using cli = await laid({})
+    const history = Array.from({ length: 300 }, (_, at) => ({ display: `${at} ${'x'.repeat(300)}`, pastedContents: {} }))
+    const project = (servers: object) => ({ history, mcpServers: servers, disabledMcpServers: ['off'] })
+    const others = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`/other/${at}`, project({ not: { command: 'x' } })]))
+    const projects = { ...others, [cli.folder]: project({ here: { command: 'y' }, half: {} }) }
+    const content = { cached: history, projects, mcpServers: { a: { command: 'z' }, off: { command: 'z', args: ['2'] } } }
+    for (const space of [undefined, 2]) {
+      const text = JSON.stringify(content, undefined, space)
+      expect(text.length).toBeGreaterThan(4 * 1024 * 1024)
+      await writeFile(cli.path('home/.claude.json'), text)
+      const { stdout } = await cli.here('import', '--dry-run', '--json')
+      const found = JSON.parse(stdout) as { servers: { key: string; entry: { enabled?: boolean } }[]; problems: string[] }
+      expect(found.servers.map(({ key, entry }) => [key, entry.enabled])).toEqual([
+        ['here', undefined],
+        ['a', undefined],
+        ['off', false],
+      ])
+      const line = text.slice(0, text.indexOf('"half"')).split('\n')
+      expect(found.problems).toEqual([
+        expect.stringContaining(`.claude.json:${line.length}:${space === undefined ? '' : `${line.at(-1)!.length + 1}`}`),
+      ])
+    }
+  })
+
   test('import writes to the file that -c names, and not to the one in the folder', async () => {
     const ours = 'version: 1\nservers:\n  a: { command: x }\n'
     await using cli = await laid({ 'trunkline.yaml': ours, [CURSOR]: mcpServers({ b: { command: 'y' } }) })
     expect((await cli.here('import', '-c', 'other.yaml')).code).toBe(0)
     expect(read(cli, 'other.yaml')).toContain('command: y')
     expect(read(cli, 'trunkline.yaml')).toBe(ours)
+  })
+
+  test.each([
+    ['add', 'b', 'https://x.test/mcp', '-H', 'Authorization: Bearer abcdefgh1'],
+    ['remove', 'a'],
+    ['import', 'cursor'],
+    ['connect', 'cursor', '--move'],
+    ['adapt', 'other.json', '--write'],
+  ])('%s writes nothing into a file of a host that -c names, where it would not be read', async (...words) => {
+    const files = {
+      '.mcp.json': mcpServers({ a: { command: 'x' } }),
+      [CURSOR]: mcpServers({ c: { command: 'y' } }),
+      'other.json': mcpServers({ d: { command: 'z' } }),
+    }
+    await using cli = await laid(files)
+    const { code, stderr } = await cli.here(...words, '-c', '.mcp.json')
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${cli.path('.mcp.json')} is a file of a host: change its servers there, or name with -c a trunkline.yaml that includes it (include: [{ mcpServers: .mcp.json }])\n`,
+      ) as string,
+    })
+    for (const [name, text] of Object.entries(files)) expect(read(cli, name)).toBe(text)
+    expect(existsSync(cli.path('.env'))).toBe(false)
   })
 
   test('a word that is no host is a usage error that names the nearest', async () => {
@@ -135,6 +184,22 @@ describe('add and remove', () => {
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(`nothing was added: ${reason}`) as string })
     expect(read(cli, 'trunkline.yaml')).toBe(text)
     expect((await cli.here('add', 'free', '--', 'x')).code).toBe(0)
+  })
+
+  test('a URL of another kind is not taken for a command', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'version: 1\n' })
+    for (const url of ['ftp://x.test/mcp', 'wss://x.test'])
+      expect(await cli.here('add', 'web', url)).toMatchObject({
+        code: 1,
+        stderr: `"${url}" is not a URL of a server: expected http:// or https://, got ${url.replace(/:.*/, '')}://\n`,
+      })
+    expect(read(cli, 'trunkline.yaml')).toBe('version: 1\n')
+  })
+
+  test.each(['~', 'null', '{}', ''])('servers: %s has a server added', async (written) => {
+    await using cli = await laid({ 'trunkline.yaml': `servers: ${written} # mine\nversion: 1\n` })
+    expect(await cli.here('add', 'a', '--', 'x')).toMatchObject({ code: 0 })
+    expect(read(cli, 'trunkline.yaml')).toMatch(/^servers: *# mine\n {2}a:\n {4}command: x\nversion: 1\n$/)
   })
 
   test('a URL whose name is reserved, or the prefix of a server, gets another key', async () => {
@@ -244,7 +309,7 @@ describe('add and remove', () => {
     expect(read(cli, 'trunkline.yaml')).toMatch(/WEATHER_KEY: \$\{WEATHER_KEY\}\n\s+OPTIONAL: more/)
     expect(stdout + stderr).not.toContain('k3y-of-mine')
     const refused = await cli.onTerminal(['add', './server.json', '--as', 'again', '--force'], ['other', '', 'n'])
-    expect(refused.code).toBe(0)
+    expect([refused.code, refused.stdout]).toEqual([0, '  nothing was added\n'])
     expect(read(cli, 'trunkline.yaml')).not.toContain('again')
   })
 
@@ -400,7 +465,10 @@ describe('connect and disconnect', () => {
     expect(read(cli, CURSOR)).toContain('// mine')
     expect((await cli.here('connect', 'cursor', '--toolset', 'review')).stdout).toContain('already')
     expect((await cli.here('connect', 'cursor')).code).toBe(0)
-    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(await cli.here('disconnect', 'cursor')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('is as it was') as string,
+    })
     expect(read(cli, CURSOR)).toBe(before)
   })
 
@@ -457,6 +525,46 @@ describe('connect and disconnect', () => {
     await writeFile(cli.path(CURSOR), `// later\n${read(cli, CURSOR)}`)
     expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
     expect(JSON.parse(read(cli, CURSOR).replace('// later\n', ''))).toEqual(JSON.parse(before))
+  })
+
+  test('connecting again keeps what --move took, and disconnecting still brings it back', async () => {
+    const before = mcpServers({ files: { command: 'files-server' } })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    const connected = read(cli, CURSOR)
+    expect((await cli.here('connect', 'cursor', '--move')).stdout).toContain('already connected')
+    expect(read(cli, CURSOR)).toBe(connected)
+    expect((await cli.here('connect', 'cursor', '--state', './kept')).code).toBe(0)
+    const { mcpServers: servers } = JSON.parse(read(cli, CURSOR)) as { mcpServers: Record<string, { args: string[] }> }
+    expect(Object.keys(servers)).toEqual(['trunkline'])
+    expect(servers['trunkline']?.args.slice(-2)).toEqual(['--state', cli.path('kept')])
+    await writeFile(cli.path(CURSOR), `// later\n${read(cli, CURSOR)}`)
+    expect((await cli.here('disconnect', 'cursor')).stdout).toContain('its entry is removed from')
+    expect(JSON.parse(read(cli, CURSOR).replace('// later\n', ''))).toEqual(JSON.parse(before))
+    // A server of this name that the host got meanwhile is its own.
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    await writeFile(cli.path(CURSOR), JSON.stringify({ mcpServers: { ...servers, files: { command: 'another' } } }))
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect(read(cli, CURSOR)).toContain('another')
+  })
+
+  test('without the copy of the earlier file only the changes are undone', async () => {
+    const before = mcpServers({ files: { command: 'files-server' } })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor', '--move')).code).toBe(0)
+    for (const name of readdirSync(cli.path('state'), { recursive: true, encoding: 'utf8' }))
+      if (/before-[^/]*$/.test(name)) await rm(cli.path(`state/${name}`))
+    const { code, stdout } = await cli.here('disconnect', 'cursor')
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('its entry is removed from') as string })
+    expect(JSON.parse(read(cli, CURSOR))).toEqual(JSON.parse(before))
+  })
+
+  test.runIf(process.getuid?.() === 0)('as root, the file of a user stays the file of that user', async () => {
+    await using cli = await laid({ [CURSOR]: mcpServers({}), 'trunkline.yaml': 'version: 1\n' })
+    await chown(cli.path(CURSOR), 1234, 1234)
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    const { uid, gid } = statSync(cli.path(CURSOR))
+    expect([uid, gid]).toEqual([1234, 1234])
   })
 
   test('--move without a configuration makes one, which is what the host starts', async () => {

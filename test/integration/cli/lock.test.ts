@@ -1,6 +1,6 @@
 /** The lock file from the command line: written, checked, compared, and in force while serving (T-17). */
 import { existsSync } from 'node:fs'
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { chmod, readFile, rm, stat } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
@@ -26,6 +26,10 @@ test('lock writes what servers offer, check --locked finds it so, and a second l
   expect(await cli.here('check', '--locked')).toMatchObject({ code: 0, stdout: 'trunkline.lock: ok for 1 server\n' })
   expect((await cli.here('lock')).stdout).toBe('nothing changed in trunkline.lock: 1 server, 6 definitions\n')
   expect(await read(cli)).toBe(text)
+  await chmod(cli.path('trunkline.lock'), 0o640)
+  await cli.write('trunkline.yaml', configuration(cli, '', 'fickle'))
+  expect(await cli.here('lock')).toMatchObject({ code: 0 })
+  expect((await stat(cli.path('trunkline.lock'))).mode & 0o777).toBe(0o640)
 })
 
 test('T-17 check --locked ends with 6 and the lines that differ when a definition is another, new or gone', async () => {
@@ -137,6 +141,26 @@ test('T-17 diff without the lock file that the configuration names compares with
   expect(await cli.here('diff')).toMatchObject(refusal)
   expect(await cli.here('diff', 'a__echo')).toMatchObject(refusal)
   expect(existsSync(cli.path(ran))).toBe(false)
+})
+
+test('T-17 diff names the servers whose definitions could not be read, and ends with 4', async () => {
+  await using cli = await commandLine()
+  await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n  b: { command: no-such-program }\n`)
+  const { code, stdout, errors } = await cli.here('diff')
+  expect({ code, stdout, error: errors.at(-1) }).toEqual({
+    code: 4,
+    stdout: expect.stringMatching(/^b: .*ENOENT/),
+    error: 'not reachable: b',
+  })
+  expect(stdout).not.toContain('as approved')
+  expect(await cli.here('diff', 'a__echo')).toMatchObject({ code: 0, stdout: 'a__echo is as approved\n' })
+  expect(await cli.here('diff', 'b')).toMatchObject({ code: 4 })
+  expect((await cli.here('diff', 'b__x')).errors.at(-1)).toBe(
+    'no server that was reached has "b__x"; not reachable: b; see trunkline ps',
+  )
+  const json = await cli.here('diff', '--json')
+  expect(json.stdout).toBe('[]\n')
+  expect(JSON.parse(json.errors.at(-1) ?? '')).toEqual({ error: { exitCode: 4, message: 'not reachable: b' } })
 })
 
 test('strict asks for the lock file, and lock writes the first one', async () => {

@@ -83,7 +83,8 @@ test('login of a server that nobody signs in to is an error of usage', async () 
   await using cli = await commandLine()
   await cli.write('trunkline.yaml', `servers:\n  a: ${cli.fake()}\n`)
   const { code, stderr } = await cli.run(['login', 'a'])
-  expect([code, stderr]).toEqual([1, expect.stringContaining('not a server with a sign-in')])
+  expect([code, stderr]).toEqual([1, '"a" is not a server with a sign-in; servers.a.credentials has no oauth\n'])
+  expect((await cli.here('login', 'b')).stderr).toBe('"b" is not a server with a sign-in; known: a\n')
 })
 
 /** What a process prints first, on one line. */

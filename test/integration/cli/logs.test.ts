@@ -28,6 +28,10 @@ test('logs shows stderr and log messages of servers in one order, follows them, 
 
   expect((await cli.here('logs', '--since', '1h')).stdout).toContain('starting')
   expect((await cli.here('logs', '--since', '2099-01-01')).stdout).toBe('')
+  // A time is read as it is shown, in UTC, whatever the zone of the terminal is.
+  const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 16)
+  cli.env['TZ'] = 'America/New_York'
+  expect((await cli.run(['logs', '--since', hourAgo])).stdout).toContain('starting')
   await using following = cli.spawn(['logs', '-f', '-n', '1', 'a'])
   const followed = createInterface({ input: following.child.stdout! })[Symbol.asyncIterator]()
   expect((await followed.next()).value).toContain('echo one')

@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { createServer as createPlainServer } from 'node:net'
+import type { Server } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { configurationId } from '../../../src/config/read/folders.ts'
 import { commandLine, INITIALIZE, message } from '../../support/cli.ts'
 import { PROGRAM } from '../../support/program.ts'
@@ -70,21 +72,36 @@ describe('a command that waits for the running process', () => {
     expect(await waiting('gateway')).toEqual({ code: 4, lines: [line] })
   })
 
-  test('ends with 4 where that process is of another version', async () => {
-    await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+  /** At the socket of the process that a command looks for. */
+  const atSocket = async (server: Server) => {
+    const cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
     await mkdir(cli.path('run/trunkline'), { mode: 0o700 })
-    const server = createServer((_, response) => void response.writeHead(404).end('{}'))
     server.listen(cli.path(`run/trunkline/${configurationId(cli.path('trunkline.yaml'))}.sock`))
+    onTestFinished(() => void server.close())
     await once(server, 'listening')
-    try {
-      expect(await cli.here('ps')).toMatchObject({
-        code: 4,
-        stderr: 'the running process is of another version, and cannot do this; start it again\n',
-      })
-    } finally {
-      server.close()
-    }
+    return cli
+  }
+
+  test('ends with 4 where that process is of another version', async () => {
+    await using cli = await atSocket(createServer((_, response) => void response.writeHead(404).end('{}')))
+    expect(await cli.here('ps')).toMatchObject({
+      code: 4,
+      stderr: 'the running process is of another version, and cannot do this; start it again\n',
+    })
   })
+
+  test.each(['ps', 'tools', 'check --host cursor', 'plan', 'doctor'])(
+    '%s ends with 130 at Ctrl-C where that process is stopped',
+    async (words) => {
+      const server = createPlainServer((socket) => void socket.resume().on('error', () => undefined))
+      await using cli = await atSocket(server)
+      const command = cli.spawn(words.split(' '))
+      await once(server, 'connection')
+      command.signal('SIGINT')
+      expect(await command.ended).toBe(130)
+      expect(command.lines).toEqual(['interrupted'])
+    },
+  )
 })
 
 describe('a message that names a command names it with the -c that was given', () => {
@@ -125,6 +142,14 @@ test('a command that holds its arguments is told to use args', async () => {
   expect(errors).toEqual([
     'trunkline.yaml:2:8 servers.a.command: "python x.py" contains arguments; write command: python, args: ["x.py", "-v"]',
   ])
+})
+
+test('check --host without a host is refused', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+  expect(await cli.here('check', '--host', ',')).toMatchObject({
+    code: 1,
+    stderr: '--host takes names of hosts, such as cursor,vscode, or all\n',
+  })
 })
 
 test('diff of a name that is not known ends with 1', async () => {

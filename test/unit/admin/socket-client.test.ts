@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { FeedMessage } from '../../../src/admin/calls/calls.ts'
-import { connectAdmin, openPipe } from '../../../src/admin/socket/client.ts'
+import { askToRelease, connectAdmin, openPipe } from '../../../src/admin/socket/client.ts'
 import { OPERATOR } from '../../../src/observe/viewer.ts'
 
 /** A process whose feed has these pieces. */
@@ -41,7 +41,8 @@ test('a line that the process did not finish is dropped', async () => {
   expect(await serving([`${JSON.stringify(gap)}\n{"type":"ga`])).toEqual([gap])
 })
 
-test('a process that takes the connection of a host and answers nothing, as one that is stopped, is told from none', async () => {
+/** A process that takes connections and answers nothing, as one that is stopped; `closed`: its first connection is. */
+const stopped = async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tl-socket-'))
   const location = { path: join(folder, 'x.sock'), folder, uid: process.getuid?.() }
   const closed = Promise.withResolvers<void>()
@@ -56,7 +57,29 @@ test('a process that takes the connection of a host and answers nothing, as one 
     server.close()
     rmSync(folder, { recursive: true, force: true })
   })
+  return { location, none: { ...location, path: join(folder, 'y.sock') }, closed: closed.promise }
+}
+
+test('a process that takes the connection of a host and answers nothing, as one that is stopped, is told from none', async () => {
+  const { location, none, closed } = await stopped()
   expect(await openPipe(location, {}, 20)).toBe('silent')
-  await closed.promise
-  expect(await openPipe({ ...location, path: join(folder, 'y.sock') }, {}, 20)).toBe('none')
+  await closed
+  expect(await openPipe(none, {}, 20)).toBe('none')
+})
+
+test('no command waits for a process that is stopped, and Ctrl-C ends the wait before', async () => {
+  const { location, none } = await stopped()
+  await expect(connectAdmin(location, undefined, 20)).rejects.toThrow(
+    'the running process has not answered for 0.02 s: it is stopped or stuck; start it again',
+  )
+  expect(await connectAdmin(none, undefined, 20)).toBeUndefined()
+  const interrupt = new AbortController()
+  const waiting = connectAdmin(location, interrupt.signal)
+  interrupt.abort()
+  await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('a start does not wait for a process that has the socket and is stopped', async () => {
+  const { location } = await stopped()
+  expect(await askToRelease(location, 20)).toBe(false)
 })

@@ -27,14 +27,13 @@ const oauth = (more = '') => `auth:
 toolsets: { build: {} }
 `
 
-const explain = async (file: string, input: string, json = false) => {
+const explain = async (file: string, input: string | undefined, json = false, { signal } = new AbortController()) => {
   await using files = await yaml(file)
   const [stdin, stdout, stderr] = [
     new PassThrough(),
     new PassThrough({ encoding: 'utf8' }),
     new PassThrough({ encoding: 'utf8' }),
   ]
-  const { signal } = new AbortController()
   const redactor = new Redactor()
   const io = { stdin, stdout, stderr, interrupted: signal, crashed: signal, redactor, onHangup: () => () => undefined }
   const configuration = await files.load()
@@ -46,7 +45,7 @@ const explain = async (file: string, input: string, json = false) => {
     io,
     json,
   } as unknown as Invocation
-  stdin.end(input)
+  if (input !== undefined) stdin.end(input)
   const ended = await explainToken(invocation).catch((error: unknown) => error as CommandError)
   const out = (stdout.read() as string | null) ?? ''
   const code = ended instanceof CommandError ? ended.exitCode : ended
@@ -85,12 +84,19 @@ describe('a refused token: which check, and what to change', () => {
     expect(out).toMatch(line)
   })
   test('for machines as JSON', async () => {
-    const { code, out } = await explain(oauth(), await userToken('alice', 'https://other.example.com'), true)
-    expect(code).toBe(3)
+    const { code, out, message } = await explain(oauth(), await userToken('alice', 'https://other.example.com'), true)
+    expect([code, message]).toEqual([3, 'the token is refused; see the checks above'])
     const answer = JSON.parse(out) as { ok: boolean; checks: { check: string; ok: boolean; claim?: string }[] }
     expect(answer.ok).toBe(false)
     expect(answer.checks.find(({ ok }) => !ok)).toMatchObject({ check: 'audience', claim: 'aud', remedy: expect.any(String) })
   })
+})
+
+test('Ctrl-C ends the wait for a token', async () => {
+  const interrupt = new AbortController()
+  const ended = explain(oauth(), undefined, false, interrupt)
+  interrupt.abort()
+  expect(await ended).toMatchObject({ code: 130, out: '', message: 'interrupted' })
 })
 
 test('a static token, an empty input, an endless one, and a configuration without auth', async () => {

@@ -82,6 +82,12 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
     'env_file: .env\n',
     /env_file: env_file \.env cannot be read \(ENOENT\); create it, or remove it here/,
   ],
+  [
+    'a merge of YAML',
+    'servers:\n  a: &b { command: x }\n  c: { <<: *b }\n',
+    /servers\.c: unknown key "<<"; repeat the keys here, or set them for every server under defaults/,
+  ],
+  ['an env_file that is a folder', 'env_file: "."\n', /env_file: env_file \. cannot be read \(EISDIR\); name a file/],
   ['an include that is no path', 'include: [{ mcpServer: x }]\n', /include\[0\]: expected a path such as \.\/servers\/\*\.yaml/],
   ['a file that includes itself', 'include: [trunkline.yaml]\n', /include\[0\]: trunkline\.yaml is read twice; name it once/],
   [

@@ -4,6 +4,21 @@ import { INHERITED } from '../../../src/config/build/servers/child-environment.t
 import { workspace } from './workspace.ts'
 
 describe('files of hosts, read as they are', () => {
+  test('an entry that starts Trunkline itself is left out, since the gateway would be its own server', async () => {
+    const entry = { command: '/usr/bin/node', args: ['/opt/trunkline', 'stdio', '-c', 't.yaml'] }
+    const mcpServers = {
+      trunkline: { url: 'http://127.0.0.1:7420/mcp' },
+      again: entry,
+      a: { command: 'trunkline', args: ['mock', 'x'] },
+    }
+    await using files = await workspace({
+      '.mcp.json': JSON.stringify({ mcpServers }),
+      'trunkline.yaml': 'include: [{ mcpServers: ./.mcp.json }]\n',
+    })
+    for (const name of ['.mcp.json', 'trunkline.yaml'])
+      expect((await files.load(name)).servers.map(({ key }) => key)).toEqual(['a'])
+  })
+
   test('mcpServers with comments, trailing commas, tabs and members of the host', async () => {
     await using files = await workspace({
       '.mcp.json': `// my servers

@@ -16,6 +16,11 @@ describe('what a configuration says beside its servers', () => {
     expect({ log, watch }).toEqual({ log: { level: 'info', format: 'auto' }, watch: true })
   })
 
+  test.each(['0660', '"0660"', '660', '0o660', '"0o660"'])('unix_mode: %s gives these permissions', async (mode) => {
+    await using files = await yaml(`listen: { unix: ./x.sock, unix_mode: ${mode} }\nservers: {}\n`)
+    expect((await files.load()).host.unix?.mode).toBe(0o660)
+  })
+
   test('everything said arrives under its name in code', async () => {
     await using files = await yaml(`
 version: 1
