@@ -17,7 +17,7 @@ import type { Payload } from '../wire/message/payload.ts'
 import type { Era } from '../wire/protocol/revisions.ts'
 import { LinkEventHandlers } from './calls/link-events.ts'
 import { ServerRequests } from './calls/server-requests.ts'
-import { SessionWatches } from './calls/session-watches.ts'
+import type { SessionWatches } from './calls/session-watches.ts'
 import type { DownstreamEnvironment } from './environment.ts'
 import { EraWatch } from './health/era-watch.ts'
 import type { Watched } from './health/era-watch.ts'
@@ -85,8 +85,17 @@ export class Downstream {
   readonly #calls: ServerCalls
   #stopping: Promise<void> | undefined
 
-  /** `principal`: the only principal it serves; absent: all. `fidelity`: the record of the server, for one of a single principal. */
-  constructor(options: ServerOptions, environment: DownstreamEnvironment, principal?: string, fidelity?: Fidelity) {
+  /**
+   * `watches`: what sessions watch at the server, and at its predecessors of the same key. `principal`: the only principal it serves; absent:
+   * all. `fidelity`: the record of the server, for one of a single principal.
+   */
+  constructor(
+    options: ServerOptions,
+    environment: DownstreamEnvironment,
+    watches: SessionWatches,
+    principal?: string,
+    fidelity?: Fidelity,
+  ) {
     const { backoff, freshMs, log, memory, sweeper } = environment
     const { key } = options
     const optionsNow = (): ServerOptions => this.#options
@@ -98,7 +107,7 @@ export class Downstream {
     this.credential = environment.credential(options, principal)
     this.fidelity = fidelity ?? new Fidelity(key, log)
     const hasPersonal = principal === undefined && isPerUser(options.credential)
-    this.personal = hasPersonal ? makePersonal(optionsNow, environment, this.fidelity) : undefined
+    this.personal = hasPersonal ? makePersonal(optionsNow, environment, watches, this.fidelity) : undefined
 
     const health = this.personal === undefined ? undefined : UNSIGNED
     const states = new ServerStates(initialState({ health, takesInitialize: memory.verdict(options)?.takesInitialize }))
@@ -117,7 +126,7 @@ export class Downstream {
       callCount: () => this.inFlight,
     })
     this.#handlers = handlers
-    this.#sessionWatches = new SessionWatches((error) => handlers.logFault('a resource cannot be watched', String(error)))
+    this.#sessionWatches = watches
 
     const dialer = new Dialer(options, environment, this.credential?.bearer, states, reports)
     this.dialer = dialer
@@ -366,6 +375,7 @@ export class Downstream {
     const personal = this.personal?.stop(drainMs)
     if (this.personal !== undefined) sweeper.unwatch(this.personal)
     this.supervisor.drain()
+    this.#linkLists.close()
     if (drainMs > 0 && this.#calls.inFlight > 0) await this.#calls.untilDrained(drainMs)
     sweeper.unwatch(this.#links)
     sweeper.unwatch(this.eras)
@@ -441,7 +451,7 @@ export class Downstream {
 
   #linkClosed(owner: LinkOwner): void {
     this.#linkLists.forget(owner)
-    this.#sessionWatches.closed(owner)
+    if (!this.#environment.isEnding()) this.#sessionWatches.closed(owner)
     const { announcer } = this.#states.now
     this.#states.send({ type: 'link-closed', owner })
     if (announcer === owner) this.offers.readSoon()
@@ -463,12 +473,13 @@ export class Downstream {
 const makePersonal = (
   options: () => ServerOptions,
   environment: DownstreamEnvironment,
+  watches: SessionWatches,
   fidelity: Fidelity,
 ): Personal<Downstream> => {
   const own = { ...environment, memory: inMemory(environment.memory) }
   return new Personal({
     options,
-    make: (principal) => new Downstream(options(), own, principal, fidelity),
+    make: (principal) => new Downstream(options(), own, watches, principal, fidelity),
     listed: (principal, inventory) => environment.personalListed(options().key, principal, inventory),
     nowMs: () => environment.sweeper.nowMs,
   })

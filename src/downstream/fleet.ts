@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { BehaviorSubject } from 'rxjs'
 import type { Caller } from '../rpc/call.ts'
+import { SessionWatches } from './calls/session-watches.ts'
 import { Downstream } from './downstream.ts'
 import type { DownstreamEnvironment, ServerReports } from './environment.ts'
 import type { ServerOptions } from './options.ts'
@@ -23,8 +24,8 @@ export class Fleet {
   #isEnding = false
   readonly #leaving = new Map<Downstream, Promise<void>>()
   #byKey: ReadonlyMap<string, Downstream> = new Map()
-  /** Keys of all servers so far: hosts may still watch resources of a server that was removed. */
-  readonly #keys = new Set<string>()
+  /** By key of all servers so far: hosts may still watch resources of a server that was removed. */
+  readonly #watches = new Map<string, SessionWatches>()
 
   constructor(environment: FleetEnvironment) {
     const { sweeper, maxStarts, limits } = environment
@@ -83,7 +84,8 @@ export class Fleet {
     const before = new Map(this.#byKey)
     const after = servers.map((options) => {
       const existing = before.get(options.key)
-      if (existing === undefined) return this.#open(options, { isSuccessor: this.#keys.has(options.key), startAfter: undefined })
+      if (existing === undefined)
+        return this.#open(options, { isSuccessor: this.#watches.has(options.key), startAfter: undefined })
       if (restart.has(options.key)) return this.#successor(existing, options, drainMs)
       before.delete(options.key)
       existing.adopt(options)
@@ -121,13 +123,22 @@ export class Fleet {
   #successor(old: Downstream, options: ServerOptions, drainMs: number): Downstream {
     const isAlone = old.options.launch === undefined || old.options.url === undefined
     const startAfter = isAlone ? undefined : this.#end(old, drainMs)
-    return this.#open(options, { isSuccessor: true, startAfter })
+    const successor = this.#open(options, { isSuccessor: true, startAfter })
+    // Their hosts may send no request that would open a connection.
+    for (const principal of old.personal?.watching ?? []) successor.for(principal)
+    return successor
   }
 
   #open(options: ServerOptions, order: Pick<DownstreamEnvironment, 'isSuccessor' | 'startAfter'>): Downstream {
     if (this.#reports === undefined) throw new Error('a fleet without `reportTo` has no servers')
-    this.#keys.add(options.key)
-    return new Downstream(options, { ...this.#environment, ...this.#reports, ...order })
+    const { key } = options
+    const watches = this.#watches.get(key) ?? new SessionWatches((error) => this.#unwatched(key, error))
+    this.#watches.set(key, watches)
+    return new Downstream(options, { ...this.#environment, ...this.#reports, ...order }, watches)
+  }
+
+  #unwatched(server: string, error: unknown): void {
+    this.#environment.log.debug({ server, sample: String(error).slice(0, 200) }, 'a resource cannot be watched')
   }
 
   #end(downstream: Downstream, drainMs: number): Promise<void> {

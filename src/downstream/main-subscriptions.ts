@@ -46,9 +46,14 @@ export class MainSubscriptions implements Reconnected {
     this.#followed.add(`resource ${uri}`)
     const pending = this.#pending.get(uri)
     if (pending !== undefined) return pending
-    const subscribing = this.#subscribe(uri).finally(() => {
-      if (this.#pending.get(uri) === subscribing) this.#pending.delete(uri)
-    })
+    const subscribing: Promise<boolean> = this.#subscribe(uri)
+      .then((accepted) => {
+        if (!accepted && this.#pending.get(uri) === subscribing) this.#followed.delete(`resource ${uri}`)
+        return accepted
+      })
+      .finally(() => {
+        if (this.#pending.get(uri) === subscribing) this.#pending.delete(uri)
+      })
     this.#pending.set(uri, subscribing)
     return subscribing
   }

@@ -63,6 +63,11 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
     return this.#entries.get(principal)?.downstream
   }
 
+  /** Principals whose hosts watch resources or tasks. */
+  get watching(): readonly string[] {
+    return [...this.#entries].flatMap(([principal, { downstream }]) => (downstream.isWatched ? [principal] : []))
+  }
+
   /** Outages since the start. */
   get outages(): number {
     return this.all.reduce((sum, { outages }) => sum + outages, this.#pastOutages)

@@ -2,6 +2,7 @@
 import type { Link } from '../era/server/link.ts'
 import type { Caller, HostSession } from '../rpc/call.ts'
 import type { LogLevel } from '../wire/protocol/methods.ts'
+import { Failure } from '../wire/message/failure.ts'
 import type { Payload } from '../wire/message/payload.ts'
 import type { LinkEventHandlers } from './calls/link-events.ts'
 import type { ServerRequests } from './calls/server-requests.ts'
@@ -52,6 +53,11 @@ export class SessionRelay {
     watches.note(session, uri, links.withOwners(session)[0]?.owner)
   }
 
+  /** How many other resources of the server the session watches. */
+  watchesBeside(session: HostSession, uri: string): number {
+    return this.#source.watches.othersThan(session, uri)
+  }
+
   watchesNoMore(session: HostSession, uri: string): void {
     this.#source.watches.note(session, uri, undefined, false)
   }
@@ -98,10 +104,12 @@ export class SessionRelay {
   }
 
   async #linkFor(caller: Caller): Promise<Link> {
-    const { environment, eras, links, main, supervisor } = this.#source
+    const { environment, eras, links, main, options, supervisor } = this.#source
     const current = main.current ?? (await supervisor.ready())
     await eras.settled(caller)
-    return eras.eraFor(caller) === 'modern' || environment.soleHost !== undefined ? current : links.opened(caller)
+    if (eras.eraFor(caller) === 'modern' || environment.soleHost !== undefined) return current
+    if (options().sharing === 'call') throw new Failure('state', 'each call has a link of its own', { executed: 'no' })
+    return links.opened(caller)
   }
 
   #isSole(session: HostSession): boolean {

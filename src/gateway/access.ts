@@ -5,6 +5,7 @@
 import { believed, type HintName } from '../catalog/hints.ts'
 import type { CatalogServer, Exposed } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
+import { plainUri } from '../catalog/names/plain-uri.ts'
 import { isMetaTool } from '../catalog/view/meta-tools.ts'
 import { exposedTool, exposedUri, isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
@@ -50,7 +51,7 @@ export class Access {
   async judge(placed: Placed): Promise<Verdict | undefined> {
     const { policy, service } = this
     if (policy === undefined || isSignInRoute(placed.route)) return undefined
-    const verdict = policy.judge(judgedCall(placed), () => argumentsAt(placed.call))
+    const verdict = verdictOn(policy, placed)
     if (service === undefined || !policy.isDefault(verdict)) return confirmable(verdict, placed.call)
     return (await this.#decide(placed, policy, service)).verdict
   }
@@ -62,7 +63,7 @@ export class Access {
   check(placed: Placed): Promise<Payload | undefined> | undefined {
     const { policy, service } = this
     if (policy === undefined || isSignInRoute(placed.route)) return undefined
-    const verdict = policy.judge(judgedCall(placed), () => argumentsAt(placed.call))
+    const verdict = verdictOn(policy, placed)
     if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service)
     enforce(placed.call, confirmable(verdict, placed.call))
     return undefined
@@ -241,6 +242,28 @@ const denied = (call: Placed['call'], { rule, reason = '', detail }: Verdict): F
   })
 }
 
+/**
+ * The verdict of the rules. A server may treat several spellings of a URI as one: an unlisted URI is allowed only if its plain spelling is
+ * allowed, too. A URI that may mean any other is denied by each rule that denies some URI (decision 0219).
+ */
+const verdictOn = (policy: Policy, placed: Placed): Verdict => {
+  const { call, route, downstream, view } = placed
+  const { original } = route
+  const args = (): ArgumentsJson | undefined => argumentsAt(call)
+  const judged = judgedCall(placed)
+  const verdict = policy.judge(judged, args)
+  if (route.entry !== undefined || !isOfUri(call)) return verdict
+  const isDefault = policy.isDefault(verdict)
+  const plain = plainUri(original)
+  if (plain === original || (verdict.decision !== 'allow' && !isDefault)) return verdict
+  const names: Pick<Judged, 'name' | 'original'> =
+    plain === undefined
+      ? { name: UNKNOWN, original: UNKNOWN }
+      : { name: exposedUri(view, downstream.options, plain), original: plain }
+  const other = policy.judge({ ...judged, ...names }, args)
+  return isDefault && other.decision !== 'deny' ? verdict : other
+}
+
 const judgedCall = ({ call, route, downstream: { options: server }, view }: Placed): Judged => {
   const { caller, method } = call
   const { entry } = route
@@ -261,13 +284,16 @@ const judgedCall = ({ call, route, downstream: { options: server }, view }: Plac
   }
 }
 
+/** Whether the call names a URI. */
+const isOfUri = ({ method, params }: Placed['call']): boolean =>
+  method.startsWith('resources/') || (method === 'completion/complete' && !isPromptRef(params))
+
 /** The name in lists: a rule on it applies as well to a call by an original name or URI that is accepted in its place. */
-const exposedName = ({ method, target, params }: Placed['call'], route: Route, server: CatalogServer, view: View): string => {
-  const named = target ?? refName(params) ?? ''
+const exposedName = (call: Placed['call'], route: Route, server: CatalogServer, view: View): string => {
+  const named = call.target ?? refName(call.params) ?? ''
   if (named !== route.original) return named
-  if (method === 'tools/call') return exposedTool(view, named, route.entry)
-  const isUri = method.startsWith('resources/') || (method === 'completion/complete' && !isPromptRef(params))
-  return isUri ? exposedUri(view, server, named) : named
+  if (call.method === 'tools/call') return exposedTool(view, named, route.entry)
+  return isOfUri(call) ? exposedUri(view, server, named) : named
 }
 
 const judgedRow = ({ server, entry, exposed }: Exposed, view: View, kind: ListKind, caller: Caller): Judged => ({

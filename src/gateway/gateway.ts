@@ -312,6 +312,7 @@ export class Gateway {
   apply(options: GatewayOptions): void {
     this.#options = options
     this.rates.apply(options.rates)
+    this.access.policy?.forget()
     this.handle = this.#stacked()
     this.#refresh()
   }

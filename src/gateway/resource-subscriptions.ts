@@ -20,7 +20,7 @@ import { isModernRevision } from '../wire/protocol/revisions.ts'
 import type { Access } from './access.ts'
 import { isWatchedDirectly, mayBeUnlisted } from './lists/bridges.ts'
 import type { Feed } from './lists/feed.ts'
-import { Subscriptions } from './subscriptions.ts'
+import { Subscriptions, tooMany } from './subscriptions.ts'
 import type { Subscriber } from './subscriptions.ts'
 
 interface ResourceSubscriptionsParts {
@@ -150,7 +150,7 @@ export class ResourceSubscriptions {
       downstream.sessions.watchesNoMore(session, uri)
       // For a session restored from an earlier process, the main link watches the resource, too.
       this.#subscriptions.remove(session, downstream.id, uri)
-    }
+    } else if (downstream.sessions.watchesBeside(session, uri) >= this.#parts.max()) throw tooMany(this.#parts.max())
     const outcome = await this.#parts.relay(call)
     if (call.method === 'resources/subscribe') downstream.sessions.watches(session, uri)
     return outcome

@@ -100,7 +100,8 @@ export class Router {
   async #exchange(routed: RoutedCall, isInspected = false): Promise<Outcome> {
     const { access, signIns, tasks, rounds, overflow } = this.#parts
     const { call, route, downstream, view } = routed
-    const isRaw = isAsItCame(call.caller, downstream)
+    // A task whose result is inspected must not pass as it came.
+    const isRaw = !isInspected && isAsItCame(call.caller, downstream)
     const asking = tasks.asked(isRaw ? { ...call, isAsItCame: true } : call, downstream, view)
     let sent = callForServer(routed, isRaw, asking.ask)
     let outcome: Outcome

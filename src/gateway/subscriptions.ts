@@ -156,8 +156,7 @@ export class Subscriptions {
   #count(subscriber: Subscriber): void {
     const max = this.#max()
     const count = this.#counts.get(subscriber) ?? 0
-    if (count >= max)
-      throw new Failure('overloaded', `limits.subscriptions (${max}) reached`, { executed: 'no', limit: 'limits.subscriptions' })
+    if (count >= max) throw tooMany(max)
     this.#counts.set(subscriber, count + 1)
   }
 
@@ -184,6 +183,10 @@ export class Subscriptions {
     this.#leaving.set(key, left)
   }
 }
+
+/** The refusal of a subscription beyond `limits.subscriptions`. */
+export const tooMany = (max: number): Failure =>
+  new Failure('overloaded', `limits.subscriptions (${max}) reached`, { executed: 'no', limit: 'limits.subscriptions' })
 
 /** Stored unsubscribed URIs. */
 const MAX_LEFT = 1_024

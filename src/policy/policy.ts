@@ -142,6 +142,12 @@ export class Policy {
     return verdict
   }
 
+  /** Drops cached decisions: servers and toolsets may give tools other hints now. */
+  forget(): void {
+    this.#cached = new WeakMap()
+    this.#cachedCount = 0
+  }
+
   /** Whether no rule decided. */
   isDefault({ rule }: Verdict): boolean {
     return rule === this.#default.rule
@@ -281,7 +287,8 @@ const membersReadBy = (rules: readonly Rule[]): ReadonlyMap<string, ReadMember> 
 const firstOf = ({ open, last }: Remaining, subject: Subject): Verdict => {
   for (const rule of open) {
     const verdict = holds(rule, subject)
-    if (verdict === true) return verdictOf(rule)
+    // Where the name is unknown, a rule that does not allow applies to some name.
+    if (verdict === true || (verdict === 'open' && rule.decision !== 'allow')) return verdictOf(rule)
     if (typeof verdict === 'object') return verdict
   }
   return last

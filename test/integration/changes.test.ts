@@ -1,13 +1,14 @@
 /** Changes of lists and resources, on their way to every host that is concerned (BRIDGING 3.7, 3.8; 8.7). */
 import { describe, expect, test } from 'vitest'
-import { everyFakeKind, fake } from '../support/fake-downstream.ts'
-import type { FakeDownstream, Handle } from '../support/fake-downstream.ts'
+import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
+import type { FakeKind, Handle } from '../support/fake-downstream.ts'
 import { everyLegacyTransport, everyTransport, legacyHttp, legacyPipe, modernHttp, modernPipe } from '../support/fake-host.ts'
 import type { Host, Pending } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { KEY, metaOf } from '../support/fakes/messages.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
-import { startGateway } from '../support/gateway.ts'
+import { serverOptions, startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
 
 const addTool = (downstream: FakeDownstream, name: string): void => {
   downstream.offers.tools.push({ name, inputSchema: { type: 'object' } })
@@ -571,6 +572,74 @@ describe('a legacy server that has a process or connection for each session', ()
     expect(a.all('resources/subscribe').map(({ params }) => params['uri'])).toEqual(['file:///s'])
   })
 })
+
+const restart = ({ running }: TestGateway): void => void running.fleet.restart('a', 0)
+const drop = (gateway: TestGateway): void => gateway.fake('a').all('resources/subscribe')[0]?.connection.drop()
+test.each<[FakeKind, string, (gateway: TestGateway) => void]>([
+  ['legacy http', 'was started anew on purpose', restart],
+  ['legacy stdio', 'was started anew on purpose', restart],
+  ['legacy stdio', 'has lost the link of the host', drop],
+  ['legacy sse', 'has lost the link of the host', drop],
+])(
+  'B042 B134 B277 at a bridge to a %s server that %s a watching host is told to read, and watches by that',
+  async (kind, _, end) => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, resources: ['file:///r', 'file:///s'] }) } })
+    await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+    const a = gateway.fake('a')
+    const uri = 'file:///r'
+    await host.call('resources/subscribe', { uri })
+    end(gateway)
+    expect((await host.heard.until(isUpdated)).params).toEqual({ uri })
+    host.heard.clear()
+    a.forget()
+    await host.call('resources/read', { uri })
+    const [again, ...others] = a.all('resources/subscribe')
+    expect([again?.params['uri'], others]).toEqual([uri, []])
+    again?.connection.notify('notifications/resources/updated', { uri })
+    await host.heard.until(isUpdated)
+    await host.call('resources/unsubscribe', { uri })
+    expect(a.all('resources/unsubscribe').map(({ connection }) => connection)).toEqual([again?.connection])
+  },
+)
+
+test('B257 limits.subscriptions: over it a resource is not watched at a bridge either, and one that is left makes room', async () => {
+  const [one, two, three] = ['file:///1', 'file:///2', 'file:///3'] as const
+  await using gateway = await startGateway({ servers: { a: fake.of({}) }, gateway: { maxSubscriptions: 2 } })
+  await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+  const send = (verb: string, uri: string): Promise<JsonMap> => host.call(`resources/${verb}`, { uri })
+  for (const uri of [one, two, one]) await send('subscribe', uri)
+  const refusal = { code: -32603, message: 'gateway is busy: limits.subscriptions (2) reached' }
+  await expect(send('subscribe', three)).rejects.toMatchObject(refusal)
+  await send('unsubscribe', one)
+  await send('subscribe', three)
+  const asked = gateway.fake('a').all('resources/subscribe')
+  expect(asked.map(({ params }) => params['uri'])).toEqual([one, two, one, three])
+})
+
+test('B286 a call does not wait for the answer to a subscription on its link, which the server owes', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ tools: ['x'], resources: ['file:///r'] }) } })
+  await using host = await legacyHttp.connect(gateway)
+  const a = gateway.fake('a')
+  await host.call('resources/subscribe', { uri: 'a+file:///r' })
+  a.on('resources/subscribe', fake.never)
+  expect(await host.call('tools/call', { name: 'a__x' })).not.toHaveProperty('isError')
+  expect(a.all('resources/subscribe')).toHaveLength(2)
+})
+
+test.each([legacyHttp, modernHttp])(
+  'B128 a server that a reload adds to the only one without prefix is announced to a host over $name that sends nothing',
+  async ({ connect }) => {
+    await using other = await FakeDownstream.start(fake.offering('two'))
+    await using gateway = await startGateway({ servers: { a: fake.offering('one') }, gateway: { prefix: 'never' } })
+    await using host = await connect(gateway)
+    const { heard } = await listen(host)
+    const { configuration } = gateway.running
+    const servers = [...configuration.servers, serverOptions('b', other)]
+    await gateway.running.apply({ ...configuration, servers }, new Set())
+    await heard.until(isToolsChanged)
+    expect(await names(host)).toEqual(['one', 'two'])
+  },
+)
 
 test('B257 limits.subscriptions: over it a resource is not watched, and the text names the option', async () => {
   const uris = ['file:///1', 'file:///2', 'file:///3']

@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { everyFakeKind, fake, FakeDownstream } from '../support/fake-downstream.ts'
 import type { FakeSpec, Handle } from '../support/fake-downstream.ts'
-import { legacyHttp, modernHttp } from '../support/fake-host.ts'
+import { legacyHttp, modernHttp, modernPipe } from '../support/fake-host.ts'
 import { KEY, MODERN } from '../support/fakes/messages.ts'
 import type { JsonMap, Message } from '../support/fakes/messages.ts'
 import type { Turn } from '../support/fakes/turn.ts'
-import { startGateway } from '../support/gateway.ts'
+import { PER_USER } from '../support/credentials.ts'
+import { asPrincipal, startGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 
 const linkOf = (gateway: TestGateway): unknown => gateway.running.fleet.get('a')?.link
@@ -619,6 +620,28 @@ describe('a server that was lost', () => {
       await host.call('resources/unsubscribe', { uri })
       if (listening === undefined) await a.until('resources/unsubscribe')
       else await listening.closed
+    },
+  )
+  test.each(['legacy http', 'modern http'] as const)(
+    'B134 B250 subscriptions of one caller go over to a %s server with a sign-in per caller that was started anew on purpose',
+    async (kind) => {
+      await using gateway = await startGateway({
+        servers: { a: fake.of({ kind, resources: ['file:///r'] }) },
+        options: { a: { credential: PER_USER } },
+      })
+      await using host = await modernPipe.connect(asPrincipal(gateway, 'ann'))
+      const uri = 'a+file:///r'
+      await host.call('resources/list')
+      host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
+      await host.heard.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+      const a = gateway.fake('a')
+      a.forget()
+      gateway.running.fleet.restart('a', 0)
+      await host.heard.until(({ method }) => method === 'notifications/resources/updated')
+      host.heard.clear()
+      a.updated('file:///r')
+      const { params } = await host.heard.until(({ method }) => method === 'notifications/resources/updated')
+      expect(params).toMatchObject({ uri })
     },
   )
   test('a server that cannot be asked now: a legacy host is told so, a modern one is watching once it is back', async () => {

@@ -180,3 +180,40 @@ test('B056 with dynamic_lists the lists of a session are read as soon as its con
   await host.heard.until(isToolsChanged)
   expect(await names(host)).toEqual(['a__reveal', 'a__own', 'b__other'])
 })
+
+test('B056 F-25 what a session sees on its link to a server that was started anew stays when a call ends on the link before', async () => {
+  const revealed = new Set<FakeConnection>()
+  const waited = Promise.withResolvers<JsonMap>()
+  const server = fake.of({
+    kind: 'legacy stdio',
+    tools: ['reveal'],
+    on: {
+      'tools/list': ({ connection }) => ({ tools: ['reveal', ...(revealed.has(connection) ? ['secret'] : [])].map(tool) }),
+      'tools/call': ({ params, connection }) => {
+        if (params['name'] === 'wait') return waited.promise
+        revealed.add(connection)
+        connection.notify('notifications/tools/list_changed')
+        return { content: [] }
+      },
+    },
+  })
+  await using gateway = await startGateway({ servers: { a: server }, gateway: { freshMs: 600_000 } })
+  await using host = await legacyHttp.connect(gateway)
+  const a = gateway.fake('a')
+  const reveal = async (): Promise<void> => {
+    host.heard.clear()
+    await host.call('tools/call', { name: 'a__reveal' })
+    await host.heard.until(isToolsChanged)
+    expect(await names(host)).toEqual(['a__reveal', 'a__secret'])
+  }
+  await reveal()
+  const pending = host.begin('tools/call', { name: 'a__wait' })
+  const before = (await a.until('tools/call', ({ params }) => params['name'] === 'wait')).connection
+  gateway.running.fleet.restart('a', 60_000)
+  await gateway.ready()
+  await reveal()
+  waited.resolve({ content: [] })
+  await pending.response
+  await before.closed
+  expect(await names(host)).toEqual(['a__reveal', 'a__secret'])
+})

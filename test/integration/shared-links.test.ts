@@ -172,3 +172,17 @@ test('B147 a shared link is as verbose as the most verbose of its sessions', asy
     .map(({ params }) => params['level'])
   expect(levels).toEqual(['error', 'debug'])
 })
+
+test('B277 with sharing: call a notification of a host at a bridge opens no link, which no call would close', async () => {
+  const { gateway } = await startShared({ sharing: 'call' })
+  await using _ = gateway
+  await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+  const a = gateway.fake('a')
+  host.notify('notifications/com.example/hello', {})
+  await host.call('tools/call', { name: 'x' })
+  await gateway.log.until(({ text }) => text === 'a notification of a host was dropped')
+  const [{ connection }] = callsOf(gateway) as [Turn]
+  await connection.closed
+  expect(a.all('notifications/com.example/hello')).toEqual([])
+  expect(a.connections.filter(({ isOpen }) => isOpen)).toHaveLength(1)
+})

@@ -3,8 +3,10 @@
  * the call, so that a session's resources are also watched on its own link (BRIDGING 3.8; B284).
  */
 import type { Link } from '../../era/server/link.ts'
+import { isBridge } from '../../rpc/call.ts'
 import type { HostSession } from '../../rpc/call.ts'
 import { Payload } from '../../wire/message/payload.ts'
+import { within } from '../../time/within.ts'
 import type { LinkOwner } from '../link-owner.ts'
 
 /** A link of one session, with its owner. */
@@ -12,6 +14,9 @@ interface OwnedLink {
   readonly owner: LinkOwner
   readonly link: Link
 }
+
+/** How long a call, or a subscription of a host, waits for the answers of the server to these (B286). */
+const ANSWER_WAIT_MS = 1_000
 
 export class SessionWatches {
   /** By session: original URIs, each with the owner of the link that watches it; `undefined`: only the main link. */
@@ -28,7 +33,7 @@ export class SessionWatches {
     if (uris === undefined) this.#watches.set(session, (uris = new Map()))
     if (uris.has(uri)) return
     uris.set(uri, undefined)
-    await Promise.all(links.map((own) => this.#watch(own, uri, uris)))
+    await within(ANSWER_WAIT_MS, Promise.all(links.map((own) => this.#watch(own, uri, uris))))
   }
 
   remove(session: HostSession, uri: string, links: readonly OwnedLink[]): void {
@@ -45,6 +50,12 @@ export class SessionWatches {
     this.#watches.set(session, uris)
     if (isWatched) uris.set(uri, owner)
     else uris.delete(uri)
+  }
+
+  /** How many other resources the session watches. */
+  othersThan(session: HostSession, uri: string): number {
+    const uris = this.#watches.get(session)
+    return uris === undefined ? 0 : uris.size - (uris.has(uri) ? 1 : 0)
   }
 
   /** Watches the resources of the only host of a pipe again on a new main link; they may have changed meanwhile. */
@@ -64,13 +75,21 @@ export class SessionWatches {
       const uris = this.#watches.get(session)
       return uris === undefined ? [] : [...uris.keys()].map((uri) => this.#watch(own, uri, uris))
     })
-    await Promise.all(asked)
+    await within(ANSWER_WAIT_MS, Promise.all(asked))
   }
 
+  /**
+   * A link was closed. At a bridge nothing else watches its resources: the host is notified once that they may have changed, and its next call
+   * opens a link that watches them.
+   */
   closed(owner: LinkOwner): void {
     for (const session of owner.sessions) {
       const uris = this.#watches.get(session)
-      for (const [uri, watcher] of uris ?? []) if (watcher === owner) uris?.set(uri, undefined)
+      for (const [uri, watcher] of uris ?? []) {
+        if (watcher !== owner) continue
+        uris?.set(uri, undefined)
+        if (isBridge(session.scope)) session.updated(Payload.of({ uri }))
+      }
     }
   }
 

@@ -15,7 +15,7 @@ import type { Era, LegacyRevision } from '../../wire/protocol/revisions.ts'
 import type { Companion, DownstreamEnvironment, PipeChannel, ServerProcess } from '../environment.ts'
 import { Heartbeat } from '../health/heartbeat.ts'
 import type { ServerStates } from '../health/server-state.ts'
-import type { ServerOptions } from '../options.ts'
+import type { ServerOptions, ServerTimeouts } from '../options.ts'
 import type { LinkReports } from '../link-reports.ts'
 import { isProcessEnd } from '../pacing/restarts.ts'
 import { Spare } from '../spare.ts'
@@ -67,6 +67,7 @@ export class Dialer {
   readonly #states: ServerStates
   readonly #reports: LinkReports
   readonly #sse: SseSiblings
+  readonly #timeouts: Dialing['timeouts'] = timeoutsNow(() => this.#options.timeouts)
 
   /** `bearer`: the token for every request over HTTP. */
   constructor(
@@ -299,7 +300,6 @@ export class Dialer {
   async #dialing({ declared, clientInfo, revision, principal }: DialedFor): Promise<Omit<Dialing, 'events'>> {
     const { sweeper, httpIds, identity, instance, memory, soleHost } = this.#environment
     const options = this.#options
-    const { startMs, probeMs, idleMs, totalMs } = options.timeouts
     return {
       era: options.era,
       // While the main link is up, further links have its era, even if the stored verdict is too old for the next start.
@@ -310,7 +310,7 @@ export class Dialer {
       clientInfo,
       revision,
       position: { instance, hops: (await soleHost)?.hops ?? 0 },
-      timeouts: { startMs, probeMs, idleMs, totalMs },
+      timeouts: this.#timeouts,
       sweeper,
       httpIds,
       sseIds: this.#sse.idsFor(principal),
@@ -385,6 +385,22 @@ export class Dialer {
     return this.#environment.starts.acquire(() => this.#isClosed || isWanted())
   }
 }
+
+/** The current time-outs: a reload changes them for open links, too. */
+const timeoutsNow = (now: () => ServerTimeouts): Dialing['timeouts'] => ({
+  get startMs() {
+    return now().startMs
+  },
+  get probeMs() {
+    return now().probeMs
+  },
+  get idleMs() {
+    return now().idleMs
+  },
+  get totalMs() {
+    return now().totalMs
+  },
+})
 
 /** Failures by which a server shows that it does not speak the dialed era (BRIDGING 5.2). */
 const OTHER_ERA: ReadonlySet<FailureKind> = new Set(['not_found', 'bad_response', 'version'])

@@ -45,6 +45,7 @@ interface Own {
 export class LinkLists {
   readonly #source: LinkListsSource
   readonly #own = new Map<LinkOwner, Own>()
+  #isClosed = false
 
   constructor(source: LinkListsSource) {
     this.#source = source
@@ -63,7 +64,7 @@ export class LinkLists {
       }
       return
     }
-    if (!hasLists(owner)) return
+    if (!hasLists(owner) || this.#isClosed) return
     const own = this.#of(owner)
     own.commonBefore ??= this.#source.common()?.digest ?? ''
     this.#outdate(owner, own, list)
@@ -105,6 +106,12 @@ export class LinkLists {
     own.rereads.close()
     this.#own.delete(owner)
     if (own.inventory !== undefined) this.#source.listed(owner, undefined)
+  }
+
+  /** Removes all lists, since the server is being stopped: links that still carry calls must not replace what its successor lists. */
+  close(): void {
+    this.#isClosed = true
+    for (const owner of this.#own.keys()) this.forget(owner)
   }
 
   #of(owner: LinkOwner): Own {

@@ -207,7 +207,7 @@ export class Offers {
 
   /** Applies changed policies to the known inventory, without a request to the server. */
   vetAgain(): void {
-    if (this.#offered !== undefined && this.inventory$.value !== undefined) this.#serve(this.#offered)
+    if (this.#offered !== undefined && this.hasLists) this.#serve(this.#offered)
     this.apps.vetAgain()
     this.legacy.vetAgain()
   }

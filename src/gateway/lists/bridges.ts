@@ -12,6 +12,7 @@ const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 
   options.curation === undefined &&
   Object.keys(options.alias).length === 0 &&
   (options.onChange === 'allow' || options.onChange === 'warn') &&
+  options.hidden === 'warn' &&
   view.toolset === undefined &&
   scope.granted === undefined
 
@@ -25,7 +26,6 @@ export const isListedDirectly = (downstream: Downstream, view: View, caller: Pic
     isBridge(caller.scope) &&
     link !== undefined &&
     (downstream.eras.eraFor(caller) === 'legacy') === (caller.session !== undefined) &&
-    options.hidden === 'warn' &&
     !options.decorateTitles &&
     isUnruled(downstream, view, caller)
   )

@@ -205,8 +205,9 @@ export class Feed {
   }
 
   #selectionOf(scope: Scope, revision: Revision): Selection {
-    const { server } = scope
-    const limits = { toolset: this.#toolsets.of(scope), grants: this.grantsOf(scope) }
+    // The only server of the merged endpoint may have got others since the last request of the caller.
+    const server = scope.isMerged === true && this.catalog.sources.length > 1 ? undefined : scope.server
+    const limits = { toolset: this.#toolsets.of({ ...scope, server }), grants: this.grantsOf(scope) }
     return server === undefined ? { revision, ...limits } : { only: server, revision, ...limits }
   }
 
@@ -274,6 +275,7 @@ export class Feed {
     this.#appsCatalog = this.#buildForApps(downstreams, catalog)
     this.#legacyCatalog = this.#buildForLegacy(downstreams, catalog)
     this.catalog$.next(catalog)
+    this.#personal.retain(new Set(downstreams.flatMap(({ personal, options }) => (personal === undefined ? [] : [options.key]))))
     this.#watchers.look()
   }
 }

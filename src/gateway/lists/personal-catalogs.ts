@@ -62,6 +62,12 @@ export class PersonalCatalogs {
     this.#source.changed(principal)
   }
 
+  /** Removes the lists of all other servers: there principals have no connections of their own any more. */
+  retain(keys: ReadonlySet<string>): void {
+    for (const [principal, { inventories }] of this.#own)
+      for (const key of inventories.keys()) if (!keys.has(key)) this.set(principal, key, undefined)
+  }
+
   /** The principal's own catalog, based on the common catalog `from`; `undefined`: it has none. */
   of(principal: string | undefined, from: Catalog): OwnCatalog | undefined {
     const own = principal === undefined || this.#own.size === 0 ? undefined : this.#find(principal)

@@ -40,8 +40,8 @@ export class TaskRuns {
       if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
       call.params.delete('task')
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
-    const isRelayed = plan === 'plain' || call.isAsItCame === true
-    const sent = isRelayed ? call : { ...call, notify: this.#related(call, downstream, plan === 'host') }
+    const sent =
+      plan === 'plain' ? call : { ...call, isAsItCame: false, notify: this.#related(call, downstream, plan === 'host') }
     const mayInsist = downstream.eras.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
     return plan === 'gateway' || mayInsist ? this.#drive(sent, entry, plan, downstream) : downstream.handle(sent)
   }

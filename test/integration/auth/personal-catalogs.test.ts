@@ -75,3 +75,19 @@ test('F-22 F-25 a server that a reload has removed, with a call of one caller in
   await fleet.stop()
   await expect(pending).resolves.toMatchObject({ isError: true })
 }, 10_000)
+
+test('B250 B128 after a reload that ends the sign-in per caller all callers have the lists of the server, also those that had their own', async () => {
+  await using stage = await scene()
+  const { gateway, meet } = stage
+  await using ann = await meet('ann')
+  expect(await ann.call('tools/list')).toMatchObject(LISTED)
+  gateway.fake('a').offers.tools.splice(0, 1, { name: 'other', inputSchema: { type: 'object' } })
+  const { configuration } = gateway.running
+  const servers = configuration.servers.map((server) => (server.key === 'a' ? { ...server, credential: undefined } : server))
+  await gateway.running.apply({ ...configuration, servers }, new Set(['a']))
+  await gateway.ready()
+  await using bob = await meet('bob')
+  const now = { tools: [{ name: 'a__other' }, { name: 'b__echo' }] }
+  for (const host of [ann, bob]) expect(await host.call('tools/list')).toMatchObject(now)
+  expect(await ann.call('tools/call', { name: 'a__other', arguments: {} })).toMatchObject({ resultType: 'complete' })
+})

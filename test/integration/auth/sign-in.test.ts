@@ -2,6 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, test } from 'vitest'
 import { operatorCommand } from '../../../src/operator-command.ts'
 import { serverStatuses } from '../../../src/admin/state/status.ts'
@@ -233,6 +234,21 @@ describe('a token that the server takes no more', () => {
     const asked = await stage.host.call('tools/call', call)
     await new Browser().signIn(linkOf(asked))
     expect(await stage.host.call('tools/call', { ...call, ...back(asked) })).toMatchObject({ resultType: 'complete' })
+    await leave(stage)
+  })
+
+  test('6.4 that has ended stays asked for, also after a reload that reads definitions with another policy', async () => {
+    const stage = await signedIn()
+    stage.issuer.revoke()
+    stage.issuer.expire()
+    const { fleet, configuration } = stage.gateway.running
+    const own = fleet.get('a')?.personal?.all[0]
+    await own?.link?.close()
+    await firstValueFrom(own!.health$.pipe(filter(({ state }) => state === 'failed')))
+    expect(names(await stage.host.call('tools/list'))).toEqual(['a__sign_in'])
+    const servers = configuration.servers.map((server) => ({ ...server, hidden: 'strip' as const }))
+    await stage.gateway.running.apply({ ...configuration, servers }, new Set())
+    expect(names(await stage.host.call('tools/list'))).toEqual(['a__sign_in'])
     await leave(stage)
   })
 

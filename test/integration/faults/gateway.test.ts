@@ -249,3 +249,18 @@ describe('F-31 what throws where nobody foresaw it', () => {
     },
   )
 })
+
+test.each(everyFakeKind)('F-25 F-02 time-outs of a reload apply to calls on links of a %s server that are open', async (kind) => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['x'] }) } })
+  await using host = await legacyHttp.connect(gateway)
+  await host.call('tools/call', { name: 'a__x' })
+  const { configuration } = gateway.running
+  const servers = configuration.servers.map((server) => ({ ...server, timeouts: { ...server.timeouts, idleMs: 100 } }))
+  await gateway.running.apply({ ...configuration, servers }, new Set())
+  const { connections } = gateway.fake('a')
+  const before = connections.length
+  gateway.fake('a').on('tools/call', fake.never)
+  const late = await host.call('tools/call', { name: 'a__x' })
+  expect(late).toMatchObject({ isError: true, _meta: { 'dev.trunkline/gateway': { kind: 'timeout' } } })
+  expect(connections).toHaveLength(before)
+})

@@ -461,3 +461,82 @@ test.each([legacyHttp, legacyPipe])(
     expect(update.params).toMatchObject({ uri: 'a+file:///open' })
   },
 )
+
+test.each([legacyHttp, modernHttp])(
+  'T-20 a rule that denies a URI denies every spelling that a server may take for it, over $name',
+  async ({ connect, era }) => {
+    await using gateway = await start([
+      { when: 'call.original == "file:///secret"', decision: 'deny', reason: 'secret' },
+      { when: 'call.name == "a+file:///locked"', decision: 'deny', reason: 'secret' },
+      ALLOW,
+    ])
+    await using host = await connect(gateway)
+    const denied = { message: 'denied by policy: secret' }
+    const spellings = ['%73ecret', '%2573ecret', './secret', '/secret', 'open/../secret', '%6cocked'].map(
+      (path) => `a+file:///${path}`,
+    )
+    for (const uri of [...spellings, 'file:///%73ecret']) {
+      await expect(host.call('resources/read', { uri })).rejects.toMatchObject(denied)
+      const ref = { type: 'ref/resource', uri }
+      await expect(host.call('completion/complete', { ref, argument: { name: 'x', value: '' } })).rejects.toMatchObject(denied)
+      if (era === 'legacy') await expect(host.call('resources/subscribe', { uri })).rejects.toMatchObject(denied)
+    }
+    expect(gateway.fake('a').received).toEqual([])
+    await host.call('resources/read', { uri: 'a+file:///%6fpen' })
+    expect(gateway.fake('a').all('resources/read')).toHaveLength(1)
+  },
+)
+
+test('T-20 a rule that allows URIs allows none that a server may take for another one, and what lists show as they show it', async () => {
+  const servers = { a: fake.of({ resources: ['file:///x/a%20b', 'file:///secret'], templates: ['file:///{+path}'] }) }
+  const rules = ['call.original.startsWith("file:///pub/")', 'call.original == "file:///x/a%20b"']
+  await using gateway = await start(
+    rules.map((when) => ({ when, decision: 'allow' })),
+    { servers },
+  )
+  await using host = await modernHttp.connect(gateway)
+  for (const path of ['pub/../secret', 'pub/%2e%2e/secret', 'pub/x%2f..%2f..%2fsecret', 'pub/%00', 'x/%61%20b', 'secret'])
+    await expect(host.call('resources/read', { uri: `a+file:///${path}` })).rejects.toMatchObject({
+      message: 'denied by policy: no rule of the policy allows it',
+    })
+  expect(gateway.fake('a').received).toEqual([])
+  for (const path of ['pub/x', 'pub/%78', 'x/a%20b']) await host.call('resources/read', { uri: `a+file:///${path}` })
+})
+
+test('T-20 rules that read no name decide on a URI that may mean any other, and one that reads it only where it denies', async () => {
+  const uri = 'a+file:///x/../y'
+  const read = async (...rules: readonly GivenRule[]): Promise<unknown> => {
+    await using gateway = await start(rules)
+    await using host = await modernHttp.connect(gateway)
+    return host.call('resources/read', { uri }).then(
+      () => 'read',
+      ({ message }: Error) => message,
+    )
+  }
+  const tools = { when: 'call.method == "tools/call" && call.original == "pay"', decision: 'deny', reason: 'tools' } as const
+  const named = { when: 'call.original.startsWith("file:///x")', decision: 'allow' } as const
+  expect(await read(tools, ALLOW)).toBe('read')
+  expect(await read(named)).toBe('denied by policy: no rule of the policy allows it')
+  expect(await read(named, ALLOW)).toBe('read')
+  expect(await read({ ...named, decision: 'confirm', reason: 'ask' }, ALLOW)).toBe(
+    'denied by policy: ask (only calls of tools can be confirmed)',
+  )
+})
+
+test('a reload that takes its trust from a server, or a hint from a toolset, counts for tools that were called before', async () => {
+  const rules = [{ when: 'call.annotations.readOnlyHint', decision: 'allow' }] as const
+  const hinting = (readOnlyHint: boolean) => [
+    toolsetOf({}, { name: 'default', override: { a__pay: { annotations: { readOnlyHint } } } }),
+  ]
+  await using gateway = await start(rules, { gateway: { toolsets: hinting(true) } })
+  await using host = await modernHttp.connect(gateway)
+  const call = (name: string): Promise<JsonMap> => host.call('tools/call', { name, arguments: {} })
+  for (const name of ['a__list', 'a__pay']) expect(await call(name)).not.toHaveProperty('isError')
+  const { configuration } = gateway.running
+  const servers = configuration.servers.map((server) => ({ ...server, trusted: undefined }))
+  const next = { ...configuration, servers, gateway: { ...configuration.gateway, toolsets: hinting(false) } }
+  await gateway.running.apply(next, new Set())
+  for (const name of ['a__list', 'a__pay']) expect(await call(name)).toEqual(deniedBy('no rule of the policy allows it'))
+  await gateway.running.apply(configuration, new Set())
+  for (const name of ['a__list', 'a__pay']) expect(await call(name)).not.toHaveProperty('isError')
+})

@@ -390,8 +390,12 @@ test('a result that would come as a task is not made, or withheld, where results
   await using modern = await modernHttp.connect(gateway, { capabilities: { extensions: { [TASKS]: {} } } })
   expect(textOf(await modern.call('tools/call', { name: 'a__may' }))).toBe('at once')
   await using legacy = await legacyHttp.connect(gateway)
-  const end = await legacy.call('tools/call', { name: 'a__may', task: { ttl: 1_000 } })
-  expect(end).not.toHaveProperty('task')
+  await using bridged = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+  for (const [host, name] of [
+    [legacy, 'a__may'],
+    [bridged, 'may'],
+  ] as const)
+    expect(await host.call('tools/call', { name, task: { ttl: 1_000 } })).not.toHaveProperty('task')
 })
 
 test.each([

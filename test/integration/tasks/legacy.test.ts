@@ -1,10 +1,12 @@
 /** Tasks of 2025-11-25 servers for hosts of that revision, and for hosts that know no tasks (BRIDGING 3.17). */
 import { describe, expect, test } from 'vitest'
+import type { GatewayOptions } from '../../../src/gateway/options.ts'
 import { everyLegacyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { fake } from '../../support/fake-downstream.ts'
 import type { FakeKind } from '../../support/fake-downstream.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
+import { curated } from '../../support/curation.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
@@ -300,4 +302,20 @@ test('a modern server that insists on a task is followed for legacy hosts, and f
     resultType: 'complete',
     content: [{ text: 'done' }],
   })
+})
+
+test.each<[string, Partial<GatewayOptions>, object]>([
+  ['tasks are not offered', { tasks: false }, {}],
+  ['its result is limited', {}, { tools: { must: { result: { max_tokens: 1_000 } } } }],
+])('B277 at a bridge a tool that runs as a task answers a host that asked for none, where %s', async (_, options, entry) => {
+  const server = taskServer('legacy http', {
+    'tasks/get': () => ({ ...TASK, status: 'completed' }),
+    'tasks/result': () => RESULT,
+  })
+  await using gateway = await startGateway({ servers: { a: server }, options: { a: await curated(entry) }, gateway: options })
+  await using host = await legacyHttp.connect(gateway, { path: '/servers/a/mcp' })
+  const result = await host.call('tools/call', { name: 'must' })
+  expect(result).not.toHaveProperty('task')
+  expect(result).toMatchObject({ content: [link] })
+  expect(gateway.fake('a').all('tasks/result')).toHaveLength(1)
 })

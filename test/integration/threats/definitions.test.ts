@@ -476,3 +476,19 @@ test.each(['{}', '"none"', '7'])('T-29 "tools": %s is told, and is not taken for
   // What was known before stays.
   expect(await host.call('tools/list')).toMatchObject({ tools: [{ name: 'a__x' }] })
 })
+
+test.each(['/mcp', '/servers/a/mcp'])(
+  'T-16 a tool or prompt that is dropped for hidden characters cannot be called by its name at %s',
+  async (path) => {
+    await using gateway = await startGateway({ servers: { a: poisonedServer() }, options: { a: { hidden: 'drop' } } })
+    await using host = await legacyHttp.connect(gateway, { path })
+    const prefix = path === '/mcp' ? 'a__' : ''
+    for (const [method, name] of [
+      ['tools/call', 'evil'],
+      ['prompts/get', 'p'],
+    ] as const)
+      await expect(host.call(method, { name: `${prefix}${name}` })).rejects.toMatchObject({ code: -32602 })
+    expect(gateway.fake('a').received.map(({ message }) => message.method)).not.toContain('tools/call')
+    await host.call('tools/call', { name: `${prefix}unlisted` })
+  },
+)

@@ -5,14 +5,15 @@ import { ownerOf } from '../../../src/downstream/link-owner.ts'
 import type { Sharing } from '../../../src/downstream/options.ts'
 import type { Link } from '../../../src/era/server/link.ts'
 import type { HostSession } from '../../../src/rpc/call.ts'
+import type { Payload } from '../../../src/wire/message/payload.ts'
 
 const URI = 'x://r'
 
-const setUp = () => {
+const setUp = (server?: string) => {
   const failed = vi.fn<(error: unknown) => void>()
   const updated = vi.fn()
   // Cast: what is used of a session.
-  const session = { id: 's', updated } as unknown as HostSession
+  const session = { id: 's', updated, scope: { server } } as unknown as HostSession
   return { watches: new SessionWatches(failed), failed, session, updated }
 }
 
@@ -91,4 +92,30 @@ test('B277 what a host at a bridge has subscribed to belongs to the link that to
   expect(watches.isOwn(session, URI)).toBe(true)
   watches.note(session, URI, owner, false)
   expect(watches.isOwn(session, URI)).toBe(false)
+})
+
+test('B134 a host at a bridge is notified of what its closed link watched, and nobody of what other links watch', async () => {
+  const { watches, session, updated } = setUp('a')
+  const [own, other] = [linkOf(session), linkOf(session)]
+  await watches.add(session, URI, [own])
+  watches.note(session, 'x://main', undefined)
+  watches.closed(other.owner)
+  expect(updated).not.toHaveBeenCalled()
+  watches.closed(own.owner)
+  watches.closed(own.owner)
+  expect(updated.mock.calls.flat().map((params: Payload) => params.final('uri')?.toString())).toEqual([JSON.stringify(URI)])
+  const merged = setUp()
+  const link = linkOf(merged.session)
+  await merged.watches.add(merged.session, URI, [link])
+  merged.watches.closed(link.owner)
+  expect(merged.updated).not.toHaveBeenCalled()
+})
+
+test('B257 how many other resources a session watches', () => {
+  const { watches, session } = setUp()
+  expect(watches.othersThan(session, URI)).toBe(0)
+  for (const uri of [URI, 'x://s']) watches.note(session, uri, undefined)
+  expect(['x://t', URI].map((uri) => watches.othersThan(session, uri))).toEqual([2, 1])
+  watches.note(session, URI, undefined, false)
+  expect(watches.othersThan(session, URI)).toBe(1)
 })

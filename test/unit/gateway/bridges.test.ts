@@ -51,6 +51,7 @@ const RULED: readonly (readonly [string, Facts, Partial<Caller>, View])[] = [
   ['a filter', { options: { curation: {} } }, {}, VIEW],
   ['an alias', { options: { alias: { x: 'y' } } }, {}, VIEW],
   ['a hold on changes', { options: { onChange: 'hold' } }, {}, VIEW],
+  ['hidden text that is removed', { options: { hidden: 'strip' } }, {}, VIEW],
   ['a toolset', {}, {}, viewOf({ toolset: {} })],
   ['scopes of the token', {}, { scope: { server: 'a', granted: '' } }, VIEW],
 ]
@@ -68,7 +69,6 @@ describe('lists', () => {
     ['a server without a link', { link: undefined }, {}, VIEW],
     ['a modern link and a session', { era: 'modern' }, {}, VIEW],
     ['a legacy link and a modern host', {}, { session: undefined }, VIEW],
-    ['hidden text that is removed', { options: { hidden: 'strip' } }, {}, VIEW],
     ['titles that name the server', { options: { decorateTitles: true } }, {}, VIEW],
   ])('are not with %s', (_, facts, caller, view) => {
     expect(isListedDirectly(serverOf(facts), view, callerOf(caller))).toBe(false)

@@ -27,7 +27,10 @@ interface Case {
 /** The route that the policy is asked about, before it denies the subscription; `undefined`: it is not asked. */
 const routeOf = async ({ uri, at, isListed = true, onChange = 'allow', leftOut = [] }: Case) => {
   const server = serverOf('a')
-  const downstream = { options: { ...server, onChange }, inventory$: { value: { leftOut } } } as unknown as Downstream
+  const downstream = {
+    options: { ...server, onChange, hidden: 'warn' },
+    inventory$: { value: { leftOut } },
+  } as unknown as Downstream
   const catalog = buildCatalog(isListed ? [sourceOf(server, { resources: [resourceOf('x:1')] })] : [], ALWAYS)
   const check = vi.fn(async (_placed: Parameters<Access['check']>[0]) => {
     throw new Failure('forbidden', 'no')
