@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { MutatedCopy } from './mutated-copy.ts'
 import type { Ended } from './mutated-copy.ts'
-import { placesIn } from './mutations.ts'
-import type { Mutation } from './mutations.ts'
+import { draw } from './mutations.ts'
+import type { Mutation, Source } from './mutations.ts'
 import { nearestTests } from './nearest-tests.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -58,9 +58,8 @@ const random = (seed: number) => (): number => {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
 }
 
-/** Places spread over the folders of `src` in turn, so that a large folder does not take all. */
-const choose = (count: number, next: () => number): readonly Mutation[] => {
-  const files = execFileSync('git', ['ls-files', 'src'], { cwd: ROOT, encoding: 'utf8' })
+const sources = (): readonly Source[] =>
+  execFileSync('git', ['ls-files', 'src'], { cwd: ROOT, encoding: 'utf8' })
     .split('\n')
     .filter(
       (file) =>
@@ -68,19 +67,7 @@ const choose = (count: number, next: () => number): readonly Mutation[] => {
         !LEFT_OUT.test(file) &&
         values.folder.split(',').some((start) => file.startsWith(join('src', start))),
     )
-  const folders = Map.groupBy(
-    files.flatMap((file) => placesIn(file, readFileSync(join(ROOT, file), 'utf8'))),
-    ({ file }) => file.split('/', 2).join('/'),
-  )
-  const chosen: Mutation[] = []
-  while (chosen.length < count && folders.size > 0)
-    for (const [folder, places] of folders) {
-      const [taken] = places.splice(Math.floor(next() * places.length), 1)
-      if (taken !== undefined && chosen.length < count) chosen.push(taken)
-      if (places.length === 0) folders.delete(folder)
-    }
-  return chosen
-}
+    .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
 
 interface Tried extends Mutation {
   readonly key: number
@@ -122,7 +109,7 @@ const open = (some: readonly Tried[]): readonly Tried[] =>
 const nextOf = (one: Tried, count: number): readonly (readonly [string, Tried])[] =>
   (one.suspects.size > 0 ? [...one.suspects].slice(0, 2) : one.left.slice(0, count)).map((test) => [test, one] as const)
 
-const mutations = choose(Number(values.count), random(Number(values.seed)))
+const mutations = draw(sources(), Number(values.count), random(Number(values.seed)))
 using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {

@@ -20,6 +20,12 @@ export interface Mutation {
   readonly isStatement: boolean
 }
 
+/** A file and its content. */
+export interface Source {
+  readonly file: string
+  readonly text: string
+}
+
 interface Node {
   readonly type: string
   readonly start: number
@@ -73,6 +79,25 @@ export const placesIn = (file: string, source: string): Mutation[] => {
   }
   look(parseAst(source, { lang: 'ts', astType: 'ts' }) as unknown as Node, true)
   return found
+}
+
+/**
+ * Draws a line of all files, each as likely as any other, and a place in the file of this line, `count` times: a folder is tried as much as
+ * it is large. `next`: a number from 0 to 1. Returns all places if they are fewer than `count`.
+ */
+export const draw = (sources: readonly Source[], count: number, next: () => number): readonly Mutation[] => {
+  const files = sources
+    .map(({ file, text }) => ({ places: placesIn(file, text), lines: text.split('\n').length }))
+    .filter(({ places }) => places.length > 0)
+  const drawn: Mutation[] = []
+  while (drawn.length < count && files.length > 0) {
+    let line = next() * files.reduce((sum, { lines }) => sum + lines, 0)
+    const at = files.findIndex(({ lines }) => (line -= lines) < 0)
+    const { places } = files.at(at)!
+    drawn.push(...places.splice(Math.floor(next() * places.length), 1))
+    if (places.length === 0) files.splice(at, 1)
+  }
+  return drawn
 }
 
 const shown = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 80)

@@ -111,7 +111,7 @@ const hasMemory = (): boolean => {
     return false
   }
 }
-const STATE_FOLDERS = hasMemory() ? MEMORY : tmpdir()
+export const STATE_FOLDERS = hasMemory() ? MEMORY : tmpdir()
 
 /** Starts fakes and gateway; resolves once all servers are ready, unless `early` or `pipe` is set. */
 export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> => {

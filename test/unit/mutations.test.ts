@@ -1,7 +1,7 @@
 /** The places at which `npm run mutate` breaks the program. */
 import vm from 'node:vm'
 import { expect, test } from 'vitest'
-import { placesIn, withSwitches } from '../../scripts/mutations.ts'
+import { draw, placesIn, withSwitches } from '../../scripts/mutations.ts'
 
 const broken = (source: string): string[] =>
   placesIn('a.ts', source).map(({ start, end, text }) => source.slice(0, start) + text + source.slice(end))
@@ -53,4 +53,21 @@ test('a place is named by file and line', () => {
   expect(placesIn('src/a.ts', 'const a = 1\nconst b = a === 2')).toMatchObject([
     { file: 'src/a.ts', line: 2, before: 'a === 2', text: '(a) !== (2)', after: '!==' },
   ])
+})
+
+test('a file is drawn as often as it is long, whatever folder it is in, and no place twice', () => {
+  const line = 'a = b\n'
+  const sources = [
+    { file: 'src/short.ts', text: line.repeat(10) },
+    { file: 'src/folder/long.ts', text: line.repeat(90) },
+    { file: 'src/folder/none.ts', text: '\n'.repeat(1_000) },
+  ]
+  const numbers = (function* () {
+    // Lines at even distances, and each time the first place that is left.
+    for (let at = 0; at < 20; at++) yield* [(at + 0.5) / 20, 0]
+  })()
+  const some = draw(sources, 20, () => numbers.next().value ?? 0)
+  expect(some.filter(({ file }) => file === 'src/short.ts')).toHaveLength(2)
+  const all = draw(sources, 1_000, Math.random)
+  expect(new Set(all.map(({ file, line: at }) => `${file}:${at}`)).size).toBe(100)
 })

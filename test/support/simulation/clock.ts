@@ -27,8 +27,9 @@ const real = {
   timeout: AbortSignal.timeout.bind(AbortSignal),
 }
 
-/** Resolves when all promises and ticks that are ready have run. */
-const settled = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve))
+/** Steps in a turn of Node's event loop. Between its immediates Node runs all promises and ticks that are ready; a turn asks the system for events. */
+const STEPS_PER_TURN = 200
+const READY = Promise.resolve()
 
 /** Milliseconds of real time. */
 export const realNowMs = real.now
@@ -160,7 +161,7 @@ export class SimulatedClock {
   /** Lets `ms` pass. */
   async pass(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms
-    while (await this.#step(endMs));
+    await this.#advance(endMs, () => false)
     this.#nowMs = endMs
   }
 
@@ -172,8 +173,7 @@ export class SimulatedClock {
       state.isOver = true
     }
     work.then(over, over)
-    await settled()
-    while (!state.isOver && (await this.#step(endMs)));
+    await this.#advance(endMs, () => state.isOver)
     if (!state.isOver) throw new Error(`${what} has not ended after ${withinMs} ms`)
     return work
   }
@@ -232,8 +232,27 @@ export class SimulatedClock {
     return timer
   }
 
-  /** Runs the next thing that is due by `endMs`, and what follows from it; false: there is none. */
-  async #step(endMs: number): Promise<boolean> {
+  /** Runs what is due by `endMs`, each thing with all that follows from it, until nothing is left or `isOver`. */
+  #advance(endMs: number, isOver: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      let isEnded = false
+      const step = (): void => {
+        if (isEnded || (!isOver() && this.#step(endMs))) return
+        isEnded = true
+        resolve()
+      }
+      // From a promise: stored plans depend on promises running before ticks.
+      const begin = (): void => void READY.then(step)
+      const turn = (): void => {
+        for (let steps = 0; steps < STEPS_PER_TURN; steps++) real.setImmediate(begin)
+        real.setImmediate(() => isEnded || turn())
+      }
+      turn()
+    })
+  }
+
+  /** Runs the next thing that is due by `endMs`; false: there is none. */
+  #step(endMs: number): boolean {
     const immediate = this.#immediates.shift()
     if (immediate !== undefined) {
       const { node } = immediate
@@ -268,7 +287,6 @@ export class SimulatedClock {
       }
       this.#run(timer.run, node)
     }
-    await settled()
     return true
   }
 
