@@ -10,13 +10,11 @@ test('T-17 a tool in quarantine is told in ps and the log, hidden from hosts, an
   )
   const up = await cli.up()
   await up.said(/"server":"a".*server is ready/)
-  await cli.run(['restart', 'a'])
+  await cli.here('restart', 'a')
   await up.said(/"tool":"echo".*"onChange":"quarantine".*the definition of a tool changed/)
   await up.said(/"server":"a".*"tools":5.*server is ready/)
-  expect((await cli.run(['ps'])).stdout).toContain(
-    'left out: a tools "echo": its definition changed (lock.on_change: quarantine)',
-  )
+  expect((await cli.here('ps')).stdout).toContain('left out: a tools "echo": its definition changed (lock.on_change: quarantine)')
 
-  expect(await cli.run(['approve', 'a', 'echo'])).toMatchObject({ code: 0, stdout: 'approved echo\n' })
-  expect(await cli.run(['call', 'a__echo', 'text=after'])).toMatchObject({ code: 0, stdout: 'after\n' })
+  expect(await cli.here('approve', 'a', 'echo')).toMatchObject({ code: 0, stdout: 'approved echo\n' })
+  expect(await cli.here('call', 'a__echo', 'text=after')).toMatchObject({ code: 0, stdout: 'after\n' })
 })

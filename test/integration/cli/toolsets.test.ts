@@ -36,9 +36,9 @@ describe('--toolset', () => {
     await configure(cli)
     const check = async (): Promise<void> => {
       const [tools, listed, ...ends] = await Promise.all([
-        cli.run(['tools', '--toolset', 'loud', '--json']),
+        cli.here('tools', '--toolset', 'loud', '--json'),
         toolsOn(cli, ['--toolset', 'loud']),
-        cli.run(['tools', '--toolset', 'quiet']),
+        cli.here('tools', '--toolset', 'quiet'),
         cli.run(['stdio', ...C, '--toolset', 'quiet']),
       ])
       expect([namesIn(tools.stdout), listed]).toEqual([['a__echo'], ['a__echo']])
@@ -48,9 +48,9 @@ describe('--toolset', () => {
     await check()
     await using _up = await cli.up('--listen', '127.0.0.1:0')
     await check()
-    expect(await cli.run(['call', 'a__echo', 'text=hi', '--toolset', 'asking'])).toMatchObject({ code: 1 })
-    expect(await cli.run(['call', 'a__echo', '--toolset', 'quiet'])).toMatchObject({ code: 2, stdout: '' })
-    const { code, errors } = await cli.run(['call', 'a__fail', '--toolset', 'asking'])
+    expect(await cli.here('call', 'a__echo', 'text=hi', '--toolset', 'asking')).toMatchObject({ code: 1 })
+    expect(await cli.here('call', 'a__echo', '--toolset', 'quiet')).toMatchObject({ code: 2, stdout: '' })
+    const { code, errors } = await cli.here('call', 'a__fail', '--toolset', 'asking')
     expect([code, errors.at(-1)]).toEqual([1, expect.stringContaining('(toolsets.asking.confirm), and this host cannot ask')])
   })
 })
@@ -62,11 +62,11 @@ test('what matches nothing is told by check --live, ps and the log, with its pla
   const over = /trunkline\.yaml:5:3: toolset "default" has \d+ tools, about \d+ tokens, and a budget of 1 tool; choose fewer/
   await using up = await cli.up('--listen', '127.0.0.1:0')
   await up.said(/toolset .{1,2}loud.{1,2} says/)
-  const { stdout } = await cli.run(['ps'])
+  const { stdout } = await cli.here('ps')
   expect(stdout).toContain(odd)
   expect(stdout).toMatch(over)
   expect(stdout).toMatch(/^ {2}toolset loud +0 tools$/m)
   await configure(cli, 'toolsets:\n  default: { tools: [a__echo] }\n')
-  await cli.run(['reload'])
-  expect(namesIn((await cli.run(['tools', '--json'])).stdout)).toEqual(['a__echo'])
+  await cli.here('reload')
+  expect(namesIn((await cli.here('tools', '--json')).stdout)).toEqual(['a__echo'])
 })

@@ -149,13 +149,13 @@ describe('the command line', () => {
     await using cli = await commandLine()
     await cli.write('trunkline.yaml', file(cli.fake()))
     for (const words of [['up'], ['check'], ['stdio', '-c', 'trunkline.yaml']]) {
-      const { code, errors } = await cli.run(words)
+      const { code, errors } = await cli.here(...words)
       expect([code, errors]).toEqual([
         2,
         ['trunkline.yaml:2:1 faults: faults would be injected into calls; start with --allow-faults, or remove them'],
       ])
     }
-    expect(await cli.run(['check', '--allow-faults'])).toMatchObject({ code: 0 })
+    expect(await cli.here('check', '--allow-faults')).toMatchObject({ code: 0 })
   })
 
   test('shows them at the start, in ps and in the log while they are on', async () => {
@@ -164,10 +164,10 @@ describe('the command line', () => {
     await using up = await cli.up('--allow-faults')
     await up.said(/FAULT faults\[0\] \(--allow-faults\): a \*: tool error/)
     await up.said(/faults are injected on purpose/)
-    expect((await cli.run(['ps'])).stdout).toContain(
+    expect((await cli.here('ps')).stdout).toContain(
       'FAULT faults[0] (--allow-faults): a *: tool error; injected into 0 of 0 calls',
     )
-    expect(JSON.parse((await cli.run(['ps', '--json'])).stdout)).toMatchObject({ faults: [{ rule: 'faults[0]', injected: 0 }] })
+    expect(JSON.parse((await cli.here('ps', '--json')).stdout)).toMatchObject({ faults: [{ rule: 'faults[0]', injected: 0 }] })
   })
 
   test('names the place of every rule that does nothing or is about nothing', async () => {
@@ -182,7 +182,7 @@ describe('the command line', () => {
       '  - { server: a, fault: melt, share: 2 }',
     ]
     await using cli = await commandLine({ 'trunkline.yaml': faults.slice(0, -1).join('\n') })
-    const { code, errors } = await cli.run(['check', '--allow-faults'])
+    const { code, errors } = await cli.here('check', '--allow-faults')
     expect(code).toBe(2)
     expect(errors).toEqual([
       expect.stringMatching(/^trunkline\.yaml:3:7 faults\[0\]\.server: there is no server "b"; name a key/),
@@ -192,7 +192,7 @@ describe('the command line', () => {
       expect.stringMatching(/^trunkline\.yaml:7:\d+ faults\[4\]\.tools: tools are called by tools\/call only/),
     ])
     await cli.write('trunkline.yaml', [faults[0], faults[1], faults.at(-1)].join('\n'))
-    const bad = await cli.run(['check', '--allow-faults'])
+    const bad = await cli.here('check', '--allow-faults')
     expect(bad.errors.join('\n')).toMatch(
       /faults\[0\]\.fault: expected one of error, .*\n.*faults\[0\]\.share: expected a number from 0 to 1/,
     )

@@ -3,11 +3,14 @@
  * reason, not a broken pipe; a host that sends for ever holds no connection.
  */
 import { spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { AuthOptions } from '../../../src/auth/inbound/inbound-options.ts'
 import type { HttpRequest } from '../../../src/transport/http1/server/request/http-request.ts'
@@ -36,21 +39,27 @@ const run = async (command: string, args: readonly string[]): Promise<string> =>
   return out
 }
 
-/** http.client writes all of a request before it reads; the length is stated, or the body goes in chunks. */
+/**
+ * http.client writes all of a request before it reads; the length is stated, or the body goes in chunks. One process sends them all, on a
+ * connection each: a line of JSON says what, another one how it was answered.
+ */
 const HTTP_CLIENT = `
 import http.client, json, sys
-port, path, size, headers = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
-conn = http.client.HTTPConnection('127.0.0.1', port, timeout=20)
-body = b' ' * size
-try:
-    if headers.get('Transfer-Encoding') == 'chunked':
-        conn.request('POST', path, body=iter([body[at:at + 65536] for at in range(0, size, 65536)]), headers=headers, encode_chunked=True)
-    else:
-        conn.request('POST', path, body=body, headers=headers)
-    answer = conn.getresponse()
-    print(answer.status, answer.read().decode())
-except Exception as error:
-    print(type(error).__name__, error)
+for line in sys.stdin:
+    port, path, size, headers = json.loads(line)
+    conn = http.client.HTTPConnection('127.0.0.1', port, timeout=20)
+    body = b' ' * size
+    try:
+        if headers.get('Transfer-Encoding') == 'chunked':
+            conn.request('POST', path, body=iter([body[at:at + 65536] for at in range(0, size, 65536)]), headers=headers, encode_chunked=True)
+        else:
+            conn.request('POST', path, body=body, headers=headers)
+        answer = conn.getresponse()
+        said = f'{answer.status} {answer.read().decode()}'
+    except Exception as error:
+        said = f'{type(error).__name__} {error}'
+    conn.close()
+    print(json.dumps(said), flush=True)
 `
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
@@ -123,9 +132,22 @@ const eachRefusal = (
 }
 
 describeWith(['python3'], "a host that uses Python's http.client", () => {
-  eachRefusal((port, path, size, headers) =>
-    run('python3', ['-c', HTTP_CLIENT, String(port), path, String(size), JSON.stringify(headers)]),
-  )
+  let client: ChildProcessByStdio<Writable, Readable, null>
+  let answers: AsyncIterator<string>
+  beforeAll(() => {
+    client = spawn('python3', ['-c', HTTP_CLIENT], { stdio: ['pipe', 'pipe', 'inherit'] })
+    answers = createInterface({ input: client.stdout })[Symbol.asyncIterator]()
+  })
+  afterAll(async () => {
+    client.stdin.end()
+    await once(client, 'exit')
+  })
+
+  eachRefusal(async (...request) => {
+    client.stdin.write(`${JSON.stringify(request)}\n`)
+    const { value } = (await answers.next()) as { readonly value?: string }
+    return JSON.parse(value ?? '"the client has ended"') as string
+  })
 })
 
 describeWith(['curl'], 'a host that uses curl', () => {
