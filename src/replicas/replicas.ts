@@ -152,8 +152,8 @@ export class Replicas {
   }
 
   /**
-   * Takes the lease and renews it. `facts` are those about this process, for `ps --all` at another one. `onFenced` is called when another replica has taken over sessions of this one, or the store has lost its
-   * data. It is called again if it rejects.
+   * Takes the lease and renews it. `facts` are those about this process, for `ps --all` at another one. `onFenced` is called when another
+   * replica has taken over sessions of this one, or the store has lost its data. It is called again if it rejects.
    */
   async start(onFenced: () => Promise<void>, facts?: () => ReplicaFacts): Promise<void> {
     this.#onFenced = onFenced

@@ -1,4 +1,4 @@
-/** The four duration histograms of the MCP conventions, in seconds. Their attributes have few values: only existing tool names. */
+/** The four duration histograms of the MCP conventions, in seconds. Their attributes have few values: only existing names of tools and methods. */
 import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
 import { METHODS } from '../wire/protocol/methods.ts'
 

@@ -102,7 +102,7 @@ export const endpointRefusal = (uri: string, audiences: readonly string[], origi
   remedy: `have the issuer put ${origin} into "aud": it is valid at every endpoint`,
 })
 
-/** TokenRefusal of a token within the clock skew after its expiry, if servers use token exchange: no issuer exchanges it (F-27). */
+/** Refusal of a token within the clock skew after its expiry, if servers use token exchange: no issuer exchanges it (F-27). */
 export const ENDED: TokenRefusal = {
   cause: 'end',
   claim: 'exp',

@@ -106,8 +106,14 @@ export class UserCredential implements Credential, Interactive {
       if (this.#held === undefined)
         return this.#challenge === undefined ? undefined : this.#findElsewhere(undefined, 'not signed in yet')
     }
-    if (isFresh(this.#held, this.#environment.now()) || this.#held.refreshToken === undefined) return undefined
-    return this.#refresh()
+    const nowMs = this.#environment.now()
+    const { expiresAt = Infinity, refreshToken } = this.#held
+    if (isFresh(this.#held, nowMs) || refreshToken === undefined) return undefined
+    const refreshed = this.#refresh()
+    if (expiresAt <= nowMs) return refreshed
+    // It is good for some seconds more: no call waits for its renewal, or fails with it.
+    refreshed.catch(() => undefined)
+    return undefined
   }
 
   async renew({ used, status, challenge }: Rejection): Promise<void> {

@@ -67,6 +67,7 @@ const scene = async (shared?: MemoryStore) => {
     signIn,
     secrets,
     silence: (silent: boolean) => (isSilent = silent),
+    pass: (ms: number) => (nowMs += ms),
     passHour: () => (nowMs += 3_600_000),
     [Symbol.asyncDispose]: async () => {
       for (const item of [safe, server, issuer]) await item[Symbol.asyncDispose]()
@@ -231,6 +232,23 @@ test('B245 where the server names another authorization server, no refresh token
   const rejection = { used: one.bearer.value, status: 401, challenge: headers.get('www-authenticate') ?? undefined } as const
   await expect(one.renew(rejection)).rejects.toMatchObject({ kind: 'auth_required', facts: { signIn: true } })
   expect([stage.issuer.grants, other.grants]).toEqual([['authorization_code'], []])
+})
+
+test('F-17 a token that is good for some seconds more is used while it is renewed, and while it cannot be', async () => {
+  await using stage = await scene()
+  const one = stage.credential()
+  await stage.signIn(one)
+  const before = one.bearer.value
+  stage.pass(3_590_000)
+  stage.silence(true)
+  await one.ready()
+  expect(one.bearer.value).toBe(before)
+  stage.silence(false)
+  await vi.waitFor(async () => {
+    await one.ready()
+    expect(one.bearer.value).not.toBe(before)
+  })
+  expect(stage.issuer.grants).toEqual(['authorization_code', 'refresh_token'])
 })
 
 test('what cannot be renewed asks for a sign-in, here and wherever it is read again', async () => {
