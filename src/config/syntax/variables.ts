@@ -153,8 +153,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
     const { code } = asError(error)
     return {
       message: `\${file:${path}} cannot be read (${code})`,
-      remedy:
-        code === 'ENOENT' ? 'relative paths count from the folder of the configuration file' : 'check its permissions',
+      remedy: code === 'ENOENT' ? 'relative paths count from the folder of the configuration file' : 'check its permissions',
     }
   }
 }
