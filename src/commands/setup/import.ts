@@ -69,7 +69,8 @@ export const saveServers = async (
       ...problemLines(found),
       nothingNew(plan, found, shown, named),
     ])
-    return EXIT.ok
+    if (plan.known.length > 0 || found.every(({ problems }) => problems.length === 0)) return EXIT.ok
+    throw new CommandError(EXIT.config, 'nothing can be imported; see the reasons above')
   }
   const isNew = ours.text === undefined
   const isWritten = !dryRun && (isNew || yes || !canAsk(io) || (await isConfirmed(ours, plan, shown, io)))

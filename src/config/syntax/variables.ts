@@ -153,7 +153,7 @@ export const fileContent = async (path: string, { folder, home, files }: Scope):
     const { code } = asError(error)
     return {
       message: `\${file:${path}} cannot be read (${code})`,
-      remedy: 'relative paths count from the folder of the configuration file',
+      remedy: code === 'ENOENT' ? 'relative paths count from the folder of the configuration file' : 'check its permissions',
     }
   }
 }

@@ -131,6 +131,12 @@ describe('adapt', () => {
     const { code, errors } = await cli.here('adapt', 'a.json', '--json')
     const message = 'no server of a.json can be used; see the reasons above'
     expect([code, JSON.parse(errors.at(-1) ?? '')]).toEqual([2, { error: { exitCode: 2, message } }])
+    const saved = await cli.here('adapt', 'a.json', '--write', '--json')
+    expect([saved.code, JSON.parse(saved.errors.at(-1) ?? '')]).toEqual([
+      2,
+      { error: { exitCode: 2, message: 'nothing can be imported; see the reasons above' } },
+    ])
+    expect(JSON.parse(saved.stdout)).toMatchObject({ written: false, problems: [expect.any(String)] })
   })
 
   test('what holds no servers, is no JSON or is not there is told', async () => {
