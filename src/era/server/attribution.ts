@@ -14,6 +14,8 @@ import { relatedTask } from '../task-shapes.ts'
 
 /** Period of progress heartbeats to servers that sent a progress token, while a person is asked (BRIDGING 3.13 rule 3). */
 const HEARTBEAT_MS = 20_000
+/** Requests of the server without an answer (B257). */
+const MAX_UNANSWERED = 1_000
 const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
@@ -22,6 +24,7 @@ export class Attribution {
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
   /** Functions that withdraw unanswered questions, by request id. */
   readonly #open = new Map<Id, (notice: Payload) => void>()
+  #unanswered = 0
 
   /** `tasks`: tasks of 2025-11-25 on the link; absent for a modern server. */
   constructor(
@@ -41,6 +44,9 @@ export class Attribution {
   request(message: Envelope, during: Call | undefined, isWithin: boolean): void {
     const id = message.id ?? 'null'
     if (message.method === 'ping') return this.#connection.respond(id, EMPTY)
+    if (this.#unanswered >= MAX_UNANSWERED)
+      return this.#connection.refuse(id, -32603, `${MAX_UNANSWERED} requests of the server are unanswered`)
+    this.#unanswered++
     const task = relatedTask(message.params)
     const candidates = task === undefined && during === undefined ? this.#candidates() : []
     const call = task === undefined ? (during ?? candidates.at(-1)) : this.#callOf(task)
@@ -79,6 +85,7 @@ export class Attribution {
         if (!isWithdrawn) this.#connection.refuse(id, -32603, 'internal error')
       })
       .finally(() => {
+        this.#unanswered--
         this.#open.delete(idKey(id))
         stopHeartbeats()
         for (const resume of resumes) resume()

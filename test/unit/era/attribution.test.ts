@@ -86,6 +86,16 @@ test.each<[what: string, calls: readonly Call[], expected: Call | undefined, can
   expect([sent, paused.size]).toEqual([[['result', '3', { action: 'cancel' }]], 0])
 })
 
+test('B257 a server with a thousand unanswered requests is refused a further one, until one is answered', async () => {
+  const { request, asked, sent, settled } = linkWith([one])
+  for (let at = 0; at < 1_001; at++) request()
+  expect([asked.length, sent]).toEqual([1_000, [['refused', '3', -32603]]])
+  asked[0]?.answer({ result: Payload.of({}) })
+  await settled()
+  request()
+  expect(asked).toHaveLength(1_001)
+})
+
 test('B262 of several calls of the only host of a pipe, in either era, the newest that may be asked is asked', () => {
   const ask = async (): Promise<Answer> => ({ result: Payload.of({}) })
   const able = [call('tools/call', ANN), callOf({ method: 'tools/call' })].map((each) => ({ ...each, ask }))
