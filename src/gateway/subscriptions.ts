@@ -44,7 +44,7 @@ export class Subscriptions {
   readonly #leaving = new Map<string, Promise<void>>()
   /** The latest unsubscribed URIs, for which servers may still send updates. */
   readonly #left = new Set<string>()
-  /** Number of resources by subscriber. */
+  /** Number of watched URIs by subscriber: two spellings of a resource are two. */
   readonly #counts = new Map<Subscriber, number>()
   /** Ended subscribers: the policy may still decide on a subscription of theirs. */
   readonly #released = new WeakSet<Subscriber>()
@@ -64,7 +64,7 @@ export class Subscriptions {
     if (this.#released.has(subscriber)) return false
     const key = keyOf(downstream.id, original)
     let watched = this.#watched.get(key)
-    if (watched?.subscribers.has(subscriber) !== true) this.#count(subscriber)
+    if (watched?.subscribers.get(subscriber)?.spellings.has(interest.exposed) !== true) this.#count(subscriber)
     if (watched === undefined) {
       watched = { downstream, original, subscribers: new Map(), accepted: undefined }
       this.#watched.set(key, watched)
@@ -83,7 +83,7 @@ export class Subscriptions {
     const watched = this.#watched.get(key)
     const spellings = watched?.subscribers.get(subscriber)?.spellings
     if (watched === undefined || spellings === undefined) return true
-    if (exposed !== undefined) spellings.delete(exposed)
+    if (exposed !== undefined && spellings.delete(exposed)) this.#uncount(subscriber, 1)
     if (exposed !== undefined && spellings.size > 0) return false
     this.#remove(key, watched, subscriber)
     return true
@@ -160,6 +160,12 @@ export class Subscriptions {
     this.#counts.set(subscriber, count + 1)
   }
 
+  #uncount(subscriber: Subscriber, uris: number): void {
+    const count = (this.#counts.get(subscriber) ?? 0) - uris
+    if (count > 0) this.#counts.set(subscriber, count)
+    else this.#counts.delete(subscriber)
+  }
+
   #keepLeft(key: string): void {
     this.#left.add(key)
     const [oldest] = this.#left
@@ -167,10 +173,10 @@ export class Subscriptions {
   }
 
   #remove(key: string, watched: Watched, subscriber: Subscriber): void {
-    if (!watched.subscribers.delete(subscriber)) return
-    const count = (this.#counts.get(subscriber) ?? 1) - 1
-    if (count > 0) this.#counts.set(subscriber, count)
-    else this.#counts.delete(subscriber)
+    const spellings = watched.subscribers.get(subscriber)?.spellings
+    if (spellings === undefined) return
+    watched.subscribers.delete(subscriber)
+    this.#uncount(subscriber, spellings.size)
     if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
     this.#watched.delete(key)
     this.#keepLeft(key)

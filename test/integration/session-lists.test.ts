@@ -200,11 +200,12 @@ test('B056 F-25 what a session sees on its link to a server that was started ane
   await using gateway = await startGateway({ servers: { a: server }, gateway: { freshMs: 600_000 } })
   await using host = await legacyHttp.connect(gateway)
   const a = gateway.fake('a')
+  /** Resolves once what the own link reveals was read, and is listed. */
   const reveal = async (): Promise<void> => {
-    host.heard.clear()
     await host.call('tools/call', { name: 'a__reveal' })
-    await host.heard.until(isToolsChanged)
-    expect(await names(host)).toEqual(['a__reveal', 'a__secret'])
+    const latest = [...revealed].at(-1)
+    await a.until('tools/list', ({ connection }) => connection === latest)
+    while (!(await names(host)).includes('a__secret'));
   }
   await reveal()
   const pending = host.begin('tools/call', { name: 'a__wait' })

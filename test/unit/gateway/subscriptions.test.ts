@@ -26,3 +26,29 @@ test('3.8 an update of what was left is for nobody, for the latest 1,024 resourc
   // Of what was left long ago it is not known whether it ever was: an update may mean anything that is watched.
   expect(got).toEqual(['x:0'])
 })
+
+test('B257 each spelling of a watched resource counts towards limits.subscriptions until it is left', async () => {
+  const subscriptions = new Subscriptions(() => 2)
+  // Cast: the members that are used.
+  const server = { id: 'a', subscribe: async () => true, unsubscribe: async () => undefined } as unknown as Reconnected
+  const { caller } = callOf()
+  const subscriber = { updated: () => undefined }
+  const watch = (original: string, exposed: string): Promise<boolean> =>
+    subscriptions.add(subscriber, server, original, { caller, exposed, isShown: () => true, expose: () => exposed })
+  for (const spelling of ['x:1', 'a+x:1', 'x:1']) expect(await watch('x:1', spelling)).toBe(true)
+  const refusal = { kind: 'overloaded', facts: { limit: 'limits.subscriptions' } }
+  for (const [original, exposed] of [
+    ['x:2', 'x:2'],
+    ['x:1', 'A+x:1'],
+  ] as const)
+    await expect(watch(original, exposed)).rejects.toMatchObject(refusal)
+  expect(subscriptions.remove(subscriber, 'a', 'x:1', 'x:9')).toBe(false)
+  await expect(watch('x:2', 'x:2')).rejects.toMatchObject(refusal)
+  expect(subscriptions.remove(subscriber, 'a', 'x:1', 'a+x:1')).toBe(false)
+  expect(await watch('x:2', 'x:2')).toBe(true)
+  await expect(watch('x:3', 'x:3')).rejects.toMatchObject(refusal)
+  expect(subscriptions.remove(subscriber, 'a', 'x:1', 'x:1')).toBe(true)
+  expect(subscriptions.remove(subscriber, 'a', 'x:2')).toBe(true)
+  for (const uri of ['x:3', 'x:4']) expect(await watch(uri, uri)).toBe(true)
+  await expect(watch('x:5', 'x:5')).rejects.toMatchObject(refusal)
+})
