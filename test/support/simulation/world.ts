@@ -3,7 +3,6 @@
  * it stands on (`builtins.ts`).
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DEFAULT_BACKOFF } from '../../../src/downstream/pacing/backoff.ts'
 import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
@@ -15,6 +14,7 @@ import type { Turn } from '../fakes/turn.ts'
 import { SessionHost } from '../fakes/http-hosts.ts'
 import { configure } from '../gateway.ts'
 import type { GatewaySetup, TestGateway } from '../gateway.ts'
+import { STATE_FOLDERS } from '../memory-folder.ts'
 import { Referee } from '../referee.ts'
 import type { End } from '../referee.ts'
 import { installMachine } from './builtins.ts'
@@ -102,7 +102,7 @@ class World {
   readonly #fakes = new Map<string, FakeDownstream>()
   readonly #others = new Map<string, FakeDownstream>()
   readonly #setup: { -readonly [K in keyof GatewaySetup]: GatewaySetup[K] }
-  readonly #folder = mkdtempSync(join(tmpdir(), 'trunkline-simulation-'))
+  readonly #folder = mkdtempSync(join(STATE_FOLDERS, 'trunkline-simulation-'))
   readonly #deployment: Deployment
   readonly #ownership: Ownership
   /** By the number of a call: the process that has sent it to its server over HTTP. */
