@@ -4,7 +4,7 @@
  */
 import { hostKinds } from '../support/hosts.ts'
 import type { HostKind } from '../support/hosts.ts'
-import { startServer, stdioTarget } from '../support/processes.ts'
+import { pipedCommand, startServer } from '../support/processes.ts'
 import type { ServerName } from '../support/processes.ts'
 
 /** One kind of downstream. */
@@ -48,16 +48,10 @@ export interface StartedDownstream extends AsyncDisposable {
   config: Record<string, unknown>
 }
 
-/**
- * Starts a downstream that is reached at a URL, or says how Trunkline starts one. `folder`: where the processes of one stdio
- * server share what they remember. Every list has several pages.
- */
-export const startDownstream = async (key: DownstreamKey, folder: string): Promise<StartedDownstream> => {
+/** Starts a downstream; of one on stdio, what stands behind each process that Trunkline starts. Every list has several pages. */
+export const startDownstream = async (key: DownstreamKey): Promise<StartedDownstream> => {
   const { server, transport, args } = downstreamKinds[key]
-  if (transport === 'stdio') {
-    const { command, args: words } = stdioTarget(server, ...args, '--pages', '--shared', folder)
-    return { config: { command, args: words }, [Symbol.asyncDispose]: () => Promise.resolve() }
-  }
-  const started = await startServer(server, transport, ...args, '--pages')
-  return { config: { url: started.url }, [Symbol.asyncDispose]: () => started[Symbol.asyncDispose]() }
+  const started = await startServer(server, transport === 'stdio' ? 'pipes' : transport, ...args, '--pages')
+  const config = transport === 'stdio' ? { ...pipedCommand(started) } : { url: started.url }
+  return { config, [Symbol.asyncDispose]: () => started[Symbol.asyncDispose]() }
 }

@@ -1,6 +1,4 @@
 /** Several hosts of different eras at once on the same URL, and one server under its own names. */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
 import type { GatewayProcess } from '../support/gateway-process.ts'
@@ -17,13 +15,7 @@ afterAll(() => opened.disposeAsync())
 /** A configuration file with these servers, all of which run or can be started. */
 const configure = async (keys: readonly DownstreamKey[], more: Record<string, unknown> = {}): Promise<string> => {
   const home = opened.use(await gatewayHome())
-  const started = await Promise.all(
-    keys.map(async (key) => {
-      const shared = join(home.folder, key)
-      await mkdir(shared)
-      return [key, opened.use(await startDownstream(key, shared)).config] as const
-    }),
-  )
+  const started = await Promise.all(keys.map(async (key) => [key, opened.use(await startDownstream(key)).config] as const))
   return home.write('trunkline', { servers: Object.fromEntries(started), ...more })
 }
 

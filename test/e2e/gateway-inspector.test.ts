@@ -1,6 +1,4 @@
 /** The Inspector's command line through Trunkline, in front of a legacy and a modern server at once. */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
 import type { GatewayProcess } from '../support/gateway-process.ts'
@@ -21,11 +19,7 @@ let file: string
 let gateway: GatewayProcess
 beforeAll(async () => {
   const home = opened.use(await gatewayHome())
-  const started = servers.map(async (key) => {
-    const shared = join(home.folder, key)
-    await mkdir(shared)
-    return [key, opened.use(await startDownstream(key, shared)).config]
-  })
+  const started = servers.map(async (key) => [key, opened.use(await startDownstream(key)).config])
   file = await home.write('trunkline', {
     servers: Object.fromEntries(await Promise.all(started)),
     // Over stdio the Inspector passes on what we log: only complaints, then.

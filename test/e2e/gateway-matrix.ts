@@ -1,6 +1,4 @@
 /** Registers the cells of some hosts: one process of Trunkline per downstream, whose names carry the server key. */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gatewayHome, startGatewayProcess, stdioGateway } from '../support/gateway-process.ts'
 import type { GatewayProcess } from '../support/gateway-process.ts'
@@ -23,9 +21,7 @@ export const gatewayMatrix = (hosts: readonly HostKind[], downstreams: readonly 
     const listens = hosts.some((host) => hostKinds[host].transport !== 'stdio')
     beforeAll(async () => {
       const home = opened.use(await gatewayHome())
-      const shared = join(home.folder, 'shared')
-      await mkdir(shared)
-      const { config } = opened.use(await startDownstream(key, shared))
+      const { config } = opened.use(await startDownstream(key))
       file = await home.write('trunkline', { cache: { page_items: PAGE_ITEMS }, servers: { [key]: config } })
       if (listens) gateway = opened.use(await startGatewayProcess(file))
     })

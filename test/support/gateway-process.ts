@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { STATE_FOLDERS } from './memory-folder.ts'
 import type { Target } from './processes.ts'
 import { PROGRAM } from './program.ts'
 
@@ -42,7 +42,7 @@ export interface GatewayProcess extends AsyncDisposable {
 }
 
 export const gatewayHome = async (): Promise<GatewayHome> => {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
+  const folder = await mkdtemp(join(STATE_FOLDERS, 'gateway-'))
   return {
     folder,
     async write(name, config) {

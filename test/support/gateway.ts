@@ -1,11 +1,10 @@
 /** A gateway in this process, on a port of its own, in front of fake servers. */
 import { once } from 'node:events'
-import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { DEFAULT_POLICY } from '../../src/policy/options.ts'
 import type { PolicyOptions } from '../../src/policy/options.ts'
 import type { AddressInfo, Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
@@ -37,6 +36,7 @@ import { FakeDownstream } from './fake-downstream.ts'
 import type { FakeSpec } from './fake-downstream.ts'
 import { Journal } from './fakes/journal.ts'
 import type { HostStreams } from './fakes/pipe-host.ts'
+import { STATE_FOLDERS } from './memory-folder.ts'
 
 type ServerOverrides = Partial<Omit<ServerOptions, 'timeouts' | 'limits'>> & {
   readonly timeouts?: Partial<ServerTimeouts>
@@ -98,20 +98,6 @@ export const asPrincipal = (gateway: TestGateway, principal: string): TestGatewa
   ...gateway,
   openPipe: () => gateway.openPipe({ ...LOCAL, principal }),
 })
-
-const MEMORY = '/dev/shm'
-const ROOM = 2 ** 30
-/** A disk of memory where Linux has one with room: each gateway writes, renames and removes a dozen small files. */
-const hasMemory = (): boolean => {
-  try {
-    accessSync(MEMORY, constants.W_OK)
-    const { bavail, bsize } = statfsSync(MEMORY)
-    return bavail * bsize >= ROOM
-  } catch {
-    return false
-  }
-}
-export const STATE_FOLDERS = hasMemory() ? MEMORY : tmpdir()
 
 /** Starts fakes and gateway; resolves once all servers are ready, unless `early` or `pipe` is set. */
 export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> => {

@@ -4,9 +4,9 @@
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { peerProgram } from './peer-program.ts'
 import type { Target } from './processes.ts'
 
 /** The values of `--protocol-era`. */
@@ -78,8 +78,7 @@ const parameters = (query: InspectorQuery): string[] => {
 }
 
 const run = (home: string, args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> => {
-  const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/inspector/package.json')
-  const launcher = join(manifest, '../clients/launcher/build/index.js')
+  const launcher = peerProgram('inspector/clients/launcher/build/index')
   const env = { ...process.env, HOME: home }
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [launcher, ...args], { env, maxBuffer: 64 * 2 ** 20 }, (_, stdout, stderr) =>

@@ -1,12 +1,13 @@
 /**
- * The servers that tests start as processes, and the conformance suite, each in one file with its packages: a start from it needs half the
- * CPU of one for which Node takes types out and finds several hundred files. Kept beside the cached program (scripts/cached-build.ts).
+ * The servers that tests start as processes, the conformance suite and the Inspector's command line, each in one file with its packages: a
+ * start from it needs half the CPU of one for which Node takes types out and finds several hundred files. Kept beside the cached program
+ * (scripts/cached-build.ts).
  */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { cachedFolder, filesBelow } from '../../scripts/cached-build.ts'
-import { PEERS, REQUIREMENTS } from './peer-program.ts'
+import { BESIDE, PEERS } from './peer-program.ts'
 
 const SOURCES = ['package-lock.json', ...filesBelow('test/support'), ...filesBelow('test/peers/typescript')]
 
@@ -18,10 +19,12 @@ export const cachedPeers = (): Promise<string> =>
       await using bundle = await rolldown({
         platform: 'node',
         input,
+        // Of the Inspector, for secrets that it keeps: a library of the system.
+        external: ['@napi-rs/keyring'],
         resolve: { mainFields: ['module', 'main'] },
         logLevel: 'silent',
       })
       await bundle.write({ file: join(folder, `${name}.js`), format: 'esm', codeSplitting: false })
     }
-    cpSync(REQUIREMENTS, join(folder, 'conformance', 'requirements'), { recursive: true })
+    for (const [name, from] of Object.entries(BESIDE)) cpSync(from, join(folder, name), { recursive: true })
   })

@@ -4,7 +4,9 @@ import { dirname, join } from 'node:path'
 
 const BUILT = process.env['TEST_PEERS']
 
-const conformance = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
+const require = createRequire(import.meta.url)
+const conformance = require.resolve('@modelcontextprotocol/conformance/dist/index.js')
+const inspector = dirname(require.resolve('@modelcontextprotocol/inspector/package.json'))
 
 const peerSource = (name: string): string => join(import.meta.dirname, '..', 'peers', 'typescript', `${name}.ts`)
 
@@ -14,14 +16,20 @@ export const PEERS = {
   'sdk1-server': join(import.meta.dirname, 'sdk1-server.ts'),
   'fake-server': join(import.meta.dirname, 'children', 'fake-server.ts'),
   'conformance/dist/index': conformance,
+  // The launcher imports the other one by its place.
+  'inspector/clients/launcher/build/index': join(inspector, 'clients/launcher/build/index.js'),
+  'inspector/clients/cli/build/index': join(inspector, 'clients/cli/build/index.js'),
   'typescript/host-sdk1': peerSource('host-sdk1'),
   'typescript/host-sdk2': peerSource('host-sdk2'),
   'typescript/server-sdk1': peerSource('server-sdk1'),
   'typescript/server-sdk2': peerSource('server-sdk2'),
 } as const
 
-/** The lists of scenarios that the conformance suite reads, beside its `dist`. */
-export const REQUIREMENTS = join(dirname(dirname(conformance)), 'requirements')
+/** What they read of their packages, by its place in the folder of bundles: the suite its lists of scenarios, the Inspector its version. */
+export const BESIDE = {
+  'conformance/requirements': join(dirname(dirname(conformance)), 'requirements'),
+  'inspector/package.json': join(inspector, 'package.json'),
+} as const
 
 /** The script to give to Node. */
 export const peerProgram = (name: keyof typeof PEERS): string => (BUILT === undefined ? PEERS[name] : join(BUILT, `${name}.js`))

@@ -1,7 +1,7 @@
 /**
  * What one test server remembers beyond a single request: what its slow calls reached, and whether the tool and the
- * prompt that come and go are there. A modern HTTP request gets a server instance of its own, and a legacy stdio server
- * a process per session, so none of this may live in an instance.
+ * prompt that come and go are there. A modern HTTP request gets a server instance of its own, and so does each pair of pipes, so none of
+ * this may live in an instance.
  */
 import type { Board } from './board.ts'
 

@@ -6,13 +6,13 @@ import { parseArgs } from 'node:util'
 import { McpServer, inputRequired } from '@modelcontextprotocol/server'
 import type { McpServerFactory } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import { privateBoard } from '../../support/board.ts'
+import { createBoard } from '../../support/board.ts'
 import { referenceHttp } from '../../support/reference/http.ts'
 import { createServerState } from '../../support/server-state.ts'
 import { CAPABILITIES, HANDLERS, INFO, INSTRUCTIONS, NotFoundError } from './offers.ts'
 
 /** Announces to every instance what one of them changed: a modern request over HTTP has an instance of its own. */
-const state = createServerState(privateBoard())
+const state = createServerState(createBoard())
 
 const { values, positionals } = parseArgs({ options: { revision: { type: 'string' } }, allowPositionals: true })
 const { revision } = values

@@ -1,6 +1,5 @@
 /** Says random conversations through a gateway: a few hosts and one random server per stage, as many conversations as are asked for. */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfiguration } from '../../../src/config/load.ts'
 import type { ServerOptions } from '../../../src/downstream/options.ts'
@@ -10,6 +9,7 @@ import type { Pending, TransportRow } from '../fake-host.ts'
 import { MODERN } from '../fakes/messages.ts'
 import { startGateway } from '../gateway.ts'
 import type { TestGateway } from '../gateway.ts'
+import { STATE_FOLDERS } from '../memory-folder.ts'
 import { Caller, LATE_MS } from './caller.ts'
 import type { Said, Target } from './caller.ts'
 import { definitionText, entryOf, exposedId, LIST_WORDS, LISTS, shown } from './catalog.ts'
@@ -104,7 +104,7 @@ export class Stage implements AsyncDisposable {
   static async open(pair: Pair, setting: Setting): Promise<Stage> {
     const server = await RandomServer.start(pair.kind, setting.catalog, setting.isMovable)
     const idle = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['idle'] }))
-    const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-differential-'))
+    const stateDir = mkdtempSync(join(STATE_FOLDERS, 'trunkline-differential-'))
     const gateway = await start(server, idle, setting, stateDir, 0)
     const stage = new Stage(pair, setting, server, idle, stateDir, gateway)
     try {

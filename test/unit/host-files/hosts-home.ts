@@ -1,8 +1,8 @@
 /** Files of hosts from the corpus, laid into a home folder and a project of one test. */
 import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { STATE_FOLDERS } from '../../support/memory-folder.ts'
 
 export const CORPUS = fileURLToPath(new URL('../../corpus/host-files/', import.meta.url))
 
@@ -23,7 +23,7 @@ export interface HostsHome extends AsyncDisposable {
 
 /** `hosts`: folders of the corpus. */
 export const hostsHome = async (hosts: readonly string[] = [], env: Record<string, string> = {}): Promise<HostsHome> => {
-  const root = await realpath(await mkdtemp(join(tmpdir(), 'trunkline-hosts-')))
+  const root = await realpath(await mkdtemp(join(STATE_FOLDERS, 'trunkline-hosts-')))
   const [home, project, state] = [join(root, 'home'), join(root, 'project'), join(root, 'state')]
   await Promise.all([home, project].map((folder) => mkdir(folder)))
   for (const host of hosts)
