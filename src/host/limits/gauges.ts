@@ -15,12 +15,13 @@ export interface Gauges {
 
 export const openGauges = (): Gauges => {
   const maxDescriptors = readMaxDescriptors()
+  const maxHeapBytes = maxOldBytes()
   return {
     maxDescriptors,
     descriptors: () => (maxDescriptors === undefined ? 0 : countDescriptors(maxDescriptors) / maxDescriptors),
     heap: () => {
       const spaces = getHeapSpaceStatistics().filter(({ space_name: name }) => !name.startsWith('new_'))
-      return spaces.reduce((used, { space_used_size: size }) => used + size, 0) / maxOldBytes()
+      return spaces.reduce((used, { space_used_size: size }) => used + size, 0) / maxHeapBytes
     },
   }
 }

@@ -98,19 +98,24 @@ export class Overload implements Sweepable {
     this.#descriptors = this.#gauges.descriptors()
     this.#heap = this.#gauges.heap()
     this.#fullSinceMs = this.#heap >= HEAP_FULL ? Math.min(this.#fullSinceMs, nowMs) : Infinity
-    if (nowMs - this.#fullSinceMs >= EXHAUSTED_MS) this.#events.exhausted(`the heap is ${percent(this.#heap)} full`)
+    if (nowMs - this.#fullSinceMs >= EXHAUSTED_MS) this.#events.exhausted(this.#heapReason)
   }
 
   #judge(nowMs: number): readonly [shedding: Shedding, reason: string, limit?: string] {
     const lateMs = nowMs - this.#lateSinceMs
-    const heap = `the heap is ${percent(this.#heap)} full`
-    const late = `the event loop is late (${LAG_OPTION}, ${this.#options().maxLoopLagMs} ms)`
-    if (this.#heap >= HEAP_FULL) return [2, heap]
-    if (lateMs >= LONG_LAG_MS) return [2, late, LAG_OPTION]
-    if (this.#heap >= HEAP) return [1, heap]
+    if (this.#heap >= HEAP_FULL) return [2, this.#heapReason]
+    if (lateMs >= LONG_LAG_MS) return [2, this.#lagReason, LAG_OPTION]
+    if (this.#heap >= HEAP) return [1, this.#heapReason]
     if (this.#descriptors >= DESCRIPTORS)
       return [1, `${percent(this.#descriptors)} of the file descriptors are in use (ulimit -n)`]
-    return lateMs >= LAG_MS ? [1, late, LAG_OPTION] : [0, '']
+    return lateMs >= LAG_MS ? [1, this.#lagReason, LAG_OPTION] : [0, '']
+  }
+
+  get #heapReason(): string {
+    return `the heap is ${percent(this.#heap)} full`
+  }
+  get #lagReason(): string {
+    return `the event loop is late (${LAG_OPTION}, ${this.#options().maxLoopLagMs} ms)`
   }
 }
 

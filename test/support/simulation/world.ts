@@ -410,7 +410,8 @@ class World {
     }
     this.#fakes.set(key, await start(server.kind))
     if (!isHttp(server.kind)) return
-    this.#others.set(key, await start(server.kind === 'legacy http' ? 'modern http' : 'legacy http'))
+    if (this.#plan.events.some((event) => event.do === 'era'))
+      this.#others.set(key, await start(server.kind === 'legacy http' ? 'modern http' : 'legacy http'))
     this.#machine.network.aliases.set(FIRST_URL + at, () => portOf(this.#fakes.get(key)))
   }
 
