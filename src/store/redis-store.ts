@@ -4,6 +4,7 @@
  * configured.
  */
 import { Cluster, Redis } from 'ioredis'
+import { decodedLogin } from '../values/url-login.ts'
 import type { StoreOptions } from './store-options.ts'
 import type { Store } from './store.ts'
 import { Subscribers } from './subscribers.ts'
@@ -145,8 +146,8 @@ const open = ({ urls, sentinel, sentinelLogin, isCluster, tls }: StoreOptions, r
     ...(tls?.serverName !== undefined && { servername: tls.serverName }),
   }
   const common = {
-    ...(first.username !== '' && { username: decodeURIComponent(first.username) }),
-    ...(first.password !== '' && { password: decodeURIComponent(first.password) }),
+    ...(first.username !== '' && { username: decodedLogin(first.username) }),
+    ...(first.password !== '' && { password: decodedLogin(first.password) }),
     ...(isSecure && { tls: secured }),
     connectionName: `trunkline-${role}`,
     connectTimeout: CONNECT_MS,

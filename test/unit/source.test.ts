@@ -22,10 +22,15 @@ const expressions = files.flatMap(({ name, text }) =>
 /** A quarter of both: who is quadratic shows in the smaller as well, at a sixteenth of the price. */
 const BIG = 16 * 1024
 const BUDGET_MS = 50 / 4
+/** Who is cubic shows in so little. */
+const SMALL = 512
+/** What an expression may want before such a run: the name of a header or a parameter, a tag, a string. */
+const BEGINNINGS = ['a:', 'a=', '<a', '"']
 /** What makes a backtracking matcher go back: runs of one character of the expression's own, with an end that never matches. */
 const attacks = (source: string): string[] => {
   const letters = [...new Set(`${source.replaceAll(/\\[pPu]\{?[^}]*\}?|\\./g, ' ')}a0 -/"\\{\n`)]
-  return letters.flatMap((letter) => ['\u0000', ''].map((end) => letter.repeat(BIG) + end))
+  const runs = (size: number): string[] => letters.flatMap((letter) => ['\u0000', ''].map((end) => letter.repeat(size) + end))
+  return [...runs(BIG), ...BEGINNINGS.flatMap((beginning) => runs(SMALL).map((run) => beginning + run))]
 }
 
 test('T-27 every regular expression of the source reads its worst at 50 ms per 64 KiB', () => {
@@ -33,7 +38,7 @@ test('T-27 every regular expression of the source reads its worst at 50 ms per 6
   const slow = expressions.flatMap(({ name, source, flags }) => {
     const pattern = new RegExp(source!, flags!.replace(/[gy]/g, ''))
     const bad = attacks(source!).find((text) => leastMs(() => pattern.test(text), BUDGET_MS) > BUDGET_MS)
-    return bad === undefined ? [] : [`${name}: /${source}/ on ${JSON.stringify(bad[0])}`]
+    return bad === undefined ? [] : [`${name}: /${source}/ on ${JSON.stringify(bad.slice(0, 4))}`]
   })
   expect(slow).toEqual([])
 })

@@ -34,6 +34,12 @@ describe('replicas and store', () => {
   const withKey = (text: string): string =>
     `servers: {}\nstate: { key: ${KEY} }\nreplicas: { url: http://10.0.0.3:7420/ }\n${text}\n`
 
+  test('T-14 a password with a percent sign as it is, is a password, and is hidden', async () => {
+    await using files = await yaml(withKey('store: redis://user:50%25%@h'))
+    const { secrets } = await files.load()
+    expect(secrets).toEqual(expect.arrayContaining(['redis://user:50%25%@h', '50%25%', '50%%']))
+  })
+
   test.each([
     ['store: redis://h', { urls: ['redis://h'], sentinel: undefined, isCluster: false, prefix: 'trunkline' }],
     [

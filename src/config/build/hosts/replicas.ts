@@ -6,6 +6,7 @@ import type { StoreOptions } from '../../../store/store-options.ts'
 import type { RuntimeEnvironment } from '../../runtime-environment.ts'
 import { child, scalarTexts } from '../../syntax/tree.ts'
 import type { Tree } from '../../syntax/tree.ts'
+import { decodedLogin } from '../../../values/url-login.ts'
 import { readTls } from '../tls.ts'
 
 /** Adds problems where replicas could not reach each other, or could not open each other's sealed tokens. */
@@ -39,6 +40,6 @@ export const secretsOfStore = (store: Tree | undefined): string[] => [
   ...scalarTexts(child(store, 'sentinel_password')),
   ...scalarTexts(store).flatMap((text) => {
     const url = URL.parse(text)
-    return url === null || url.password === '' ? [] : [text, url.password, decodeURIComponent(url.password)]
+    return url === null || url.password === '' ? [] : [text, url.password, decodedLogin(url.password)]
   }),
 ]

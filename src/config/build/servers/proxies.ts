@@ -4,7 +4,7 @@
  */
 import { NO_PROXIES } from '../../../transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../../transport/http1/client/proxy-rules.ts'
-import { attempt } from '../../../values/attempt.ts'
+import { decodedLogin } from '../../../values/url-login.ts'
 import { parseHttpUrl } from '../../schema/kinds.ts'
 
 interface EnvironmentProxies {
@@ -39,7 +39,7 @@ export const readProxies = (env: Env): EnvironmentProxies => {
     .toLowerCase()
     .split(/[,\s]+/)
     .filter((entry) => entry !== '')
-  const passwords = [http, https].flatMap((url) => (url === undefined ? [] : [url.password, decoded(url.password)]))
+  const passwords = [http, https].flatMap((url) => (url === undefined ? [] : [url.password, decodedLogin(url.password)]))
   return {
     rules: { http: http?.href, https: https?.href, except },
     secrets: [...new Set(passwords)].filter((password) => password !== ''),
@@ -57,5 +57,3 @@ const valueOf = (env: Env, name: string): string => (env[name.toLowerCase()] ?? 
 
 /** `proxy:3128` means `http://proxy:3128`. */
 const parse = (text: string): URL | null => parseHttpUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`) ?? null
-
-const decoded = (text: string): string => attempt(() => decodeURIComponent(text)) ?? text

@@ -5,6 +5,7 @@
  *
  * Loopback addresses are always excepted: a proxy would connect to its own loopback address.
  */
+import { withEscapes } from '../../../values/url-login.ts'
 import { isLoopbackHost } from '../../loopback.ts'
 import { inNetworks, readNetwork } from '../../networks.ts'
 
@@ -28,13 +29,12 @@ export const proxyFor = (url: URL, { http, https, except }: ProxyRules): URL | u
   return except.some((entry) => covers(entry, host, port)) ? undefined : decodable(new URL(proxy))
 }
 
-/** A percent sign that begins no escape means itself, as for curl. Clients decode user name and password, and would throw for it. */
+/** Clients decode user name and password, and would throw for a percent sign that begins no escape. */
 const decodable = (proxy: URL): URL => {
-  proxy.username = proxy.username.replace(BARE_PERCENT, '%25')
-  proxy.password = proxy.password.replace(BARE_PERCENT, '%25')
+  proxy.username = withEscapes(proxy.username)
+  proxy.password = withEscapes(proxy.password)
   return proxy
 }
-const BARE_PERCENT = /%(?![\da-f]{2})/gi
 
 /** Scheme, host and port of a proxy, without credentials, for log lines and error texts. */
 export const originOfProxy = ({ protocol, host }: URL): string => `${protocol}//${host}`
