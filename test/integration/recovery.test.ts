@@ -183,6 +183,22 @@ describe('era detection', () => {
     await using host = await modernHttp.connect(gateway)
     expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
   })
+  test('B216 a server of the oldest transport that opens an event stream for a POST, too, is found', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
+      options: { a: { transport: 'auto', timeouts: { startMs: 2_000 } } },
+      early: true,
+    })
+    // As go-mcp of ThinkInAI: the handler of its SSE path does not look at the method.
+    gateway.fake('a').intercept = (_request, response, body) => {
+      if (methodOf(body) !== 'server/discover') return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('event: endpoint\ndata: /message?sessionID=1\n\n')
+      return true
+    }
+    await gateway.ready()
+    expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'sse' })
+  })
   test('B217 an endpoint of another origin is refused', async () => {
     await using gateway = await startGateway({
       servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
