@@ -104,6 +104,45 @@ describe('era detection', () => {
       expect(seen).not.toContain('initialize')
     },
   )
+  describe('5.2 a server over HTTP that breaks at the probe', () => {
+    /** As mcp-golang 0.13 behind a supervisor: its process ends at a method that it does not know, and is started again. */
+    const breaking = (times: number): { readonly seen: string[]; readonly intercept: FakeDownstream['intercept'] } => {
+      const seen: string[] = []
+      const intercept = (_request: IncomingMessage, response: ServerResponse, body: string): boolean => {
+        const method = methodOf(body)
+        if (method === 'server/discover' || method === 'initialize') seen.push(method)
+        if (method !== 'server/discover' || times-- <= 0) return false
+        response.destroy()
+        return true
+      }
+      return { seen, intercept }
+    }
+    test('B214 twice in a row is asked to initialize, and what was found out is remembered', async () => {
+      const stateDir = mkdtempSync(join(tmpdir(), 'trunkline-test-'))
+      await using downstream = await FakeDownstream.start(fake.of({ kind: 'legacy http', tools: ['x'] }))
+      const setup = { servers: {}, fakes: new Map([['a', downstream]]), stateDir, early: true }
+      const { seen, intercept } = breaking(Infinity)
+      downstream.intercept = intercept
+      for (let start = 0; start < 2; start++) {
+        await using gateway = await startGateway(setup)
+        await gateway.log.until(({ text }) => text === 'server is ready')
+        expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'http' })
+      }
+      expect(seen).toEqual(['server/discover', 'server/discover', 'initialize', 'initialize'])
+      rmSync(stateDir, { recursive: true })
+    })
+    test.each([
+      [1, ['server/discover', 'server/discover']],
+      [2, ['server/discover', 'server/discover', 'initialize', 'server/discover']],
+    ])('B214 %i times and is modern is found to be modern', async (times, asked) => {
+      await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
+      const { seen, intercept } = breaking(times)
+      gateway.fake('a').intercept = intercept
+      await gateway.log.until(({ text }) => text === 'server is ready')
+      expect(linkOf(gateway)).toMatchObject({ era: 'modern' })
+      expect(seen).toEqual(asked)
+    })
+  })
   test('5.3 the Retry-After of an answer to the probe is kept for the next attempt', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['x'] }) }, early: true })
     gateway.fake('a').intercept = answeringDiscover(status(503, '', { 'retry-after': '17' }))
@@ -144,6 +183,22 @@ describe('era detection', () => {
     expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'sse' })
     await using host = await modernHttp.connect(gateway)
     expect(await host.call('tools/call', { name: 'a__x' })).toHaveProperty('content')
+  })
+  test('B216 a server of the oldest transport that opens an event stream for a POST, too, is found', async () => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind: 'legacy sse', tools: ['x'] }) },
+      options: { a: { transport: 'auto', timeouts: { startMs: 2_000 } } },
+      early: true,
+    })
+    // As go-mcp of ThinkInAI: the handler of its SSE path does not look at the method.
+    gateway.fake('a').intercept = (_request, response, body) => {
+      if (methodOf(body) !== 'server/discover') return false
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('event: endpoint\ndata: /message?sessionID=1\n\n')
+      return true
+    }
+    await gateway.ready()
+    expect(linkOf(gateway)).toMatchObject({ era: 'legacy', transport: 'sse' })
   })
   test('B217 an endpoint of another origin is refused', async () => {
     await using gateway = await startGateway({

@@ -24,6 +24,8 @@ import type { StartSlot } from '../pacing/starts.ts'
 /** The capabilities that the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
 const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
 const COMPANION_POLL_MS = 100
+/** One may be an outage (B214). */
+const BROKEN_PROBES = 2
 /** For `isWanted`: a call waits for the start. */
 const wanted = (): boolean => true
 
@@ -64,6 +66,8 @@ export class Dialer {
   /** The channels that are open or being opened. */
   readonly #channels = new Set<Channel>()
   #isClosed = false
+  /** How many probes in a row the server left unanswered by breaking the connection. */
+  #brokenProbes = 0
   readonly #states: ServerStates
   readonly #reports: LinkReports
   readonly #sse: SseSiblings
@@ -228,7 +232,7 @@ export class Dialer {
   async #dialAny(host: DialedFor, events: LinkEvents, isWanted: () => boolean): Promise<Link> {
     const options = this.#options
     const { memory } = this.#environment
-    const { link, verdict } = await this.#dial(host, events, { isWanted, isMain: true }).catch((error: unknown) => {
+    const { link, verdict } = await this.#detect(host, events, isWanted).catch((error: unknown) => {
       // A stored era that is out of date is removed. After a refusal the era is detected again at once (B213).
       const hadVerdict = memory.verdict(options) !== undefined
       const isRefusal = isOfOtherEra(error)
@@ -239,6 +243,28 @@ export class Dialer {
     const takesInitialize = verdict.era === 'modern' ? this.#states.now.takesInitialize : undefined
     memory.keepVerdict(options, takesInitialize === undefined ? verdict : { ...verdict, takesInitialize })
     return link
+  }
+
+  /** Dials the main link. A server over HTTP that broke at `BROKEN_PROBES` probes in a row gets `initialize` instead, once. */
+  async #detect(host: DialedFor, events: LinkEvents, isWanted: () => boolean): Promise<Dialed> {
+    const isSpared = this.#brokenProbes >= BROKEN_PROBES
+    try {
+      const dialed = await this.#dial(host, events, { isWanted, isMain: true, ...(isSpared && { era: 'legacy' }) })
+      this.#brokenProbes = 0
+      return dialed
+    } catch (error) {
+      // A process that ended at the probe is gone for a while.
+      if (isUnreachable(error)) throw error
+      this.#brokenProbes = !isSpared && this.#isBrokenProbe(error) ? this.#brokenProbes + 1 : 0
+      if (!isSpared || !isOfOtherEra(error)) throw error
+      return this.#detect(host, events, isWanted)
+    }
+  }
+
+  #isBrokenProbe(error: unknown): boolean {
+    const { url, era } = this.#options
+    const isProbed = url !== undefined && era === 'auto' && this.#environment.memory.verdict(this.#options) === undefined
+    return isProbed && error instanceof Failure && error.kind === 'lost'
   }
 
   /** Detects the era of the server over a channel of its own; `undefined`: unknown. */

@@ -26,6 +26,8 @@ export const rawExchange = (endpoint: McpEndpoint, message: Outgoing, timeoutMs:
       head = from
     },
     onEvent: (event) => {
+      // Some servers of HTTP+SSE open their stream for a POST, too. They never answer on it.
+      if (event.event === 'endpoint') return reject(new Failure('bad_response', 'the server opened a stream of HTTP+SSE'))
       if (head !== undefined && event.data.length > 0) read(head, event.data)
     },
     onEnd: (from, body) => {
