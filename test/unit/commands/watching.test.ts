@@ -24,7 +24,7 @@ type Answers = Readonly<Record<string, (response: ServerResponse) => void>>
 /** The invocation of a command, for a process that answers so; `written` is called with each text on stdout. */
 const watching = async (answers: Answers, written: (text: string) => Error | null | void = () => undefined) => {
   const folder = mkdtempSync(join(tmpdir(), 'tl-watching-'))
-  const server = createServer((request, response) => answers[request.url?.split('?', 1)[0] ?? '']?.(response))
+  const server = createServer((request, response) => (answers[request.url?.split('?', 1)[0] ?? ''] ?? unknown)(response))
   const path = join(folder, 'x.sock')
   await new Promise<void>((resolve) => server.listen(path, resolve))
   onTestFinished(() => {
@@ -59,6 +59,7 @@ const json =
   (value: object, status = 200) =>
   (response: ServerResponse): void =>
     void response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value))
+const unknown = json({ error: { code: 'not_found', message: 'no such path' } }, 404)
 const STATS = { windowMs: 300_000, servers: [], tools: [], errors: [] }
 const ROW = {
   id: 1,
