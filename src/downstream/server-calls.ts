@@ -27,7 +27,7 @@ const ON_MAIN_LINK = new Set(['completion/complete'])
 
 interface ServerCallsSource {
   readonly options: () => ServerOptions
-  readonly environment: Pick<DownstreamEnvironment, 'faultsOf' | 'retries' | 'soleHost' | 'sweeper'>
+  readonly environment: Pick<DownstreamEnvironment, 'faultsOf' | 'retries' | 'soleHost'>
   readonly credential: Credential | undefined
   readonly main: MainLink
   readonly supervisor: Supervisor
@@ -46,8 +46,6 @@ export class ServerCalls {
   readonly #source: ServerCallsSource
   readonly #main: MainLink
   readonly #limiter: ConcurrencyLimiter
-  /** Monotonic time of the end of the last call. */
-  usedMs = -Infinity
   #drained: () => void = () => undefined
 
   constructor(source: ServerCallsSource) {
@@ -91,7 +89,6 @@ export class ServerCalls {
       })
     } finally {
       this.#limiter.release()
-      this.usedMs = this.#source.environment.sweeper.nowMs
       if (this.#limiter.inUse === 0) this.#drained()
     }
   }
