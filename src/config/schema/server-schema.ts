@@ -81,7 +81,7 @@ export const lifecycleSchema = z.strictObject({
   idle_stop: S.of(
     'idleStopMs',
     durationOrNever,
-    'Time after which an unused connection is closed, or a lazy server stops.',
+    'Time after which an unused connection is closed. The one that lists are read on stays open.',
     formatDuration(DEFAULT_SERVER.idleStopMs),
   ),
 })
