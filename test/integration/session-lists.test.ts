@@ -181,7 +181,7 @@ test('B056 with dynamic_lists the lists of a session are read as soon as its con
   expect(await names(host)).toEqual(['a__reveal', 'a__own', 'b__other'])
 })
 
-test('B056 F-25 what a session sees on its link to a server that was started anew stays when a call ends on the link before', async () => {
+test('B056 F-25 what a session sees on its link to a server that was started again stays when a call ends on the link before', async () => {
   const revealed = new Set<FakeConnection>()
   const waited = Promise.withResolvers<JsonMap>()
   const server = fake.of({
