@@ -51,7 +51,7 @@ export class Access {
   async judge(placed: Placed): Promise<Verdict | undefined> {
     const { policy, service } = this
     if (policy === undefined || isSignInRoute(placed.route)) return undefined
-    const verdict = verdictOn(policy, placed)
+    const verdict = this.#verdictOn(policy, placed)
     if (service === undefined || !policy.isDefault(verdict)) return confirmable(verdict, placed.call)
     return (await this.#decide(placed, policy, service)).verdict
   }
@@ -63,10 +63,34 @@ export class Access {
   check(placed: Placed): Promise<Payload | undefined> | undefined {
     const { policy, service } = this
     if (policy === undefined || isSignInRoute(placed.route)) return undefined
-    const verdict = verdictOn(policy, placed)
+    const verdict = this.#verdictOn(policy, placed)
     if (service !== undefined && policy.isDefault(verdict)) return this.#askService(placed, policy, service)
     enforce(placed.call, confirmable(verdict, placed.call))
     return undefined
+  }
+
+  /**
+   * The verdict of the rules. A server may treat several spellings of a URI as one: of an unlisted URI, as it is sent and in its plain
+   * spelling, the stricter verdict counts. A URI that may mean any other is denied by each rule that denies some URI (decision 0219).
+   */
+  #verdictOn(policy: Policy, placed: Placed): Verdict {
+    const { call, route, downstream, view } = placed
+    const args = (): ArgumentsJson | undefined => argumentsAt(call)
+    const judged = judgedCall(placed)
+    const verdict = policy.judge(judged, args)
+    if (route.entry !== undefined || !isOfUri(call)) return verdict
+    const plain = plainUri(route.original)
+    if (plain === route.original) return verdict
+    const names: Pick<Judged, 'name' | 'original'> =
+      plain === undefined
+        ? { name: UNKNOWN, original: UNKNOWN }
+        : { name: exposedUri(view, downstream.options, plain), original: plain }
+    const other = policy.judge({ ...judged, ...names }, args)
+    const strictnessOf = (one: Verdict): number => {
+      const isUndecided = policy.isDefault(one) && (one.decision === 'allow' || this.service !== undefined)
+      return strictness(isUndecided ? 'undecided' : one.decision)
+    }
+    return strictnessOf(other) > strictnessOf(verdict) ? other : verdict
   }
 
   /** Whether a caller still gets updates of a resource; where a service decides, it has decided on the subscription. */
@@ -242,27 +266,9 @@ const denied = (call: Placed['call'], { rule, reason = '', detail }: Verdict): F
   })
 }
 
-/**
- * The verdict of the rules. A server may treat several spellings of a URI as one: an unlisted URI is allowed only if its plain spelling is
- * allowed, too. A URI that may mean any other is denied by each rule that denies some URI (decision 0219).
- */
-const verdictOn = (policy: Policy, placed: Placed): Verdict => {
-  const { call, route, downstream, view } = placed
-  const { original } = route
-  const args = (): ArgumentsJson | undefined => argumentsAt(call)
-  const judged = judgedCall(placed)
-  const verdict = policy.judge(judged, args)
-  if (route.entry !== undefined || !isOfUri(call)) return verdict
-  const isDefault = policy.isDefault(verdict)
-  const plain = plainUri(original)
-  if (plain === original || (verdict.decision !== 'allow' && !isDefault)) return verdict
-  const names: Pick<Judged, 'name' | 'original'> =
-    plain === undefined
-      ? { name: UNKNOWN, original: UNKNOWN }
-      : { name: exposedUri(view, downstream.options, plain), original: plain }
-  const other = policy.judge({ ...judged, ...names }, args)
-  return isDefault && other.decision !== 'deny' ? verdict : other
-}
+/** How strict a verdict is. `undecided`: no rule decided, and the call is allowed or a service decides: rules that allow are less strict. */
+const strictness = (decision: Verdict['decision'] | 'undecided'): number =>
+  ['allow', 'undecided', 'confirm', 'deny'].indexOf(decision)
 
 const judgedCall = ({ call, route, downstream: { options: server }, view }: Placed): Judged => {
   const { caller, method } = call

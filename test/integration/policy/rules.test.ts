@@ -523,6 +523,25 @@ test('T-20 rules that read no name decide on a URI that may mean any other, and 
   )
 })
 
+test.each(['deny', 'confirm'] as const)(
+  'T-20 where the default allows, a rule with %s holds for every spelling, and no rule that allows lifts a default that denies',
+  async (decision) => {
+    const rule = { when: 'call.original == "file:///secret"', decision, reason: 'secret' } as const
+    await using open = await start([], { policy: policyOf([rule], { otherwise: 'allow' }) })
+    await using host = await modernHttp.connect(open)
+    for (const path of ['secret', '%73ecret', './secret', 'x/../y'])
+      await expect(host.call('resources/read', { uri: `a+file:///${path}` })).rejects.toMatchObject({
+        message: expect.stringMatching(/^denied by policy: secret/),
+      })
+    await host.call('resources/read', { uri: 'a+file:///%6fpen' })
+    expect(open.fake('a').all('resources/read')).toHaveLength(1)
+    const allowed = { when: 'call.original == "file:///open"', decision: 'allow' } as const
+    await using closed = await start([], { policy: policyOf([allowed]) })
+    await using other = await modernHttp.connect(closed)
+    await expect(other.call('resources/read', { uri: 'a+file:///%6fpen' })).rejects.toThrow('no rule of the policy allows it')
+  },
+)
+
 test('a reload that takes its trust from a server, or a hint from a toolset, counts for tools that were called before', async () => {
   const rules = [{ when: 'call.annotations.readOnlyHint', decision: 'allow' }] as const
   const hinting = (readOnlyHint: boolean) => [

@@ -121,6 +121,26 @@ test.each<[result: unknown, text: unknown]>([
   expect(textOf(await pay(host))).toBe(text)
 })
 
+test('T-20 a rule decides on every spelling of a URI before the service, and one that allows does not keep the service from others', async () => {
+  await using service = await startService(() => true)
+  const rule = (path: string, decision: 'allow' | 'deny') => ({
+    id: `policy.rules[${decision}]`,
+    when: `call.original == "file:///${path}"`,
+    decision,
+    reason: 'rule',
+  })
+  const servers = { a: fake.of({ templates: ['file:///{+path}'] }) }
+  await using gateway = await start(service.url, {}, { rules: [rule('secret', 'deny'), rule('%6fpen', 'allow')] }, { servers })
+  await using host = await modernHttp.connect(gateway)
+  for (const path of ['secret', '%73ecret', 'x/../y'])
+    await expect(host.call('resources/read', { uri: `a+file:///${path}` })).rejects.toMatchObject({
+      message: 'denied by policy: rule',
+    })
+  expect(service.asked()).toEqual([])
+  await host.call('resources/read', { uri: 'a+file:///%6fpen' })
+  expect(service.asked()).toMatchObject([{ call: { original: 'file:///%6fpen' } }])
+})
+
 test('rules come first, and what they decide is not asked', async () => {
   await using service = await startService(() => false)
   await using gateway = await start(
