@@ -285,6 +285,28 @@ describe.each(everyFakeKind)('a %s server', (kind) => {
     }
   })
 
+  test('B271 F-31 that sends notifications with texts that are no JSON fills no log, and its calls go on', async () => {
+    await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['tell'] }) } })
+    const bad = String.raw`"${'x'.repeat(60)}\q"`
+    gateway.fake('a').on('tools/call', (turn) => {
+      for (const [method, params] of [
+        ['notifications/cancelled', `{"requestId":${bad}}`],
+        ['notifications/resources/updated', `{"uri":${bad}}`],
+        ['notifications/message', `{"level":"info","data":"d","logger":${bad}}`],
+        ['notifications/elicitation/complete', `{"elicitationId":${bad}}`],
+        ['notifications/tasks/status', `{"taskId":${bad},"status":"working"}`],
+        ['notifications/progress', `{"progressToken":${bad},"progress":1}`],
+      ])
+        turn.say(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`)
+      return { content: [] }
+    })
+    for (const { connect } of everyTransport) {
+      await using host = await connect(gateway)
+      await expect(host.call('tools/call', { name: 'a__tell' })).resolves.toMatchObject({ content: [] })
+    }
+    expect(gateway.log.entries.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
   test('B271 F-31 that asks under an id that is no JSON costs that question alone', async () => {
     await using gateway = await startGateway({ servers: { a: fake.of({ kind, tools: ['ask'] }) } })
     const id = String.raw`"${'x'.repeat(60)}\q"`

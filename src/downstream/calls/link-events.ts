@@ -4,6 +4,7 @@ import { isBridge } from '../../rpc/call.ts'
 import type { Call, HostSession } from '../../rpc/call.ts'
 import { TokenBucket } from '../../rpc/rate.ts'
 import type { Rate } from '../../rpc/rate.ts'
+import { ScanError } from '../../wire/json/scan-error.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import { isTerminal } from '../../wire/protocol/extensions.ts'
 import type { DownstreamEnvironment } from '../environment.ts'
@@ -90,13 +91,14 @@ export class LinkEventHandlers {
     }
   }
 
-  /** Logs at `debug`. `error`: an unexpected error of the gateway, logged at `error` with its stack. */
+  /** Logs at `debug`. `error`: an unexpected error is logged at `error` with its stack; invalid JSON of a server is none. */
   logFault(reason: string, sample: string, error?: unknown): void {
     const { options, environment } = this.#source
     const facts = { server: options().key, sample: sample.slice(0, 200) }
-    const stack = error instanceof Error ? (error.stack ?? error.message) : 'no error object'
     if (error === undefined) environment.log.debug(facts, reason)
-    else environment.log.error({ ...facts, error: stack }, reason)
+    else if (error instanceof ScanError || error instanceof SyntaxError)
+      environment.log.debug({ ...facts, error: error.message }, reason)
+    else environment.log.error({ ...facts, error: error instanceof Error ? error.stack : 'no error object' }, reason)
   }
 
   #onAny(
