@@ -40,6 +40,37 @@ describe.each(['legacy http', 'legacy stdio', 'legacy sse', 'modern stdio'] as c
 })
 
 describe.each(everyLegacyTransport)('over $name', ({ connect }) => {
+  test('B257 B273 a thousand questions that a server takes back make room for others', async () => {
+    const wereAsked = Promise.withResolvers<undefined>()
+    const handle: Handle = async (turn) => {
+      const { id: refused, answer: refusal } = turn.connection.expectAnswer()
+      const ids = Array.from({ length: 1_000 }, () => turn.connection.expectAnswer().id)
+      const ask = (id: number): void =>
+        turn.say(JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: FORM }))
+      for (const id of [...ids, refused]) ask(id)
+      const { error } = await refusal
+      await wereAsked.promise
+      for (const requestId of ids) turn.notify('notifications/cancelled', { requestId })
+      const { id, answer } = turn.connection.expectAnswer()
+      ask(id)
+      return { content: [{ type: 'text', text: JSON.stringify([error, (await answer).result]) }] }
+    }
+    await using gateway = await startGateway({ servers: { a: serving('legacy stdio', handle) } })
+    await using host = await connect(gateway, able)
+    let asked = 0
+    host.answer('elicitation/create', () => {
+      if (++asked > 1_000) return { action: 'decline' }
+      if (asked === 1_000) wereAsked.resolve(undefined)
+      return new Promise(() => undefined)
+    })
+    const { content } = await host.call('tools/call', CALL)
+    const [{ text }] = content as [{ text: string }]
+    expect(JSON.parse(text)).toMatchObject([
+      { code: -32603, message: '1000 requests of the server are unanswered' },
+      { action: 'decline' },
+    ])
+  })
+
   test.each(['legacy http', 'legacy stdio', 'legacy sse'] as const)(
     'B273 a question that a %s server takes back is taken back with its words',
     async (kind) => {
