@@ -60,7 +60,7 @@ export interface Control {
   /** Captured calls, newest first; `query`: `filter`, `limit`, `before`. Rejects with `AdminRefusal`. */
   calls(viewer: Viewer, query: URLSearchParams): Promise<CallPage>
   /** All that is kept of one call. Rejects with `AdminRefusal`. */
-  callDetail(viewer: Viewer, id: number): Promise<CallDetail>
+  callDetail(viewer: Viewer, id: number, signal?: AbortSignal): Promise<CallDetail>
   /** Sends rows as calls begin and end, and captures calls, until `signal` fires. Rejects with `AdminRefusal`. */
   follow(options: FeedOptions, sink: FeedSink, signal: AbortSignal): Promise<void>
   /** Sends a captured request again. Rejects with `AdminRefusal`. */

@@ -62,7 +62,7 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
     parseOwnJson((await exchange(location, method, path, query, body, signal)).toString())
   return {
     calls: (_viewer, query) => ask('GET', '/calls', Object.fromEntries(query)),
-    callDetail: (_viewer, id) => ask('GET', `/calls/${id}`),
+    callDetail: (_viewer, id, signal) => ask('GET', `/calls/${id}`, {}, '', signal),
     follow: ({ filter, after, isWhole }, sink, signal) =>
       follow(location, { filter, after: after?.toString(), whole: isWhole ? '1' : undefined }, sink, signal),
     replay: async (_viewer, { id, params, isConfirmed }, signal) => {

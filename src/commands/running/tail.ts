@@ -31,7 +31,8 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const { io, json, context } = invocation
   const control = await running(invocation)
   const paint = painter(io.stdout, context.env)
-  await using file = record === undefined ? undefined : await openRecording(record, control)
+  const patience = untilAfter(io.interrupted, LAST_ROWS_MS)
+  await using file = record === undefined ? undefined : await openRecording(record, control, patience)
   const failed = new AbortController()
   const isOver = AbortSignal.any([io.interrupted, closedOutput(io), failed.signal])
   // Rows are written in order.
@@ -65,7 +66,7 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
   const feed = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
   await control.follow(feed, sink, isOver).catch(explainRefusal)
   await last
-  if (file !== undefined) remark(io, `${record} has ${counted(file.count, 'call')}`)
+  if (file !== undefined) remark(io, `${record} has ${counted(file.count, 'call')}${whatIsMissing(file)}`)
   if (isOver.aborted) return EXIT.ok
   throw new CommandError(EXIT.unreachable, 'the process has ended')
 }
@@ -74,6 +75,8 @@ const HEAD = 'TIME          ID      STATUS      TIME MS  HOST/GATEWAY/SERVER  TO
 const BAR = 12
 /** Rows that wait for the output before the feed is read no further; the process then counts the rows that it leaves out. */
 const MAX_WAITING = 1_000
+/** After an interruption, what was shown is still written, unless the process does not answer. */
+const LAST_ROWS_MS = 5_000
 
 /** `20:15:03.123  4711    ok            312.4  ▏███████████  2030  gh__search_code → github  (claude-code, review)`. */
 const lineOf = (row: CallRow, paint: Paint): Line => {
@@ -104,13 +107,34 @@ const barOf = ({ total, host, gateway }: CallRow['ms']): string => {
   return `${'░'.repeat(forHost ?? 0)}${'▒'.repeat(forGateway ?? 0)}`.padEnd(BAR, '█').slice(0, BAR)
 }
 
+const whatIsMissing = ({ partial, lost }: RecordingFile): string =>
+  [
+    partial > 0 && `, of which mock cannot serve ${partial}: without an answer, or too large to keep`,
+    lost > 0 && `; ${counted(lost, 'call')} shown could not be written: the running process did not return its messages`,
+  ]
+    .filter(Boolean)
+    .join('')
+
+/** Aborts so many milliseconds after `signal`. */
+const untilAfter = (signal: AbortSignal, ms: number): AbortSignal => {
+  const end = new AbortController()
+  const stop = (): void => void setTimeout(() => end.abort(), ms).unref()
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
+  return end.signal
+}
+
 interface RecordingFile extends AsyncDisposable {
   readonly count: number
+  /** The calls without both messages, out of `count`. */
+  readonly partial: number
+  /** The calls that were shown and are not in the file. */
+  readonly lost: number
   add(row: CallRow): Promise<void>
 }
 
-/** Refuses an existing file, so that recordings are not mixed. */
-const openRecording = async (name: string, control: Control): Promise<RecordingFile> => {
+/** Refuses an existing file, so that recordings are not mixed. `signal` ends the wait for the messages of a call. */
+const openRecording = async (name: string, control: Control, signal: AbortSignal): Promise<RecordingFile> => {
   const notWritten = (why: string): CommandError => new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
   let handle: FileHandle
   try {
@@ -126,16 +150,23 @@ const openRecording = async (name: string, control: Control): Promise<RecordingF
   }
   const tools = (await control.tools('', undefined)) ?? []
   await write(formatHeader(tools.map(({ definition }) => definition)))
-  let count = 0
+  let [count, partial, lost] = [0, 0, 0]
   return {
     get count() {
       return count
     },
+    get partial() {
+      return partial
+    },
+    get lost() {
+      return lost
+    },
     add: async ({ id }) => {
-      const detail = await control.callDetail(OPERATOR, id).catch(() => undefined)
-      if (detail === undefined) return
+      const detail = await control.callDetail(OPERATOR, id, signal).catch(() => undefined)
+      if (detail === undefined) return void lost++
       await write(formatRecorded(detail))
       count++
+      if (detail.request?.text === undefined || detail.response?.text === undefined) partial++
     },
     [Symbol.asyncDispose]: () => handle.close(),
   }

@@ -38,6 +38,7 @@ const watching = async (answers: Answers, written: (text: string) => Error | nul
   )
   // As `program.ts` does.
   stdout.on('error', () => undefined)
+  const remarks: string[] = []
   const interrupt = new AbortController()
   const invocation = {
     socket: { path, folder, uid: process.getuid?.() },
@@ -46,13 +47,13 @@ const watching = async (answers: Answers, written: (text: string) => Error | nul
     context: { env: { TERM: 'xterm' } },
     io: {
       stdout,
-      stderr: new Writable({ write: (_c, _e, done) => done() }),
+      stderr: new Writable({ write: (chunk, _encoding, done) => done(void remarks.push(String(chunk))) }),
       interrupted: interrupt.signal,
       redactor: new Redactor(),
     },
   }
   // Cast: only these are read.
-  return { invocation: invocation as unknown as Invocation, folder, interrupt, server }
+  return { invocation: invocation as unknown as Invocation, folder, interrupt, server, remarks }
 }
 
 const json =
@@ -202,4 +203,57 @@ test('tail says that its recording cannot be written any more', async () => {
     message: `${name} cannot be written: ENOSPC: no space left on device, write`,
   })
   expect(readFileSync(name, 'utf8').split('\n')).toHaveLength(3)
+})
+
+/** A feed with one row. */
+const oneRow = (response: ServerResponse): void => {
+  response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+  response.write(`${JSON.stringify({ type: 'calls', calls: [ROW] })}\n`)
+}
+
+test('what tail shows when the user interrupts it is recorded, also where the process answers later', async () => {
+  const body = { bytes: 2, text: '{}' }
+  const { invocation, folder, interrupt, remarks } = await watching({
+    '/feed': oneRow,
+    '/tools': json({ tools: [] }),
+    '/calls/1': (response) => {
+      interrupt.abort()
+      setTimeout(() => json({ ...ROW, request: body, response: body })(response), 50)
+    },
+  })
+  const name = join(folder, 'calls.ndjson')
+  expect(await tail(invocation, [], { record: name })).toBe(0)
+  expect(readFileSync(name, 'utf8').trimEnd().split('\n')).toHaveLength(2)
+  expect(remarks.join('')).toBe(`${name} has 1 call\n`)
+})
+
+test('tail counts the recorded calls that mock cannot serve', async () => {
+  const { invocation, folder, interrupt, remarks } = await watching({
+    '/feed': oneRow,
+    '/tools': json({ tools: [] }),
+    '/calls/1': (response) => {
+      interrupt.abort()
+      json(ROW)(response)
+    },
+  })
+  expect(await tail(invocation, [], { record: join(folder, 'calls.ndjson') })).toBe(0)
+  expect(remarks.join('')).toContain('has 1 call, of which mock cannot serve 1: without an answer, or too large to keep')
+})
+
+test('tail counts what it showed and could not record, and waits for no process that does not answer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { invocation, folder, interrupt, remarks } = await watching({
+    '/feed': oneRow,
+    '/tools': json({ tools: [] }),
+    '/calls/1': () => {
+      interrupt.abort()
+      vi.advanceTimersByTime(5_000)
+    },
+  })
+  const name = join(folder, 'calls.ndjson')
+  expect(await tail(invocation, [], { record: name })).toBe(0)
+  expect(remarks.join('')).toContain(
+    'has 0 calls; 1 call shown could not be written: the running process did not return its messages',
+  )
 })
