@@ -216,10 +216,13 @@ export class Gateway {
     return findTool(this.feed.viewOf(caller), tool)?.entry?.paramHeaders ?? []
   }
 
-  changes(caller: Caller, listener: ChangeListener): () => void {
-    if (!this.#isStopping) return this.feed.changes(caller, listener)
-    listener.ended?.()
-    return () => undefined
+  watchLists(caller: Caller, listener: ChangeListener): void {
+    if (this.#isStopping) listener.ended?.()
+    else this.feed.watch(caller, listener)
+  }
+
+  unwatchLists(listener: ChangeListener): void {
+    this.feed.unwatch(listener)
   }
 
   get maxSubscriptions(): number {

@@ -41,8 +41,9 @@ export interface Core {
   isStarting(scope: Scope): boolean
   /** Returns the headers that a call of this tool must mirror. */
   paramHeaders(caller: Caller, tool: string): readonly ParamHeader[]
-  /** Notifies `listener` of changed lists of this caller's view, once the new list is served. Returns a function that stops it. */
-  changes(caller: Caller, listener: ChangeListener): () => void
+  /** Notifies `listener` of changed lists of this caller's view, once the new list is served; in place of an earlier caller. */
+  watchLists(caller: Caller, listener: ChangeListener): void
+  unwatchLists(listener: ChangeListener): void
   /**
    * Adds a subscription. False: the URI's server does not offer subscriptions, or no server owns the URI. Rejects if the server cannot be
    * reached; the subscription is then sent after it has reconnected.

@@ -8,7 +8,7 @@ import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { progressTokenOf } from '../wire/message/envelope.ts'
 import { META } from '../wire/protocol/meta.ts'
-import { CHANGED_LISTS, isLogLevel, isOfModernOnly, methodRow } from '../wire/protocol/methods.ts'
+import { isLogLevel, isOfModernOnly, methodRow } from '../wire/protocol/methods.ts'
 import { Payload } from '../wire/message/payload.ts'
 import type { Parts } from '../wire/message/payload.ts'
 import { reportDeniedMessage } from './denials.ts'
@@ -118,21 +118,7 @@ export const receiveLegacy = (message: Envelope, session: Session, context: List
 export const announceChanges = (session: Session, context: ListenerContext): void => {
   context.sessionOpened?.(session)
   context.sighted?.(session, undefined)
-  let stop = context.core.changes(session.caller, session)
-  session.onScopeChange = () => {
-    stop()
-    stop = context.core.changes(session.caller, session)
-    announceAll(session)
-  }
-  session.onEnd(() => {
-    stop()
-    context.core.unsubscribe(session)
-  })
-}
-
-/** Announces all lists, which may have changed while the session was not connected. */
-export const announceAll = (session: Session): void => {
-  for (const list of CHANGED_LISTS) session.changed(list)
+  session.watchLists(context.core)
 }
 
 /** Restores the settings of a continued session. Announces its subscribed resources, which may have changed meanwhile. */

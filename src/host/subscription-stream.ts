@@ -4,7 +4,7 @@
  */
 import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
-import type { Caller } from '../rpc/call.ts'
+import type { Caller, ChangeListener } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
@@ -54,13 +54,14 @@ export const serveSubscriptions = (
     updated: (params) => send('notifications/resources/updated', params),
     task: (params) => send('notifications/tasks', params),
   }
-  const stopChanges = context.core.changes(caller, {
+  const listener: ChangeListener = {
     changed: (list) => {
       if (wanted.has(list)) send(listChangedMethod(list), Payload.of({}))
     },
-    // Deferred, since a stopping gateway calls back within `changes`, before `finish` is defined.
+    // Deferred, since a stopping gateway calls back within `watchLists`, before `finish` is defined.
     ended: () => queueMicrotask(finish),
-  })
+  }
+  context.core.watchLists(caller, listener)
   for (const id of tasks ?? []) context.core.followTask(subscriber, caller, id)
   const acknowledge = (watched: readonly string[] | undefined): void => {
     const queued = early
@@ -78,7 +79,7 @@ export const serveSubscriptions = (
   else void watch(uris, subscriber, caller, context).then(acknowledge)
 
   const release = (): void => {
-    stopChanges()
+    context.core.unwatchLists(listener)
     context.core.unsubscribe(subscriber)
   }
   /** Ends the stream from our side: the tagged empty result, and on a pipe also the cancellation (B125, B126). */

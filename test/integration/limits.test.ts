@@ -12,6 +12,7 @@ import { DEFAULT_PARKING } from '../../src/era/host/parking-options.ts'
 import { DEFAULT_HOST_LIMITS } from '../../src/host/options.ts'
 import { Session } from '../../src/host/session/session.ts'
 import { Sessions } from '../../src/host/session/sessions.ts'
+import { IdTable } from '../../src/wire/message/id-table.ts'
 import { Overflow } from '../../src/gateway/limits/overflow.ts'
 import { LimitCounts } from '../../src/rpc/limit-counts.ts'
 import type { LimitCount } from '../../src/rpc/limit-counts.ts'
@@ -235,6 +236,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
     const one = (): Session => new Session(introduction, 'p', { server: undefined }, { begin: () => undefined, end: () => -1 })
     sessions.add(one())
     const used = sessions.add(one())
+    used.posts = new IdTable()
     used.posts.set(1, {} as never)
     let says = ''
     try {

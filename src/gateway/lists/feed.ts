@@ -171,9 +171,13 @@ export class Feed {
     return this.#toolsets.of(scope)?.mayHold(server, this.#options) ?? true
   }
 
-  /** Notifies `listener` of lists that changed for this caller, once the new catalog is in force (B128). Returns a function that stops it. */
-  changes(caller: Caller, listener: ChangeListener): () => void {
-    return this.#watchers.watch(caller, listener)
+  /** Notifies `listener` of lists that changed for this caller, once the new catalog is in force (B128); in place of an earlier caller. */
+  watch(caller: Caller, listener: ChangeListener): void {
+    this.#watchers.watch(caller, listener)
+  }
+
+  unwatch(listener: ChangeListener): void {
+    this.#watchers.unwatch(listener)
   }
 
   /** Whether a legacy host is notified of changes. */

@@ -31,7 +31,7 @@ const READ_WITHIN_MS = 10_000
 
 export class Watchers {
   readonly #viewOf: (caller: Caller) => View
-  readonly #watchers = new Set<Watcher>()
+  readonly #watchers = new Map<ChangeListener, Watcher>()
   /** One-entry cache: most watchers see the same lists and share one record. */
   #last: Digests | undefined
 
@@ -39,22 +39,26 @@ export class Watchers {
     this.#viewOf = viewOf
   }
 
-  /** Notifies `listener` of the lists that change for this caller from now on. Returns a function that stops it. */
-  watch(caller: Caller, listener: ChangeListener): () => void {
+  /** Notifies `listener` of the lists that change for this caller from now on, in place of an earlier caller. */
+  watch(caller: Caller, listener: ChangeListener): void {
     const watcher: Watcher = { caller, listener, seen: this.#digestsOf(caller) }
-    this.#watchers.add(watcher)
-    return () => void this.#watchers.delete(watcher)
+    this.#watchers.delete(listener)
+    this.#watchers.set(listener, watcher)
+  }
+
+  unwatch(listener: ChangeListener): void {
+    this.#watchers.delete(listener)
   }
 
   some(isMeant: (caller: Caller) => boolean): boolean {
-    for (const { caller } of this.#watchers) if (isMeant(caller)) return true
+    for (const { caller } of this.#watchers.values()) if (isMeant(caller)) return true
     return false
   }
 
   /** Notifies the watchers whose view has changed. `of`: checks only the watchers of one session or principal. */
   look(of: { readonly session?: HostSession; readonly principal?: string } = {}): void {
     const { session, principal } = of
-    for (const watcher of this.#watchers) {
+    for (const watcher of this.#watchers.values()) {
       const { caller } = watcher
       const isMeant =
         (session === undefined || caller.session === session) && (principal === undefined || caller.principal === principal)
@@ -64,7 +68,7 @@ export class Watchers {
 
   /** Notifies the selected watchers of a list that a server announced, whether it differs or not. */
   announce(list: ChangedList, isMeant: (caller: Caller) => boolean): void {
-    for (const watcher of this.#watchers) {
+    for (const watcher of this.#watchers.values()) {
       if (!isMeant(watcher.caller)) continue
       watcher.announced ??= new Map()
       watcher.announced.set(list, performance.now())
@@ -75,19 +79,19 @@ export class Watchers {
   /** Notifies each watcher of the lists that differ for it, for another reason than a changed view. Calls are served meanwhile. */
   async announceWhere(isDifferent: (caller: Caller, list: ChangedList) => boolean): Promise<void> {
     // A later watcher knows no earlier list.
-    const all = new Set(this.#watchers)
+    const all = [...this.#watchers.values()]
     for (const watcher of all) {
       for (const list of CHANGED_LISTS)
-        if (this.#watchers.has(watcher) && isDifferent(watcher.caller, list)) watcher.listener.changed(list)
+        if (this.#watchers.get(watcher.listener) === watcher && isDifferent(watcher.caller, list)) watcher.listener.changed(list)
       await setImmediate()
     }
   }
 
   /** Notifies all listeners of the end, and no more of changes. */
   close(): void {
-    const watchers = [...this.#watchers]
+    const listeners = [...this.#watchers.keys()]
     this.#watchers.clear()
-    for (const { listener } of watchers) listener.ended?.()
+    for (const listener of listeners) listener.ended?.()
   }
 
   #compare(watcher: Watcher): void {

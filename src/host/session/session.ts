@@ -25,7 +25,7 @@ import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
-import { isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
+import { CHANGED_LISTS, isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
 import { Payload } from '../../wire/message/payload.ts'
 import type { JsonObject, Parts } from '../../wire/message/payload.ts'
@@ -34,7 +34,7 @@ import { isSameFacts, withHost } from '../caller-facts.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { EventLog } from '../response/event-log.ts'
 import type { Exchange } from '../response/exchange.ts'
-import type { Subscriber } from '../core.ts'
+import type { Core, Subscriber } from '../core.ts'
 import { EarlyCancellations } from './early-cancellations.ts'
 import { NO_SETTINGS, SETTINGS } from './session-settings.ts'
 import type { SessionSettings } from './session-settings.ts'
@@ -77,6 +77,9 @@ export interface Outlet {
   send(parts: Parts): void
 }
 
+/** What a session watches until it ends. */
+export type Lists = Pick<Core, 'watchLists' | 'unwatchLists' | 'unsubscribe'>
+
 /** A server request waits this long for `notifications/initialized`, and then fails. */
 const INITIALIZED_WAIT_MS = 10_000
 const COMPLETED = 'notifications/elicitation/complete'
@@ -101,10 +104,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Event log for resumption; `undefined`: the transport cannot resume. */
   log: EventLog | undefined
   activeMs = performance.now()
-  /** Called when the scope has changed. */
-  onScopeChange: (() => void) | undefined
-  /** Called when the settings have changed. */
-  onSet: ((settings: SessionSettings) => void) | undefined
+  /** Called when the settings have changed. With the session, so that one function serves all. */
+  onSet: ((settings: SessionSettings, session: Session) => void) | undefined
   /** Oldest first. At most `in_flight_per_session` entries, so a linear search is fastest. */
   readonly #running: Running[] = []
   /** Created on first use, like the next field: most of possibly ten thousand sessions never need it. */
@@ -123,6 +124,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Server requests waiting for `notifications/initialized`: sends by id. */
   #unsent: Map<Id, () => void> | undefined
   #isEnded = false
+  /** Where it watches lists and resources. */
+  #lists: Lists | undefined
   readonly #early = new EarlyCancellations()
 
   constructor(
@@ -161,7 +164,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     const settings = SETTINGS.get(method)?.(this.settings, params) ?? this.settings
     if (settings === this.settings) return
     this.settings = settings
-    this.onSet?.(settings)
+    this.onSet?.(settings, this)
   }
 
   /** Applies the scope and facts of the latest request's credential. */
@@ -169,7 +172,16 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     const isSameScope = scope.granted === this.scope.granted && scope.server === this.scope.server
     if (isSameScope && isSameFacts(this.caller.facts, facts)) return
     this.caller = this.#callerFor(scope, facts)
-    if (!isSameScope) this.onScopeChange?.()
+    if (isSameScope || this.#lists === undefined) return
+    this.#lists.watchLists(this.caller, this)
+    this.mayAllHaveChanged()
+  }
+
+  /** Notifies the host of changed lists until the session ends, and of all lists when the scope of its credential changes. */
+  watchLists(lists: Lists): void {
+    if (this.#isEnded) return
+    this.#lists = lists
+    lists.watchLists(this.caller, this)
   }
 
   #callerFor(scope: Scope, facts?: CallerFacts): Caller {
@@ -222,6 +234,11 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Notifies the host of a changed list. */
   changed(list: ChangedList): void {
     this.notify(listChangedMethod(list), undefined)
+  }
+
+  /** Announces all lists, which may have changed unnoticed. */
+  mayAllHaveChanged(): void {
+    for (const list of CHANGED_LISTS) this.changed(list)
   }
 
   notify(method: string, params: JsonObject | undefined): void {
@@ -414,6 +431,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     for (const { settle } of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
     this.#questions = undefined
     this.#unsent = undefined
+    this.#lists?.unwatchLists(this)
+    this.#lists?.unsubscribe(this)
     for (const callback of this.#endCallbacks ?? []) callback()
   }
 

@@ -2,7 +2,7 @@
 import { Refusal, SHARED_PRINCIPAL } from '../../rpc/call.ts'
 import type { LimitCounts } from '../../rpc/limit-counts.ts'
 import { Failure } from '../../wire/message/failure.ts'
-import { IdTable } from '../../wire/message/id-table.ts'
+import type { IdTable } from '../../wire/message/id-table.ts'
 import { reached } from '../limits/admission.ts'
 import { sweepStream } from '../response/exchange.ts'
 import type { PostExchange } from '../response/exchange.ts'
@@ -13,12 +13,12 @@ import type { EventStream } from '../../transport/http1/server/request/event-str
 /** A session and its HTTP exchanges. */
 export interface HttpSession {
   readonly session: Session
-  /** Requests that have not been answered. */
-  readonly posts: IdTable<PostExchange>
+  /** Requests that have not been answered; created with the first, like `streamNames`: most of possibly ten thousand sessions are idle. */
+  posts: IdTable<PostExchange> | undefined
   /** The latest standalone stream. */
   stream: { readonly events: EventStream; readonly name: string } | undefined
   /** Names of the standalone streams in the event log, oldest first. */
-  readonly streamNames: string[]
+  streamNames: string[] | undefined
   /** Latest end of its credentials, wall clock in milliseconds. */
   untilMs: number
   /** The session began in an earlier process. */
@@ -52,7 +52,7 @@ export class Sessions {
   /** Requests that have not been answered. */
   get inFlight(): number {
     let total = 0
-    for (const entry of this.#byId.values()) total += entry.posts.size
+    for (const entry of this.#byId.values()) total += entry.posts?.size ?? 0
     return total
   }
 
@@ -63,7 +63,14 @@ export class Sessions {
     if (this.#byId.size >= maxSessions) this.#makeRoom('listen.limits.sessions', maxSessions)
     const isFull = principal !== SHARED_PRINCIPAL && this.#countOf(principal) >= maxSessionsPerPrincipal
     if (isFull) this.#makeRoom('listen.limits.sessions_per_principal', maxSessionsPerPrincipal, principal)
-    const entry: HttpSession = { session, posts: new IdTable(), stream: undefined, streamNames: [], untilMs, isReopened: false }
+    const entry: HttpSession = {
+      session,
+      posts: undefined,
+      stream: undefined,
+      streamNames: undefined,
+      untilMs,
+      isReopened: false,
+    }
     this.#byId.set(session.id, entry)
     return entry
   }
@@ -121,13 +128,14 @@ export class Sessions {
     for (const entry of this.#byId.values()) {
       const { session, posts, stream } = entry
       // Time in which the process was stopped is not idle time (F-27).
-      if (gapMs > STOPPED_MS) for (const timed of [session, ...posts.values()]) timed.excludePause(gapMs)
+      const unanswered = posts !== undefined && posts.size > 0 ? posts.values() : []
+      if (gapMs > STOPPED_MS) for (const timed of [session, ...unanswered]) timed.excludePause(gapMs)
       if (stream !== undefined) sweepStream(stream.events, limits, this.#counts)
       // The host may reopen the stream with a valid credential.
       if (wallMs >= entry.untilMs) stream?.events.breakOff()
-      for (const post of posts.values()) post.sweep(nowMs, limits, this.#counts)
+      for (const post of unanswered) post.sweep(nowMs, limits, this.#counts)
       session.log?.sweep(nowMs)
-      if (stream !== undefined || posts.size > 0) session.activeMs = nowMs
+      if (stream !== undefined || (posts?.size ?? 0) > 0) session.activeMs = nowMs
       const isIdle = nowMs - session.activeMs >= limits.sessionIdleMs
       if (!mayEnd || (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs)) continue
       const limit = isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max'
@@ -151,7 +159,7 @@ export class Sessions {
   /** Ends a session without pending requests and stream, of any principal or of the given one. False: there is none. */
   #evictIdle(principal?: string): boolean {
     for (const entry of this.#byId.values()) {
-      if (entry.posts.size > 0 || entry.stream !== undefined) continue
+      if ((entry.posts?.size ?? 0) > 0 || entry.stream !== undefined) continue
       if (principal !== undefined && entry.session.principal !== principal) continue
       this.end(entry)
       return true

@@ -1,6 +1,7 @@
 /** So many catalogs of single callers are kept; whose was dropped notices nothing (B250, T-29). */
 import { expect, test } from 'vitest'
 import type { Caller } from '../../../src/rpc/call.ts'
+import type { ChangedList } from '../../../src/wire/protocol/methods.ts'
 import { EVERYTHING } from '../../../src/rpc/call.ts'
 import { PER_USER } from '../../support/credentials.ts'
 import { fake } from '../../support/fake-downstream.ts'
@@ -35,7 +36,8 @@ test('B250 a caller whose catalog was dropped calls, lists and watches as before
   expect(await ann.call('tools/list')).toMatchObject(LISTED)
   const told: string[] = []
   const watching = { principal: 'ann', scope: EVERYTHING, revision: '2026-07-28', capabilities: {} } as Caller
-  const stop = feed.changes(watching, { changed: (list) => void told.push(list) })
+  const listener = { changed: (list: ChangedList) => void told.push(list) }
+  feed.watch(watching, listener)
   const before = dropped()
   for (const times of [1, 2]) {
     expect(await bob.call('tools/list')).toMatchObject(LISTED)
@@ -46,7 +48,7 @@ test('B250 a caller whose catalog was dropped calls, lists and watches as before
   await bob.call('tools/list')
   gateway.running.gateway.apply(gateway.running.configuration.gateway)
   expect(told).toEqual([])
-  stop()
+  feed.unwatch(listener)
   expect(gateway.fake('a').all('server/discover')).toHaveLength(2)
 })
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Watchers } from '../../../src/gateway/lists/watchers.ts'
 import type { View } from '../../../src/catalog/view/view.ts'
-import type { Caller, HostSession } from '../../../src/rpc/call.ts'
+import type { Caller, ChangeListener, HostSession } from '../../../src/rpc/call.ts'
 
 const caller = { principal: 'p' } as Caller
 
@@ -38,11 +38,10 @@ describe('watchers', () => {
     const watchers = new Watchers(viewOf)
     const watch = (facts: Partial<Caller>) => {
       const told: string[] = []
-      const stop = watchers.watch(
-        { ...caller, ...facts },
-        { changed: (list) => told.push(list), ended: () => told.push('ended') },
-      )
-      return { told, stop }
+      const listener: ChangeListener = { changed: (list) => told.push(list), ended: () => told.push('ended') }
+      watchers.watch({ ...caller, ...facts }, listener)
+      const become = (other: Partial<Caller>): void => watchers.watch({ ...caller, ...other }, listener)
+      return { told, become, stop: () => watchers.unwatch(listener) }
     }
     return { digests, watchers, watch }
   }
@@ -83,6 +82,23 @@ describe('watchers', () => {
     watchers.close()
     expect([one, two, three].map(({ told }) => told.splice(0))).toEqual([[], ['ended'], ['ended']])
     expect(toldOf('6', {})).toEqual([0, 0, 0])
+  })
+
+  test('are one per listener: another caller takes the place of the earlier', () => {
+    const { digests, watchers, watch } = scene()
+    const one = watch({ principal: 'a' })
+    digests.tools = '2'
+    one.become({ principal: 'b' })
+    watchers.look({ principal: 'a' })
+    watchers.look({ principal: 'b' })
+    expect(one.told).toEqual([])
+    watchers.announce('tools', ({ principal }) => principal === 'a')
+    expect(one.told).toEqual([])
+    watchers.announce('tools', ({ principal }) => principal === 'b')
+    expect(one.told).toEqual(['tools'])
+    one.stop()
+    watchers.announce('tools', () => true)
+    expect(one.told).toEqual(['tools'])
   })
 
   test.each([

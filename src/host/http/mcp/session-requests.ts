@@ -8,6 +8,7 @@ import type { HttpRequest } from '../../../transport/http1/server/request/http-r
 import { isBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
+import { IdTable } from '../../../wire/message/id-table.ts'
 import { resultMessage } from '../../../wire/message/message.ts'
 import { isLegacyRevision, isRevision, isWithin } from '../../../wire/protocol/revisions.ts'
 import { needsAnswer, readBatch, serveBatch } from './batch.ts'
@@ -21,7 +22,7 @@ import type { ResumedStream } from '../../response/event-log.ts'
 import { StoredEvents } from '../../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
-import { announceAll, announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
+import { announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
 import { errorReply } from '../../response/respond.ts'
 import { Session } from '../../session/session.ts'
 import { Sessions } from '../../session/sessions.ts'
@@ -45,6 +46,8 @@ const TAKEOVER_BATCH = 500
 export class SessionRequests {
   readonly sessions: Sessions
   readonly #context: ListenerContext
+  /** One for all sessions, which may be ten thousand. */
+  readonly #keepSettings: NonNullable<Session['onSet']> = (settings, { id }) => this.#context.sessionIds.keep(id, settings)
   /** Limit of the event logs of all sessions. */
   readonly #budget: EventBudget
   #nextPost = 0
@@ -171,9 +174,10 @@ export class SessionRequests {
       principal: entry.session.principal,
       challenge,
       untilMs: Infinity,
-      onDone: (post) => entry.posts.delete(post.number),
+      onDone: (post) => entry.posts?.delete(post.number),
       onOrphaned: (post) => entry.session.abandon(post),
     })
+    entry.posts ??= new IdTable()
     entry.posts.set(exchange.number, exchange)
     return exchange
   }
@@ -216,7 +220,7 @@ export class SessionRequests {
       store && new StoredEvents(store, digestOf(id), { maxEvents: limits.maxEvents, ttlMs: limits.maxEventAgeMs, mayWrite })
     session.log = new EventLog(limits, this.#budget, this.#context.limits, stored)
     const entry = this.sessions.add(session, untilMs)
-    session.onSet = (settings) => this.#context.sessionIds.keep(id, settings)
+    session.onSet = this.#keepSettings
     announceChanges(session, this.#context)
     return entry
   }
@@ -239,7 +243,7 @@ export class SessionRequests {
     session.initialized()
     entry.isReopened = true
     this.#restore(session, id)
-    announceAll(session)
+    session.mayAllHaveChanged()
     restoreSettings(session, reopened.settings, this.#context)
     return entry
   }
@@ -262,9 +266,10 @@ export class SessionRequests {
     if (log === undefined) return
     const events = request.openEvents({})
     const name = resumed?.stream ?? log.open()
-    if (resumed === undefined) entry.streamNames.push(name)
+    const names = (entry.streamNames ??= [])
+    if (resumed === undefined) names.push(name)
     // A host that never resumes would leave one more with each stream.
-    if (entry.streamNames.length > MAX_STANDALONE) log.forget(entry.streamNames.shift() ?? '')
+    if (names.length > MAX_STANDALONE) log.forget(names.shift() ?? '')
     const before = entry.stream
     entry.stream = { events, name }
     before?.events.end()
@@ -291,7 +296,7 @@ export class SessionRequests {
         -32600,
         `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`,
       )
-    const post = entry.posts.values().find((candidate) => candidate.name === missed.stream)
+    const post = entry.posts?.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) return this.#openStandalone(entry, request, missed)
     const events = request.openEvents({})
     for (const event of missed.events) events.answer(event.parts, event.id)

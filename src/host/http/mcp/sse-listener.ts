@@ -22,7 +22,7 @@ import { Elsewhere } from './elsewhere.ts'
 import { carriesJson, refuseBody, refuseBusy, refuseMessage, refuseWithoutBody } from './routed-request.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import type { ListenerContext } from '../../listener-context.ts'
-import { announceAll, announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
+import { announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
 import { errorReply } from '../../response/respond.ts'
 import { Session } from '../../session/session.ts'
 import { sessionOver } from '../../session/sessions.ts'
@@ -113,7 +113,7 @@ export class SseListener {
     connected.startedMs -= Date.now() - reopened.issuedMs
     this.#keepSettings(session, id)
     session.initialized()
-    announceAll(session)
+    session.mayAllHaveChanged()
     restoreSettings(session, reopened.settings, this.#context)
   }
 
