@@ -148,14 +148,15 @@ export class Sessions {
     return count
   }
 
-  /** Ends a session without pending requests and stream, of any principal or of the given one. False: there is none. */
+  /** Ends the longest idle session without pending requests and stream, of any principal or of the given one. False: there is none. */
   #evictIdle(principal?: string): boolean {
+    let longest: HttpSession | undefined
     for (const entry of this.#byId.values()) {
-      if (entry.posts.size > 0 || entry.stream !== undefined) continue
-      if (principal !== undefined && entry.session.principal !== principal) continue
-      this.end(entry)
-      return true
+      const { session, posts, stream } = entry
+      if (posts.size > 0 || stream !== undefined || (principal !== undefined && session.principal !== principal)) continue
+      if (longest === undefined || session.activeMs < longest.session.activeMs) longest = entry
     }
-    return false
+    if (longest !== undefined) this.end(longest)
+    return longest !== undefined
   }
 }
