@@ -115,8 +115,9 @@ export class ServerCalls {
     this.#drained()
   }
 
-  async #attemptLater(call: Call): Promise<Outcome> {
-    return this.#attempt(call, await this.#ready(call))
+  /** Another attempt, with a credential that is renewed if the server rejects it. */
+  #attemptLater(call: Call): Promise<Outcome> {
+    return withCredential(this.#source.credential, async () => this.#attempt(call, await this.#ready(call)))
   }
 
   #ready({ signal }: Call): Promise<Link> {
