@@ -1,6 +1,6 @@
 /** A link to a legacy server: its handshake, what calls become on it, and what its notifications do (BRIDGING 3.3). */
 import { describe, expect, test, vi } from 'vitest'
-import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
+import { LegacyLink, LEVEL_WAIT_MS } from '../../../src/era/server/legacy-downstream.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
@@ -207,6 +207,22 @@ describe('the log level', () => {
     await handle(call('logging/setLevel', { level: 'loud' }, { caller: { session: SESSION } }))
     await link.setLevel('debug')
     expect(levels(sent)).toHaveLength(5)
+  })
+
+  test('B286 that a server does not answer holds up no call for long, and later calls not at all', async () => {
+    const { link, sent } = await linkTo(({ method }) => (method === 'logging/setLevel' ? undefined : answering()({ method })))
+    const done = vi.fn()
+    vi.useFakeTimers()
+    try {
+      void link.setLevel('info').then(done)
+      await vi.advanceTimersByTimeAsync(LEVEL_WAIT_MS)
+      void link.setLevel('info').then(done)
+      await vi.advanceTimersByTimeAsync(0)
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(done).toHaveBeenCalledTimes(2)
+    expect(levels(sent)).toEqual(['info'])
   })
 
   test('B282 of a server whose logging is null none is set', async () => {
