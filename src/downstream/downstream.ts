@@ -23,6 +23,7 @@ import { EraWatch } from './health/era-watch.ts'
 import type { Watched } from './health/era-watch.ts'
 import { UNSIGNED } from './health/health.ts'
 import type { Health } from './health/health.ts'
+import { IdleStop } from './health/idle-stop.ts'
 import { MainLink } from './health/main-link.ts'
 import { initialState, ServerStates } from './health/server-state.ts'
 import { Supervisor } from './health/supervisor.ts'
@@ -83,6 +84,7 @@ export class Downstream {
   readonly #refused: (error: unknown, era: Era) => void
   readonly #errors: ServerErrors
   readonly #calls: ServerCalls
+  readonly #idleStop: IdleStop
   #stopping: Promise<void> | undefined
 
   /**
@@ -232,8 +234,22 @@ export class Downstream {
     this.subscriptions = new MainSubscriptions({ ...common, id })
     this.sessions = new SessionRelay({ ...common, states, watches: this.#sessionWatches, requests, handlers })
 
+    const idleSource = {
+      options: optionsNow,
+      // The main link of the only host of a pipe is its own.
+      isUsed: () =>
+        environment.soleHost !== undefined || main.current === undefined || this.inFlight > 0 || links.size > 0 || this.isWatched,
+      usedMs: () => this.#calls.usedMs,
+      stop: () => {
+        for (const lists of [offers.apps, offers.legacy]) lists.rest()
+        supervisor.rest()
+      },
+    }
+    this.#idleStop = new IdleStop(idleSource, nowMs())
+
     reports.deliverTo((report) => this.#onReport(report))
-    for (const part of [links, eras, eraWatch, this.#legacyWatch, this.personal]) if (part !== undefined) sweeper.watch(part)
+    for (const part of [links, eras, eraWatch, this.#legacyWatch, this.#idleStop, this.personal])
+      if (part !== undefined) sweeper.watch(part)
     credential?.onChange?.(() => supervisor.retryNow())
   }
 
@@ -380,6 +396,7 @@ export class Downstream {
     sweeper.unwatch(this.#links)
     sweeper.unwatch(this.eras)
     sweeper.unwatch(this.#eraWatch)
+    sweeper.unwatch(this.#idleStop)
     sweeper.unwatch(this.#legacyWatch)
     // Waiting starts continue in a later microtask, when the dialer is already closed.
     this.#linkStarts.close()

@@ -13,6 +13,7 @@ import type { EraWatch } from './health/era-watch.ts'
 import type { MainLink } from './health/main-link.ts'
 import type { Supervisor } from './health/supervisor.ts'
 import { MainOnly, ModernOnly } from './links/caller-link-opener.ts'
+import { heldMs } from './links/link-task-table.ts'
 import type { Links, Use } from './links/links.ts'
 import type { Offers } from './lists/offers.ts'
 import type { ServerOptions } from './options.ts'
@@ -27,7 +28,7 @@ const ON_MAIN_LINK = new Set(['completion/complete'])
 
 interface ServerCallsSource {
   readonly options: () => ServerOptions
-  readonly environment: Pick<DownstreamEnvironment, 'faultsOf' | 'retries' | 'soleHost'>
+  readonly environment: Pick<DownstreamEnvironment, 'faultsOf' | 'retries' | 'soleHost' | 'sweeper'>
   readonly credential: Credential | undefined
   readonly main: MainLink
   readonly supervisor: Supervisor
@@ -46,6 +47,8 @@ export class ServerCalls {
   readonly #source: ServerCallsSource
   readonly #main: MainLink
   readonly #limiter: ConcurrencyLimiter
+  /** Monotonic time of the end of the last call; later while a task may run that a modern server began. */
+  usedMs = -Infinity
   #drained: () => void = () => undefined
 
   constructor(source: ServerCallsSource) {
@@ -80,17 +83,26 @@ export class ServerCalls {
     let main: Link | undefined
     const attemptLater = async (): Promise<Outcome> => this.#attempt(call, (main = await this.#ready(call)))
     try {
-      if (credential !== undefined) return await withCredential(credential, attemptLater)
+      if (credential !== undefined) return this.#noted(await withCredential(credential, attemptLater))
       main = this.#main.current
-      return await (main === undefined ? attemptLater() : this.#attempt(call, main))
+      return this.#noted(await (main === undefined ? attemptLater() : this.#attempt(call, main)))
     } catch (error) {
-      return await this.#again(error, call, main).catch((last: unknown) => {
-        throw errors.located(last, eras.eraFor(call.caller), call)
+      const last = this.#again(error, call, main).catch((failed: unknown) => {
+        throw errors.located(failed, eras.eraFor(call.caller), call)
       })
+      return this.#noted(await last)
     } finally {
       this.#limiter.release()
+      this.usedMs = Math.max(this.usedMs, this.#source.environment.sweeper.nowMs)
       if (this.#limiter.inUse === 0) this.#drained()
     }
+  }
+
+  /** The link of a legacy server's task is kept by `links/`. */
+  #noted(outcome: Outcome): Outcome {
+    if (outcome.kind === 'task' && this.#main.current?.era === 'modern')
+      this.usedMs = Math.max(this.usedMs, this.#source.environment.sweeper.nowMs + heldMs(outcome.result.value('ttlMs')))
+    return outcome
   }
 
   /** Resolves when no call is pending, or after `drainMs`. */
@@ -103,8 +115,9 @@ export class ServerCalls {
     this.#drained()
   }
 
-  async #attemptLater(call: Call): Promise<Outcome> {
-    return this.#attempt(call, await this.#ready(call))
+  /** Another attempt, with a credential that is renewed if the server rejects it. */
+  #attemptLater(call: Call): Promise<Outcome> {
+    return withCredential(this.#source.credential, async () => this.#attempt(call, await this.#ready(call)))
   }
 
   #ready({ signal }: Call): Promise<Link> {

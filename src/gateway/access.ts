@@ -7,7 +7,7 @@ import type { CatalogServer, Exposed } from '../catalog/catalog.ts'
 import type { ListKind } from '../catalog/inventory.ts'
 import { plainUri } from '../catalog/names/plain-uri.ts'
 import { isMetaTool } from '../catalog/view/meta-tools.ts'
-import { exposedTool, exposedUri, isSignInRoute } from '../catalog/view/routes.ts'
+import { exposedTool, exposedUri, findResource, isSignInRoute } from '../catalog/view/routes.ts'
 import type { Route } from '../catalog/view/routes.ts'
 import type { View } from '../catalog/view/view.ts'
 import type { Downstream } from '../downstream/downstream.ts'
@@ -69,22 +69,31 @@ export class Access {
     return undefined
   }
 
-  /**
-   * The verdict of the rules. A server may treat several spellings of a URI as one: of an unlisted URI, as it is sent and in its plain
-   * spelling, the stricter verdict counts. A URI that may mean any other is denied by each rule that denies some URI (decision 0219).
-   */
   #verdictOn(policy: Policy, placed: Placed): Verdict {
     const { call, route, downstream, view } = placed
     const args = (): ArgumentsJson | undefined => argumentsAt(call)
     const judged = judgedCall(placed)
+    const isListed = route.entry !== undefined || !isOfUri(call)
+    return isListed ? policy.judge(judged, args) : this.#verdictOnUri(policy, judged, view, downstream.options, args)
+  }
+
+  /**
+   * The verdict of the rules on an unlisted URI. A server may treat several spellings of a URI as one: as it is sent and in its
+   * plain spelling, the stricter verdict counts. A URI that may mean any other is denied by each rule that denies some URI (decision 0219).
+   */
+  #verdictOnUri(
+    policy: Policy,
+    judged: Judged,
+    view: View,
+    server: CatalogServer,
+    args: () => ArgumentsJson | undefined,
+  ): Verdict {
     const verdict = policy.judge(judged, args)
-    if (route.entry !== undefined || !isOfUri(call)) return verdict
-    const plain = plainUri(route.original)
-    if (plain === route.original) return verdict
+    const { original } = judged
+    const plain = typeof original === 'string' ? plainUri(original) : undefined
+    if (plain === original) return verdict
     const names: Pick<Judged, 'name' | 'original'> =
-      plain === undefined
-        ? { name: UNKNOWN, original: UNKNOWN }
-        : { name: exposedUri(view, downstream.options, plain), original: plain }
+      plain === undefined ? { name: UNKNOWN, original: UNKNOWN } : { name: exposedUri(view, server, plain), original: plain }
     const other = policy.judge({ ...judged, ...names }, args)
     const strictnessOf = (one: Verdict): number => {
       const isUndecided = policy.isDefault(one) && (one.decision === 'allow' || this.service !== undefined)
@@ -101,7 +110,11 @@ export class Access {
     const name = exposedUri(view, server, original)
     const annotations = (): PolicyAnnotations => new PolicyAnnotations(ofRead)
     const facts = { method, server: server.key, name, original, annotations }
-    const verdict = policy.judge({ ...facts, caller, toolset: view.toolset?.name, entry: undefined }, () => undefined)
+    const judged: Judged = { ...facts, caller, toolset: view.toolset?.name, entry: undefined }
+    const isListed = findResource(view, name)?.entry !== undefined
+    const verdict = isListed
+      ? policy.judge(judged, () => undefined)
+      : this.#verdictOnUri(policy, judged, view, server, () => undefined)
     return (service !== undefined && policy.isDefault(verdict)) || verdict.decision === 'allow'
   }
 

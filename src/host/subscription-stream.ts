@@ -11,7 +11,7 @@ import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { META } from '../wire/protocol/meta.ts'
 import { Payload } from '../wire/message/payload.ts'
 import { declaresTasks } from '../wire/protocol/extensions.ts'
-import { reached } from './limits/admission.ts'
+import { NOTHING, reached } from './limits/admission.ts'
 import type { Exchange } from './response/exchange.ts'
 import type { Subscriber } from './core.ts'
 import type { ListenerContext } from './listener-context.ts'
@@ -42,6 +42,8 @@ export const serveSubscriptions = (
   const flags = Object.keys(FLAGS).filter((flag) => filter.value(flag) === true)
   const uris = subscribable(filter, caller, context)
   const tasks = followable(filter, caller, context)
+  /** Bytes that admission counts for this stream; over HTTP the limits of connections hold. */
+  let held = pipe === undefined ? NOTHING : admit(message, caller, context)
   /** Notifications before the acknowledgement; `undefined`: it was sent. */
   let early: (() => void)[] | undefined = []
   const send = (method: string, params: Payload): void => {
@@ -79,6 +81,7 @@ export const serveSubscriptions = (
   else void watch(uris, subscriber, caller, context).then(acknowledge)
 
   const release = (): void => {
+    if (held !== NOTHING) held = context.admission.end(caller.principal, held)
     context.core.unwatchLists(listener)
     context.core.unsubscribe(subscriber)
   }
@@ -101,6 +104,14 @@ export const serveSubscriptions = (
     if (pipe === 'host') exchange.message(notificationMessage('notifications/cancelled', [Buffer.from(`{"requestId":${id}}`)]))
   }
   signal.addEventListener('abort', release, { once: true })
+}
+
+/** Counts the stream as a call in flight, and returns its bytes. Throws the `Failure` of the limit that refuses it (B257). */
+const admit = ({ bytes }: Envelope, { principal }: Caller, { admission }: ListenerContext): number => {
+  const refusal = admission.refuse(principal)
+  if (refusal !== undefined) throw refusal
+  admission.begin(principal, bytes.length)
+  return bytes.length
 }
 
 /** How long the acknowledgement waits for the answers of servers. */

@@ -415,6 +415,17 @@ describe.each([modernHttp, modernPipe])('subscriptions/listen over $name', ({ co
   })
 })
 
+test('B257 listens on a pipe count as requests in flight, until they are cancelled', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('one') }, hostLimits: { maxInFlight: 2 } })
+  await using host = await modernPipe.connect(gateway)
+  const [first] = [host.begin('subscriptions/listen', { notifications: ALL }), await listen(host)]
+  const refused = { code: -32603, message: expect.stringContaining('listen.limits.in_flight (2) reached') as unknown }
+  await expect(host.call('subscriptions/listen', { notifications: ALL })).rejects.toMatchObject(refused)
+  await expect(host.call('tools/list')).rejects.toMatchObject(refused)
+  first.cancel()
+  await host.call('tools/list')
+})
+
 describe.each(['modern http', 'modern stdio'] as const)('at a %s server', (kind) => {
   const resources = ['file:///1', 'file:///2', 'file:///3']
   const sets = (server: FakeDownstream): unknown[] =>

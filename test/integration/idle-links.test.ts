@@ -1,6 +1,8 @@
 /** Links that nobody needs are closed; whatever is still alive on one keeps it (BRIDGING 3.0 rule 2; B055). */
+import { filter, firstValueFrom } from 'rxjs'
 import { expect, test } from 'vitest'
-import { fake } from '../support/fake-downstream.ts'
+import type { Downstream } from '../../src/downstream/downstream.ts'
+import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import { modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
 import type { FakeConnection } from '../support/fakes/connection.ts'
@@ -87,4 +89,55 @@ test.each(KINDS)('B055 a subscription stays, and with it its link to a %s server
   expect(params).toMatchObject({ uri })
   expect(gateway.fake('a').all('resources/subscribe')).toHaveLength(1)
   listening.cancel()
+})
+
+test.each(everyFakeKind)(
+  'a lazy %s server that nothing uses is stopped, stays listed, and is started by its next call; one that is watched stays up',
+  async (kind) => {
+    const spec = fake.of({ kind, tools: ['x'], resources: ['file:///r'] })
+    const lazy = { start: 'lazy', idleStopMs: 20 } as const
+    await using gateway = await startGateway({
+      servers: { a: spec, b: spec, c: spec },
+      options: { a: lazy, b: lazy, c: { idleStopMs: 20 } },
+    })
+    await using host = await modernHttp.connect(gateway)
+    const [a, b, c] = ['a', 'b', 'c'].map((key) => gateway.running.fleet.get(key)!) as [Downstream, Downstream, Downstream]
+    const stopped = async (): Promise<void> => {
+      await firstValueFrom(a.health$.pipe(filter(({ state }) => state === 'starting')))
+      expect([a.link, a.linkCount, a.health$.value.failures]).toEqual([undefined, 0, 0])
+    }
+    const listening = host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: ['b+file:///r'] } })
+    await listening.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    const { link } = b
+    for (let times = 0; times < 3; times++) {
+      await stopped()
+      expect((await host.call('tools/list'))['tools']).toHaveLength(3)
+      expect(a.link).toBeUndefined()
+      expect(await host.call('tools/call', { name: 'a__x' })).not.toHaveProperty('isError')
+    }
+    expect([b.link, c.health$.value.state]).toEqual([link, 'healthy'])
+    expect(link).toBeDefined()
+    listening.cancel()
+  },
+)
+
+test('a lazy modern server is not stopped while a task may run that it began', async () => {
+  const spec = fake.of({
+    kind: 'modern stdio',
+    tools: ['x'],
+    capabilities: { tools: {}, extensions: { [TASKS]: {} } },
+    on: {
+      'tools/call': ({ params }) => (params['arguments'] === undefined ? ok : { resultType: 'task', ...TASK, ttlMs: 60_000 }),
+    },
+  })
+  const lazy = { start: 'lazy', idleStopMs: 20 } as const
+  await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { a: lazy, b: lazy } })
+  await using host = await modernHttp.connect(gateway, { capabilities: { extensions: { [TASKS]: {} } } })
+  const [a, b] = ['a', 'b'].map((key) => gateway.running.fleet.get(key)!) as [Downstream, Downstream]
+  expect(await host.call('tools/call', { name: 'a__x', arguments: {} })).toHaveProperty('taskId')
+  const { link } = a
+  await host.call('tools/call', { name: 'b__x' })
+  await firstValueFrom(b.health$.pipe(filter(({ state }) => state === 'starting')))
+  expect(link).toBeDefined()
+  expect(a.link).toBe(link)
 })

@@ -27,6 +27,16 @@ test('B033 both eras are served on one pipe at the same time', async () => {
   expect((await host.sendRaw(described('m2', 'server/discover'), 'm2').response).result).toHaveProperty('supportedVersions')
 })
 
+test('B033 B277 at a bridge, a modern notification beside a session keeps none of its keys in `_meta`', async () => {
+  await using gateway = await start({ pipe: false })
+  await using host = new PipeHost('legacy', gateway.openPipe(undefined, { server: 'a' }))
+  await host.sendRaw(INITIALIZE, 'init').response
+  const own = { [KEY.version]: MODERN, [KEY.capabilities]: {}, [KEY.clientInfo]: { name: 'h', version: '1' } }
+  host.write(notification('notifications/com.example/hello', { n: 1, _meta: { ...own, 'com.example/k': 2 } }))
+  const { params } = await gateway.fake('a').until('notifications/com.example/hello')
+  expect(params).toEqual({ n: 1, _meta: { 'com.example/k': 2 } })
+})
+
 test('B054 one process serves catalogue and calls, with the capabilities of the host', async () => {
   await using gateway = await start()
   await using host = attach(gateway)

@@ -141,7 +141,8 @@ const answersIn = (text: string): string[] => {
   for (let at = 0, end = 0; at < text.length; at = end) {
     const start = text.indexOf('\r\n\r\n', at) + 4
     if (start < 4) break
-    const length = /\r\ncontent-length: (\d+)\r\n/i.exec(text.slice(at, start))?.[1]
+    const hasBody = !text.startsWith('HTTP/1.1 204 ', at)
+    const length = hasBody ? /\r\ncontent-length: (\d+)\r\n/i.exec(text.slice(at, start))?.[1] : '0'
     end = length === undefined ? text.indexOf('\r\n0\r\n\r\n', start - 2) + 7 : start + Number(length)
     if (end < start || end > text.length) break
     found.push(text.slice(at, end))

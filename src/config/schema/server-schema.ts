@@ -81,7 +81,7 @@ export const lifecycleSchema = z.strictObject({
   idle_stop: S.of(
     'idleStopMs',
     durationOrNever,
-    'Time after which an unused connection is closed. The one that lists are read on stays open.',
+    'Time after which an unused connection is closed. The one that lists are read on stays open, unless `start` is `lazy`: then the next call opens it again.',
     formatDuration(DEFAULT_SERVER.idleStopMs),
   ),
 })

@@ -45,6 +45,8 @@ export class Supervisor {
   readonly #states: ServerStates
   readonly #main: MainLink
   #running: Promise<void> | undefined
+  /** The link was given up because nothing uses it. */
+  #isResting = false
   /** Shortens the wait for the next attempt to this time. */
   #wakeIn: (ms: number) => void = () => undefined
   readonly #waiters = new Set<() => void>()
@@ -58,7 +60,20 @@ export class Supervisor {
   /** Starts connecting in the background, if that is not running. */
   run(): void {
     if (this.#states.now.isStopping || this.#running !== undefined) return
-    this.#running = this.#keepConnected().finally(() => (this.#running = undefined))
+    const running = this.#keepConnected().finally(() => {
+      if (this.#running === running) this.#running = undefined
+    })
+    this.#running = running
+  }
+
+  /** Closes the link once its calls have ended; the next call opens another one. */
+  rest(): void {
+    const { link } = this.#states.now
+    if (link === undefined) return
+    const { environment, options } = this.#source
+    environment.log.info({ server: options().key }, 'nothing uses the server; it is stopped until its next use')
+    this.#isResting = true
+    this.#main.giveUp(link)
   }
 
   /** Starts the next attempt now, also for a failed server. */
@@ -124,6 +139,14 @@ export class Supervisor {
       const before = this.#states.now
       this.#states.send({ type: 'ended', nowMs })
       if (before.isStopping) return
+      if (this.#isResting) {
+        this.#isResting = false
+        this.#states.send({ type: 'renewing' })
+        // A call may wait by now.
+        if (this.#waiters.size > 0) continue
+        this.#running = undefined
+        return
+      }
       const isCrash = isCrashOf(failure)
       const { graceMs } = options().timeouts
       const step = stepAfter(before, { failure, isCrash, nowMs, graceMs, minRetryMs })

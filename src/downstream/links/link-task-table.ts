@@ -13,6 +13,9 @@ import type { LinkOwner } from '../link-owner.ts'
 /** How long a task without a time limit keeps its link open. */
 const MAX_HELD_MS = 24 * 3_600_000
 
+/** How long a new task keeps its link open; `ttlMs`: from its server. */
+export const heldMs = (ttlMs: unknown): number => (typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_HELD_MS) : MAX_HELD_MS)
+
 interface LinkTask {
   /** When the task expires. */
   readonly untilMs: number
@@ -81,9 +84,8 @@ export class LinkTaskTable {
   }
 
   #add(id: string, ttlMs: unknown, owner: LinkOwner): void {
-    const heldMs = typeof ttlMs === 'number' ? Math.min(ttlMs, MAX_HELD_MS) : MAX_HELD_MS
     const holders = this.#tasks.get(id) ?? new Map<LinkOwner, LinkTask>()
     holders.delete(owner)
-    this.#tasks.set(id, holders.set(owner, { untilMs: this.#nowMs() + heldMs, hasEnded: false }))
+    this.#tasks.set(id, holders.set(owner, { untilMs: this.#nowMs() + heldMs(ttlMs), hasEnded: false }))
   }
 }

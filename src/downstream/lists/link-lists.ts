@@ -45,6 +45,8 @@ interface Own {
 export class LinkLists {
   readonly #source: LinkListsSource
   readonly #own = new Map<LinkOwner, Own>()
+  /** By principal: the link whose lists its callers are shown. */
+  readonly #shown = new Map<string, LinkOwner>()
   #isClosed = false
 
   constructor(source: LinkListsSource) {
@@ -77,7 +79,24 @@ export class LinkLists {
     const { inventory } = own
     if (inventory === undefined || list === undefined || owner.isolation !== 'principal') return
     own.inventory = withoutLifetime(inventory, changedKinds(list))
-    if (own.inventory !== inventory) this.#source.listed(owner, own.inventory)
+    if (own.inventory !== inventory && this.#shown.get(owner.principal) === owner) this.#source.listed(owner, own.inventory)
+  }
+
+  /** Reports the lists of a link. Of several links of one principal, those of the link that changed last are shown. */
+  #listed(owner: LinkOwner, inventory: Inventory | undefined, before: Inventory | undefined): void {
+    if (owner.isolation !== 'principal') return this.#source.listed(owner, inventory)
+    const { principal } = owner
+    const shown = this.#shown.get(principal)
+    if (inventory !== undefined) {
+      if (shown !== undefined && shown !== owner && inventory.digest === before?.digest) return
+      this.#shown.set(principal, owner)
+      return this.#source.listed(owner, inventory)
+    }
+    if (shown !== owner) return
+    const [other] = [...this.#own].findLast(([one, own]) => isAlike(one, owner) && own.inventory !== undefined) ?? []
+    if (other === undefined) this.#shown.delete(principal)
+    else this.#shown.set(principal, other)
+    this.#source.listed(owner, other && this.#own.get(other)?.inventory)
   }
 
   /**
@@ -105,7 +124,7 @@ export class LinkLists {
     if (own === undefined) return
     own.rereads.close()
     this.#own.delete(owner)
-    if (own.inventory !== undefined) this.#source.listed(owner, undefined)
+    if (own.inventory !== undefined) this.#listed(owner, undefined, own.inventory)
   }
 
   /** Removes all lists, since the server is being stopped: links that still carry calls must not replace what its successor lists. */
@@ -149,10 +168,13 @@ export class LinkLists {
     own.readBytes = readBytes
     if (this.#own.get(owner) !== own) return
     if (differing === undefined && own.inventory === undefined) return
+    const before = own.inventory
     own.inventory = changes === own.changes ? differing : differing && withoutLifetime(differing, LIST_KINDS)
-    this.#source.listed(owner, own.inventory)
+    this.#listed(owner, own.inventory, before)
   }
 }
 
 /** Not for links of single calls, which end too soon, nor for a link shared by all callers, whose lists are the common ones. */
 const hasLists = ({ isolation }: LinkOwner): boolean => isolation === 'session' || isolation === 'principal'
+
+const isAlike = (one: LinkOwner, other: LinkOwner): boolean => one.isolation === 'principal' && one.principal === other.principal

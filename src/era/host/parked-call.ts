@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../../rpc/call.ts'
-import type { Answer, Call, Handler, Outcome, Question } from '../../rpc/call.ts'
+import type { Answer, Call, Flow, Handler, Outcome, Question, ResponseChannel } from '../../rpc/call.ts'
 import { noteRound } from '../../rpc/record.ts'
 import type { CallRecord } from '../../rpc/record.ts'
 import { Cancellation } from '../../rpc/cancellation.ts'
@@ -33,7 +33,8 @@ export interface ParkedCalls {
   readonly onEnd: () => void
 }
 
-export class ParkedCall {
+/** The response channel of the call to the server. */
+export class ParkedCall implements ResponseChannel {
   readonly principal: string
   readonly #options: ParkingOptions
   readonly #parked: ParkedCalls
@@ -64,12 +65,18 @@ export class ParkedCall {
     return this.#carrier === undefined
   }
 
+  /** That of the carrying request (F-21). */
+  get flow(): Flow | undefined {
+    return this.#carrier?.call.responseChannel?.flow
+  }
+
   start(call: Call, inner: Handler): Promise<Outcome> {
     this.#record = call.record
     const carried = this.#carry(call)
     inner({
       ...call,
       signal: this.#abort.signal,
+      responseChannel: this,
       ask: (question) => this.#ask(question),
       notify: (method, params, isOfPeer) => this.#carrier?.call.notify(method, params, isOfPeer),
     }).then(

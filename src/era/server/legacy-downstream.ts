@@ -7,6 +7,7 @@ import type { Call, Outcome } from '../../rpc/call.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
 import type { CancelRequest, Connection } from '../../rpc/connection.ts'
 import type { Channel, HttpChannel, Outgoing } from '../../transport/channel/channel.ts'
+import { within } from '../../time/within.ts'
 import { jsonObject } from '../../values/json-object.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
@@ -41,6 +42,9 @@ interface Handshake {
   readonly serverInfo: ServerInfo | undefined
 }
 
+/** How long a call waits for the answer to `logging/setLevel`; a slow server still gets that request first (B286). */
+export const LEVEL_WAIT_MS = 1_000
+
 export class LegacyLink implements Link, Carrier {
   readonly era = 'legacy'
   readonly connection: Connection
@@ -49,7 +53,7 @@ export class LegacyLink implements Link, Carrier {
   readonly #timeouts: LinkTimeouts
   #handshake = NOTHING_KNOWN
   /** The accepted or requested log level; each refused level is requested once. */
-  #level: { readonly name: LogLevel; readonly done: Promise<void> } | undefined
+  #level: { readonly name: LogLevel; readonly done: Promise<unknown> } | undefined
   readonly #refusedLevels = new Set<LogLevel>()
   #gateways: readonly string[] = []
   readonly #meta = new RequestMeta((meta) => {
@@ -229,7 +233,7 @@ export class LegacyLink implements Link, Carrier {
 
   async setLevel(name: LogLevel): Promise<void> {
     if (this.capabilities['logging'] === undefined || this.#refusedLevels.has(name)) return
-    if (this.#level?.name !== name) this.#level = { name, done: this.#requestLevel(name) }
+    if (this.#level?.name !== name) this.#level = { name, done: within(LEVEL_WAIT_MS, this.#requestLevel(name)) }
     await this.#level.done
   }
 

@@ -28,6 +28,8 @@ export interface HttpSession {
 /** Answer to requests in flight when the gateway ends their session. */
 export const sessionOver = (why: string): Refusal => new Refusal(-32600, `the session has ended (${why})`)
 
+const isInUse = ({ posts, stream }: HttpSession): boolean => stream !== undefined || (posts?.size ?? 0) > 0
+
 /** Sweeps are 100 ms apart. After a longer gap than this the process had been stopped. */
 const STOPPED_MS = 5_000
 
@@ -135,7 +137,7 @@ export class Sessions {
       if (wallMs >= entry.untilMs) stream?.events.breakOff()
       for (const post of unanswered) post.sweep(nowMs, limits, this.#counts)
       session.log?.sweep(nowMs)
-      if (stream !== undefined || (posts?.size ?? 0) > 0) session.activeMs = nowMs
+      if (isInUse(entry)) session.activeMs = nowMs
       const isIdle = nowMs - session.activeMs >= limits.sessionIdleMs
       if (!mayEnd || (!isIdle && nowMs - session.startedMs < limits.sessionMaxMs)) continue
       const limit = isIdle ? 'listen.limits.session_idle' : 'listen.limits.session_max'
@@ -156,14 +158,15 @@ export class Sessions {
     return count
   }
 
-  /** Ends a session without pending requests and stream, of any principal or of the given one. False: there is none. */
+  /** Ends the longest idle session without pending requests and stream, of any principal or of the given one. False: there is none. */
   #evictIdle(principal?: string): boolean {
+    let longest: HttpSession | undefined
     for (const entry of this.#byId.values()) {
-      if ((entry.posts?.size ?? 0) > 0 || entry.stream !== undefined) continue
-      if (principal !== undefined && entry.session.principal !== principal) continue
-      this.end(entry)
-      return true
+      const { session } = entry
+      if (isInUse(entry) || (principal !== undefined && session.principal !== principal)) continue
+      if (longest === undefined || session.activeMs < longest.session.activeMs) longest = entry
     }
-    return false
+    if (longest !== undefined) this.end(longest)
+    return longest !== undefined
   }
 }

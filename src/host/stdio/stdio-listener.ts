@@ -208,7 +208,7 @@ export class StdioListener {
     if (abort !== undefined && key !== undefined) {
       this.#modern.delete(key)
       abort.abort(message.params)
-    } else if (this.#session === undefined) receiveModern(message, this.#origin, this.#context)
+    } else if (this.#session === undefined || isModern(message)) receiveModern(message, this.#origin, this.#context)
     else receiveLegacy(message, this.#session, this.#context)
   }
 

@@ -66,6 +66,30 @@ test('F-25 the credential of a server that is no longer configured is closed', a
   await vi.waitFor(() => expect(closed).toHaveBeenCalledOnce())
 })
 
+test('6.2 5.3 a token that expires before the second attempt of a call is renewed for it', async () => {
+  await using issuer = await FakeIssuer.start()
+  await using a = await FakeDownstream.start(fake.of({ kind: 'modern http', tools: ['echo'] }))
+  protect(a, issuer)
+  const guard = a.intercept
+  let isBusy = true
+  a.intercept = (request, response, body) => {
+    if (!isBusy || !body.includes('"tools/call"')) return guard(request, response, body)
+    isBusy = false
+    issuer.expire()
+    response.writeHead(429, { 'retry-after': '0' }).end()
+    return true
+  }
+  await using gateway = await startGateway({
+    servers: {},
+    fakes: new Map(Object.entries({ a })),
+    options: { a: { credential: OWN } },
+  })
+  await using host = await modernHttp.connect(gateway)
+  expect(await host.call('tools/call', { name: 'a__echo', arguments: {} })).not.toHaveProperty('isError')
+  expect(a.all('tools/call')).toHaveLength(1)
+  expect(isBusy).toBe(false)
+})
+
 /** The method of a request, and what it declares under the name of the extension. */
 const declaredIn = (body: string): [method: string, settings: unknown] => {
   const { method, params } = JSON.parse(body) as { method: string; params: { _meta: Record<string, { extensions?: JsonMap }> } }

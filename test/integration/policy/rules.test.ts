@@ -448,15 +448,16 @@ test('B171 B265 a rule on the name in lists applies to an original name or URI t
 })
 
 test.each([legacyHttp, legacyPipe])(
-  'updates of a resource that a reload denies reach no host over $name',
+  'T-20 updates of a resource that a reload denies, in any spelling, reach no host over $name',
   async ({ connect }) => {
     await using gateway = await start([ALLOW])
     await using host = await connect(gateway)
-    for (const uri of ['a+file:///secret', 'a+file:///open']) await host.call('resources/subscribe', { uri })
+    for (const uri of ['a+file:///secret', 'a+file:///%73ecret', 'a+file:///open/../secret', 'a+file:///open'])
+      await host.call('resources/subscribe', { uri })
     const { configuration } = gateway.running
     const next = policyOf([{ when: 'call.original.endsWith("secret")', decision: 'deny', reason: 'no' }, ALLOW])
     await gateway.running.apply({ ...configuration, policy: { ...DEFAULT_POLICY, ...next } }, new Set())
-    for (const uri of ['file:///secret', 'file:///open']) gateway.fake('a').updated(uri)
+    for (const path of ['secret', '%73ecret', 'open/../secret', 'open']) gateway.fake('a').updated(`file:///${path}`)
     const update = await host.heard.until(({ method }) => method === 'notifications/resources/updated')
     expect(update.params).toMatchObject({ uri: 'a+file:///open' })
   },
@@ -508,7 +509,7 @@ test('T-20 rules that read no name decide on a URI that may mean any other, and 
   const read = async (...rules: readonly GivenRule[]): Promise<unknown> => {
     await using gateway = await start(rules)
     await using host = await modernHttp.connect(gateway)
-    return host.call('resources/read', { uri }).then(
+    return await host.call('resources/read', { uri }).then(
       () => 'read',
       ({ message }: Error) => message,
     )

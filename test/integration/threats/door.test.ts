@@ -104,6 +104,41 @@ test.each(taken)('T-01 %s %s is the machine itself', async (header, value) => {
   expect(statuses(await knock(gateway, 'DELETE', '/mcp', named([header, value])))).toEqual([400])
 })
 
+test('T-01 an absolute target (RFC 9112 3.2.2) is its path, and its authority is checked in place of Host', async () => {
+  await using gateway = await start()
+  const { host } = gateway.url
+  for (const [method, path] of [...ROUTES, ...HEALTH_ROUTES]) {
+    // A stream would not end.
+    if (path === '/sse') continue
+    const plain = statuses(await knock(gateway, method, path, `Host: ${host}\r\n`))
+    for (const target of [`http://${host}${path}`, `HTTP://localhost${path}`, `https://[::1]:1${path}`])
+      expect(statuses(await knock(gateway, method, target, 'Host: evil.example\r\n')), target).toEqual(plain)
+  }
+  expect(statuses(await knock(gateway, 'GET', `http://${host}`, `Host: ${host}\r\n`))).toEqual([404])
+  expect(statuses(await knock(gateway, 'GET', `http://${host}?/healthz`, `Host: ${host}\r\n`))).toEqual([404])
+  for (const authority of [
+    'evil.example',
+    `u@${host}`,
+    'localhost:80:80',
+    'localhost@evil.example',
+    '127.0.0.1.evil.example',
+    '%6cocalhost',
+  ])
+    for (const path of ['/mcp', '/servers/a/mcp', '/sse', '/nothing', ''])
+      expect([[400], [403]], `${authority}${path}`).toContainEqual(
+        statuses(await knock(gateway, 'POST', `http://${authority}${path}`, `Host: ${host}\r\n`)),
+      )
+  expect(gateway.fake('a').received).toEqual([])
+})
+
+test.each(['own', 'node'] as const)('an answer 204 has no Content-Length (RFC 9110 8.6), server %s', async (httpServer) => {
+  await using gateway = await start({ host: { httpServer, allowedOrigins: ['https://app.example'] } })
+  const preflight = `OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://app.example\r\nAccess-Control-Request-Method: POST\r\n`
+  const text = await exchangeRaw(gateway.url, `${preflight}\r\n${preflight}Connection: close\r\n\r\n`)
+  expect(statuses(text)).toEqual([204, 204])
+  expect(text).not.toMatch(/content-length|transfer-encoding/i)
+})
+
 const INITIALIZE = request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {} })
 test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/json', undefined])(
   'T-02 a POST that any web page can send (%s) is answered 415 on every path',

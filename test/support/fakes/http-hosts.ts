@@ -77,6 +77,8 @@ abstract class PostingHost extends BaseHost {
 
   /** Takes up what comes on one answer until it ends. */
   protected async read(reply: RawReply, pending?: Tracked): Promise<void> {
+    // Asked for before the host was closed: nothing else would close it.
+    if (this.isClosed) return reply.close()
     this.#open.add(reply)
     let taken = 0
     const takeEvents = (): true | undefined => {

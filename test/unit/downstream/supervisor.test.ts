@@ -1,5 +1,6 @@
 /** How the main link of one server is opened, kept and opened again, and what waiting calls get (F-04, F-08, B268, B289). Time is vitest's. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { STARTING } from '../../../src/downstream/health/health.ts'
 import { MainLink } from '../../../src/downstream/health/main-link.ts'
 import { initialState, ServerStates } from '../../../src/downstream/health/server-state.ts'
 import { Supervisor } from '../../../src/downstream/health/supervisor.ts'
@@ -117,6 +118,29 @@ const start = ({ principal, mayConnect }: { principal?: string | undefined; mayC
 }
 
 describe('a server that is up', () => {
+  test('rests until the next call, which opens another link; a call that comes meanwhile opens it at once', async () => {
+    const { supervisor, attempts, call, bringUp, settle, seen, states } = start()
+    supervisor.rest()
+    supervisor.run()
+    await settle()
+    const { retire } = await bringUp()
+    supervisor.rest()
+    expect(retire).toHaveBeenCalledTimes(1)
+    await settle()
+    await vi.advanceTimersByTimeAsync(1e9)
+    expect([attempts.length, states.now.health, states.now.link]).toEqual([1, STARTING, undefined])
+    const first = call()
+    await settle()
+    const second = await bringUp()
+    expect([attempts.length, first.end]).toEqual([2, second.link])
+    supervisor.rest()
+    const meanwhile = call()
+    await settle()
+    const third = await bringUp()
+    expect([attempts.length, meanwhile.end]).toEqual([3, third.link])
+    expect(seen.filter((what) => !what.startsWith('info'))).toEqual(['up', 'up again', 'up again'])
+  })
+
   test('is connected once, and all calls get the one link, those that waited for it as well', async () => {
     const { supervisor, attempts, call, bringUp, settle, seen, states, scene } = start()
     supervisor.run()

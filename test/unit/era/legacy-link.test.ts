@@ -1,6 +1,6 @@
 /** A link to a legacy server: its handshake, what calls become on it, and what its notifications do (BRIDGING 3.3). */
 import { describe, expect, test, vi } from 'vitest'
-import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
+import { LegacyLink, LEVEL_WAIT_MS } from '../../../src/era/server/legacy-downstream.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import type { Call, HostSession } from '../../../src/rpc/call.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
@@ -29,9 +29,9 @@ const answering =
     answers[method] ?? { result: RESULTS[method] ?? {} }
 
 /** A link on a pipe to a server that answers as said; `undefined`: not at all. */
-const linkTo = async (server: Server = answering(), isBegun = true) => {
+const linkTo = async (server: Server = answering(), isBegun = true, limits = LIMITS) => {
   const { connection, handlers, sent, told, receive } = await serveConnection(server)
-  const link = new LegacyLink(connection, handlers, LIMITS)
+  const link = new LegacyLink(connection, handlers, limits)
   const begin = (more: object = {}, position = HERE) => link.initialize({ roots: {} }, { identity: IDENTITY, ...more }, position)
   if (isBegun) await begin()
   const handle = async (call: Call): Promise<object> => {
@@ -207,6 +207,27 @@ describe('the log level', () => {
     await handle(call('logging/setLevel', { level: 'loud' }, { caller: { session: SESSION } }))
     await link.setLevel('debug')
     expect(levels(sent)).toHaveLength(5)
+  })
+
+  test('B286 that a server does not answer holds up no call for long, and later calls not at all', async () => {
+    const silent: Server = (message) => (message.method === 'logging/setLevel' ? undefined : answering()(message))
+    const { link, sent } = await linkTo(silent, true, { ...LIMITS, startMs: 60_000 })
+    const done: string[] = []
+    const want = async (what: string): Promise<void> => {
+      await link.setLevel('info')
+      done.push(what)
+    }
+    vi.useFakeTimers()
+    try {
+      void want('first')
+      await vi.advanceTimersByTimeAsync(LEVEL_WAIT_MS)
+      void want('second')
+      await vi.advanceTimersByTimeAsync(0)
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(done).toEqual(['first', 'second'])
+    expect(levels(sent)).toEqual(['info'])
   })
 
   test('B282 of a server whose logging is null none is set', async () => {

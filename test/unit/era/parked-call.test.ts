@@ -63,6 +63,30 @@ test('B076 a call that nobody comes back for is given up when its time is over',
   expect(expired).toHaveBeenCalledOnce()
 })
 
+test('F-21 the request that carries the call now tells whether its host reads; while there is none, nothing waits for one', async () => {
+  const { parked, nonces, call, question } = open()
+  const server = Promise.withResolvers<Outcome>()
+  const carrier = (params: object, isStalled: boolean): Call => ({ ...call(params), responseChannel: { flow: { isStalled } } })
+  let inner: Call | undefined
+  const isStalled = (): boolean | undefined => inner?.responseChannel?.flow?.isStalled
+  const first = parked.start(carrier({}, true), async (begun) => {
+    inner = begun
+    await begun.ask?.(question)
+    return server.promise
+  })
+  expect(isStalled()).toBe(true)
+  await vi.advanceTimersByTimeAsync(10)
+  await first
+  expect(isStalled()).toBeUndefined()
+  const second = parked.resume(
+    carrier({ inputResponses: { 'input-1': { action: 'accept', content: {} } } }, false),
+    nonces[0] ?? '',
+  )
+  expect(isStalled()).toBe(false)
+  server.resolve(complete(Payload.of({})))
+  await second
+})
+
 /** A parked call whose server asks these questions at once, and then answers when it is told to. */
 const asking = async (...questions: readonly Question[]) => {
   const scene = open()

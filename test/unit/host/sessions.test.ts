@@ -33,6 +33,17 @@ test('an idle session of the same principal makes place, never one of another', 
   expect(() => sessions.add(sessionOf('p'))).toThrow('(1) reached')
 })
 
+test('T-32 the session that is idle for the longest time makes place, not the one that began first', () => {
+  const { sessions } = limited({ maxSessions: 3 })
+  const [first, second, third] = [9, 1, 5].map((activeMs) => Object.assign(sessionOf('local'), { activeMs }))
+  for (const session of [first!, second!, third!]) sessions.add(session)
+  const ended = (): (boolean | undefined)[] => [first, second, third].map((session) => session?.isEnded)
+  listening(sessions.add(sessionOf('local')))
+  expect(ended()).toEqual([false, true, false])
+  listening(sessions.add(sessionOf('local')))
+  expect(ended()).toEqual([false, true, true])
+})
+
 test('limits that a reload changed hold at once', () => {
   const all = limited({ maxSessions: 1 })
   listening(all.sessions.add(sessionOf('local')))

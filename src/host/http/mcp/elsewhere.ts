@@ -3,7 +3,7 @@
  * replica, or served here once it is lost (RELIABILITY 6). Used only with `replicas.url`; all other requests are served at once, without a
  * promise.
  */
-import { encodeModern } from '../../../era/host/modern-host.ts'
+import { encodeModern, isModern } from '../../../era/host/modern-host.ts'
 import { complete } from '../../../rpc/call.ts'
 import { ReplicaAway } from '../../../replicas/replicas.ts'
 import type { Home } from '../../../replicas/home.ts'
@@ -12,6 +12,7 @@ import { StoreDown } from '../../../store/store.ts'
 import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
+import { META } from '../../../wire/protocol/meta.ts'
 import { withinRequest } from '../../boundary.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
@@ -25,6 +26,8 @@ const MAX_TRIES = 3
 /** Store errors are retried within this time. Bounds the answer to 35 s: the wait for the lease of a lost replica is not repeated. */
 const STORE_RETRY_MS = 5_000
 const REQUEST_STATE = Buffer.from('"requestState"')
+const INITIALIZE = Buffer.from('"initialize"')
+const NOT_HERE = (): boolean => false
 
 /** State named by a request. */
 interface Named {
@@ -44,18 +47,26 @@ export class Elsewhere {
 
   /** Serves the request here or at the replica of its state. `id`: the session it names; `has`: whether this process has the session. */
   route(routed: RoutedRequest, body: Buffer | undefined, id: string | undefined, has: () => boolean, serve: () => void): void {
-    if (id === undefined && this.#replicas.isForwarded(routed.request)) return serve()
     if (id !== undefined && has() && this.#replicas.isLeased) return serve()
-    const home = id === undefined ? this.#homeOfState(body) : this.#context.sessionIds.homeOf(id)
-    if (home === undefined || (id !== undefined && this.#context.sessionIds.hasEnded(id))) return serve()
-    void this.#send(routed, body, { home, id }, has, serve)
+    const needed = id === undefined || this.#needsNoSession(body) ? undefined : id
+    if (needed === undefined && this.#replicas.isForwarded(routed.request)) return serve()
+    const home = needed === undefined ? this.#homeOfState(body) : this.#context.sessionIds.homeOf(needed)
+    if (home === undefined || (needed !== undefined && this.#context.sessionIds.hasEnded(needed))) return serve()
+    void this.#send(routed, body, { home, id: needed }, needed === undefined ? NOT_HERE : has, serve)
   }
 
   /** Forwards a message to an HTTP+SSE stream. `refuse`: the stream ended with its replica, or the id is unknown. */
   routeStream(routed: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
     const home = this.#context.sessionIds.homeOf(id)
     if (home === undefined) return refuse()
-    void this.#send(routed, body, { home, id: undefined }, () => false, refuse)
+    void this.#send(routed, body, { home, id: undefined }, NOT_HERE, refuse)
+  }
+
+  /** Whether the message is not of the session that its header names: `initialize` opens another one, and modern requests have none (B201). */
+  #needsNoSession(body: Buffer | undefined): boolean {
+    if (body === undefined || !(body.includes(INITIALIZE) || body.includes(META.version))) return false
+    const message = this.#read(body)
+    return message !== undefined && (message.method === 'initialize' || isModern(message))
   }
 
   #homeOfState(body: Buffer | undefined): string | undefined {

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../../wire/message/payload.ts'
-import { HttpRequest } from '../request/http-request.ts'
+import { hasBody, HttpRequest } from '../request/http-request.ts'
 import type { HeadNotes, Headers, AnswerBody, Unread } from '../request/http-request.ts'
 import type { FastConnection, FastShared } from './fast-connection.ts'
 import type { FastHead } from './fast-head.ts'
@@ -155,7 +155,7 @@ export class FastRequest extends HttpRequest {
         throw new TypeError(`the value of the header ${name} contains a character that is not allowed`)
       head += `${name}: ${value}\r\n`
     }
-    if (length !== undefined) head += `Content-Length: ${length}\r\n`
+    if (length !== undefined && hasBody(status)) head += `Content-Length: ${length}\r\n`
     const { date, limits } = this.#fast
     head += `Date: ${date}\r\n`
     if (isKept) head += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(limits.keepAliveTimeoutMs / 1_000)}\r\n`

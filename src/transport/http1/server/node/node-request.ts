@@ -3,12 +3,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { join, latin1Of } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
-import { HttpRequest } from '../request/http-request.ts'
+import { hasBody, HttpRequest } from '../request/http-request.ts'
 import type { Headers, AnswerBody, ListenerState, Unread } from '../request/http-request.ts'
 import { closeGently, dropAll } from '../connection/lingering.ts'
 import type { LingerLimits } from '../connection/lingering.ts'
 
 const statedLength = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+/** A target in absolute form: authority, then path and query ([RFC 9112 3.2.2]). */
+const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i
 
 const LAST: Headers = { Connection: 'close' }
 
@@ -33,9 +36,14 @@ export class NodeRequest extends HttpRequest {
   readonly #request: IncomingMessage
   readonly #response: NodeResponse
   readonly #node: NodeShared
+  /** The authority of a target in absolute form, which counts in place of `Host`. */
+  readonly #authority: string | undefined
 
   constructor(request: IncomingMessage, response: NodeResponse, shared: ListenerState, node: NodeShared) {
-    super(request.url ?? '/', shared)
+    const { url = '/' } = request
+    const [, authority, rest = ''] = (url.startsWith('/') ? null : ABSOLUTE.exec(url)) ?? []
+    super(authority === undefined ? url : rest.startsWith('/') ? rest : `/${rest}`, shared)
+    this.#authority = authority
     this.#request = request
     this.#response = response
     this.#node = node
@@ -47,6 +55,7 @@ export class NodeRequest extends HttpRequest {
   }
 
   header(name: string): string | undefined {
+    if (name === 'host' && this.#authority !== undefined) return this.#authority
     const value = this.#request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
@@ -64,7 +73,7 @@ export class NodeRequest extends HttpRequest {
   headers(): Headers {
     const { headers } = this.#request
     // Cast: the value of `set-cookie` alone is a list, and requests rarely have that header.
-    if (headers['set-cookie'] === undefined) return headers as Headers
+    if (headers['set-cookie'] === undefined && this.#authority === undefined) return headers as Headers
     const found: Record<string, string> = {}
     for (const name of Object.keys(headers)) found[name] = this.header(name) ?? ''
     return found
@@ -109,7 +118,7 @@ export class NodeRequest extends HttpRequest {
   protected sendWhole(status: number, headers: Headers, body: Parts, length: number): void {
     const response = this.#response
     this.#dropBody()
-    response.writeHead(status, { ...headers, ...this.#lastHeaders(), 'Content-Length': length })
+    response.writeHead(status, { ...headers, ...this.#lastHeaders(), ...(hasBody(status) && { 'Content-Length': length }) })
     if (length === 0) return this.#end('')
     // node:http joins a head and latin1 text into one write, but not a head and bytes.
     const text = latin1Of(body)

@@ -98,6 +98,9 @@ export interface AnswerBody {
   once(event: 'close' | 'drain', listener: () => void): unknown
 }
 
+/** Whether an answer of this status has a body, and thus a length ([RFC 9110 8.6]). */
+export const hasBody = (status: number): boolean => status !== 204
+
 export abstract class HttpRequest {
   abstract readonly method: string
   /** `undefined`: nothing is kept for later requests. */
