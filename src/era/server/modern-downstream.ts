@@ -180,8 +180,8 @@ export class ModernLink implements Link, Carrier {
     this.#streams.resources.remove(uri)
   }
 
-  async followTask(id: string): Promise<void> {
-    if (declaresTasks(this.capabilities)) await this.#streams.tasks.add(id)
+  async followTask(id: string): Promise<boolean> {
+    return declaresTasks(this.capabilities) && this.#streams.tasks.add(id)
   }
 
   async unfollowTask(id: string): Promise<void> {
@@ -257,12 +257,17 @@ export class ModernLink implements Link, Carrier {
       this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
     else if (params === undefined) return
     else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
-    else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
+    else if (message.method === 'notifications/tasks') this.#onTask(params)
     else if (message.method === 'notifications/resources/updated') this.#onUpdate(params.text('uri') ?? '', params)
   }
 
   #onUpdate(uri: string, params: Payload): void {
     if (this.#streams.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, withoutSubscription(params))
+  }
+
+  #onTask(params: Payload): void {
+    if (hasReadableQuestions(params)) this.#events.taskChanged(params)
+    else this.#events.violation('inputRequests is not an object', 'notifications/tasks')
   }
 
   /** Reads a task that may have changed while no stream was open. */
@@ -300,7 +305,10 @@ const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = typeOf(result)
   if (type === undefined) throw new Failure('protocol', 'resultType is not a string')
-  if (type === 'complete') return { kind: 'complete', result, era: 'modern' }
+  if (type === 'complete') {
+    if (method === 'tasks/get') checkQuestions(result)
+    return { kind: 'complete', result, era: 'modern' }
+  }
   if (type === 'task' && method === 'tools/call' && declaresTasks(caller.capabilities)) {
     if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
     return { kind: 'task', result }
@@ -314,8 +322,19 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
   if (result.isAbsent('inputRequests') && result.isAbsent('requestState'))
     throw new Failure('protocol', 'input_required without anything required')
+  checkQuestions(result)
+  if (!result.isAbsent('requestState') && result.text('requestState') === undefined)
+    throw new Failure('protocol', 'requestState is not a string')
   return { kind: 'input_required', result, state: result.text('requestState') }
 }
+
+/** Throws `Failure` for questions of another type: they cannot be checked for the host (B059). */
+const checkQuestions = (result: Payload): void => {
+  if (!hasReadableQuestions(result)) throw new Failure('protocol', 'inputRequests is not an object')
+}
+
+const hasReadableQuestions = (result: Payload): boolean =>
+  result.isAbsent('inputRequests') || result.object('inputRequests') !== undefined
 
 /** The result of a request of the gateway itself; throws `Failure` unless it is complete (B010). */
 const completeOf = (result: Payload): Payload => {
