@@ -276,7 +276,7 @@ test('the link of a session outlives it until its tasks have ended', async () =>
   await connection.closed
 })
 
-test('a modern server that insists on a task is followed for legacy hosts, and for others where it is configured', async () => {
+describe('a modern server that insists on a task', () => {
   const modernTask = { taskId: 'm-1', createdAt: 'c', lastUpdatedAt: 'u', ttlMs: null, pollIntervalMs: 20 }
   const spec = fake.of({
     kind: 'modern http',
@@ -293,15 +293,30 @@ test('a modern server that insists on a task is followed for legacy hosts, and f
       'tasks/get': () => ({ ...modernTask, status: 'completed', result: { content: [{ type: 'text', text: 'done' }] } }),
     },
   })
-  await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { b: { driveTasks: true } } })
-  await using legacy = await legacyHttp.connect(gateway)
-  await using modern = await modernHttp.connect(gateway)
-  expect(await legacy.call('tools/call', { name: 'a__work' })).toMatchObject({ content: [{ text: 'done' }] })
-  await expect(modern.call('tools/call', { name: 'a__work' })).rejects.toMatchObject({ code: -32021, status: 400 })
-  expect(await modern.call('tools/call', { name: 'b__work' })).toMatchObject({
-    resultType: 'complete',
-    content: [{ text: 'done' }],
+
+  test('is followed for legacy hosts, and for others where it is configured', async () => {
+    await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { b: { driveTasks: true } } })
+    await using legacy = await legacyHttp.connect(gateway)
+    await using modern = await modernHttp.connect(gateway)
+    expect(await legacy.call('tools/call', { name: 'a__work' })).toMatchObject({ content: [{ text: 'done' }] })
+    await expect(modern.call('tools/call', { name: 'a__work' })).rejects.toMatchObject({ code: -32021, status: 400 })
+    expect(await modern.call('tools/call', { name: 'b__work' })).toMatchObject({
+      resultType: 'complete',
+      content: [{ text: 'done' }],
+    })
   })
+
+  test.each([{}, { extensions: { [TASKS]: {} } }])(
+    'is followed for a modern host that declares %j where tasks are not offered: it cannot ask for them',
+    async (capabilities) => {
+      await using gateway = await startGateway({ servers: { a: spec }, gateway: { tasks: false } })
+      await using host = await modernHttp.connect(gateway, { capabilities })
+      expect(await host.call('tools/call', { name: 'a__work' })).toMatchObject({
+        resultType: 'complete',
+        content: [{ text: 'done' }],
+      })
+    },
+  )
 })
 
 test.each<[string, Partial<GatewayOptions>, object]>([
