@@ -154,7 +154,7 @@ export class ModernLink implements Link, Carrier {
     const payload = this.#ownParams(params, declared)
     return this.connection.request({
       build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
-      read: (message) => completeOf(resultOf(message)),
+      read: (message) => completeOf(method, resultOf(message)),
       idleMs: startMs,
       totalMs: startMs,
       limit: 'timeouts.start',
@@ -305,7 +305,7 @@ const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = typeOf(result)
   if (type === undefined) throw new Failure('protocol', 'resultType is not a string')
-  if (type === 'complete') {
+  if (isComplete(type, method)) {
     if (method === 'tasks/get') checkQuestions(result)
     return { kind: 'complete', result, era: 'modern' }
   }
@@ -337,11 +337,15 @@ const hasReadableQuestions = (result: Payload): boolean =>
   result.isAbsent('inputRequests') || result.object('inputRequests') !== undefined
 
 /** The result of a request of the gateway itself; throws `Failure` unless it is complete (B010). */
-const completeOf = (result: Payload): Payload => {
+const completeOf = (method: string, result: Payload): Payload => {
   const type = typeOf(result)
-  if (type === 'complete') return result
+  if (isComplete(type, method)) return result
   throw new Failure('bad_response', `the result is of type "${type ?? 'unknown'}", not "complete"`)
 }
+
+/** The text of the tasks extension says `complete` for `tasks/get`, its examples say `task` (BRIDGING 9). */
+const isComplete = (type: string | undefined, method: string): boolean =>
+  type === 'complete' || (type === 'task' && method === 'tasks/get')
 
 /** The type of a result, by default `complete`; `undefined`: it is not a string. */
 const typeOf = (result: Payload): string | undefined =>

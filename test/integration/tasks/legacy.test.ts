@@ -4,7 +4,7 @@ import type { GatewayOptions } from '../../../src/gateway/options.ts'
 import { everyLegacyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { fake } from '../../support/fake-downstream.ts'
-import type { FakeKind } from '../../support/fake-downstream.ts'
+import type { FakeKind, Handle } from '../../support/fake-downstream.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { curated } from '../../support/curation.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -306,6 +306,20 @@ describe('a modern server that insists on a task', () => {
     })
   })
 
+  test.each<[status: string, end: JsonMap, result: JsonMap]>([
+    ['completed', { result: { content: [{ type: 'text', text: 'done' }] } }, { content: [{ type: 'text', text: 'done' }] }],
+    ['completed', { resultType: 'task', result: { content: [] } }, { content: [] }],
+    ['cancelled', {}, { isError: true, content: [{ type: 'text', text: 'the task was cancelled' }] }],
+  ])('and whose task is %s when it is created is asked for its outcome: %j', async (status, end, result) => {
+    const calls: Handle = (turn) =>
+      spec.on?.['tools/call']?.(turn) === undefined ? undefined : { resultType: 'task', ...modernTask, status }
+    const ended = { ...spec, on: { 'tools/call': calls, 'tasks/get': () => ({ ...modernTask, status, ...end }) } }
+    await using gateway = await startGateway({ servers: { a: ended } })
+    await using host = await legacyHttp.connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__work' })).toEqual(result)
+    expect(gateway.fake('a').all('tasks/cancel')).toEqual([])
+  })
+
   test.each([{}, { extensions: { [TASKS]: {} } }])(
     'is followed for a modern host that declares %j where tasks are not offered: it cannot ask for them',
     async (capabilities) => {
@@ -318,6 +332,22 @@ describe('a modern server that insists on a task', () => {
     },
   )
 })
+
+test.each(['completed', 'failed'])(
+  'a required tool whose task is %s when it is created is asked for its outcome',
+  async (status) => {
+    const server = taskServer('legacy http', {
+      'tools/call': () => ({ task: { ...TASK, status } }),
+      'tasks/get': () => ({ ...TASK, status }),
+      'tasks/result': (turn) => (status === 'failed' ? turn.fail(-32000, 'no') : { content: [link] }),
+    })
+    await using gateway = await startGateway({ servers: { a: server } })
+    await using host = await legacyHttp.connect(gateway)
+    const called = host.call('tools/call', { name: 'a__must' })
+    if (status === 'completed') expect(await called).toMatchObject({ content: [{ ...link, uri: 'a+file:///r' }] })
+    else await expect(called).rejects.toMatchObject({ message: 'no' })
+  },
+)
 
 test.each<[string, Partial<GatewayOptions>, object]>([
   ['tasks are not offered', { tasks: false }, {}],

@@ -151,6 +151,14 @@ test('B059 questions of a task that are no object reach no host', async () => {
   stream.cancel()
 })
 
+test('a task that a server words as a created one, as examples of the extension do, is complete for its host', async () => {
+  const failed = { resultType: 'task', ...TASK, status: 'failed', error: { code: -32603, message: 'limit' } }
+  await using gateway = await startGateway({ servers: { a: worker('modern http', { on: { 'tasks/get': () => failed } }) } })
+  await using host = await modernHttp.connect(gateway, able)
+  const { taskId } = await host.call('tools/call', { name: 'a__work' })
+  expect(await host.call('tasks/get', { taskId })).toMatchObject({ ...failed, taskId, resultType: 'complete' })
+})
+
 test('B178 a Mcp-Name that names another task is refused', async () => {
   await using gateway = await startGateway({ servers: { a: worker() } })
   await using host = await modernHttp.connect(gateway, able)
