@@ -267,6 +267,19 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
   })
 
+  test('B059 B090 of two questions under one key none reaches a host: only one of them could be checked', async () => {
+    const twice = `{"ok":${JSON.stringify(sample)},"ok":${JSON.stringify(elicit('?'))}}`
+    await using gateway = await start(kind, (turn) =>
+      turn.finish(
+        `{"jsonrpc":"2.0","id":${turn.id},"result":{"resultType":"input_required","inputRequests":${twice},"requestState":"s"}}`,
+      ),
+    )
+    await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: {} } })
+    const pending = host.begin('tools/call', CALL)
+    expect((await pending.response).result).toMatchObject({ isError: true })
+    expect(await pending.raw).not.toContain('sampling')
+  })
+
   test.each([['completion/complete', { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'n', value: '' } }]])(
     'B057 a round in answer to %s is a violation of the protocol',
     async (method, params) => {

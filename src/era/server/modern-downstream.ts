@@ -266,8 +266,9 @@ export class ModernLink implements Link, Carrier {
   }
 
   #onTask(params: Payload): void {
-    if (hasReadableQuestions(params)) this.#events.taskChanged(params)
-    else this.#events.violation('inputRequests is not an object', 'notifications/tasks')
+    const fault = faultInQuestions(params)
+    if (fault === undefined) this.#events.taskChanged(params)
+    else this.#events.violation(fault, 'notifications/tasks')
   }
 
   /** Reads a task that may have changed while no stream was open. */
@@ -328,13 +329,18 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   return { kind: 'input_required', result, state: result.text('requestState') }
 }
 
-/** Throws `Failure` for questions of another type: they cannot be checked for the host (B059). */
 const checkQuestions = (result: Payload): void => {
-  if (!hasReadableQuestions(result)) throw new Failure('protocol', 'inputRequests is not an object')
+  const fault = faultInQuestions(result)
+  if (fault !== undefined) throw new Failure('protocol', fault)
 }
 
-const hasReadableQuestions = (result: Payload): boolean =>
-  result.isAbsent('inputRequests') || result.object('inputRequests') !== undefined
+/** Why the questions cannot be checked for the host (B059); `undefined`: they can. */
+const faultInQuestions = (result: Payload): string | undefined => {
+  if (result.isAbsent('inputRequests')) return undefined
+  const members = result.object('inputRequests')?.members
+  if (members === undefined) return 'inputRequests is not an object'
+  return new Set(members.map(({ key }) => key)).size < members.length ? 'inputRequests repeats a key' : undefined
+}
 
 /** The result of a request of the gateway itself; throws `Failure` unless it is complete (B010). */
 const completeOf = (method: string, result: Payload): Payload => {
