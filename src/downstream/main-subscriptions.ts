@@ -64,15 +64,20 @@ export class MainSubscriptions implements Reconnected {
     await this.#source.main.current?.unsubscribe(uri)
   }
 
-  /** Subscribes to the changes of a task. */
-  async followTask(id: string): Promise<void> {
+  /** Subscribes to the changes of a task; false if the server does not send them. Throws `Failure` if the server is not connected. */
+  async followTask(id: string): Promise<boolean> {
     const { credential, supervisor } = this.#source
     this.#followed.add(`task ${id}`)
-    await withCredential(credential, async () => {
+    const isAccepted = await withCredential(credential, async () => {
       const link = await supervisor.ready()
       // It may have been unfollowed meanwhile.
-      if (this.#followed.has(`task ${id}`)) await link.followTask(id)
+      return !this.#followed.has(`task ${id}`) || link.followTask(id)
+    }).catch((error: unknown) => {
+      if (error instanceof ServerError) return false
+      throw error
     })
+    if (!isAccepted) this.#followed.delete(`task ${id}`)
+    return isAccepted
   }
 
   async unfollowTask(id: string): Promise<void> {

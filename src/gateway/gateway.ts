@@ -259,8 +259,8 @@ export class Gateway {
     return this.#tasks.own(caller, ids)
   }
 
-  followTask(subscriber: TaskSubscriber, caller: Caller, id: string): void {
-    this.#tasks.follow(subscriber, caller, id)
+  followTask(subscriber: TaskSubscriber, caller: Caller, id: string): Promise<boolean> {
+    return this.#tasks.follow(subscriber, caller, id)
   }
 
   /** Receives what servers report. */

@@ -72,7 +72,7 @@ export class Router {
     noteRoute(call, route.serverKey, route.original, route.entry !== undefined)
     const deciding = access.check(asRouted)
     const replaced = deciding === undefined ? undefined : await deciding
-    const routed = replaced === undefined ? asRouted : { ...asRouted, call: { ...call, params: replaced } }
+    const routed = replaced === undefined ? asRouted : { ...asRouted, call: { ...call, params: replaced }, received: call }
     this.#guard(routed)
     const fault = rewriteParams(routed)
     if (fault === undefined) {

@@ -63,8 +63,8 @@ export interface Core {
   readonly offersTasks: boolean
   /** Returns those of the exposed task ids that belong to this caller. */
   ownTasks(caller: Caller, ids: readonly string[]): string[]
-  /** Passes the server's notifications about this task to the subscriber. */
-  followTask(subscriber: Subscriber, caller: Caller, id: string): void
+  /** Passes the server's notifications about this task to the subscriber. False: the server does not send them. Never rejects. */
+  followTask(subscriber: Subscriber, caller: Caller, id: string): Promise<boolean>
   /** Passes a host's notification at a bridge to the server, over the link of the host's session. */
   notified(caller: Caller, method: string, params: Payload | undefined): void
   /** Returns the replica of the parked call in a `requestState`; `undefined`: it names no replica, or no call. */

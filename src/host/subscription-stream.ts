@@ -64,21 +64,24 @@ export const serveSubscriptions = (
     ended: () => queueMicrotask(finish),
   }
   context.core.watchLists(caller, listener)
-  for (const id of tasks ?? []) context.core.followTask(subscriber, caller, id)
-  const acknowledge = (watched: readonly string[] | undefined): void => {
+  const acknowledge = (watched: readonly string[] | undefined, followed: readonly string[] | undefined): void => {
     const queued = early
     early = undefined
     if (signal.aborted || queued === undefined) return
-    const accepted = {
+    const notifications = {
       ...Object.fromEntries(flags.map((flag) => [flag, true])),
       ...(watched !== undefined && { resourceSubscriptions: watched }),
-      ...(tasks !== undefined && { taskIds: tasks }),
+      ...(followed !== undefined && { taskIds: followed }),
     }
-    send('notifications/subscriptions/acknowledged', Payload.of({ notifications: accepted }))
+    send('notifications/subscriptions/acknowledged', Payload.of({ notifications }))
     for (const sendNow of queued) sendNow()
   }
-  if (uris === undefined || uris.length === 0) acknowledge(uris)
-  else void watch(uris, subscriber, caller, context).then(acknowledge)
+  if ((uris?.length ?? 0) + (tasks?.length ?? 0) === 0) acknowledge(uris, tasks)
+  else
+    void Promise.all([
+      uris && watch(uris, subscriber, caller, context),
+      tasks && follow(tasks, subscriber, caller, context),
+    ]).then(([watched, followed]) => acknowledge(watched, followed))
 
   const release = (): void => {
     if (held !== NOTHING) held = context.admission.end(caller.principal, held)
@@ -94,7 +97,7 @@ export const serveSubscriptions = (
       return exchange.end()
     }
     // Nothing is watched any more; does nothing after the acknowledgement (B121).
-    acknowledge(uris && [])
+    acknowledge(uris && [], tasks && [])
     const result = Payload.of({
       resultType: 'complete',
       _meta: { [META.serverInfo]: context.endpointInfos.of(caller.scope).info },
@@ -121,23 +124,48 @@ const ACKNOWLEDGE_WAIT_MS = 1_000
  * Subscribes, and resolves with the accepted URIs. Accepts a URI whose server declares subscriptions but cannot be reached or does not
  * answer in time: the server receives the subscription after it has reconnected.
  */
-const watch = async (
+const watch = (
   uris: readonly string[],
   subscriber: Subscriber,
   caller: Caller,
-  context: ListenerContext,
+  { core }: ListenerContext,
+): Promise<readonly string[]> =>
+  accepted(
+    uris,
+    (uri) => core.maySubscribe(caller, uri) === true,
+    (uri) => core.subscribe(subscriber, caller, uri),
+  )
+
+/** The same for tasks ([ext tasks], Task Status Notifications): a host polls those that are not accepted. */
+const follow = (
+  tasks: readonly string[],
+  subscriber: Subscriber,
+  caller: Caller,
+  { core }: ListenerContext,
+): Promise<readonly string[]> =>
+  accepted(
+    tasks,
+    () => true,
+    (id) => core.followTask(subscriber, caller, id),
+  )
+
+/** The ids that their servers accept. `isAssumed`: what counts for an id whose server does not answer in time, or cannot be asked. */
+const accepted = async (
+  ids: readonly string[],
+  isAssumed: (id: string) => boolean,
+  ask: (id: string) => Promise<boolean>,
 ): Promise<readonly string[]> => {
-  const watched = new Set(uris.filter((uri) => context.core.maySubscribe(caller, uri) === true))
-  const requests = uris.map(async (uri) => {
-    const isAccepted = await context.core.subscribe(subscriber, caller, uri).catch(() => watched.has(uri))
-    if (isAccepted) watched.add(uri)
-    else watched.delete(uri)
+  const found = new Set(ids.filter(isAssumed))
+  const requests = ids.map(async (id) => {
+    const isAccepted = await ask(id).catch(() => found.has(id))
+    if (isAccepted) found.add(id)
+    else found.delete(id)
   })
   const timer = Promise.withResolvers<void>()
   const timeout = setTimeout(timer.resolve, ACKNOWLEDGE_WAIT_MS)
   await Promise.race([Promise.all(requests), timer.promise])
   clearTimeout(timeout)
-  return uris.filter((uri) => watched.has(uri))
+  return ids.filter((id) => found.has(id))
 }
 
 /** Returns those of the named tasks that belong to the caller. Throws if the host does not declare tasks (B172). */

@@ -248,6 +248,38 @@ describe.each(KINDS)('a %s server that asks', (kind) => {
     expect(legacy.heard.entries).toEqual([])
   })
 
+  test.each<JsonMap>([
+    { inputRequests: [elicit('?')], requestState: 's' },
+    { inputRequests: 'text', requestState: 's' },
+    { inputRequests: { ok: elicit('?') }, requestState: 5 },
+    { inputRequests: { ok: elicit('?') }, requestState: { a: 1 } },
+    { requestState: 5 },
+  ])('B058 B059 B065 a round with questions or a state of another type reaches no host of either era: %j', async (round) => {
+    await using gateway = await start(kind, () => ({ resultType: 'input_required', ...round }))
+    await using modern = await modernHttp.connect(gateway, able)
+    await using legacy = await legacyHttp.connect(gateway, able)
+    for (const host of [modern, legacy]) {
+      const result = await host.call('tools/call', CALL)
+      expect(result).toMatchObject({ isError: true })
+      expect(result).not.toHaveProperty('inputRequests')
+      expect(result).not.toHaveProperty('requestState')
+    }
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
+  })
+
+  test('B059 B090 of two questions under one key none reaches a host: only one of them could be checked', async () => {
+    const twice = `{"ok":${JSON.stringify(sample)},"ok":${JSON.stringify(elicit('?'))}}`
+    await using gateway = await start(kind, (turn) =>
+      turn.finish(
+        `{"jsonrpc":"2.0","id":${turn.id},"result":{"resultType":"input_required","inputRequests":${twice},"requestState":"s"}}`,
+      ),
+    )
+    await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: {} } })
+    const pending = host.begin('tools/call', CALL)
+    expect((await pending.response).result).toMatchObject({ isError: true })
+    expect(await pending.raw).not.toContain('sampling')
+  })
+
   test.each([['completion/complete', { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'n', value: '' } }]])(
     'B057 a round in answer to %s is a violation of the protocol',
     async (method, params) => {

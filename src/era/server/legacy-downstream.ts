@@ -223,8 +223,9 @@ export class LegacyLink implements Link, Carrier {
     await this.#request('resources/unsubscribe', { uri })
   }
 
-  async followTask(): Promise<void> {
-    // Legacy servers send status notifications without a subscription.
+  /** Legacy servers send status notifications without a subscription. */
+  async followTask(): Promise<boolean> {
+    return true
   }
 
   async unfollowTask(): Promise<void> {

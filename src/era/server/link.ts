@@ -67,8 +67,8 @@ export interface Link {
   /** Subscribes to one resource; false: the server does not offer it. The caller counts subscribers. */
   subscribe(uri: string): Promise<boolean>
   unsubscribe(uri: string): Promise<void>
-  /** Subscribes to a task's changes; legacy servers send them without a subscription. */
-  followTask(id: string): Promise<void>
+  /** Subscribes to a task's changes; false: the server does not send them. Legacy servers send them without a subscription. */
+  followTask(id: string): Promise<boolean>
   unfollowTask(id: string): Promise<void>
   /** Sets the log level of a legacy server; never rejects. Modern requests carry the level. */
   setLevel(level: LogLevel): Promise<void>

@@ -11,7 +11,7 @@ import { requestMessage } from '../../wire/message/message.ts'
 import { META } from '../../wire/protocol/meta.ts'
 import type { Payload } from '../../wire/message/payload.ts'
 import { resultOf } from './result-of.ts'
-import { RETRY, Resubscriber } from './resubscriber.ts'
+import { RETRY, Resubscriber, STEADY_MS } from './resubscriber.ts'
 import type { Filter, ListenStream } from './resubscriber.ts'
 
 export interface ListenStreamsEvents {
@@ -81,14 +81,13 @@ export class ListenStreams {
     for (let openings = 0; !this.#isClosed; openings++) {
       const { acknowledged, ended } = this.#open(filter)
       const accepted = await acknowledged
+      const sinceMs = performance.now()
       this.accepted = accepted ?? {}
-      if (accepted !== undefined) {
-        failures = 0
-        if (openings > 0) this.#events.missedLists()
-      }
+      if (accepted !== undefined && openings > 0) this.#events.missedLists()
       await ended
       this.accepted = {}
       if (this.#isClosed) return
+      if (performance.now() - sinceMs >= STEADY_MS) failures = 0
       await new Promise((resolve) => setTimeout(resolve, backoffMs(failures++, RETRY)).unref())
     }
   }

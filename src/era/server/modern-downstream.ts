@@ -154,7 +154,7 @@ export class ModernLink implements Link, Carrier {
     const payload = this.#ownParams(params, declared)
     return this.connection.request({
       build: (id) => ({ id, parts: requestMessage(id, method, payload.parts()), headers: this.#headers(method, payload) }),
-      read: (message) => completeOf(resultOf(message)),
+      read: (message) => completeOf(method, resultOf(message)),
       idleMs: startMs,
       totalMs: startMs,
       limit: 'timeouts.start',
@@ -180,8 +180,8 @@ export class ModernLink implements Link, Carrier {
     this.#streams.resources.remove(uri)
   }
 
-  async followTask(id: string): Promise<void> {
-    if (declaresTasks(this.capabilities)) await this.#streams.tasks.add(id)
+  async followTask(id: string): Promise<boolean> {
+    return declaresTasks(this.capabilities) && this.#streams.tasks.add(id)
   }
 
   async unfollowTask(id: string): Promise<void> {
@@ -257,12 +257,18 @@ export class ModernLink implements Link, Carrier {
       this.#events.vendor(message.method, params, during ?? this.connection.onlyCall())
     else if (params === undefined) return
     else if (message.method === 'notifications/message') this.#onLog(params, during ?? this.connection.onlyCall())
-    else if (message.method === 'notifications/tasks') this.#events.taskChanged(params)
+    else if (message.method === 'notifications/tasks') this.#onTask(params)
     else if (message.method === 'notifications/resources/updated') this.#onUpdate(params.text('uri') ?? '', params)
   }
 
   #onUpdate(uri: string, params: Payload): void {
     if (this.#streams.resources.isNews(uri, subscriptionOf(params))) this.#events.updated(uri, withoutSubscription(params))
+  }
+
+  #onTask(params: Payload): void {
+    const fault = faultInQuestions(params)
+    if (fault === undefined) this.#events.taskChanged(params)
+    else this.#events.violation(fault, 'notifications/tasks')
   }
 
   /** Reads a task that may have changed while no stream was open. */
@@ -300,7 +306,10 @@ const levelOf = ({ logLevel, caller }: Call): LogLevel | undefined =>
 const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   const type = typeOf(result)
   if (type === undefined) throw new Failure('protocol', 'resultType is not a string')
-  if (type === 'complete') return { kind: 'complete', result, era: 'modern' }
+  if (isComplete(type, method)) {
+    if (method === 'tasks/get') checkQuestions(result)
+    return { kind: 'complete', result, era: 'modern' }
+  }
   if (type === 'task' && method === 'tools/call' && declaresTasks(caller.capabilities)) {
     if (result.text('taskId') === undefined) throw new Failure('bad_response', 'a task without an id')
     return { kind: 'task', result }
@@ -314,15 +323,35 @@ const outcomeOf = ({ method, caller }: Call, result: Payload): Outcome => {
   if (METHODS[method]?.mayAskInput !== true) throw new Failure('protocol', `input_required in answer to ${method}`)
   if (result.isAbsent('inputRequests') && result.isAbsent('requestState'))
     throw new Failure('protocol', 'input_required without anything required')
+  checkQuestions(result)
+  if (!result.isAbsent('requestState') && result.text('requestState') === undefined)
+    throw new Failure('protocol', 'requestState is not a string')
   return { kind: 'input_required', result, state: result.text('requestState') }
 }
 
+const checkQuestions = (result: Payload): void => {
+  const fault = faultInQuestions(result)
+  if (fault !== undefined) throw new Failure('protocol', fault)
+}
+
+/** Why the questions cannot be checked for the host (B059); `undefined`: they can. */
+const faultInQuestions = (result: Payload): string | undefined => {
+  if (result.isAbsent('inputRequests')) return undefined
+  const members = result.object('inputRequests')?.members
+  if (members === undefined) return 'inputRequests is not an object'
+  return new Set(members.map(({ key }) => key)).size < members.length ? 'inputRequests repeats a key' : undefined
+}
+
 /** The result of a request of the gateway itself; throws `Failure` unless it is complete (B010). */
-const completeOf = (result: Payload): Payload => {
+const completeOf = (method: string, result: Payload): Payload => {
   const type = typeOf(result)
-  if (type === 'complete') return result
+  if (isComplete(type, method)) return result
   throw new Failure('bad_response', `the result is of type "${type ?? 'unknown'}", not "complete"`)
 }
+
+/** The text of the tasks extension says `complete` for `tasks/get`, its examples say `task` (BRIDGING 9). */
+const isComplete = (type: string | undefined, method: string): boolean =>
+  type === 'complete' || (type === 'task' && method === 'tasks/get')
 
 /** The type of a result, by default `complete`; `undefined`: it is not a string. */
 const typeOf = (result: Payload): string | undefined =>

@@ -25,12 +25,15 @@ export interface ListenStream {
 
 /** Delay before a broken or refused stream is opened again. */
 export const RETRY: BackoffRange = { firstMs: 1_000, maxMs: 30_000 }
+/** A stream that stood for this long was no failure, so that the next one is opened soon. Some servers end each stream at once. */
+export const STEADY_MS = 5_000
 
 /** The answer for one id. `lost`: the server did not answer. An object: its error. */
 type Answer = 'accepted' | 'refused' | 'lost' | { readonly refusal: unknown }
 
 interface Standing {
   readonly stream: ListenStream
+  readonly sinceMs: number
   readonly ids: ReadonlySet<string>
 }
 
@@ -153,9 +156,8 @@ export class Resubscriber {
 
   #stand(stream: ListenStream, asked: readonly string[], answer: unknown): ReadonlyMap<string, Answer> {
     const agreed = new Set(isList(answer) ? answer : [])
-    const standing: Standing = { stream, ids: new Set(asked.filter((id) => agreed.has(id))) }
+    const standing: Standing = { stream, sinceMs: performance.now(), ids: new Set(asked.filter((id) => agreed.has(id))) }
     this.#standing.add(standing)
-    this.#failures = 0
     void stream.ended.then(() => this.#ended(standing))
     for (const id of standing.ids) if (this.#missed.delete(id)) this.#onMissed(id)
     this.#closeUnwanted()
@@ -179,7 +181,9 @@ export class Resubscriber {
 
   /** A stream ended that this class did not close. */
   #ended(standing: Standing): void {
-    if (this.#standing.delete(standing)) this.#lose([...standing.ids])
+    if (!this.#standing.delete(standing)) return
+    if (performance.now() - standing.sinceMs >= STEADY_MS) this.#failures = 0
+    this.#lose([...standing.ids])
   }
 
   #lose(ids: readonly string[]): ReadonlyMap<string, Answer> {

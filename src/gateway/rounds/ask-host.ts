@@ -8,7 +8,7 @@ import { askerOf, encodeRequests } from './encode-requests.ts'
 /** Throws `Failure` if the server asks for input that the host has not declared. */
 export const askHost = (
   outcome: InputRequired,
-  { call, route, downstream, view }: Omit<RoutedCall, 'resume'>,
+  { call, received = call, route, downstream, view }: Omit<RoutedCall, 'resume'>,
   rounds: Rounds,
 ): Outcome => {
   const { fidelity, options } = downstream
@@ -21,7 +21,7 @@ export const askHost = (
       throw new Failure('protocol', `asks for undeclared input: ${method}`)
     },
   )
-  if (call.caller.session === undefined) return rounds.close(outcome, call, route)
+  if (call.caller.session === undefined) return rounds.close(outcome, received, route)
   fidelity.note('askedByRequest', call)
   return { ...outcome, refused, totalMs: route.entry?.rule?.totalMs ?? options.timeouts.totalMs }
 }

@@ -50,17 +50,19 @@ export const driveTask = async (created: Payload, call: Call, handle: Handler, m
   else call.signal.addEventListener('abort', giveUp)
   const answered = new Set<string>()
   const notifyStatus = statusNotifier(call)
+  const read = async (): Promise<Payload> => Payload.at(join((await request('tasks/get')).result.parts()))
   let task = created
   let lost = 0
   try {
-    for (; !isTerminal(task.text('status'));) {
+    // A task that has ended when it is created has its outcome only in `tasks/get`.
+    if (isTerminal(created.text('status'))) task = await read()
+    while (!isTerminal(task.text('status'))) {
       notifyStatus(task.text('statusMessage'))
       const responses = await answersTo(task, call, answered, stop)
       if (responses !== undefined) await request('tasks/update', responses)
       await pauseFor(pollMs(task), stop)
       try {
-        const { result } = await request('tasks/get')
-        task = Payload.at(join(result.parts()))
+        task = await read()
         lost = 0
       } catch (error) {
         if (!(error instanceof Failure) || FINAL.has(error.kind) || ++lost >= MAX_LOST_POLLS) throw error

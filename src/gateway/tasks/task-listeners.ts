@@ -30,6 +30,8 @@ interface Followed {
   downstream: Reconnected
   readonly original: string
   readonly followers: Map<TaskSubscriber, Follower>
+  /** Whether the server sends the changes; true also while it is not connected. */
+  accepted: Promise<boolean>
 }
 
 /** Stored tasks of one session. */
@@ -49,15 +51,18 @@ export class TaskListeners {
     return { followed: this.#followed.size, created: this.#created.size }
   }
 
-  add(subscriber: TaskSubscriber, follower: Follower, downstream: Reconnected, original: string): void {
+  /** Adds a stream; false: the server does not send the changes of the task. */
+  async add(subscriber: TaskSubscriber, follower: Follower, downstream: Reconnected, original: string): Promise<boolean> {
     const key = keyOf(downstream.id, original)
     let followed = this.#followed.get(key)
     if (followed === undefined) {
-      followed = { downstream, original, followers: new Map() }
+      followed = { downstream, original, followers: new Map(), accepted: ask(downstream, original) }
       this.#followed.set(key, followed)
-      void downstream.followTask(original).catch(() => undefined)
     }
     followed.followers.set(subscriber, follower)
+    const isAccepted = await followed.accepted
+    if (!isAccepted) this.#leave(key, followed, subscriber)
+    return isAccepted
   }
 
   /** Removes a stream that has ended. */
@@ -114,7 +119,7 @@ export class TaskListeners {
     for (const followed of this.#followed.values()) {
       if (followed.downstream.id !== server.id) continue
       followed.downstream = server
-      server.followTask(followed.original).catch(() => undefined)
+      followed.accepted = ask(server, followed.original)
     }
   }
 
@@ -135,3 +140,6 @@ export class TaskListeners {
     return own
   }
 }
+
+/** A server that is not connected is asked again once it is. */
+const ask = (downstream: Reconnected, original: string): Promise<boolean> => downstream.followTask(original).catch(() => true)

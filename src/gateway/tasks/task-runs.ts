@@ -42,7 +42,7 @@ export class TaskRuns {
     } else if (!hasAsked) call.params.set('task', JSON.stringify({ ttl: downstream.options.timeouts.totalMs }))
     const sent =
       plan === 'plain' ? call : { ...call, isAsItCame: false, notify: this.#related(call, downstream, plan === 'host') }
-    const mayInsist = downstream.eras.eraFor(call.caller) !== 'legacy' && mayDrive(call, entry, downstream)
+    const mayInsist = downstream.eras.eraFor(call.caller) !== 'legacy' && this.#mayDrive(call, entry, downstream)
     return plan === 'gateway' || mayInsist ? this.#drive(sent, entry, plan, downstream) : downstream.handle(sent)
   }
 
@@ -51,7 +51,7 @@ export class TaskRuns {
       const outcome = await downstream.handle(call)
       return plan === 'gateway' ? await this.#follow(outcome, call, downstream) : outcome
     } catch (error) {
-      if (!isAskedForTasks(error) || !mayDrive(call, entry, downstream)) throw error
+      if (!isAskedForTasks(error) || !this.#mayDrive(call, entry, downstream)) throw error
       const able: Call = { ...call, caller: { ...call.caller, capabilities: withTasks(call.caller.capabilities) } }
       return this.#follow(await downstream.handle(able), able, downstream)
     }
@@ -77,6 +77,16 @@ export class TaskRuns {
     return support === 'required' ? 'gateway' : 'plain'
   }
 
+  /**
+   * Whether the gateway may follow a task. A modern host must declare the extension itself, unless `driveTasks` is configured, or tasks are
+   * not offered to hosts.
+   */
+  #mayDrive({ caller }: Call, entry: Entry | undefined, { options }: Downstream): boolean {
+    if (isLimited(entry)) return true
+    const mayNotAsk = caller.session !== undefined || options.driveTasks || !this.#offersTasks()
+    return mayNotAsk && !declaresTasks(caller.capabilities)
+  }
+
   #supportOf(entry: Entry | undefined): Support {
     if (entry === undefined) return 'forbidden'
     let support = this.#supports.get(entry)
@@ -99,7 +109,3 @@ const isAskedForTasks = (error: unknown): boolean => {
 
 /** Whether the tool has a result limit. It is not applied to results of tasks, so that such a tool never becomes a task of the host. */
 const isLimited = (entry: Entry | undefined): boolean => entry?.rule?.result !== undefined
-
-/** Whether the gateway may follow a task. A modern host must declare the extension itself, unless `driveTasks` is configured. */
-const mayDrive = ({ caller }: Call, entry: Entry | undefined, { options }: Downstream): boolean =>
-  isLimited(entry) || (!declaresTasks(caller.capabilities) && (caller.session !== undefined || options.driveTasks))

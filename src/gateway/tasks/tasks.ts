@@ -64,6 +64,8 @@ export class Tasks {
     params.set('taskId', JSON.stringify(original))
     const asked = this.asked(call, downstream)
     const responses = params.object('inputResponses')?.fresh()
+    if (call.method === 'tasks/update' && responses === undefined)
+      throw new Refusal(-32602, 'params.inputResponses must be an object')
     const served: Call = {
       ...call,
       target: original,
@@ -100,9 +102,11 @@ export class Tasks {
     return ids.filter((id) => this.#open(caller, id) !== undefined)
   }
 
-  follow(subscriber: TaskSubscriber, caller: Caller, id: string): void {
+  /** False: the server of the task does not send its changes, or the task is not of this caller. */
+  async follow(subscriber: TaskSubscriber, caller: Caller, id: string): Promise<boolean> {
     const seen = this.#open(caller, id)
-    if (seen !== undefined) this.#listeners.add(subscriber, { exposed: id, caller }, seen.downstream.subscriptions, seen.original)
+    if (seen === undefined) return false
+    return this.#listeners.add(subscriber, { exposed: id, caller }, seen.downstream.subscriptions, seen.original)
   }
 
   release(subscriber: TaskSubscriber): void {

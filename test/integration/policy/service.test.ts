@@ -11,6 +11,7 @@ import { describe, expect, test } from 'vitest'
 import { DEFAULT_SERVICE } from '../../../src/policy/options.ts'
 import type { PolicyOptions, ServiceOptions } from '../../../src/policy/options.ts'
 import { fake } from '../../support/fake-downstream.ts'
+import type { FakeKind, Handle } from '../../support/fake-downstream.ts'
 import { everyTransport, legacyHttp, legacyPipe, modernHttp } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -326,6 +327,37 @@ describe('a guardrail', () => {
       _meta: { 'dev.trunkline/gateway': { replaced: ['arguments'], by: 'policy.service' } },
     })
   })
+
+  test.each<FakeKind>(['modern http', 'modern stdio'])(
+    'B064 of arguments leaves a round of a %s server that asks, and its answer, as they are',
+    async (kind) => {
+      const params = { message: 'Sure?', requestedSchema: { type: 'object', properties: {} } }
+      const asks: Handle = (turn) =>
+        turn.params['inputResponses'] === undefined
+          ? { resultType: 'input_required', inputRequests: { sure: { method: 'elicitation/create', params } }, requestState: 's' }
+          : { content: [{ type: 'text', text: JSON.stringify(turn.params) }] }
+      await using service = await startService(({ call }) => ({
+        decision: 'allow',
+        arguments: { ...(call?.['arguments'] as JsonMap), limit: 10 },
+      }))
+      const servers = { a: fake.of({ kind, tools: ['pay'], on: { 'tools/call': asks } }) }
+      await using gateway = await start(service.url, { replaces: ['arguments'] }, {}, { servers })
+      await using host = await modernHttp.connect(gateway, { capabilities: { elicitation: { form: {} } } })
+      const call = { name: 'a__pay', arguments: { q: 'x' } }
+      const { requestState } = await host.call('tools/call', call)
+      const inputResponses = { sure: { action: 'accept', content: {} } }
+      const result = await host.call('tools/call', { ...call, requestState, inputResponses })
+      expect(JSON.parse(String(textOf(result)))).toMatchObject({
+        name: 'pay',
+        arguments: { q: 'x', limit: 10 },
+        requestState: 's',
+        inputResponses,
+      })
+      await expect(
+        host.call('tools/call', { ...call, arguments: { q: 'x', limit: 10 }, requestState, inputResponses }),
+      ).rejects.toMatchObject({ code: -32602 })
+    },
+  )
 
   test('replaces the content of results, or withholds them; the audit log has it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'trunkline-policy-'))

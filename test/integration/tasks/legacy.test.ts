@@ -4,7 +4,7 @@ import type { GatewayOptions } from '../../../src/gateway/options.ts'
 import { everyLegacyTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import type { Host } from '../../support/fake-host.ts'
 import { fake } from '../../support/fake-downstream.ts'
-import type { FakeKind } from '../../support/fake-downstream.ts'
+import type { FakeKind, Handle } from '../../support/fake-downstream.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { curated } from '../../support/curation.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
@@ -276,7 +276,7 @@ test('the link of a session outlives it until its tasks have ended', async () =>
   await connection.closed
 })
 
-test('a modern server that insists on a task is followed for legacy hosts, and for others where it is configured', async () => {
+describe('a modern server that insists on a task', () => {
   const modernTask = { taskId: 'm-1', createdAt: 'c', lastUpdatedAt: 'u', ttlMs: null, pollIntervalMs: 20 }
   const spec = fake.of({
     kind: 'modern http',
@@ -293,16 +293,61 @@ test('a modern server that insists on a task is followed for legacy hosts, and f
       'tasks/get': () => ({ ...modernTask, status: 'completed', result: { content: [{ type: 'text', text: 'done' }] } }),
     },
   })
-  await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { b: { driveTasks: true } } })
-  await using legacy = await legacyHttp.connect(gateway)
-  await using modern = await modernHttp.connect(gateway)
-  expect(await legacy.call('tools/call', { name: 'a__work' })).toMatchObject({ content: [{ text: 'done' }] })
-  await expect(modern.call('tools/call', { name: 'a__work' })).rejects.toMatchObject({ code: -32021, status: 400 })
-  expect(await modern.call('tools/call', { name: 'b__work' })).toMatchObject({
-    resultType: 'complete',
-    content: [{ text: 'done' }],
+
+  test('is followed for legacy hosts, and for others where it is configured', async () => {
+    await using gateway = await startGateway({ servers: { a: spec, b: spec }, options: { b: { driveTasks: true } } })
+    await using legacy = await legacyHttp.connect(gateway)
+    await using modern = await modernHttp.connect(gateway)
+    expect(await legacy.call('tools/call', { name: 'a__work' })).toMatchObject({ content: [{ text: 'done' }] })
+    await expect(modern.call('tools/call', { name: 'a__work' })).rejects.toMatchObject({ code: -32021, status: 400 })
+    expect(await modern.call('tools/call', { name: 'b__work' })).toMatchObject({
+      resultType: 'complete',
+      content: [{ text: 'done' }],
+    })
   })
+
+  test.each<[status: string, end: JsonMap, result: JsonMap]>([
+    ['completed', { result: { content: [{ type: 'text', text: 'done' }] } }, { content: [{ type: 'text', text: 'done' }] }],
+    ['completed', { resultType: 'task', result: { content: [] } }, { content: [] }],
+    ['cancelled', {}, { isError: true, content: [{ type: 'text', text: 'the task was cancelled' }] }],
+  ])('and whose task is %s when it is created is asked for its outcome: %j', async (status, end, result) => {
+    const calls: Handle = (turn) =>
+      spec.on?.['tools/call']?.(turn) === undefined ? undefined : { resultType: 'task', ...modernTask, status }
+    const ended = { ...spec, on: { 'tools/call': calls, 'tasks/get': () => ({ ...modernTask, status, ...end }) } }
+    await using gateway = await startGateway({ servers: { a: ended } })
+    await using host = await legacyHttp.connect(gateway)
+    expect(await host.call('tools/call', { name: 'a__work' })).toEqual(result)
+    expect(gateway.fake('a').all('tasks/cancel')).toEqual([])
+  })
+
+  test.each([{}, { extensions: { [TASKS]: {} } }])(
+    'is followed for a modern host that declares %j where tasks are not offered: it cannot ask for them',
+    async (capabilities) => {
+      await using gateway = await startGateway({ servers: { a: spec }, gateway: { tasks: false } })
+      await using host = await modernHttp.connect(gateway, { capabilities })
+      expect(await host.call('tools/call', { name: 'a__work' })).toMatchObject({
+        resultType: 'complete',
+        content: [{ text: 'done' }],
+      })
+    },
+  )
 })
+
+test.each(['completed', 'failed'])(
+  'a required tool whose task is %s when it is created is asked for its outcome',
+  async (status) => {
+    const server = taskServer('legacy http', {
+      'tools/call': () => ({ task: { ...TASK, status } }),
+      'tasks/get': () => ({ ...TASK, status }),
+      'tasks/result': (turn) => (status === 'failed' ? turn.fail(-32000, 'no') : { content: [link] }),
+    })
+    await using gateway = await startGateway({ servers: { a: server } })
+    await using host = await legacyHttp.connect(gateway)
+    const called = host.call('tools/call', { name: 'a__must' })
+    if (status === 'completed') expect(await called).toMatchObject({ content: [{ ...link, uri: 'a+file:///r' }] })
+    else await expect(called).rejects.toMatchObject({ message: 'no' })
+  },
+)
 
 test.each<[string, Partial<GatewayOptions>, object]>([
   ['tasks are not offered', { tasks: false }, {}],

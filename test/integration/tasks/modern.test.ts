@@ -5,6 +5,7 @@ import type { FakeKind, FakeSpec } from '../../support/fake-downstream.ts'
 import { everyModernTransport, legacyHttp, modernHttp, modernPipe } from '../../support/fake-host.ts'
 import { KEY } from '../../support/fakes/messages.ts'
 import type { JsonMap } from '../../support/fakes/messages.ts'
+import type { Turn } from '../../support/fakes/turn.ts'
 import { startGateway } from '../../support/gateway.ts'
 
 const TASKS = 'io.modelcontextprotocol/tasks'
@@ -92,6 +93,20 @@ describe.each(everyModernTransport)('a host on $name', ({ connect }) => {
     expect((await gateway.fake('a').until('tasks/cancel')).params).toMatchObject({ taskId: 'orig-1' })
   })
 
+  test.each([{}, { inputResponses: null }, { inputResponses: 'yes' }, { inputResponses: [] }])(
+    'B179 an update without an object of answers is refused and reaches no server: %j',
+    async (answers) => {
+      await using gateway = await startGateway({ servers: { a: worker('modern http', { on: { 'tasks/update': () => ({}) } }) } })
+      await using host = await connect(gateway, able)
+      const { taskId } = await host.call('tools/call', { name: 'a__work' })
+      await expect(host.call('tasks/update', { taskId, ...answers })).rejects.toMatchObject({
+        code: -32602,
+        message: 'params.inputResponses must be an object',
+      })
+      expect(gateway.fake('a').all('tasks/update')).toEqual([])
+    },
+  )
+
   test('B172 without the extension task methods and taskIds filters are answered -32021', async () => {
     await using gateway = await startGateway({ servers: { a: worker() } })
     await using host = await connect(gateway)
@@ -117,6 +132,31 @@ describe.each(everyModernTransport)('a host on $name', ({ connect }) => {
     await using host = await connect(gateway, { capabilities: { extensions: { other: {} } } })
     expect(await host.call('tools/call', { name: 'a__work' })).toMatchObject({ isError: true, resultType: 'complete' })
   })
+})
+
+test('B059 questions of a task that are no object reach no host', async () => {
+  const broken = { ...TASK, status: 'input_required', inputRequests: [elicitation] }
+  await using gateway = await startGateway({ servers: { a: worker('modern http', { on: { 'tasks/get': () => broken } }) } })
+  await using host = await modernHttp.connect(gateway, able)
+  const { taskId } = await host.call('tools/call', { name: 'a__work' })
+  await expect(host.call('tasks/get', { taskId })).rejects.toMatchObject({ code: -32603 })
+  const stream = host.begin('subscriptions/listen', { notifications: { taskIds: [taskId] } })
+  const listening = await gateway
+    .fake('a')
+    .until('subscriptions/listen', ({ params }) => 'taskIds' in (params['notifications'] as JsonMap))
+  for (const task of [broken, { ...TASK, status: 'completed', result: { content: [] } }])
+    listening.notify('notifications/tasks', { ...task, _meta: { [KEY.subscriptionId]: listening.id } })
+  await stream.messages.until(({ params }) => params?.['status'] === 'completed')
+  expect(stream.messages.entries.filter(({ method }) => method === 'notifications/tasks')).toHaveLength(1)
+  stream.cancel()
+})
+
+test('a task that a server words as a created one, as examples of the extension do, is complete for its host', async () => {
+  const failed = { resultType: 'task', ...TASK, status: 'failed', error: { code: -32603, message: 'limit' } }
+  await using gateway = await startGateway({ servers: { a: worker('modern http', { on: { 'tasks/get': () => failed } }) } })
+  await using host = await modernHttp.connect(gateway, able)
+  const { taskId } = await host.call('tools/call', { name: 'a__work' })
+  expect(await host.call('tasks/get', { taskId })).toMatchObject({ ...failed, taskId, resultType: 'complete' })
 })
 
 test('B178 a Mcp-Name that names another task is refused', async () => {
@@ -153,6 +193,24 @@ test('with tasks off nothing of them is offered', async () => {
 })
 
 describe.each<FakeKind>(['modern http', 'modern stdio'])('changes of a task on %s', (kind) => {
+  test('B124 are acknowledged only where their server has agreed to send them', async () => {
+    const agreeing = (turn: Turn): void => {
+      const asked = turn.params['notifications'] as JsonMap
+      const notifications = Object.fromEntries(Object.entries(asked).filter(([name]) => name !== 'taskIds'))
+      turn.notify('notifications/subscriptions/acknowledged', { notifications, _meta: { [KEY.subscriptionId]: turn.id } })
+    }
+    await using gateway = await startGateway({
+      servers: { a: worker(kind), b: worker(kind, { on: { 'subscriptions/listen': agreeing } }) },
+    })
+    await using host = await modernHttp.connect(gateway, able)
+    const { taskId: pushed } = await host.call('tools/call', { name: 'a__work' })
+    const { taskId: polled } = await host.call('tools/call', { name: 'b__work' })
+    const stream = host.begin('subscriptions/listen', { notifications: { taskIds: [polled, pushed] } })
+    const acknowledged = await stream.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
+    expect(acknowledged.params?.['notifications']).toEqual({ taskIds: [pushed] })
+    stream.cancel()
+  })
+
   test('reach the streams that named it, under their own id', async () => {
     await using gateway = await startGateway({ servers: { a: worker(kind) } })
     await using host = await modernHttp.connect(gateway, able)

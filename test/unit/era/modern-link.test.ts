@@ -226,6 +226,28 @@ describe('subscriptions', () => {
     expect(without.sent).toEqual([])
   })
 
+  test('B127 to lists that end right after their acknowledgement are opened again later each time', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { link, sent, receive, told } = await linkTo(() => undefined, { capabilities: LISTS })
+    link.listen()
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      const { id, params } = sent.at(-1)!
+      const { notifications } = params!
+      receive({
+        method: 'notifications/subscriptions/acknowledged',
+        params: { _meta: { [`${P}subscriptionId`]: id }, notifications },
+      })
+      receive({ id, result: {} })
+      const streams = sent.length
+      await vi.advanceTimersByTimeAsync(waitMs / 2 - 1)
+      expect(sent).toHaveLength(streams)
+      await vi.advanceTimersByTimeAsync(waitMs / 2 + 2)
+      expect(sent).toHaveLength(streams + 1)
+    }
+    expect(told.length, 'lists are read again after each gap').toBeGreaterThan(0)
+  })
+
   test.each([[null], [undefined]])(
     'F-31 B284 that are acknowledged with %j are refused, at once and after a gap',
     async (notifications) => {

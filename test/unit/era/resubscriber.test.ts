@@ -144,6 +144,23 @@ test('B127 B134 a stream that drops is opened again, later each time, and everyt
   expect(missed).toEqual(['a'])
 })
 
+test('B127 a stream that ends right after its acknowledgement is opened again later each time, one that stood for a while soon', async () => {
+  const { opened } = await standing('a')
+  for (const [tries, waitMs] of [1_000, 2_000, 4_000].entries()) {
+    opened[tries]!.drop()
+    await pass(waitMs / 2 - 1)
+    expect(opened).toHaveLength(tries + 1)
+    await pass(waitMs / 2 + 2)
+    expect(opened).toHaveLength(tries + 2)
+    opened[tries + 1]!.acknowledge()
+    await pass()
+  }
+  await pass(5_000)
+  opened[3]!.drop()
+  await pass(1_001)
+  expect(opened).toHaveLength(5)
+})
+
 test('what the server does not acknowledge is tried again and counts as changed; other streams stand', async () => {
   const { set, opened, missed } = await standing('a')
   const late = expect(set.add('b')).rejects.toThrow('the server acknowledges no subscription now')

@@ -53,11 +53,11 @@ test('two sessions whose servers chose one id are both remembered', () => {
 
 test('a followed task that has ended is unfollowed at its server while the stream that named it goes on', () => {
   const listeners = new TaskListeners()
-  const followTask = vi.fn(() => Promise.resolve())
+  const followTask = vi.fn(() => Promise.resolve(true))
   const unfollowTask = vi.fn(() => Promise.resolve())
   const server = { id: 'a', followTask, unfollowTask } as unknown as Reconnected
   const subscriber = {}
-  for (const id of ['1', '2']) listeners.add(subscriber, { exposed: id, caller: {} as Caller }, server, id)
+  for (const id of ['1', '2']) void listeners.add(subscriber, { exposed: id, caller: {} as Caller }, server, id)
   listeners.over(subscriber, 'a', '1')
   expect(unfollowTask.mock.calls).toEqual([['1']])
   listeners.restore(server)
@@ -66,12 +66,12 @@ test('a followed task that has ended is unfollowed at its server while the strea
 
 test('a task is followed once for several streams, until the last of them has left', () => {
   const listeners = new TaskListeners()
-  const [followTask, unfollowTask] = [vi.fn(() => Promise.resolve()), vi.fn(() => Promise.resolve())]
+  const [followTask, unfollowTask] = [vi.fn(() => Promise.resolve(true)), vi.fn(() => Promise.resolve())]
   const server = { id: 'a', followTask, unfollowTask } as unknown as Reconnected
   const caller = {} as Caller
   const [one, two, stranger] = [{ task: vi.fn() }, { task: vi.fn() }, { task: vi.fn() }]
   expect(listeners.followersOf('a', '1')).toEqual([])
-  for (const subscriber of [one, two]) listeners.add(subscriber, { exposed: 'x', caller }, server, '1')
+  for (const subscriber of [one, two]) void listeners.add(subscriber, { exposed: 'x', caller }, server, '1')
   expect(followTask.mock.calls).toEqual([['1']])
   expect(listeners.followersOf('a', '1').map(([subscriber]) => subscriber)).toEqual([one, two])
   listeners.release(one)
@@ -88,13 +88,13 @@ test('after a reconnect a task is unfollowed where it is followed now, and tasks
   const listeners = new TaskListeners()
   const serverOf = (id: string) => ({
     id,
-    followTask: vi.fn(() => Promise.resolve()),
+    followTask: vi.fn(() => Promise.resolve(true)),
     unfollowTask: vi.fn(() => Promise.resolve()),
   })
   const [before, after, other] = [serverOf('a'), serverOf('a'), serverOf('b')]
   const subscriber = {}
   for (const server of [before, other])
-    listeners.add(subscriber, { exposed: 'x', caller: {} as Caller }, server as unknown as Reconnected, '1')
+    void listeners.add(subscriber, { exposed: 'x', caller: {} as Caller }, server as unknown as Reconnected, '1')
   listeners.restore(after as unknown as Reconnected)
   expect([after.followTask.mock.calls, other.followTask.mock.calls]).toEqual([[['1']], [['1']]])
   listeners.release(subscriber)
