@@ -189,8 +189,8 @@ export class SseChannel implements Channel, Recipient {
     this.#events?.receive(message)
   }
 
-  refuse({ reason, sample, id }: Unparsable): void {
-    this.#events?.unparsable(reason, sample)
+  refuse({ reason, sample, id, requestId }: Unparsable): void {
+    this.#events?.unparsable(reason, sample, requestId)
     if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
   }
 

@@ -9,7 +9,6 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { readEnds } from '../../wire/message/message-ends.ts'
-import { Scanner } from '../../wire/json/scan.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { ChannelEvents } from '../channel/channel.ts'
 import { isSingle, readIncoming, sampleOf } from '../channel/incoming.ts'
@@ -93,9 +92,9 @@ export class PipeReader implements Recipient {
   }
 
   /** JSON that is no call and has the id of a pending request counts as its response (BRIDGING 7.2). */
-  refuse({ reason, bytes, sample, id }: Unparsable): void {
-    this.#events?.unparsable(reason, sample)
-    if (id !== undefined && !mayBeCall(bytes)) this.#lose(Number(id), new Failure('bad_response', reason))
+  refuse({ reason, sample, id, requestId }: Unparsable): void {
+    this.#events?.unparsable(reason, sample, requestId)
+    if (id !== undefined) this.#lose(Number(id), new Failure('bad_response', reason))
   }
 
   #readEnds(head: Buffer, tail?: Buffer): void {
@@ -120,14 +119,5 @@ export class PipeReader implements Recipient {
       ids.forEach(lose)
     }, this.#options.unclaimedMs)
     this.#timers.add(timer)
-  }
-}
-
-/** Whether the bytes have a member `method`, or are no JSON. Scanned, since parsing deep JSON is slow (T-24). */
-const mayBeCall = (bytes: Buffer): boolean => {
-  try {
-    return new Scanner(bytes).members().some(({ key }) => key === 'method')
-  } catch {
-    return true
   }
 }

@@ -6,7 +6,7 @@ import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { isBatch } from '../../../wire/message/envelope.ts'
-import type { Envelope } from '../../../wire/message/envelope.ts'
+import type { Envelope, EnvelopeError } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { resultMessage } from '../../../wire/message/message.ts'
 import { isLegacyRevision, isRevision, isWithin } from '../../../wire/protocol/revisions.ts'
@@ -112,6 +112,12 @@ export class SessionRequests {
     const refusal = this.#context.admission.refuse(entry.session.principal)
     if (refusal !== undefined) return refuseBusy(this.#context, routed, refusal, message)
     serveLegacy(message, entry.session, this.#exchange(entry, routed, message), this.#context)
+  }
+
+  /** Handles a message that was refused, in the session that it names. */
+  refused({ request, principal }: RoutedRequest, error: EnvelopeError): void {
+    const id = request.header('mcp-session-id')
+    if (id !== undefined) this.sessions.find(id, principal)?.session.refused(error)
   }
 
   /**
