@@ -88,6 +88,18 @@ describe.each(legacyKinds)('a server over %s', (kind) => {
   )
 })
 
+test('B227 a log line with a method and an id is no request: nothing is answered', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) } })
+  await using host = await connectHttp(gateway)
+  const a = gateway.fake('a').on('tools/call', (turn) => {
+    turn.say('{"level":30,"method":"GET","id":7,"params":[]}')
+    turn.say('{"jsonrpc":"1.0","method":"GET","id":8}')
+    return { content: [] }
+  })
+  for (let count = 0; count < 2; count++) expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
+  expect(a.received.filter(({ message }) => message.method === undefined)).toEqual([])
+})
+
 test('T-19 a server that answers notifications with errors without an id is not cut off', async () => {
   await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) } })
   await using host = await connectHttp(gateway)

@@ -1,8 +1,11 @@
 /** Parses what a server sends as one unit (a body, an event, a line) into its message, or the messages of a batch. */
 import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
+import { attempt } from '../../values/attempt.ts'
 import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import { lastMember, membersAt } from '../../wire/message/members.ts'
+import { stringAt } from '../../wire/message/payload.ts'
 
 /** An unparsable message. */
 export interface Unparsable {
@@ -53,8 +56,14 @@ const unparsableOf = (bytes: Buffer, error: unknown): Unparsable => {
     return { reason: `unexpected error: ${String(error)}`, sample, id: undefined, requestId: undefined }
   const { message: reason, id, isCall } = error
   return isCall
-    ? { reason, sample, id: undefined, requestId: id }
+    ? { reason, sample, id: undefined, requestId: isJsonRpc(bytes) ? id : undefined }
     : { reason, sample, id: id && numberedId(id), requestId: undefined }
+}
+
+/** A line of a log may have a method and an id, too. */
+const isJsonRpc = (bytes: Buffer): boolean => {
+  const version = attempt(() => lastMember(membersAt(bytes, 0), 'jsonrpc'))
+  return version !== undefined && stringAt(bytes, version) === '2.0'
 }
 
 const SAMPLE_LENGTH = 200
