@@ -100,8 +100,10 @@ export class PipeReader implements Recipient {
   #readEnds(head: Buffer, tail?: Buffer): void {
     const { kind, id } = readEnds(head, tail)
     const amount = this.#options.maxMessageBytes / MIB
-    const reason = `a line of more than ${amount} MiB`
-    if (tail === undefined) this.#events?.unparsable(reason, sampleOf(head))
+    const reason = `a line of more than ${amount} MiB (limits.max_message)`
+    // A request is refused by its id, which may be at its end.
+    const isReported = (kind === 'call') === (tail !== undefined)
+    if (isReported) this.#events?.unparsable(reason, sampleOf(head), kind === 'call' ? id : undefined)
     if (kind !== 'response') return
     const lose = (lost: number): void =>
       this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))
