@@ -301,6 +301,13 @@ test('B175 an optional tool is called plainly for hosts that know no tasks, a fo
   expect(await modern.call('tools/call', { name: 'a__may', task: {} })).toMatchObject({ resultType: 'complete' })
 })
 
+test('a tool that runs as no task is refused under the name that the host knows', async () => {
+  await using gateway = await startGateway({ servers: { a: taskServer() } })
+  await using host = await legacyHttp.connect(gateway)
+  const refused = { code: -32601, message: 'a__plain cannot be called as a task' }
+  await expect(host.call('tools/call', { name: 'a__plain', task: {} })).rejects.toMatchObject(refused)
+})
+
 test('task methods do not exist for hosts before 2025-11-25, nor tasks/list and tasks/update for any', async () => {
   await using gateway = await startGateway({ servers: { a: taskServer() } })
   await using older = await legacyHttp.connect(gateway, { revision: '2025-06-18' })

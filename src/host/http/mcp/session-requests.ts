@@ -146,7 +146,8 @@ export class SessionRequests {
       return refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     const entry = this.#session(routed)
     if (entry === undefined) return
-    const lastEventId = request.header('last-event-id')
+    // Empty, it names no event ([HTML, Server-sent events]).
+    const lastEventId = request.header('last-event-id') || undefined
     if (lastEventId === undefined) this.#openStandalone(entry, request)
     // Events of an earlier process are not kept: the stream continues with new ones.
     else if (entry.isReopened && entry.session.log?.after(lastEventId) === undefined) this.#openStandalone(entry, request)
