@@ -48,7 +48,7 @@ export class HostPipes {
     const hostLeft = new Promise<void>((resolve) => {
       pipe.open({
         line: (line) => listener.receive(line),
-        overflow: (head, tail) => listener.overflow(readEnds(head, tail).id),
+        overflow: (head, tail) => listener.overflow(readEnds(head, tail)),
         ended: () => resolve(),
       })
     })

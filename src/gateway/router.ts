@@ -111,7 +111,9 @@ export class Router {
         if ('outcome' in back) return back.outcome
         sent = { ...sent, resume: back.resume }
       }
-      outcome = isSignInRoute(route) ? await downstream.signedIn() : await tasks.runs.run(sent, route.entry, downstream)
+      outcome = isSignInRoute(route)
+        ? await downstream.signedIn()
+        : await tasks.runs.run(sent, route.entry, downstream, call.target)
     } catch (error) {
       outcome = signIns.isNeeded(error)
         ? await signIns.ask(error, call, sent, downstream)

@@ -176,8 +176,12 @@ const makeCall = (
       if (method === 'notifications/progress') {
         if (running.isOver) exchange.late(notified, session.outletOf(running))
         else exchange.progress(notified)
-      } else if (method !== 'notifications/message' || session.wantsLogLevel(notified.text('level')))
-        exchange.message(notificationMessage(method, notified.parts()))
+      } else if (method !== 'notifications/message' || session.wantsLogLevel(notified.text('level'))) {
+        const parts = notificationMessage(method, notified.parts())
+        // A task continues after the answer.
+        if (running.isOver) session.outletOf(running)?.send(parts)
+        else exchange.message(parts)
+      }
     },
     ask: (question) => {
       const answer = (): Promise<Answer> => session.askDuring(running, question)

@@ -313,9 +313,10 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#take(id)?.reject(failure)
   }
 
-  unparsable(reason: string, sample: string): void {
+  unparsable(reason: string, sample: string, requestId?: Id): void {
     this.#events.violation(reason, sample)
     this.#count(undefined)
+    if (requestId !== undefined) this.refuse(requestId, -32600, reason)
   }
 
   sweep(nowMs: number): void {
@@ -362,6 +363,8 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#count(undefined)
     // Over HTTP+SSE some servers (supergateway) send each answer to all clients, of which other programs have ids of their own (3.22).
     if (this.channel.kind === 'sse') return
+    // An error about a message whose id the server did not read, such as a notification that it does not know ([JSON-RPC 2.0, 5]).
+    if (message.id === undefined) return
     // Late responses to cancelled requests are normal; ids that were never issued are not.
     if (Number.isSafeInteger(id) && id > 0 && id < this.#ids.next) return
     const nowMs = this.#sweeper.nowMs

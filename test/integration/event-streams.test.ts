@@ -152,6 +152,16 @@ describe('a stream that was cut', () => {
     expect(steps).toEqual([2, 3, 4, 5, { content: [] }])
   })
 
+  test('B200 an empty Last-Event-ID names no event: the stream begins', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway, { deaf: true })
+    const stream = await resume(gateway, host, '')
+    expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream'])
+    addTool(gateway)
+    await stream.events.until(({ data }) => data.includes('tools/list_changed'))
+    stream.close()
+  })
+
   test('B202 has what was sent before what has waited for the host', async () => {
     await using gateway = await start({ servers: { a: fake.of({ kind: 'legacy http', tools: ['x'], prompts: ['p'] }) } })
     await using host = await connectHttp(gateway, { deaf: true })

@@ -32,6 +32,7 @@ import { NO_PROXIES } from '../../src/transport/http1/client/proxy-rules.ts'
 import type { ProxyRules } from '../../src/transport/http1/client/proxy-rules.ts'
 import { StdioListener } from '../../src/host/stdio/stdio-listener.ts'
 import { HostPipe } from '../../src/transport/pipe/stdio-host.ts'
+import { readEnds } from '../../src/wire/message/message-ends.ts'
 import { FakeDownstream } from './fake-downstream.ts'
 import type { FakeSpec } from './fake-downstream.ts'
 import { Journal } from './fakes/journal.ts'
@@ -246,7 +247,7 @@ const attach = (
   const listener = new StdioListener(pipe, { principal: identity.principal, scope, introduced: () => undefined }, context)
   pipe.open({
     line: (line) => listener.receive(line),
-    overflow: () => listener.overflow(undefined),
+    overflow: (head, tail) => listener.overflow(readEnds(head, tail)),
     ended: () => listener.close(),
   })
 }

@@ -141,21 +141,31 @@ export class Conversation {
     const { kind, id, method, params } = message
     if (kind === 'response') {
       if (id !== undefined) this.#serverRequests.delete(id)
-    } else if (kind === 'request' && id !== undefined) {
-      this.#pending.set(id, { message, isAcknowledged: false })
-      const uri = params?.raw('uri')?.toString()
-      if (method === 'logging/setLevel') this.#level = message
-      else if (method === 'resources/subscribe' && uri !== undefined) this.#subscriptions.set(uri, message)
-      else if (method === 'resources/unsubscribe' && uri !== undefined) this.#subscriptions.delete(uri)
-    } else if (method === 'notifications/initialized') this.#initialized = message
-    else if (method === 'notifications/cancelled') this.#pending.delete(params?.raw('requestId')?.toString() ?? '')
+    } else if (kind === 'request' && id !== undefined) this.#pending.set(id, { message, isAcknowledged: false })
+    else if (method === 'notifications/initialized') this.#initialized = message
+    else if (method === 'notifications/cancelled') this.#cancelled(params?.raw('requestId')?.toString() ?? '')
+  }
+
+  /** `initialize` cannot be cancelled (B141). */
+  #cancelled(id: Id): void {
+    if (this.#pending.get(id)?.message.method !== 'initialize') this.#pending.delete(id)
+  }
+
+  /** Records the handshake and the settings of a request that was answered with a result. */
+  #accepted(request: Envelope): void {
+    const { method, params } = request
+    const uri = params?.raw('uri')?.toString()
+    if (method === 'initialize') this.#initialize = request
+    else if (method === 'logging/setLevel') this.#level = request
+    else if (method === 'resources/subscribe' && uri !== undefined) this.#subscriptions.set(uri, request)
+    else if (method === 'resources/unsubscribe' && uri !== undefined) this.#subscriptions.delete(uri)
   }
 
   #received({ kind, id, method, params, result }: Envelope): void {
     if (kind === 'request' && id !== undefined) this.#serverRequests.add(id)
     else if (kind === 'response' && id !== undefined) {
       const request = this.#pending.get(id)?.message
-      if (request?.method === 'initialize' && result !== undefined) this.#initialize = request
+      if (request !== undefined && result !== undefined) this.#accepted(request)
       this.#pending.delete(id)
     } else if (method === 'notifications/cancelled') this.#serverRequests.delete(params?.raw('requestId')?.toString() ?? '')
   }
@@ -220,6 +230,6 @@ export const cancelledBy = (line: Buffer, waiting: readonly Buffer[]): number =>
 const readHost = (bytes: Buffer): Envelope => readHostMessage(bytes, NO_LIMITS)
 const readServer = (bytes: Buffer): Envelope => readServerMessage(bytes)
 
-/** The messages of a line; none if it cannot be parsed, which its receiver reports. */
+/** The messages of a line, without those that cannot be parsed, which its receiver reports. */
 const messagesIn = (line: Buffer, read: (bytes: Buffer) => Envelope): readonly Envelope[] =>
-  attempt(() => splitBatch(line)?.map(read) ?? [read(line)]) ?? []
+  (attempt(() => splitBatch(line) ?? [line]) ?? []).flatMap((each) => attempt(() => read(each)) ?? [])

@@ -28,7 +28,7 @@ import { RequestMeta } from './request-meta.ts'
 import { PendingCall } from './pending-call.ts'
 import type { Carrier } from './pending-call.ts'
 import { resultOf } from './result-of.ts'
-import { modernCreation } from '../task-shapes.ts'
+import { modernCreation, relatedTask } from '../task-shapes.ts'
 import { offeredLists } from './link.ts'
 import type { ClientDescription, Declared, Link, LinkEvents, LinkTimeouts, ServerInfo } from './link.ts'
 
@@ -315,6 +315,12 @@ export class LegacyLink implements Link, Carrier {
   readonly cancel: CancelRequest = (id, reason, notice) =>
     this.connection.notify('notifications/cancelled', cancelledParams(id, reason, notice))
 
+  /** The call that a log message belongs to: the creator of its task, else the only one that is pending. */
+  #callOf(params: Payload): Call | undefined {
+    const task = relatedTask(params)
+    return (task === undefined ? undefined : this.#tasks.creatorOf(task)) ?? this.connection.onlyCall()
+  }
+
   #onNotification(message: Envelope, during: Call | undefined): void {
     const list = LIST_CHANGED.get(message.method)
     const params = message.params
@@ -325,7 +331,7 @@ export class LegacyLink implements Link, Carrier {
     else if (params === undefined) return
     else if (message.method === 'notifications/elicitation/complete')
       this.#events.elicitationComplete(params.text('elicitationId') ?? '', params)
-    else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.connection.onlyCall())
+    else if (message.method === 'notifications/message') this.#events.message(params, during ?? this.#callOf(params))
     else if (message.method === 'notifications/tasks/status') {
       this.#tasks.observe(params.text('taskId'), params.text('status'))
       this.#events.taskChanged(params)

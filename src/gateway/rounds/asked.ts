@@ -75,16 +75,20 @@ export class Asked {
     return error(-32601, `Method not found: ${question.method}`)
   }
 
-  /** Translates the task id of a question for the host, and of the answer for the server (B182). */
+  /** Translates the task id of a question and of its end for the host, and of progress and the answer for the server (B182). */
   async #related(question: Question, ask: NonNullable<Call['ask']>): Promise<Answer> {
     const { params } = question
     const task = relatedTask(params)
     if (params === undefined || task === undefined) return ask(question)
     const { session, revision } = this.#call.caller
     const exposed = session !== undefined && isAtLeast(revision, '2025-11-25') ? this.#expose(task) : undefined
-    if (exposed === undefined) unrelate(params)
-    else relateTo(params, exposed)
-    const answer = await ask(question)
+    relateAs(params, exposed)
+    const { onWithdrawn, progress } = question
+    const answer = await ask({
+      ...question,
+      ...(onWithdrawn && { onWithdrawn: (callback) => onWithdrawn((notice) => callback(notice && relatedAs(notice, exposed))) }),
+      ...(progress && { progress: (said) => progress(relatedAs(said, task)) }),
+    })
     if ('result' in answer) relateTo(answer.result, task)
     return answer
   }
@@ -127,6 +131,20 @@ export class Asked {
     const data = { requiredCapabilities: capabilities }
     return new Refusal(-32021, 'the server needs a capability that the request does not declare', { status: 400, data })
   }
+}
+
+/** Replaces the task id of a message that has one; `undefined`: removes it. */
+const relateAs = (params: Payload, task: string | undefined): void => {
+  if (relatedTask(params) === undefined) return
+  if (task === undefined) unrelate(params)
+  else relateTo(params, task)
+}
+
+/** A copy with that id. */
+const relatedAs = (params: Payload, task: string | undefined): Payload => {
+  const copy = params.fresh()
+  relateAs(copy, task)
+  return copy.settled()
 }
 
 const error = (code: number, message: string): Answer => ({ error: Payload.of({ code, message }) })

@@ -30,11 +30,11 @@ export class TaskRuns {
     this.#related = related
   }
 
-  /** Runs a routed call of any method. `entry`: the tool, if it is listed. */
-  run(call: Call, entry: Entry | undefined, downstream: Downstream): Promise<Outcome> {
+  /** Runs a routed call of any method. `entry`: the tool, if it is listed; `exposed`: its name for the host. */
+  run(call: Call, entry: Entry | undefined, downstream: Downstream, exposed = call.target): Promise<Outcome> {
     if (call.method !== 'tools/call') return downstream.handle(call)
     if (call.isAsItCame === true && !isLimited(entry) && this.#offersTasks()) return downstream.handle(call)
-    const plan = this.#planOf(call, entry, downstream)
+    const plan = this.#planOf(call, entry, downstream, exposed)
     const hasAsked = call.caller.session !== undefined && plan === 'host'
     if (plan === 'plain') {
       if (!call.params.isAbsent('task')) downstream.fidelity.note('taskIgnored', call)
@@ -63,7 +63,7 @@ export class TaskRuns {
     return driveTask(outcome.result, call, handle, call.totalMs ?? options.timeouts.totalMs)
   }
 
-  #planOf(call: Call, entry: Entry | undefined, downstream: Downstream): Plan {
+  #planOf(call: Call, entry: Entry | undefined, downstream: Downstream, exposed: string | undefined): Plan {
     const { session, revision, capabilities } = call.caller
     const isAsked =
       session !== undefined && this.#offersTasks() && isAtLeast(revision, '2025-11-25') && !call.params.isAbsent('task')
@@ -71,7 +71,7 @@ export class TaskRuns {
       ? this.#supportOf(entry)
       : 'forbidden'
     if (isAsked && (support === 'forbidden' || isLimited(entry)))
-      throw new Refusal(-32601, `${call.target} cannot be called as a task`)
+      throw new Refusal(-32601, `${exposed} cannot be called as a task`)
     if (support === 'forbidden') return 'plain'
     if (isAsked || (session === undefined && declaresTasks(capabilities))) return 'host'
     return support === 'required' ? 'gateway' : 'plain'

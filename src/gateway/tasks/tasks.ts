@@ -70,6 +70,7 @@ export class Tasks {
       ...call,
       target: original,
       resume: responses && { state: undefined, responses },
+      notify: this.#notifierOf(call, downstream, true),
       ask: asked.ask,
     }
     const outcome = await downstream.handle(served).catch((error: unknown) => {

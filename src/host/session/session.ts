@@ -22,7 +22,7 @@ import type {
 } from '../../rpc/call.ts'
 import { parseJson } from '../../values/json-object.ts'
 import { idKey } from '../../wire/message/envelope.ts'
-import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import type { Envelope, EnvelopeError, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
 import { CHANGED_LISTS, isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
@@ -335,6 +335,11 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     if (id === undefined) return
     if (result !== undefined) this.#answer(id, { result })
     else if (error !== undefined) this.#answer(id, { error })
+  }
+
+  /** Handles a message that was refused. If it was meant to be the answer to a server request, the server gets an error in its place. */
+  refused({ id, isCall, message }: Pick<EnvelopeError, 'id' | 'isCall' | 'message'>): void {
+    if (id !== undefined && !isCall) this.#answer(id, noAnswer(`the answer of the host is invalid: ${message}`))
   }
 
   #answer(id: Id, answer: Answer): void {

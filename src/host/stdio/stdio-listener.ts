@@ -13,6 +13,7 @@ import { Cancellation } from '../../rpc/cancellation.ts'
 import type { Cancel } from '../../rpc/cancellation.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { errorMessage, errorObject, notificationMessage, resultMessage } from '../../wire/message/message.ts'
+import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { META, PER_EXCHANGE } from '../../wire/protocol/meta.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import { RELAY } from '../../wire/protocol/relay.ts'
@@ -91,11 +92,12 @@ export class StdioListener {
     )
   }
 
-  /** Answers a line that was dropped because of its length. `id`: `undefined` if it could not be read. */
-  overflow(id: Id | undefined): void {
+  /** Answers a line that was dropped because of its length. */
+  overflow({ kind, id }: MessageEnds): void {
     const { maxBodyBytes } = this.#context.options.limits
     this.#context.limits.hit('listen.limits.max_body')
     const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
+    this.#session?.refused({ id, isCall: kind !== 'response', message: text })
     this.#note(new Error(text))
     this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
   }
@@ -120,6 +122,7 @@ export class StdioListener {
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       if (error.limit !== undefined) this.#context.limits.hit(error.limit)
+      this.#session?.refused(error)
       this.#note(error)
       return this.#pipe.write(errorMessage(error.id, errorObject(error.code, error.message)))
     }

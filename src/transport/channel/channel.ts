@@ -3,7 +3,7 @@
  * towards hosts have requests in place of channels (`transport/http1/server/http-server.ts`, `transport/pipe/stdio-host.ts`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Envelope } from '../../wire/message/envelope.ts'
+import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
 import type { Parts } from '../../wire/message/payload.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
@@ -45,8 +45,11 @@ export interface ChannelEvents {
   receive(message: Envelope, during?: number): void
   /** The request `id` will get no response. Reported once, and never after its response was received. */
   lost(id: number, failure: Failure): void
-  /** A message was not valid JSON-RPC. The owner counts and logs it; the channel stays open. */
-  unparsable(reason: string, sample: string): void
+  /**
+   * A message was not valid JSON-RPC. The owner counts and logs it, and refuses the request that it was meant to be (`requestId`); the
+   * channel stays open.
+   */
+  unparsable(reason: string, sample: string, requestId?: Id): void
 }
 
 export interface Channel {

@@ -1,16 +1,21 @@
 /** Parses what a server sends as one unit (a body, an event, a line) into its message, or the messages of a batch. */
 import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 import { EnvelopeError, numberedId, readServerMessage, splitBatch } from '../../wire/message/envelope.ts'
+import { attempt } from '../../values/attempt.ts'
 import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
+import { lastMember, membersAt } from '../../wire/message/members.ts'
+import { stringAt } from '../../wire/message/payload.ts'
 
-/** An unparsable message, and its id if that could be read. */
+/** An unparsable message. */
 export interface Unparsable {
   readonly reason: string
-  readonly bytes: Buffer
   /** The first 200 characters. */
   readonly sample: string
+  /** The id of the request that it answers, if that could be read. */
   readonly id: Id | undefined
+  /** Its own id, if it is a request. */
+  readonly requestId: Id | undefined
 }
 
 /** Receives the messages of a channel. */
@@ -47,8 +52,18 @@ const readOne = (bytes: Buffer, recipient: Recipient, ahead?: ScanAhead): void =
 /** An unexpected error affects only the message that caused it (B271). */
 const unparsableOf = (bytes: Buffer, error: unknown): Unparsable => {
   const sample = sampleOf(bytes)
-  if (!(error instanceof EnvelopeError)) return { reason: `unexpected error: ${String(error)}`, bytes, sample, id: undefined }
-  return { reason: error.message, bytes, sample, id: error.id && numberedId(error.id) }
+  if (!(error instanceof EnvelopeError))
+    return { reason: `unexpected error: ${String(error)}`, sample, id: undefined, requestId: undefined }
+  const { message: reason, id, isCall } = error
+  return isCall
+    ? { reason, sample, id: undefined, requestId: isJsonRpc(bytes) ? id : undefined }
+    : { reason, sample, id: id && numberedId(id), requestId: undefined }
+}
+
+/** A line of a log may have a method and an id, too. */
+const isJsonRpc = (bytes: Buffer): boolean => {
+  const version = attempt(() => lastMember(membersAt(bytes, 0), 'jsonrpc'))
+  return version !== undefined && stringAt(bytes, version) === '2.0'
 }
 
 const SAMPLE_LENGTH = 200

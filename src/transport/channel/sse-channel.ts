@@ -165,8 +165,9 @@ export class SseChannel implements Channel, Recipient {
     // Such as `retry` alone: no event [HTML, Server-sent events].
     if (data.length === 0) return
     if (this.#endpoint === undefined) {
-      if (event !== 'endpoint')
-        return this.#end(new Failure('protocol', `the first event is "${event}", not "endpoint"`, { executed: 'no' }))
+      if (event === 'message') return this.#end(new Failure('protocol', 'a message before the endpoint', { executed: 'no' }))
+      // Pings, for example. Hosts ignore events of other names, too (BRIDGING 3.22).
+      if (event !== 'endpoint') return
       const endpoint = resolveEndpoint(data.toString(), from)
       if (endpoint === undefined) return this.#end(new Failure('protocol', 'the endpoint has another origin', { executed: 'no' }))
       clearTimeout(this.#timer)
@@ -189,8 +190,8 @@ export class SseChannel implements Channel, Recipient {
     this.#events?.receive(message)
   }
 
-  refuse({ reason, sample, id }: Unparsable): void {
-    this.#events?.unparsable(reason, sample)
+  refuse({ reason, sample, id, requestId }: Unparsable): void {
+    this.#events?.unparsable(reason, sample, requestId)
     if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
   }
 

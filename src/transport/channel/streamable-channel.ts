@@ -233,8 +233,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
     this.#bodies.relayed(body)
   }
 
-  unparsable({ reason, sample }: Unparsable): void {
-    this.#events?.unparsable(reason, sample)
+  unparsable({ reason, sample, requestId }: Unparsable): void {
+    this.#events?.unparsable(reason, sample, requestId)
   }
 
   ended(exchange: RequestExchange, failure: Failure | undefined): void {

@@ -9,7 +9,6 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
 import { readEnds } from '../../wire/message/message-ends.ts'
-import { Scanner } from '../../wire/json/scan.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { ChannelEvents } from '../channel/channel.ts'
 import { isSingle, readIncoming, sampleOf } from '../channel/incoming.ts'
@@ -93,16 +92,18 @@ export class PipeReader implements Recipient {
   }
 
   /** JSON that is no call and has the id of a pending request counts as its response (BRIDGING 7.2). */
-  refuse({ reason, bytes, sample, id }: Unparsable): void {
-    this.#events?.unparsable(reason, sample)
-    if (id !== undefined && !mayBeCall(bytes)) this.#lose(Number(id), new Failure('bad_response', reason))
+  refuse({ reason, sample, id, requestId }: Unparsable): void {
+    this.#events?.unparsable(reason, sample, requestId)
+    if (id !== undefined) this.#lose(Number(id), new Failure('bad_response', reason))
   }
 
   #readEnds(head: Buffer, tail?: Buffer): void {
     const { kind, id } = readEnds(head, tail)
     const amount = this.#options.maxMessageBytes / MIB
-    const reason = `a line of more than ${amount} MiB`
-    if (tail === undefined) this.#events?.unparsable(reason, sampleOf(head))
+    const reason = `a line of more than ${amount} MiB (limits.max_message)`
+    // A request is refused by its id, which may be at its end.
+    const isReported = (kind === 'call') === (tail !== undefined)
+    if (isReported) this.#events?.unparsable(reason, sampleOf(head), kind === 'call' ? id : undefined)
     if (kind !== 'response') return
     const lose = (lost: number): void =>
       this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))
@@ -120,14 +121,5 @@ export class PipeReader implements Recipient {
       ids.forEach(lose)
     }, this.#options.unclaimedMs)
     this.#timers.add(timer)
-  }
-}
-
-/** Whether the bytes have a member `method`, or are no JSON. Scanned, since parsing deep JSON is slow (T-24). */
-const mayBeCall = (bytes: Buffer): boolean => {
-  try {
-    return new Scanner(bytes).members().some(({ key }) => key === 'method')
-  } catch {
-    return true
   }
 }

@@ -3,6 +3,7 @@
  * basic/transports/stdio]). Lines on stderr are kept as diagnostics and never count as a failure (B228).
  */
 import { Failure } from '../../wire/message/failure.ts'
+import type { Id } from '../../wire/message/envelope.ts'
 import { BodyPool } from '../body-pool.ts'
 import type { Channel, ChannelEvents, Outgoing } from '../channel/channel.ts'
 import type { Launcher } from './launcher.ts'
@@ -180,8 +181,8 @@ export class ChildProcessChannel implements Channel {
   #connect(tree: ProcessTree, events: ChannelEvents): void {
     this.#events = events
     const { maxQueuedBytes, slowBytes, stallMs } = this.#options
-    const unparsable = (reason: string, sample: string): void => {
-      events.unparsable(reason, sample)
+    const unparsable = (reason: string, sample: string, requestId?: Id): void => {
+      events.unparsable(reason, sample, requestId)
       // A banner or a log line. A line that begins with a brace is a broken message and may contain its data.
       if (!sample.startsWith('{')) tree.printed(sample)
       if (this.#countUnparsable() >= MAX_UNPARSABLE) this.#giveUp(tree, `wrote ${MAX_UNPARSABLE} lines that are not messages`)

@@ -57,15 +57,18 @@ export interface Envelope {
 export class EnvelopeError extends Error {
   readonly code: -32700 | -32600
   readonly id: Id | undefined
+  /** Whether the message has a method, so that its id is one of its sender and not of a request that it answers. */
+  readonly isCall: boolean
   /** The option of the exceeded limit. */
   readonly limit: string | undefined
   constructor(
     code: -32700 | -32600,
     message: string,
     id: Id | undefined,
-    facts: { limit?: string | undefined; cause?: unknown } = {},
+    facts: { isCall?: boolean; limit?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    this.isCall = facts.isCall === true
     this.limit = facts.limit
     this.name = 'EnvelopeError'
     this.code = code
@@ -194,7 +197,8 @@ const classify = (bytes: Buffer, members: readonly Member[]): Envelope => {
     else if (key === 'error') error = member
   }
   const id = idMember && idText(bytes, idMember)
-  const refuse = (message: string): EnvelopeError => new EnvelopeError(-32600, message, id)
+  const isCall = methodMember !== undefined
+  const refuse = (message: string): EnvelopeError => new EnvelopeError(-32600, message, id, { isCall })
   if (version === undefined || stringAt(bytes, version) !== '2.0') throw refuse('jsonrpc must be "2.0"')
   if (methodMember !== undefined) {
     const method = stringAt(bytes, methodMember)
@@ -232,12 +236,16 @@ const idText = (bytes: Buffer, span: Span): Id | undefined => {
 const MAX_READ_BYTES = 64 * 1024
 const END_BYTES = 4 * 1024
 
-/** The id of a refused message that is valid JSON, for the answer. */
-const findId = (bytes: Buffer): Id | undefined => {
-  if (bytes.length > MAX_READ_BYTES) return readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES)).id
+/** The id and the kind of a refused message that is valid JSON, for the answer. */
+const findId = (bytes: Buffer): { readonly id: Id | undefined; readonly isCall: boolean } | undefined => {
+  if (bytes.length > MAX_READ_BYTES) {
+    const { kind, id } = readEnds(bytes.subarray(0, END_BYTES), bytes.subarray(-END_BYTES))
+    return { id, isCall: kind === 'call' }
+  }
   return attempt(() => {
-    const id = lastMember(membersAt(bytes, 0), 'id')
-    return id && idText(bytes, id)
+    const members = membersAt(bytes, 0)
+    const id = lastMember(members, 'id')
+    return { id: id && idText(bytes, id), isCall: lastMember(members, 'method') !== undefined }
   })
 }
 
@@ -245,6 +253,7 @@ const findId = (bytes: Buffer): Id | undefined => {
 const asEnvelopeError = (error: unknown, bytes?: Buffer): unknown => {
   if (!(error instanceof ScanError)) return error
   const isJson = error.kind !== 'syntax'
-  const id = isJson && bytes !== undefined ? findId(bytes) : undefined
-  return new EnvelopeError(isJson ? -32600 : -32700, error.message, id, { limit: error.limit, cause: error })
+  const found = isJson && bytes !== undefined ? findId(bytes) : undefined
+  const facts = { isCall: found?.isCall === true, limit: error.limit, cause: error }
+  return new EnvelopeError(isJson ? -32600 : -32700, error.message, found?.id, facts)
 }

@@ -7,7 +7,7 @@ import { fake } from '../../support/fake-downstream.ts'
 import type { FakeKind, Handle } from '../../support/fake-downstream.ts'
 import { connectHttp } from '../../support/fakes/http-hosts.ts'
 import { curated } from '../../support/curation.ts'
-import type { JsonMap } from '../../support/fakes/messages.ts'
+import type { JsonMap, Message } from '../../support/fakes/messages.ts'
 import { startGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { link, RELATED, RESULT, TASK, TASKS, taskServer } from './task-server.ts'
@@ -124,6 +124,58 @@ describe.each<FakeKind>(['legacy http', 'legacy stdio'])('with a server on %s', 
     const own = { [RELATED]: { taskId: task.taskId }, x: 1 }
     expect(host.heard.entries.map(({ params }) => params?.['_meta'])).toEqual([own, own])
     expect((await host.call('tasks/get', { taskId: task.taskId }))['_meta']).toEqual(own)
+  })
+
+  test('B182 its log messages reach the session that made it, by the id of the host, while nothing waits and while its result does', async () => {
+    const logged = (data: string): JsonMap => ({ level: 'info', data, _meta: { [RELATED]: { taskId: 'orig-1' } } })
+    await using gateway = await startGateway({
+      servers: {
+        a: taskServer(kind, {
+          'tasks/result': (turn) => {
+            turn.notify('notifications/message', logged('late'))
+            return RESULT
+          },
+        }),
+      },
+    })
+    await using other = await legacyHttp.connect(gateway)
+    await using host = await legacyHttp.connect(gateway)
+    const { task, say } = await created(gateway, host)
+    const isLogged = ({ method }: Message): boolean => method === 'notifications/message'
+    say('notifications/message', logged('early'))
+    const early = await host.heard.until(isLogged)
+    const result = host.begin('tasks/result', { taskId: task.taskId })
+    await result.response
+    const late = await Promise.race([
+      host.heard.until((message) => isLogged(message) && message !== early),
+      result.messages.until(isLogged),
+    ])
+    const _meta = { [RELATED]: { taskId: task.taskId } }
+    expect([early, late].map(({ params }) => params)).toMatchObject([
+      { data: 'early', _meta },
+      { data: 'late', _meta },
+    ])
+    await other.call('tools/list')
+    expect(other.heard.entries).toEqual([])
+  })
+
+  test('B182 B273 B274 progress of the host on its question, and the end of the question, name it by the id of their receiver', async () => {
+    await using gateway = await startGateway({ servers: { a: taskServer(kind) } })
+    await using host = await legacyHttp.connect(gateway, asker)
+    const { task } = (await host.call('tools/call', { name: 'a__may', task: {} })) as { task: { taskId: string } }
+    const { connection } = await gateway.fake('a').until('tools/call')
+    const { id } = connection.expectAnswer()
+    const params = { ...elicitation, _meta: { ...elicitation._meta, progressToken: 's' } }
+    connection.say(JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params }))
+    const asked = await host.heard.until(({ method }) => method === 'elicitation/create')
+    const { progressToken } = (asked.params?.['_meta'] ?? {}) as JsonMap
+    const own = { [RELATED]: { taskId: task.taskId }, x: 1 }
+    host.notify('notifications/progress', { progressToken, progress: 1, _meta: own })
+    const progress = await gateway.fake('a').until('notifications/progress')
+    expect(progress.params).toEqual({ progressToken: 's', progress: 1, _meta: { ...own, [RELATED]: { taskId: 'orig-1' } } })
+    connection.notify('notifications/cancelled', { requestId: id, _meta: { [RELATED]: { taskId: 'orig-1' }, x: 1 } })
+    const cancelled = await host.heard.until(({ method }) => method === 'notifications/cancelled')
+    expect(cancelled.params).toEqual({ requestId: asked.id, _meta: own })
   })
 
   test('a required tool is followed for a host that knows no tasks, as fast as the server wants to be asked', async () => {
@@ -247,6 +299,13 @@ test('B175 an optional tool is called plainly for hosts that know no tasks, a fo
     await expect(host.call('tools/call', { name, task: {} })).rejects.toMatchObject({ code: -32601 })
   expect(gateway.fake('a').all('tools/call')).toEqual([])
   expect(await modern.call('tools/call', { name: 'a__may', task: {} })).toMatchObject({ resultType: 'complete' })
+})
+
+test('a tool that runs as no task is refused under the name that the host knows', async () => {
+  await using gateway = await startGateway({ servers: { a: taskServer() } })
+  await using host = await legacyHttp.connect(gateway)
+  const refused = { code: -32601, message: 'a__plain cannot be called as a task' }
+  await expect(host.call('tools/call', { name: 'a__plain', task: {} })).rejects.toMatchObject(refused)
 })
 
 test('task methods do not exist for hosts before 2025-11-25, nor tasks/list and tasks/update for any', async () => {

@@ -109,9 +109,18 @@ describe('the endpoint', () => {
     await expect(link.opened).resolves.toBeUndefined()
   })
 
+  test('B209 may follow events of other names, such as pings of proxies and servers', async () => {
+    await using server = await scripted(
+      (_seen, response) =>
+        void sse(response, 'event: ping\ndata: 2026-01-01\n\nevent: open\ndata: {}\n\nevent: endpoint\ndata: /m\n\n'),
+    )
+    await using link = channelTo(server.url)
+    await expect(link.opened).resolves.toBeUndefined()
+  })
+
   test.each<[string, Script, object]>([
     ['does not come in time', (_seen, response) => void sse(response, ': hi\n\n'), { kind: 'timeout', executed: 'no' }],
-    ['is not the first event', (_seen, response) => void sse(response, `data: ${result(1)}\n\n`), { kind: 'protocol' }],
+    ['is not before the first message', (_seen, response) => void sse(response, `data: ${result(1)}\n\n`), { kind: 'protocol' }],
     ['does not come before the end', (_seen, response) => void sse(response).end(), { kind: 'lost' }],
     ['is no event', (_seen, response) => json(response, 200, '{}'), { kind: 'bad_response' }],
     ['is refused with 404', (_seen, response) => response.writeHead(404).end(), { kind: 'not_found' }],

@@ -120,6 +120,50 @@ test('what the host has set is set again: introduction, level, subscriptions; on
   ])
 })
 
+test('B296 what a gateway has refused is not set again, and what it replaced is', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway, start } = relayed
+  write(message(1, 'logging/setLevel', { level: 'error' }) + message(2, 'resources/subscribe', { uri: 'x://a' }))
+  write(message(3, 'logging/setLevel', { level: 'verbose' }) + message(4, 'resources/subscribe', { uri: 'x://b' }))
+  write(message(5, 'resources/unsubscribe', { uri: 'x://a' }))
+  await gateway.heard.until(({ id }) => id === 5)
+  for (const id of [1, 2]) gateway.say({ id, result: {} })
+  for (const id of [3, 4, 5]) gateway.say({ id, error: { code: -32602, message: 'no' } })
+  await host.until(({ id }) => id === 5)
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: {} })
+  await host.until(({ method }) => method === 'notifications/resources/updated')
+  write(message(6, 'ping'))
+  await next.heard.until(({ id }) => id === 6)
+  expect(next.heard.entries.slice(2, -1).map(({ method, params }) => [method, params])).toEqual([
+    ['logging/setLevel', { level: 'error' }],
+    ['resources/subscribe', { uri: 'x://a' }],
+  ])
+  expect(host.entries.slice(6).map(({ params }) => params)).toEqual([{ uri: 'x://a' }])
+})
+
+test('B296 B141 an initialize that the host has cancelled is repeated, since it cannot be cancelled', async () => {
+  const relayed = setUp()
+  const { write, gateway, start } = relayed
+  write(INITIALIZE + message(undefined, 'notifications/cancelled', { requestId: 0 }))
+  await introduce({ ...relayed, write: (text) => write(text.replace(INITIALIZE, '')) })
+  const next = start()
+  gateway.end()
+  await accept(next, 'initialize', { capabilities: {} })
+})
+
+test('B296 B206 the requests of a batch with an invalid element are answered when the gateway ends', async () => {
+  const relayed = setUp()
+  await introduce(relayed)
+  const { host, write, gateway } = relayed
+  write(`[5,${message(1, 'tools/call', { name: 'x' }).trim()},${message(2, 'ping').trim()}]\n`)
+  await gateway.heard.until((line) => Array.isArray(line))
+  gateway.end()
+  expect(await host.until(({ id }) => id === 1)).toMatchObject({ result: { isError: true } })
+})
+
 test('the gateway’s questions are taken back, lists are asked for again, calls are answered, and waiting lines keep their order', async () => {
   const relayed = setUp()
   await introduce(relayed)

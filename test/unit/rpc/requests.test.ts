@@ -365,16 +365,22 @@ test('answers are sent as such, and notifications not', async () => {
   ])
 })
 
-test.each([0, -1, 1.5, 'x', 99, null])('T-19 the tenth answer to %j, which was never sent, closes the connection', async (id) => {
+test.each([0, -1, 1.5, 'x', 99])('T-19 the tenth answer to %j, which was never sent, closes the connection', async (id) => {
   const violations: unknown[] = []
   const { done, receive } = await connect({}, { violation: (...args) => void violations.push(args) })
   for (let count = 0; count < 9; count++) receive({ id, error: { code: 1, message: 'no' } })
   expect(done).toEqual([])
   receive({ id, error: { code: 1, message: 'no' } })
   expect(done).toEqual([['close']])
-  expect(violations).toEqual(
-    Array.from({ length: 10 }, () => ['an unsolicited response', id === null ? 'no id' : JSON.stringify(id)]),
-  )
+  expect(violations).toEqual(Array.from({ length: 10 }, () => ['an unsolicited response', JSON.stringify(id)]))
+})
+
+test('T-19 errors without an id, which answer no request, are reported and close nothing', async () => {
+  const violations: unknown[] = []
+  const { done, receive } = await connect({}, { violation: (...args) => void violations.push(args) })
+  for (let count = 0; count < 12; count++) receive({ id: null, error: { code: 1, message: 'no' } })
+  expect(done).toEqual([])
+  expect(violations).toEqual(Array.from({ length: 12 }, () => ['an unsolicited response', 'no id']))
 })
 
 describe('B256 a server that says much by itself', () => {

@@ -76,8 +76,10 @@ export const serveBatch = (
     answers.refuse(error)
   }
   for (const element of elements) {
-    if (element instanceof EnvelopeError) refuse(element)
-    else if (element.kind !== 'request') withinMessage(context, element, () => receiveLegacy(element, session, context))
+    if (element instanceof EnvelopeError) {
+      session.refused(element)
+      refuse(element)
+    } else if (element.kind !== 'request') withinMessage(context, element, () => receiveLegacy(element, session, context))
     else if (isModern(element)) refuse(new EnvelopeError(-32600, MODERN_ELEMENT, element.id))
     else if (onePerId && session.isRunning(element.id ?? ''))
       refuse(new EnvelopeError(-32600, `a request with id ${element.id} is in progress`, element.id))

@@ -4,7 +4,7 @@
 import { isModern } from '../../../era/host/modern-host.ts'
 import { Cancellation } from '../../../rpc/cancellation.ts'
 import type { Sweeper } from '../../../rpc/sweeper.ts'
-import { readHostMessage } from '../../../wire/message/envelope.ts'
+import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { IdTable } from '../../../wire/message/id-table.ts'
 import { isModernRevision, latestLegacyWithin } from '../../../wire/protocol/revisions.ts'
@@ -123,6 +123,7 @@ export class HttpListener {
       if (this.#legacy.batch(routed, body)) return
       message = readHostMessage(body, this.#context.options.limits)
     } catch (error) {
+      if (error instanceof EnvelopeError) this.#legacy.refused(routed, error)
       return refuseMessage(this.#context, routed, error)
     }
     const version = request.header('mcp-protocol-version')

@@ -6,7 +6,7 @@ import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal } from '../../../rpc/call.ts'
 import type { HttpRequest } from '../../../transport/http1/server/request/http-request.ts'
 import { isBatch } from '../../../wire/message/envelope.ts'
-import type { Envelope } from '../../../wire/message/envelope.ts'
+import type { Envelope, EnvelopeError } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { IdTable } from '../../../wire/message/id-table.ts'
 import { resultMessage } from '../../../wire/message/message.ts'
@@ -117,6 +117,12 @@ export class SessionRequests {
     serveLegacy(message, entry.session, this.#exchange(entry, routed, message), this.#context)
   }
 
+  /** Handles a message that was refused, in the session that it names. */
+  refused({ request, principal }: RoutedRequest, error: EnvelopeError): void {
+    const id = request.header('mcp-session-id')
+    if (id !== undefined) this.sessions.find(id, principal)?.session.refused(error)
+  }
+
   /**
    * Serves a batch (row 8), once its session is found (rows 9 and 10). False: the body is not an array. Throws `EnvelopeError` for a batch
    * that is refused as a whole.
@@ -143,7 +149,8 @@ export class SessionRequests {
       return refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     const entry = this.#session(routed)
     if (entry === undefined) return
-    const lastEventId = request.header('last-event-id')
+    // Empty, it names no event ([HTML, Server-sent events]).
+    const lastEventId = request.header('last-event-id') || undefined
     if (lastEventId === undefined) this.#openStandalone(entry, request)
     // Events of an earlier process are not kept: the stream continues with new ones.
     else if (entry.isReopened && entry.session.log?.after(lastEventId) === undefined) this.#openStandalone(entry, request)

@@ -7,7 +7,7 @@ import { readInitialize } from '../../../era/host/legacy-host.ts'
 import type { Introduction } from '../../../era/host/legacy-host.ts'
 import { isSameEndpoint, Refusal, SHARED_PRINCIPAL } from '../../../rpc/call.ts'
 import type { EventStream } from '../../../transport/http1/server/request/event-stream.ts'
-import { readHostMessage } from '../../../wire/message/envelope.ts'
+import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
@@ -200,6 +200,7 @@ export class SseListener {
       if (this.#batch(body, connected)) return request.reply(202, {})
       message = readHostMessage(body, this.#context.options.limits)
     } catch (error) {
+      if (error instanceof EnvelopeError) connected.session?.refused(error)
       return refuseMessage(this.#context, routed, error)
     }
     const refusal = message.kind === 'request' ? this.#context.admission.refuse(principal) : undefined
