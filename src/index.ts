@@ -35,7 +35,8 @@ export interface CreateGatewayOptions {
   /**
    * Your own policies, outermost first: each is a `Layer`, a function from the next handler to a handler. Every request of a host that
    * becomes a call (tools, prompts, resources, completions, tasks, lists) passes them once, after authentication and rate limits, under
-   * exposed names; retries of a call that waits for input pass them again. Requests that are answered without a call (`initialize`, `ping`,
+   * exposed names (with prefix at `/mcp`, without at `/servers/<key>/…`, where `call.caller.scope.server` is the key); retries of a call that
+   * waits for input pass them again. Requests that are answered without a call (`initialize`, `ping`,
    * `server/discover`, `logging/setLevel`, `subscriptions/listen`) and unknown methods do not. A layer may refuse (throw a `Refusal`),
    * answer itself (`complete`), or pass the call on and change its result. Any other error that it throws is logged; the host gets -32603.
    */
@@ -61,8 +62,8 @@ export interface EmbeddedGateway extends AsyncDisposable {
   tools(): readonly ToolRow[]
   /**
    * Calls a tool by its exposed name, as principal `local`; waits for servers that are starting. `args` are an object of plain data.
-   * Rejects with an `Error` whose `kind` is the reason: `refused` (an unknown name, a `Refusal` of a layer, a question to a person), `error`
-   * (a JSON-RPC error of the server), or a kind of failure such as `unreachable` (docs/operations.md). Other errors, such as those of a layer
+   * Rejects with an `Error` whose `kind` is the reason: `refused` (a name that is unknown and has the prefix of no server, a `Refusal` of a layer,
+   * a question to a person), `error` (a JSON-RPC error of the server, also about a name that it does not list), or a kind of failure such as `unreachable` (docs/operations.md). Other errors, such as those of a layer
    * with a defect, have no `kind`.
    */
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
@@ -123,4 +124,6 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
   }
 }
 
-const isFiles = (given: CreateGatewayOptions['configuration']): given is { readonly files: readonly string[] } => 'files' in given
+/** Callers in plain JavaScript may give anything: what is no list of files is validated as a configuration. */
+const isFiles = (given: CreateGatewayOptions['configuration']): given is { readonly files: readonly string[] } =>
+  typeof given === 'object' && given !== null && Array.isArray((given as { readonly files?: unknown }).files)

@@ -34,6 +34,14 @@ try {
     'while it is in force the model is told why',
     textOf(refused) === 'files__write_file is refused: release week, until Monday',
   )
+  const bridged = new Client({ name: 'agent', version: '1' })
+  await bridged.connect(new StreamableHTTPClientTransport(new URL('/servers/files/mcp', url)))
+  const own = await bridged.callTool({ name: 'write_file', arguments: { path: join(folder, 'during.txt'), content: 'x' } })
+  await bridged.close()
+  saw(
+    'at the address of the server alone, too, where its tools have no prefix',
+    textOf(own) === 'write_file is refused: release week, until Monday',
+  )
   saw('nothing reached the server', !existsSync(join(folder, 'during.txt')))
   const read = await host.callTool({ name: 'files__read_text_file', arguments: { path: join(folder, 'before.txt') } })
   saw('tools that only read go on', textOf(read) === 'x')

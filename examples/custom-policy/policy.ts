@@ -2,7 +2,8 @@
 import { complete, Payload } from '../../src/index.ts'
 import type { Layer } from '../../src/index.ts'
 
-const WRITES = /__(write|edit|move|create|delete)_/
+/** With and without the prefix of a server: at `/servers/<key>/mcp` its tools have none. */
+const WRITES = /(?:^|__)(?:write|edit|move|create|delete)_/
 
 /** `freeze`: the reason for the freeze in force, `undefined` while there is none. Asked for every call of a tool. */
 export const changeFreeze =

@@ -77,7 +77,7 @@ const Frame = (): JSX.Element => {
         Skip to the content
       </a>
       <Navigation current={view?.of ?? ''} />
-      <main id="main" tabIndex={-1} class="main">
+      <main id="main" tabIndex={0} class="main">
         {session.value?.faults === true && (
           <p class="faults">
             Faults are injected (<code>--allow-faults</code>): calls may fail, be delayed or be cut off.

@@ -2,9 +2,9 @@
  * What the pages show is true: marked command lines run against the demo as they stand, configurations load, other JSON is JSON,
  * and links lead somewhere. `<!-- test: run -->` stands before commands, `<!-- test: answer -->` before what they print (a part).
  */
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, mkdtempDisposable, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -67,6 +67,15 @@ const commands = blocks.flatMap((block, at) => {
 
 /** 32 bytes for `state.key`. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64')
+
+test.each(['README.md', 'docs/start/personal.md'])('the alias of %s works in a clone whose path has a space', async (page) => {
+  const [alias] = /^alias trunkline=.*$/m.exec(textOfPage(page)) ?? ['']
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'a clone-'))
+  await symlink(ROOT, join(folder.path, 'clone'))
+  const script = `cd clone\n${alias}\ntrunkline --version\n`
+  const { version } = JSON.parse(textOfPage('package.json')) as { version: string }
+  expect(execFileSync('sh', { cwd: folder.path, input: script, encoding: 'utf8' }).trim()).toBe(version)
+})
 
 describeWith(['curl'], 'commands against the demo, started as `npm start` does', () => {
   let demo: Trunkline

@@ -7,7 +7,7 @@ import { commandLine } from '../support/cli.ts'
 import type { Cli } from '../support/cli.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import type { TestGateway } from '../support/gateway.ts'
-import { describeWithBrowser, openWindow } from '../support/real-browser.ts'
+import { axeViolations, describeWithBrowser, openWindow } from '../support/real-browser.ts'
 
 const SERVER = join(import.meta.dirname, '../support/children/dashboard-server.ts')
 
@@ -154,5 +154,29 @@ await describeWithBrowser('what is entered in the dashboard', (browser) => {
     await page.getByRole('list', { name: 'What happened' }).waitFor()
     await page.getByRole('button', { name: 'Edit and replay' }).click()
     await page.getByRole('dialog', { name: 'Edit and replay' }).getByRole('button', { name: 'Send' }).waitFor()
+  })
+
+  test('without servers the page shows a command that adds one to this configuration, and is scrolled by keyboard', async () => {
+    const cli = await commandLine()
+    await cli.write('trunkline.yaml', 'admin: { bind: "127.0.0.1:0" }\nservers: {}\n')
+    await cli.up('-c', cli.path('trunkline.yaml'))
+    const { origin, token } = await openAdmin(cli)
+    const { page, context } = await openWindow(browser, { width: 320, height: 640 })
+    onTestFinished(() => context.close())
+    await page.goto(origin)
+    const field = page.getByLabel(/Or sign in with/)
+    await field.fill('токен')
+    await field.press('Enter')
+    expect(await page.getByRole('alert').innerText()).toContain('This is no token')
+    await field.fill(token)
+    await field.press('Enter')
+    await page.getByText('No calls yet').waitFor()
+    await page.goto(`${origin}/servers`)
+    await page.getByText(/^trunkline add files/).waitFor()
+    const shown = await page.getByText(/^trunkline add files/).innerText()
+    expect(shown).toMatch(/^trunkline add files -c \S+ -- npx -y @modelcontextprotocol\/server-filesystem \.$/)
+    await page.goto(`${origin}/changes`)
+    await page.getByText('No change: the files are in use').waitFor()
+    expect(await axeViolations(page)).toEqual([])
   })
 })

@@ -64,6 +64,18 @@ test('an object passes the same validation as a file, with all problems at once'
   ])
 })
 
+test.each([
+  ['trunkline.yaml', /^configuration: expected an object/],
+  [null, /^configuration: expected an object/],
+  [{ files: 'trunkline.yaml' }, /^configuration: unknown key "files"/],
+])('a configuration %j, as plain JavaScript may give it, is a ConfigError', async (given, message) => {
+  const error: unknown = await createGateway({ configuration: given as never, listen: false, log: silent }).catch(
+    (e: unknown) => e,
+  )
+  expect(error).toBeInstanceOf(ConfigError)
+  expect((error as ConfigError).message).toMatch(message)
+})
+
 test('listen: false binds nothing', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'tl-embedded-'))
   const unix = join(folder.path, 'mcp.sock')

@@ -68,10 +68,14 @@ const isConfiguration = (tree: MapTree, file: string): boolean =>
 const SECRET =
   /(?:^|\.)(?:env|headers|credentials|introspection|secrets)\.|(?:token|secret|password|passphrase|authorization|cookie|hash|key)s?(?:\[\d+\])?$/i
 
+/** Paths of numbers whose names only look like those of secrets. */
+const COUNT =
+  /^(?:toolsets\.[\w-]+\.budget\.tokens|listen\.limits\.max_keys|(?:servers\.[\w-]+|defaults)\..*\bresult\.max_tokens)$/
+
 /** The value without secrets. References to variables are shown: they are not secrets. */
 const shown = ({ path, source }: ScalarTree): string => {
   if (/^\$\{[^}]*\}$/.test(source)) return source
-  if (SECRET.test(path)) return HIDDEN
+  if (SECRET.test(path) && !COUNT.test(path)) return HIDDEN
   return (
     source
       .replaceAll(/\/\/[^/@\s]*@/g, `//${HIDDEN}@`)

@@ -100,6 +100,9 @@ export const startSession = async (): Promise<void> => {
 
 /** Rejects with `ApiError` if the token is invalid. */
 export const signInWith = async (given: string): Promise<void> => {
+  // A header cannot carry other characters: the request would fail as if nothing answered.
+  if (!/^[\x21-\x7e]+$/.test(given))
+    throw new ApiError(401, 'unauthorized', 'This is no token: it contains a space or a letter that no token has. Copy it again.')
   token = given
   const opened = await ask<Session>('GET', '/session')
   keep(given)

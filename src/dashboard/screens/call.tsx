@@ -29,7 +29,8 @@ const OPEN_MS = 1_000
 export const Call = (): JSX.Element => {
   const { item: id, query } = route.value
   const [isOpen, setOpen] = useState(false)
-  const { data: detail, error, reload } = useLoad<CallDetail>(`/calls/${id}`, isOpen ? OPEN_MS : 0)
+  const isNumber = /^\d+$/.test(id)
+  const { data: detail, error, reload } = useLoad<CallDetail>(isNumber ? `/calls/${id}` : '', isOpen ? OPEN_MS : 0)
   useEffect(() => setOpen(detail?.state === 'open'), [detail?.state])
   const filter = query.get('q') ?? ''
   const listed = filter === '' ? {} : { q: filter }
@@ -70,11 +71,13 @@ export const Call = (): JSX.Element => {
           <Icon name="next" />
         </button>
       </nav>
-      {error !== undefined && detail === undefined ? (
-        error.code === 'gone' ? (
-          <>
-            <Heading title={`Call ${id}`} />
-            <Empty title="This call is no longer stored">
+      {detail !== undefined ? (
+        <Detail detail={detail} />
+      ) : (
+        <>
+          <Heading title={<Line text={`Call ${id}`} />} />
+          {!isNumber || error?.code === 'gone' ? (
+            <Empty title={isNumber ? 'This call is no longer stored' : 'A call has a number'}>
               <p>
                 Calls are kept in memory, bounded by <code>ui.capture.ring</code> and <code>ui.capture.ttl</code>, until Trunkline
                 restarts.
@@ -83,12 +86,10 @@ export const Call = (): JSX.Element => {
                 Show the traffic
               </a>
             </Empty>
-          </>
-        ) : (
-          <Failed error={error} onRetry={reload} />
-        )
-      ) : (
-        detail !== undefined && <Detail detail={detail} />
+          ) : (
+            error !== undefined && <Failed error={error} onRetry={reload} />
+          )}
+        </>
       )}
     </div>
   )

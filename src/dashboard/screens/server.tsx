@@ -34,11 +34,14 @@ export const Server = (): JSX.Element => {
       ) : status === undefined ? (
         <Heading title={<Line text={key} />} />
       ) : (
-        <Empty title="No such server is configured">
-          <a class="button" href="/servers">
-            Show the servers
-          </a>
-        </Empty>
+        <>
+          <Heading title={<Line text={key} />} />
+          <Empty title="No such server is configured">
+            <a class="button" href="/servers">
+              Show the servers
+            </a>
+          </Empty>
+        </>
       )}
     </div>
   )

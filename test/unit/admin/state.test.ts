@@ -52,6 +52,15 @@ describe('settings', () => {
       '{"mcpServers":{"a":{"command":"x","headers":{"X":"abc"}}}}',
       { 'mcpServers.a.command': 'x', 'mcpServers.a.headers.X': '***' },
     ],
+    [
+      '{ toolsets: { a: { budget: { tokens: 12k } } }, listen: { limits: { max_keys: 9 } } }',
+      { 'toolsets.a.budget.tokens': '12k', 'listen.limits.max_keys': '9' },
+    ],
+    ['servers: { a: { tools: { t: { result: { max_tokens: 40 } } } } }', { 'servers.a.tools.t.result.max_tokens': '40' }],
+    [
+      'servers: { a: { env: { max_tokens: 40, budget.tokens: 1 } } }',
+      { 'servers.a.env.max_tokens': '***', 'servers.a.env."budget.tokens"': '***' },
+    ],
     ['other: 1', {}],
     ['- 1', {}],
     ['a: [', {}],
