@@ -108,7 +108,9 @@ export class Addresses {
         const known = before.get(name)
         if (known !== undefined && options.tls !== undefined) known.renew(options.tls)
         const listening = known ?? (await this.#bind(address, options))
-        if (listening !== undefined) after.set(name, listening)
+        if (listening === undefined) continue
+        after.set(name, listening)
+        if ('fd' in address) refuseOpen(listening, options)
       }
     } catch (error) {
       const bound = [...after].filter(([name]) => !before.has(name))
@@ -137,12 +139,8 @@ export class Addresses {
         this.#caps,
         this.#listenerEvents((request) => this.#events.request(request, isLoopback)),
       )
-      if (!('fd' in address)) return listening
-      isLoopback = listening.tcp !== undefined && isLoopbackHost(listening.tcp.host)
-      if (listening.tcp === undefined || isLoopback || options.auth !== undefined || options.allowUnauthenticatedNetwork)
-        return listening
-      await listening.close()
-      throw new OpenSocket(listening.tcp)
+      if ('fd' in address) isLoopback = listening.tcp !== undefined && isLoopbackHost(listening.tcp.host)
+      return listening
     } catch (error) {
       const { code } = asError(error)
       // Without IPv6 the other addresses are enough.
@@ -217,14 +215,12 @@ const originOf = ({ tcp = ANY_LOOPBACK_PORT, isSecure }: Pick<Listening, 'tcp' |
 const urlOf = ({ host, port }: TcpAddress, isSecure: boolean): string =>
   `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** The service manager passed a socket that the network can reach, and hosts are not authenticated. */
-class OpenSocket extends Error {
-  constructor({ host, port }: TcpAddress) {
-    super(
-      `the socket that systemd passes, ${host}:${port}, can be reached from the network, and hosts are not authenticated: configure auth, let it listen at 127.0.0.1, or start with --allow-unauthenticated-network`,
-    )
-    this.name = 'OpenSocket'
-  }
+/** Throws if the network can reach the socket that the service manager passed, and hosts are not authenticated (T-04). */
+const refuseOpen = ({ tcp }: Listening, { auth, allowUnauthenticatedNetwork }: HostOptions): void => {
+  if (tcp === undefined || isLoopbackHost(tcp.host) || auth !== undefined || allowUnauthenticatedNetwork) return
+  const address = `${tcp.host}:${tcp.port}`
+  const message = `the socket that systemd passes, ${address}, can be reached from the network, and hosts are not authenticated: configure auth, let it listen at 127.0.0.1, or start with --allow-unauthenticated-network`
+  throw Object.assign(new Error(message), { address })
 }
 
 /** Returns all configured addresses. */
