@@ -6,6 +6,7 @@ import type { EventStream } from '../../transport/http1/server/request/event-str
 import type { HttpRequest, ListenerEvents } from '../../transport/http1/server/request/http-request.ts'
 import { LINGER_MS, listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
+import { setMode } from '../../transport/http1/server/connection/listen-address.ts'
 import type { ListenAddress, TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
 import { trustedProxies } from '../../transport/http1/server/connection/trusted-proxies.ts'
 import type { TrustedProxies } from '../../transport/http1/server/connection/trusted-proxies.ts'
@@ -112,6 +113,7 @@ export class Addresses {
         after.set(name, listening)
         if ('fd' in address) refuseOpen(listening, options)
       }
+      await this.#permit(options)
     } catch (error) {
       const bound = [...after].filter(([name]) => !before.has(name))
       await Promise.all(bound.map(([, listening]) => listening.close()))
@@ -126,6 +128,15 @@ export class Addresses {
   #retire(listening: Listening, drainMs: number): void {
     void listening.stopAccepting()
     setTimeout(() => void listening.close(), drainMs).unref()
+  }
+
+  /** Gives an open unix socket the permissions of `options` (`listen.unix_mode`). */
+  async #permit({ unix }: HostOptions): Promise<void> {
+    const before = this.#context.options.unix
+    if (unix === undefined || before?.path !== unix.path || before.mode === unix.mode) return
+    await setMode(unix).catch((error: unknown) => {
+      throw Object.assign(asError(error), { address: unix.path, option: 'listen.unix_mode' })
+    })
   }
 
   async #bind(address: ListenAddress, options: HostOptions): Promise<Listening | undefined> {

@@ -233,6 +233,9 @@ describe('a gateway', () => {
     const agent = new Agent({ connect: { socketPath: cli.path('x.sock') } })
     const post = { method: 'POST', headers: HEADERS, body: MODERN, dispatcher: agent } as const
     expect(await (await request('http://any.name/mcp', post)).body.text()).toContain('é 💡')
+    await cli.write('trunkline.yaml', yaml.replace('0660', '0600'))
+    expect((await cli.here('reload', '-y')).code).toBe(0)
+    expect(lstatSync(cli.path('x.sock')).mode & 0o777).toBe(0o600)
     await cli.write('other.yaml', yaml)
     expect((await cli.here('up', '-c', 'other.yaml')).stderr).toContain('is in use')
     await agent.destroy()
