@@ -10,6 +10,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import type { Log, Openers } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 import type { ServerLogs } from '../server-logs.ts'
+import { limitsOf } from './channel-limits.ts'
 
 /** State that all channels share. `userAgent`: the header of every HTTP request to a server (BRIDGING 3.21). */
 export interface OpenersEnvironment {
@@ -41,18 +42,17 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
         launch: launchOf(options),
         launcher,
         bodies: clients.bodies,
-        maxMessageBytes: options.limits.maxMessageBytes,
-        maxQueuedBytes: options.limits.maxWriteQueueBytes,
+        ...limitsOf(options),
         onStderr: onStderr(options),
         stderr: stderrOf(options),
       }),
     http: (options, bearer) => {
       const url = urlOf(options)
-      return new StreamableChannel(clients.for(url, options), url, headersOf(options), limitOf(options), bearer)
+      return new StreamableChannel(clients.for(url, options), url, headersOf(options), limitsOf(options), bearer)
     },
     sse: (options, bearer) => {
       const url = urlOf(options)
-      return new SseChannel(clients.for(url, options), url, headersOf(options), limitOf(options), bearer)
+      return new SseChannel(clients.for(url, options), url, headersOf(options), limitsOf(options), bearer)
     },
     companion: async (options) => {
       const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
@@ -61,8 +61,6 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
     },
   }
 }
-
-const limitOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
 
 const launchOf = ({ key, launch }: ServerOptions): Launch => {
   if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })

@@ -25,7 +25,8 @@ export interface PipeReaderOptions {
 const MIB = 1024 * 1024
 
 export class PipeReader implements Recipient {
-  readonly #options: PipeReaderOptions
+  readonly #unclaimedMs: number
+  #maxMessageBytes: number
   readonly #framer: LineFramer
   /** Requests that were sent and neither answered nor abandoned. `true`: a host's call, whose response goes to that host only. */
   readonly #unanswered = new Map<number, boolean>()
@@ -39,7 +40,8 @@ export class PipeReader implements Recipient {
   constructor(events: ChannelEvents, options: PipeReaderOptions, bodies: BodyPool) {
     this.#bodies = bodies
     this.#events = events
-    this.#options = options
+    this.#unclaimedMs = options.unclaimedMs
+    this.#maxMessageBytes = options.maxMessageBytes
     this.#framer = new LineFramer(
       {
         line: (line, ahead) => {
@@ -51,6 +53,12 @@ export class PipeReader implements Recipient {
       },
       { maxBytes: options.maxMessageBytes, memory: bodies, readsAhead: true },
     )
+  }
+
+  /** Changes the limit of messages. */
+  resize(maxMessageBytes: number): void {
+    this.#maxMessageBytes = maxMessageBytes
+    this.#framer.resize(maxMessageBytes)
   }
 
   /** `isReused`: `chunk` is only valid until this returns. */
@@ -100,8 +108,8 @@ export class PipeReader implements Recipient {
 
   #readEnds(head: Buffer, tail?: Buffer): void {
     const { kind, id } = readEnds(head, tail)
-    const amount = this.#options.maxMessageBytes / MIB
-    const reason = `a line of more than ${amount} MiB`
+    const amount = this.#maxMessageBytes / MIB
+    const reason = `a message exceeds limits.max_message (${this.#maxMessageBytes} bytes)`
     if (tail === undefined) this.#events?.unparsable(reason, sampleOf(head))
     if (kind !== 'response') return
     const lose = (lost: number): void =>
@@ -118,7 +126,7 @@ export class PipeReader implements Recipient {
     const timer = setTimeout(() => {
       this.#timers.delete(timer)
       ids.forEach(lose)
-    }, this.#options.unclaimedMs)
+    }, this.#unclaimedMs)
     this.#timers.add(timer)
   }
 }
