@@ -165,8 +165,8 @@ export interface DownstreamEnvironment extends ServerReports {
   readonly starts: Starts
   /** The first attempt to connect waits for it. */
   readonly startAfter: Promise<unknown> | undefined
-  /** Lifetime of lists of legacy servers, with and without `listChanged`. */
-  readonly legacyTtlMs: number
+  /** Lifetime of lists of legacy servers (`cache.legacy_ttl`), and the shorter one without `listChanged`. */
+  readonly legacyTtlMs: () => number
   readonly legacyPollMs: number
   /** Age at which a list is read again on request (`cache.fresh`). */
   readonly freshMs: () => number

@@ -208,7 +208,10 @@ export const cacheSchema = z.strictObject({
     'freshMs',
     'Age at which a list is read again for a host that requests it; the answer waits up to 250 ms for that.',
   ),
-  legacy_ttl: gateway.duration('legacyTtlMs', 'How long lists of a legacy server are valid.'),
+  legacy_ttl: gateway.duration(
+    'legacyTtlMs',
+    'How long lists of a legacy server are valid; at most 30 s if it does not announce changes.',
+  ),
   list_ttl: gateway.duration('listTtlCapMs', 'Upper bound of `ttlMs` on merged lists.'),
   page_items: gateway.count('pageMaxItems', 'Entries on one page of a merged list.'),
 })
