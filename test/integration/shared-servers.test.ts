@@ -34,7 +34,7 @@ test('a tool may take longer than timeouts.total of its server', async () => {
 test('limits.max_message is the size of a message of the server', async () => {
   const on: FakeSpec['on'] = {
     'tools/call': ({ params }) => ({
-      content: [{ type: 'text', text: 'x'.repeat(Number((params?.['arguments'] as { n: number }).n)) }],
+      content: [{ type: 'text', text: 'x'.repeat((params?.['arguments'] as { n: number } | undefined)?.n ?? 0) }],
     }),
   }
   await using gateway = await start({ on }, { limits: { maxMessageBytes: 10_000 } })
