@@ -61,6 +61,19 @@ test('F-12 limits.write_queue changes for an open pipe, and for requests that wa
   await gateway.fake('a').until('notifications/cancelled')
 })
 
+test('limits.stderr changes for a running process', async () => {
+  await using gateway = await startGateway({ servers: { a: server({ kind: 'modern stdio' }) } })
+  const counted = () => gateway.running.limits.all.map(({ option }) => option)
+  const print = () => gateway.fake('a').connections.at(-1)?.stderr('some words\n'.repeat(20))
+  const lines = () => gateway.running.fleet.get('a')?.dialer.stderrTail(1_000).length
+  print()
+  await expect.poll(lines).toBe(20)
+  await limitServers(gateway, { maxStderrBytes: 300 })
+  print()
+  await expect.poll(counted).toContain('limits.stderr')
+  expect(lines()).toBeLessThan(10)
+})
+
 test('limits of lists are applied at once, also to a server that announces changes', async () => {
   await using gateway = await startGateway({
     servers: { a: fake.of({ kind: 'modern http', tools: ['t', 'u'], on: {} }) },

@@ -368,7 +368,7 @@ export class Dialer {
   async #startCompanion(isWanted: () => boolean): Promise<void> {
     if (this.#companion !== undefined) return
     const slot = await this.#acquire(isWanted)
-    const companion = await this.#environment.openers.companion(this.#options).catch((error: unknown) => {
+    const companion = await this.#environment.openers.companion(() => this.#options).catch((error: unknown) => {
       slot.release()
       throw error
     })
@@ -395,7 +395,7 @@ export class Dialer {
   async #startProcess(isWanted: () => boolean, isMain = false): Promise<Started> {
     const slot = await this.#acquire(isWanted)
     try {
-      const channel = this.#opened(this.#environment.openers.pipe(this.#options))
+      const channel = this.#opened(this.#environment.openers.pipe(() => this.#options))
       if (isMain) this.#mainProcess = channel
       if (isMain) this.#mainStartedMs = performance.now()
       const connection = new Connection(channel, this.#environment.sweeper)

@@ -26,23 +26,24 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
   /** A configured `User-Agent` takes precedence. */
   const headersOf = ({ headers }: ServerOptions): Readonly<Record<string, string>> => ({ 'user-agent': userAgent, ...headers })
   const onStderr =
-    ({ key, limits }: ServerOptions) =>
+    (now: () => ServerOptions) =>
     (line: string, skipped: number): void => {
+      const { key, limits } = now()
       logs.printed(key, limits.maxStderrBytes, line, skipped)
       log.debug({ server: key }, line)
     }
-  const stderrOf = ({ key, limits }: ServerOptions): StderrOptions => ({
-    maxBytes: limits.maxStderrBytes,
-    onDropped: () => counts.passed('limits.stderr', key),
+  const stderrOf = (now: () => ServerOptions): StderrOptions => ({
+    maxBytes: () => now().limits.maxStderrBytes,
+    onDropped: () => counts.passed('limits.stderr', now().key),
   })
   return {
     pipe: (options) =>
       new ChildProcessChannel({
         ...DEFAULT_CHILD_PROCESS,
-        launch: launchOf(options),
+        launch: launchOf(options()),
         launcher,
         bodies: clients.bodies,
-        ...limitsOf(options),
+        ...limitsOf(options()),
         onStderr: onStderr(options),
         stderr: stderrOf(options),
       }),
@@ -55,7 +56,7 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
       return new SseChannel(clients.for(url, options), url, headersOf(options), limitsOf(options), bearer)
     },
     companion: async (options) => {
-      const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
+      const tree = await launcher(launchOf(options()), { onStderr: onStderr(options), stderr: stderrOf(options) })
       tree.drainStdout()
       return tree
     },
