@@ -368,10 +368,12 @@ export class Dialer {
   async #startCompanion(isWanted: () => boolean): Promise<void> {
     if (this.#companion !== undefined) return
     const slot = await this.#acquire(isWanted)
-    const companion = await this.#environment.openers.companion(() => this.#options).catch((error: unknown) => {
-      slot.release()
-      throw error
-    })
+    const companion = await this.#environment.openers
+      .companion(() => this.#options)
+      .catch((error: unknown) => {
+        slot.release()
+        throw error
+      })
     slot.watch(companion)
     void companion.exited.then(() => slot.release())
     if (this.#isClosed) {
