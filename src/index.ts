@@ -14,6 +14,7 @@ import { readRuntimeEnvironment } from './config/runtime-environment.ts'
 import type { Log } from './downstream/environment.ts'
 import { complete, Refusal } from './rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from './rpc/call.ts'
+import { memberOf } from './values/json-object.ts'
 import { Payload } from './wire/message/payload.ts'
 import { createLog } from './log.ts'
 import { Redactor } from './redactor.ts'
@@ -126,4 +127,4 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
 
 /** Callers in plain JavaScript may give anything: what is no list of files is validated as a configuration. */
 const isFiles = (given: CreateGatewayOptions['configuration']): given is { readonly files: readonly string[] } =>
-  typeof given === 'object' && given !== null && Array.isArray((given as { readonly files?: unknown }).files)
+  Array.isArray(memberOf(given, 'files'))

@@ -287,6 +287,7 @@ export const problemsOf = (error: unknown): readonly Problem[] => {
   if (error instanceof ConfigError) return error.problems
   // Cast: Node adds the address to the errors of a listener.
   const { code, address, message } = error as NodeJS.ErrnoException & { address?: string }
-  if (address === undefined) return [{ place: '', path: '', message: `could not be applied: ${message}`, remedy: '' }]
+  if (address === undefined || code === undefined)
+    return [{ place: '', path: '', message: `could not be applied: ${message}`, remedy: '' }]
   return [{ place: address, path: 'listen', message: `cannot be bound (${code})`, remedy: 'choose another address' }]
 }

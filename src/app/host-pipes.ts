@@ -1,6 +1,7 @@
 /** Hosts on pipes: the one host of `trunkline stdio`, and those that attach to a running process. */
 import { LOCAL } from '../auth/identity.ts'
 import type { ListenerContext } from '../host/listener-context.ts'
+import type { HostOptions } from '../host/options.ts'
 import { StdioListener } from '../host/stdio/stdio-listener.ts'
 import type { StdioOptions } from '../host/stdio/stdio-listener.ts'
 import type { EndpointPath } from '../rpc/call.ts'
@@ -55,6 +56,11 @@ export class HostPipes {
     const served = { pipe, listener, hostLeft }
     this.#served.add(served)
     return served
+  }
+
+  /** Applies a reload to open pipes. */
+  adopt({ limits }: Pick<HostOptions, 'limits'>): void {
+    for (const { pipe } of this.#served) pipe.resize(limits.maxBodyBytes)
   }
 
   /** Serves one more host; resolves when it has disconnected and its requests are answered or given up. Rejects with `NoEndpoint`. */

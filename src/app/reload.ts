@@ -14,6 +14,7 @@ import type { Redactor } from '../redactor.ts'
 import type { HttpClients } from '../transport/http1/client/http-clients.ts'
 import type { HeldBytes } from '../transport/held-bytes.ts'
 import type { AuditLog } from './audit-log.ts'
+import type { HostPipes } from './host-pipes.ts'
 import type { PolicyInForce } from './policy-in-force.ts'
 import type { TraceExport } from './trace-export.ts'
 
@@ -34,6 +35,7 @@ export interface Reloadable {
   /** Its addresses are not bound if the gateway serves one host on a pipe. */
   readonly front: Front
   readonly isBound: boolean
+  readonly pipes: HostPipes
   readonly isStopping: () => boolean
   readonly clients: HttpClients
   readonly subjects: SubjectTokens
@@ -69,6 +71,7 @@ export const applyConfiguration = async (parts: Reloadable, next: Configuration,
   holdAtMost(parts.clients.bodies.held, next.host)
   if (!isDeepStrictEqual(before.faults, next.faults)) parts.faults?.apply(next.faults)
   inForce.configuration = next
+  parts.pipes.adopt(next.host)
   fleet.apply(next.servers, restart, next.host.drainMs)
   parts.logs.retain(new Set(next.servers.map(({ key }) => key)))
   gateway.apply(next.gateway)

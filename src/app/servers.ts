@@ -72,7 +72,7 @@ export const openServers = async (
     memory,
     backoff: environment.backoff ?? DEFAULT_BACKOFF,
     spare: environment.spare ?? DEFAULT_SPARE,
-    legacyTtlMs: gateway.legacyTtlMs,
+    legacyTtlMs: () => inForce.configuration.gateway.legacyTtlMs,
     legacyPollMs: gateway.legacyPollMs,
     freshMs: () => inForce.configuration.gateway.freshMs,
     soleHost: environment.pipe && soleHost.promise,

@@ -40,7 +40,7 @@ import { LinkLists } from './lists/link-lists.ts'
 import { signedIn, signInInventory } from './lists/sign-in-tool.ts'
 import { inMemory } from './lists/store.ts'
 import { MainSubscriptions } from './main-subscriptions.ts'
-import type { ServerOptions, Sharing } from './options.ts'
+import type { ServerLimits, ServerOptions, Sharing } from './options.ts'
 import { LinkStarts } from './pacing/link-starts.ts'
 import { Restarts } from './pacing/restarts.ts'
 import { Personal } from './personal.ts'
@@ -48,6 +48,17 @@ import { ServerCalls } from './server-calls.ts'
 import { ServerEras } from './server-eras.ts'
 import { ServerErrors } from './server-errors.ts'
 import { SessionRelay } from './session-relay.ts'
+
+/** Limits by which a reading of the lists leaves out definitions. */
+const LIST_LIMITS = [
+  'maxMessageBytes',
+  'maxTools',
+  'maxEntries',
+  'maxPages',
+  'maxTextBytes',
+  'maxSchemaBytes',
+  'maxSchemaDepth',
+] as const satisfies readonly (keyof ServerLimits)[]
 
 export class Downstream {
   #options: ServerOptions
@@ -351,8 +362,10 @@ export class Downstream {
 
   /** Applies options of a reload that needs no restart. */
   adopt(options: ServerOptions): void {
-    const { hidden, onChange, locked } = this.options
+    const { hidden, onChange, locked, limits, start } = this.options
     this.#options = options
+    if (LIST_LIMITS.some((limit) => options.limits[limit] !== limits[limit])) this.offers.readSoon()
+    if (options.start !== start) this.start()
     if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
       this.offers.vetAgain()
     this.dialer.adopt(options)

@@ -44,12 +44,13 @@ export interface Companion extends ServerProcess {
 
 /** Creates channels from options without opening them. */
 export interface Openers {
-  pipe(options: ServerOptions): PipeChannel
+  /** `options`: also read while the process runs, for limits that a reload changes. */
+  pipe(options: () => ServerOptions): PipeChannel
   /** `bearer`: read for each request. */
   http(options: ServerOptions, bearer: Bearer | undefined): HttpChannel
   sse(options: ServerOptions, bearer: Bearer | undefined): Channel
   /** Starts the command of a server that is reached at its URL. */
-  companion(options: ServerOptions): Promise<Companion>
+  companion(options: () => ServerOptions): Promise<Companion>
 }
 
 /** Kinds of hosts with other lists than the common ones: hosts that run MCP Apps, and legacy hosts of a server of both eras. */
@@ -165,8 +166,8 @@ export interface DownstreamEnvironment extends ServerReports {
   readonly starts: Starts
   /** The first attempt to connect waits for it. */
   readonly startAfter: Promise<unknown> | undefined
-  /** Lifetime of lists of legacy servers, with and without `listChanged`. */
-  readonly legacyTtlMs: number
+  /** Lifetime of lists of legacy servers (`cache.legacy_ttl`), and the shorter one without `listChanged`. */
+  readonly legacyTtlMs: () => number
   readonly legacyPollMs: number
   /** Age at which a list is read again on request (`cache.fresh`). */
   readonly freshMs: () => number

@@ -26,15 +26,16 @@ export class MemoryStore implements Store {
   readonly #lists = new Map<string, Entry>()
   readonly #subscribers = new Subscribers()
   readonly #now: () => number
-  readonly #maxListBytes: number
   readonly #published: MemoryStoreOptions['published']
+  /** Size of all lists together; a reload may change it. */
+  maxListBytes: number
   #listBytes = 0
   #writes = 0
 
   constructor({ now = () => performance.now(), maxListBytes = Infinity, published }: MemoryStoreOptions = {}) {
     this.#published = published
     this.#now = now
-    this.#maxListBytes = maxListBytes
+    this.maxListBytes = maxListBytes
   }
 
   async get(key: string): Promise<string | undefined> {
@@ -78,7 +79,7 @@ export class MemoryStore implements Store {
     this.#lists.set(key, { value: list, expiresMs: this.#now() + ttlMs, bytes })
     this.#listBytes += bytes
     for (const [oldest] of this.#lists) {
-      if (this.#listBytes <= this.#maxListBytes) return
+      if (this.#listBytes <= this.maxListBytes) return
       this.#remove(oldest)
     }
   }

@@ -10,6 +10,7 @@ import { PassThrough } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
 import { startGateway as start } from '../../src/app.ts'
 import type { Running } from '../../src/app/running.ts'
+import { memberConfiguration, ownerConfiguration } from '../../src/commands/serve/shared-servers.ts'
 import { LOCAL } from '../../src/auth/identity.ts'
 import type { Identity } from '../../src/auth/identity.ts'
 import type { Configuration } from '../../src/config/options.ts'
@@ -38,6 +39,8 @@ import type { FakeSpec } from './fake-downstream.ts'
 import { Journal } from './fakes/journal.ts'
 import type { HostStreams } from './fakes/pipe-host.ts'
 import { STATE_FOLDERS } from './memory-folder.ts'
+
+const OWNER_TOKEN = 'the token of the owner'
 
 type ServerOverrides = Partial<Omit<ServerOptions, 'timeouts' | 'limits'>> & {
   readonly timeouts?: Partial<ServerTimeouts>
@@ -73,6 +76,8 @@ export interface GatewaySetup {
   readonly replicaTimes?: ReplicaTimes
   /** Shared by several gateways. */
   readonly store?: Store
+  /** Servers that all callers share run at a second gateway, as at the supervisor of several workers. */
+  readonly isWorker?: boolean
   /** Fakes that outlive the gateway. */
   readonly fakes?: ReadonlyMap<string, FakeDownstream>
 }
@@ -105,8 +110,14 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
   const fakes = new Map<string, FakeDownstream>(setup.fakes)
   for (const [key, spec] of Object.entries(setup.servers)) if (!fakes.has(key)) fakes.set(key, await FakeDownstream.start(spec))
   const stateDir = setup.stateDir ?? mkdtempSync(join(STATE_FOLDERS, 'trunkline-test-'))
-  const configuration = configure(setup, fakes, stateDir)
+  const whole = configure(setup, fakes, stateDir)
   const log = new Journal<LogLine>()
+  const owner =
+    setup.isWorker === true
+      ? await start(ownerConfiguration(whole, OWNER_TOKEN), { log: keepIn(log), path: undefined })
+      : undefined
+  const configuration =
+    owner === undefined ? whole : memberConfiguration(whole, { origin: await owner.front.addresses.origin(), token: OWNER_TOKEN })
   const { pipe = false } = setup
   const streams = pipe === false ? undefined : makeStreams()
   const running = await start(configuration, {
@@ -137,6 +148,7 @@ export const startGateway = async (setup: GatewaySetup): Promise<TestGateway> =>
     ready,
     [Symbol.asyncDispose]: async () => {
       await running.stop()
+      await owner?.stop()
       for (const [key, downstream] of fakes) if (setup.fakes?.has(key) !== true) await downstream[Symbol.asyncDispose]()
       if (setup.stateDir === undefined) rmSync(stateDir, { recursive: true, force: true })
     },

@@ -28,7 +28,8 @@ export const ownedServers = ({ servers }: Configuration): ReadonlySet<string> =>
 
 /** The configuration of the owner: shared servers without renaming, rules, limits per caller and listeners for hosts. */
 export const ownerConfiguration = (configuration: Configuration, token: string): Configuration => {
-  const { limits } = configuration.host
+  const { gateway, host } = configuration
+  const { limits } = host
   return {
     ...configuration,
     servers: configuration.servers.filter(isOwned).map((server) => ({
@@ -39,11 +40,17 @@ export const ownerConfiguration = (configuration: Configuration, token: string):
       hidden: 'warn',
       onChange: 'allow',
       locked: undefined,
+      timeouts: { ...server.timeouts, totalMs: longestCallMs(server) },
       limits: { ...server.limits, rate: undefined },
     })),
     gateway: {
       ...DEFAULT_GATEWAY,
-      maxStarts: configuration.gateway.maxStarts,
+      maxStarts: gateway.maxStarts,
+      retryPercent: gateway.retryPercent,
+      listBudgetMs: gateway.listBudgetMs,
+      listTtlCapMs: gateway.listTtlCapMs,
+      legacyTtlMs: gateway.legacyTtlMs,
+      freshMs: gateway.freshMs,
       instructionsMaxBytes: Infinity,
       instructionsTotalBytes: Infinity,
     },
@@ -57,7 +64,7 @@ export const ownerConfiguration = (configuration: Configuration, token: string):
         oauth: undefined,
         map: [],
       },
-      drainMs: configuration.host.drainMs,
+      drainMs: host.drainMs,
       lameDuckMs: 0,
       limits: {
         ...limits,
@@ -82,6 +89,10 @@ export const ownerConfiguration = (configuration: Configuration, token: string):
     secrets: [...configuration.secrets, token],
   }
 }
+
+/** The longest time that a call may take: tools may have their own, which workers apply. */
+const longestCallMs = ({ timeouts, curation }: ServerOptions): number =>
+  Math.max(timeouts.totalMs, ...[...(curation?.edits.values() ?? [])].map(({ timeout }) => timeout?.totalMs ?? 0))
 
 /** The configuration of a worker: it reaches owned servers at the owner. */
 export const memberConfiguration = (configuration: Configuration, owner: OwnerAddress): Configuration => ({
@@ -111,4 +122,6 @@ const atOwner = (server: ServerOptions, { origin, token }: OwnerAddress): Server
   httpClient: 'own',
   proxies: NO_PROXIES,
   headers: { authorization: `Bearer ${token}` },
+  // The owner has checked the messages of the server, and adds to them.
+  limits: { ...server.limits, maxMessageBytes: Infinity },
 })

@@ -385,6 +385,7 @@ export class Supervisor {
     await this.view.apply(viewConfiguration(next, owner), new Set([...restart].filter((key) => !owned.has(key))))
     if (addresses !== undefined) this.view.front.addresses.servedAt(addresses)
     this.#configuration = next
+    this.#store.maxListBytes = next.host.limits.maxTotalEventBytes
   }
 }
 

@@ -175,6 +175,8 @@ const explainAddress = (error: unknown): never => {
   // Cast: Node adds these members to the errors of a listener, `listen` the option.
   const { code, address, port, option } = error as NodeJS.ErrnoException & { address?: string; port?: number; option?: string }
   if (address === undefined) throw error
+  // It was bound, and must not be served.
+  if (code === undefined) throw new CommandError(EXIT.config, asError(error).message)
   const remedy = option === undefined ? 'choose another with --listen HOST:PORT' : `choose another for ${option}`
   if (code === 'EADDRINUSE' && port === undefined)
     throw new CommandError(EXIT.config, `${address} is in use: end the process that listens there, or ${remedy}`)

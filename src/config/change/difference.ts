@@ -24,6 +24,7 @@ const REACHED_WITH = [
   'url',
   'transport',
   'era',
+  'httpClient',
   'headers',
   'proxies',
   'tls',

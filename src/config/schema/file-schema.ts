@@ -40,6 +40,7 @@ import { SERVER_KEY } from './server-key.ts'
 import { otlpSchema } from './otlp-schema.ts'
 import { storeKind } from './store-kind.ts'
 import { toolsetSchema } from './toolset-schema.ts'
+import { formatDuration } from './units.ts'
 
 const H = DEFAULT_HOST
 const L = DEFAULT_HOST_LIMITS
@@ -168,9 +169,11 @@ export const gatewayTimeoutsSchema = z.strictObject({
     'listBudgetMs',
     'How long the first list waits for servers whose lists are not known yet. At a bridge to a server of both eras, the first legacy `initialize` also waits this long for its legacy side.',
   ),
-  handshake_budget: gateway.duration(
+  handshake_budget: gateway.of(
     'handshakeBudgetMs',
-    'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; 0s: not at all.',
+    pause,
+    'How long the first handshake on stdio waits for servers that are not known yet, because it contains their instructions; `0s`: not at all.',
+    formatDuration(G.handshakeBudgetMs),
   ),
 })
 
@@ -208,7 +211,10 @@ export const cacheSchema = z.strictObject({
     'freshMs',
     'Age at which a list is read again for a host that requests it; the answer waits up to 250 ms for that.',
   ),
-  legacy_ttl: gateway.duration('legacyTtlMs', 'How long lists of a legacy server are valid.'),
+  legacy_ttl: gateway.duration(
+    'legacyTtlMs',
+    'How long lists of a legacy server are valid; at most 30 s if it does not announce changes.',
+  ),
   list_ttl: gateway.duration('listTtlCapMs', 'Upper bound of `ttlMs` on merged lists.'),
   page_items: gateway.count('pageMaxItems', 'Entries on one page of a merged list.'),
 })

@@ -51,7 +51,7 @@ export const duration = kind(
     pattern: `${DURATION_PATTERN}|\\$\\{`,
   },
   (value) => parseDuration(value) || undefined,
-  'write a number with ms, s, m or h',
+  'write a number above 0 with ms, s, m or h',
 )
 
 /** As `duration`, or `0s`. */
@@ -80,7 +80,7 @@ export const size = kind(
     pattern: `${SIZE_PATTERN}|\\$\\{`,
   },
   (value) => parseSize(value) || undefined,
-  'write a number with KiB, MiB or GiB',
+  'write a number above 0 with KiB, MiB or GiB',
 )
 
 /** `20/s`: a number of calls in a time. */

@@ -20,6 +20,7 @@ import type { LinkReports } from '../link-reports.ts'
 import { isProcessEnd } from '../pacing/restarts.ts'
 import { Spare } from '../spare.ts'
 import type { StartSlot } from '../pacing/starts.ts'
+import { limitsOf } from './channel-limits.ts'
 
 /** The capabilities that the main link declares: everything that a server may request of a host (BRIDGING 3.0 rule 3). */
 const SUPERSET: Declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } }
@@ -100,6 +101,8 @@ export class Dialer {
   /** Uses changed options, none of which requires a restart. */
   adopt(options: ServerOptions): void {
     this.#options = options
+    for (const channel of this.#channels) channel.resize?.(limitsOf(options))
+    if (options.spare === 0) void this.#spare.drop()
   }
 
   /** The last `count` lines of stderr of the main link's process, which may have ended (F-08). */
@@ -365,10 +368,12 @@ export class Dialer {
   async #startCompanion(isWanted: () => boolean): Promise<void> {
     if (this.#companion !== undefined) return
     const slot = await this.#acquire(isWanted)
-    const companion = await this.#environment.openers.companion(this.#options).catch((error: unknown) => {
-      slot.release()
-      throw error
-    })
+    const companion = await this.#environment.openers
+      .companion(() => this.#options)
+      .catch((error: unknown) => {
+        slot.release()
+        throw error
+      })
     slot.watch(companion)
     void companion.exited.then(() => slot.release())
     if (this.#isClosed) {
@@ -392,7 +397,7 @@ export class Dialer {
   async #startProcess(isWanted: () => boolean, isMain = false): Promise<Started> {
     const slot = await this.#acquire(isWanted)
     try {
-      const channel = this.#opened(this.#environment.openers.pipe(this.#options))
+      const channel = this.#opened(this.#environment.openers.pipe(() => this.#options))
       if (isMain) this.#mainProcess = channel
       if (isMain) this.#mainStartedMs = performance.now()
       const connection = new Connection(channel, this.#environment.sweeper)

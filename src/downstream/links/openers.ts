@@ -10,6 +10,7 @@ import { Failure } from '../../wire/message/failure.ts'
 import type { Log, Openers } from '../environment.ts'
 import type { ServerOptions } from '../options.ts'
 import type { ServerLogs } from '../server-logs.ts'
+import { limitsOf } from './channel-limits.ts'
 
 /** State that all channels share. `userAgent`: the header of every HTTP request to a server (BRIDGING 3.21). */
 export interface OpenersEnvironment {
@@ -25,44 +26,42 @@ export const makeOpeners = ({ launcher, clients, userAgent, log, logs, counts }:
   /** A configured `User-Agent` takes precedence. */
   const headersOf = ({ headers }: ServerOptions): Readonly<Record<string, string>> => ({ 'user-agent': userAgent, ...headers })
   const onStderr =
-    ({ key, limits }: ServerOptions) =>
+    (now: () => ServerOptions) =>
     (line: string, skipped: number): void => {
+      const { key, limits } = now()
       logs.printed(key, limits.maxStderrBytes, line, skipped)
       log.debug({ server: key }, line)
     }
-  const stderrOf = ({ key, limits }: ServerOptions): StderrOptions => ({
-    maxBytes: limits.maxStderrBytes,
-    onDropped: () => counts.passed('limits.stderr', key),
+  const stderrOf = (now: () => ServerOptions): StderrOptions => ({
+    maxBytes: () => now().limits.maxStderrBytes,
+    onDropped: () => counts.passed('limits.stderr', now().key),
   })
   return {
     pipe: (options) =>
       new ChildProcessChannel({
         ...DEFAULT_CHILD_PROCESS,
-        launch: launchOf(options),
+        launch: launchOf(options()),
         launcher,
         bodies: clients.bodies,
-        maxMessageBytes: options.limits.maxMessageBytes,
-        maxQueuedBytes: options.limits.maxWriteQueueBytes,
+        ...limitsOf(options()),
         onStderr: onStderr(options),
         stderr: stderrOf(options),
       }),
     http: (options, bearer) => {
       const url = urlOf(options)
-      return new StreamableChannel(clients.for(url, options), url, headersOf(options), limitOf(options), bearer)
+      return new StreamableChannel(clients.for(url, options), url, headersOf(options), limitsOf(options), bearer)
     },
     sse: (options, bearer) => {
       const url = urlOf(options)
-      return new SseChannel(clients.for(url, options), url, headersOf(options), limitOf(options), bearer)
+      return new SseChannel(clients.for(url, options), url, headersOf(options), limitsOf(options), bearer)
     },
     companion: async (options) => {
-      const tree = await launcher(launchOf(options), { onStderr: onStderr(options), stderr: stderrOf(options) })
+      const tree = await launcher(launchOf(options()), { onStderr: onStderr(options), stderr: stderrOf(options) })
       tree.drainStdout()
       return tree
     },
   }
 }
-
-const limitOf = ({ limits }: ServerOptions) => ({ maxMessageBytes: limits.maxMessageBytes })
 
 const launchOf = ({ key, launch }: ServerOptions): Launch => {
   if (launch === undefined) throw new Failure('spawn_failed', `servers.${key} has no command`, { executed: 'no' })

@@ -348,7 +348,9 @@ const freshnessOf = (result: Payload, link: Link, row: ListRow, options: Reading
 /** The default lifetime of a list without one; private, since the server has not declared it public (B292). */
 const ownFreshness = (link: Link, row: ListRow, options: ReadingOptions): Freshness => {
   const announces = memberOf(link.capabilities[row.capability], 'listChanged') === true
-  return { receivedAtMs: options.nowMs(), ttlMs: announces ? options.legacyTtlMs : options.legacyPollMs, scope: 'private' }
+  const { legacyTtlMs, legacyPollMs } = options
+  const ttlMs = announces ? legacyTtlMs : Math.min(legacyTtlMs, legacyPollMs)
+  return { receivedAtMs: options.nowMs(), ttlMs, scope: 'private' }
 }
 
 const oldest = (a: Freshness, b: Freshness): Freshness => ({

@@ -325,7 +325,7 @@ export class Offers {
     return {
       limits,
       hasCredential,
-      legacyTtlMs,
+      legacyTtlMs: legacyTtlMs(),
       legacyPollMs,
       freshMs: freshMs(),
       nowMs: () => performance.now(),

@@ -6,6 +6,7 @@ import type { EventStream } from '../../transport/http1/server/request/event-str
 import type { HttpRequest, ListenerEvents } from '../../transport/http1/server/request/http-request.ts'
 import { LINGER_MS, listenHttp } from '../../transport/http1/server/http-server.ts'
 import type { HttpServerOptions, Listening } from '../../transport/http1/server/http-server.ts'
+import { setMode } from '../../transport/http1/server/connection/listen-address.ts'
 import type { ListenAddress, TcpAddress } from '../../transport/http1/server/connection/listen-address.ts'
 import { trustedProxies } from '../../transport/http1/server/connection/trusted-proxies.ts'
 import type { TrustedProxies } from '../../transport/http1/server/connection/trusted-proxies.ts'
@@ -108,8 +109,11 @@ export class Addresses {
         const known = before.get(name)
         if (known !== undefined && options.tls !== undefined) known.renew(options.tls)
         const listening = known ?? (await this.#bind(address, options))
-        if (listening !== undefined) after.set(name, listening)
+        if (listening === undefined) continue
+        after.set(name, listening)
+        if ('fd' in address) refuseOpen(listening, options)
       }
+      await this.#permit(options)
     } catch (error) {
       const bound = [...after].filter(([name]) => !before.has(name))
       await Promise.all(bound.map(([, listening]) => listening.close()))
@@ -126,6 +130,15 @@ export class Addresses {
     setTimeout(() => void listening.close(), drainMs).unref()
   }
 
+  /** Gives an open unix socket the permissions of `options` (`listen.unix_mode`). */
+  async #permit({ unix }: HostOptions): Promise<void> {
+    const before = this.#context.options.unix
+    if (unix === undefined || before?.path !== unix.path || before.mode === unix.mode) return
+    await setMode(unix).catch((error: unknown) => {
+      throw Object.assign(asError(error), { address: unix.path, option: 'listen.unix_mode' })
+    })
+  }
+
   async #bind(address: ListenAddress, options: HostOptions): Promise<Listening | undefined> {
     // For an inherited socket this is set once it listens, before any request is read.
     let isLoopback = 'host' in address && isLoopbackHost(address.host)
@@ -137,12 +150,8 @@ export class Addresses {
         this.#caps,
         this.#listenerEvents((request) => this.#events.request(request, isLoopback)),
       )
-      if (!('fd' in address)) return listening
-      isLoopback = listening.tcp !== undefined && isLoopbackHost(listening.tcp.host)
-      if (listening.tcp === undefined || isLoopback || options.auth !== undefined || options.allowUnauthenticatedNetwork)
-        return listening
-      await listening.close()
-      throw new OpenSocket(listening.tcp)
+      if ('fd' in address) isLoopback = listening.tcp !== undefined && isLoopbackHost(listening.tcp.host)
+      return listening
     } catch (error) {
       const { code } = asError(error)
       // Without IPv6 the other addresses are enough.
@@ -217,14 +226,12 @@ const originOf = ({ tcp = ANY_LOOPBACK_PORT, isSecure }: Pick<Listening, 'tcp' |
 const urlOf = ({ host, port }: TcpAddress, isSecure: boolean): string =>
   `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** The service manager passed a socket that the network can reach, and hosts are not authenticated. */
-class OpenSocket extends Error {
-  constructor({ host, port }: TcpAddress) {
-    super(
-      `the socket that systemd passes, ${host}:${port}, can be reached from the network, and hosts are not authenticated: configure auth, let it listen at 127.0.0.1, or start with --allow-unauthenticated-network`,
-    )
-    this.name = 'OpenSocket'
-  }
+/** Throws if the network can reach the socket that the service manager passed, and hosts are not authenticated (T-04). */
+const refuseOpen = ({ tcp }: Listening, { auth, allowUnauthenticatedNetwork }: HostOptions): void => {
+  if (tcp === undefined || isLoopbackHost(tcp.host) || auth !== undefined || allowUnauthenticatedNetwork) return
+  const address = `${tcp.host}:${tcp.port}`
+  const message = `the socket that systemd passes, ${address}, can be reached from the network, and hosts are not authenticated: configure auth, let it listen at 127.0.0.1, or start with --allow-unauthenticated-network`
+  throw Object.assign(new Error(message), { address })
 }
 
 /** Returns all configured addresses. */

@@ -6,6 +6,7 @@ import { parseOwnJson } from '../../values/own-json.ts'
 import type { Id } from '../../wire/message/envelope.ts'
 import { join } from '../../wire/message/payload.ts'
 import type { Parts } from '../../wire/message/payload.ts'
+import type { HostLimits } from '../options.ts'
 import type { Store } from '../../store/store.ts'
 
 /** The request of a stream. */
@@ -32,10 +33,9 @@ const MAX_EVENT_BYTES = 256 * 1024
 /** Entries per session in the store, as a multiple of `maxEvents`. */
 const ENTRIES_PER_EVENT = 2
 
-/** `maxEvents` and `ttlMs`: limits of the event log. */
 export interface StoredEventsOptions {
-  readonly maxEvents: number
-  readonly ttlMs: number
+  /** Those of the event log. */
+  readonly limits: Pick<HostLimits, 'maxEvents' | 'maxEventAgeMs'>
   /** False: another replica may own the session, and write events under the same stream names. */
   readonly mayWrite: () => boolean
 }
@@ -43,18 +43,20 @@ export interface StoredEventsOptions {
 export class StoredEvents {
   readonly #store: Store
   readonly #key: string
-  readonly #maxEntries: number
-  readonly #ttlMs: number
+  readonly #limits: StoredEventsOptions['limits']
   readonly #mayWrite: () => boolean
   #pending: string[] = []
 
   /** `name`: digest of the session's id. */
-  constructor(store: Store, name: string, { maxEvents, ttlMs, mayWrite }: StoredEventsOptions) {
+  constructor(store: Store, name: string, { limits, mayWrite }: StoredEventsOptions) {
     this.#store = store
     this.#key = keyOf(name)
-    this.#maxEntries = maxEvents * ENTRIES_PER_EVENT
-    this.#ttlMs = ttlMs
+    this.#limits = limits
     this.#mayWrite = mayWrite
+  }
+
+  get #maxEntries(): number {
+    return this.#limits.maxEvents * ENTRIES_PER_EVENT
   }
 
   opened(stream: string, of: StreamOf | undefined): void {
@@ -81,7 +83,7 @@ export class StoredEvents {
     this.#pending = []
     if (!this.#mayWrite()) return
     // While the store is unavailable, only this replica can resume the streams.
-    this.#store.append(this.#key, entries, this.#maxEntries, this.#ttlMs).catch(() => undefined)
+    this.#store.append(this.#key, entries, this.#maxEntries, this.#limits.maxEventAgeMs).catch(() => undefined)
   }
 }
 

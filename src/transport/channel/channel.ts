@@ -52,6 +52,14 @@ export interface ChannelEvents {
   unparsable(reason: string, sample: string, requestId?: Id): void
 }
 
+/** Limits that a reload changes for open channels. */
+export interface ChannelLimits {
+  /** One message from the server, in bytes. */
+  readonly maxMessageBytes: number
+  /** Bytes that wait for a server on a pipe to read them. */
+  readonly maxQueuedBytes: number
+}
+
 export interface Channel {
   /** `http`: one exchange per request, ended by closing it. `pipe` and `sse`: one shared stream for all responses. */
   readonly kind: 'pipe' | 'http' | 'sse'
@@ -68,6 +76,8 @@ export interface Channel {
   withdraw?(id: number): boolean
   /** Sets the revision of the server, which all later HTTP requests name. Absent: the transport has no headers. */
   setRevision?(revision: Revision): void
+  /** Changes the limits, also for open streams and for requests that wait. */
+  resize?(limits: ChannelLimits): void
   /** Abandons request `id`: closes its stream, if it has one, and drops its later messages. */
   abandon(id: number): void
   /** Resolves once the channel has ended: with `undefined` after `close()`, otherwise with the reason. */

@@ -4,7 +4,7 @@ import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { Bearer, Outgoing } from './channel.ts'
 import type { HttpClient, HttpRequest } from '../http1/client/http-client.ts'
 import { Reply } from '../http1/client/http-reply.ts'
-import type { HeadWatcher, ReplyEvents } from '../http1/client/http-reply.ts'
+import type { HeadWatcher, MessageLimit, ReplyEvents } from '../http1/client/http-reply.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
 import { RequestHeaders } from './request-headers.ts'
 
@@ -12,7 +12,7 @@ export class McpEndpoint implements HeadWatcher {
   readonly #client: HttpClient
   readonly #url: URL
   readonly #headers: RequestHeaders
-  readonly #maxMessageBytes: number
+  readonly #limit: MessageLimit
   #hasSession = false
   #revision: Revision | undefined
 
@@ -21,13 +21,13 @@ export class McpEndpoint implements HeadWatcher {
     client: HttpClient,
     url: URL,
     headers: Readonly<Record<string, string>>,
-    maxMessageBytes: number,
+    limit: MessageLimit,
     bearer: Bearer | undefined,
   ) {
     this.#client = client
     this.#url = url
     this.#headers = new RequestHeaders(headers, bearer)
-    this.#maxMessageBytes = maxMessageBytes
+    this.#limit = limit
   }
 
   get hasSession(): boolean {
@@ -87,6 +87,6 @@ export class McpEndpoint implements HeadWatcher {
   }
 
   #open(request: HttpRequest, events: ReplyEvents, watcher?: HeadWatcher): Reply {
-    return new Reply(this.#client, request, this.#maxMessageBytes, events, watcher)
+    return new Reply(this.#client, request, this.#limit, events, watcher)
   }
 }

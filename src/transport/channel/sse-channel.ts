@@ -7,7 +7,7 @@ import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
 import type { SseEvent } from '../../wire/framing/sse.ts'
-import type { Bearer, Channel, ChannelEvents, Outgoing } from './channel.ts'
+import type { Bearer, Channel, ChannelEvents, ChannelLimits, Outgoing } from './channel.ts'
 import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { Reply, tooLarge } from '../http1/client/http-reply.ts'
@@ -45,6 +45,7 @@ export class SseChannel implements Channel, Recipient {
   readonly #client: HttpClient
   readonly #url: URL
   readonly #options: SseOptions
+  readonly #limit: { maxMessageBytes: number }
   readonly #gate: SendGate
   readonly #headers: RequestHeaders
   readonly #closed = Promise.withResolvers<Failure | undefined>()
@@ -75,6 +76,7 @@ export class SseChannel implements Channel, Recipient {
     this.#url = url
     this.#headers = new RequestHeaders(headers, bearer)
     this.#options = { ...DEFAULT_SSE, ...options }
+    this.#limit = { maxMessageBytes: this.#options.maxMessageBytes }
     this.#gate = new SendGate(this.#options.gateMs)
   }
 
@@ -85,7 +87,7 @@ export class SseChannel implements Channel, Recipient {
   /** Resolves when the server has sent its endpoint. */
   open(events: ChannelEvents): Promise<void> {
     this.#events = events
-    const { endpointTimeoutMs, maxMessageBytes } = this.#options
+    const { endpointTimeoutMs } = this.#options
     const timeout = new Failure('timeout', `no endpoint event within ${endpointTimeoutMs} ms`, {
       executed: 'no',
       retryable: true,
@@ -94,7 +96,7 @@ export class SseChannel implements Channel, Recipient {
     const stream = new Reply(
       this.#client,
       { method: 'GET', url: this.#url, headers: { ...this.#headers.bodiless, accept: 'text/event-stream' } },
-      maxMessageBytes,
+      this.#limit,
       {
         onEvent: (event) => this.#onEvent(event, stream.url),
         onEnd: (head) => this.#end(failureOfEnd(head)),
@@ -110,6 +112,10 @@ export class SseChannel implements Channel, Recipient {
   /** The negotiated revision; servers of the first revision ignore it. */
   setRevision(revision: Revision): void {
     this.#headers.set('mcp-protocol-version', revision)
+  }
+
+  resize({ maxMessageBytes }: ChannelLimits): void {
+    this.#limit.maxMessageBytes = maxMessageBytes
   }
 
   send(message: Outgoing): boolean {
@@ -196,7 +202,7 @@ export class SseChannel implements Channel, Recipient {
   }
 
   #oversize(): void {
-    const failure = tooLarge(this.#options.maxMessageBytes)
+    const failure = tooLarge(this.#limit.maxMessageBytes)
     this.#events?.unparsable(failure.message, '')
     const ids = [...this.#pending.keys()]
     const timer = setTimeout(() => {
@@ -229,26 +235,21 @@ export class SseChannel implements Channel, Recipient {
       if (id === undefined) this.#events?.unparsable(`a message without an id was not accepted: ${failure.message}`, sample)
       else this.#lose(id, failure)
     }
-    const post = new Reply(
-      this.#client,
-      { method: 'POST', url: endpoint, headers, body: message.parts },
-      this.#options.maxMessageBytes,
-      {
-        onHead: (head) => {
-          if (head.status >= 300) return
-          this.#hasSession = true
-          if (isNotification) this.#gate.open()
-        },
-        onEvent: () => undefined,
-        onEnd: (head, body) =>
-          head.status < 300 ? done() : refused(failureOfStatus(head, hadSession, Date.now(), body), sampleOf(body)),
-        onError: (failure) => {
-          if (message.isAnswer !== true || isSecond || failure.kind !== 'lost') return refused(failure, '')
-          this.#posts.delete(post)
-          this.#post(message, endpoint, true)
-        },
+    const post = new Reply(this.#client, { method: 'POST', url: endpoint, headers, body: message.parts }, this.#limit, {
+      onHead: (head) => {
+        if (head.status >= 300) return
+        this.#hasSession = true
+        if (isNotification) this.#gate.open()
       },
-    )
+      onEvent: () => undefined,
+      onEnd: (head, body) =>
+        head.status < 300 ? done() : refused(failureOfStatus(head, hadSession, Date.now(), body), sampleOf(body)),
+      onError: (failure) => {
+        if (message.isAnswer !== true || isSecond || failure.kind !== 'lost') return refused(failure, '')
+        this.#posts.delete(post)
+        this.#post(message, endpoint, true)
+      },
+    })
     this.#posts.add(post)
   }
 }

@@ -7,7 +7,7 @@ import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { IdTable } from '../../wire/message/id-table.ts'
 import type { Revision } from '../../wire/protocol/revisions.ts'
-import type { Bearer, Channel, ChannelEvents, HttpReply, Outgoing } from './channel.ts'
+import type { Bearer, Channel, ChannelEvents, ChannelLimits, HttpReply, Outgoing } from './channel.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
@@ -55,6 +55,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
   readonly #endpoint: McpEndpoint
   readonly #bodies: BodyPool
   readonly #options: StreamableOptions
+  readonly #limit: { maxMessageBytes: number }
   readonly #gate: SendGate
   readonly #closed = Promise.withResolvers<Failure | undefined>()
   /** Requests that have no response yet, by id. */
@@ -83,7 +84,8 @@ export class StreamableChannel implements Channel, ExchangePorts {
   ) {
     this.#options = { ...DEFAULT_STREAMABLE, ...options }
     this.#bodies = client.bodies
-    this.#endpoint = new McpEndpoint(client, url, headers, this.#options.maxMessageBytes, bearer)
+    this.#limit = { maxMessageBytes: this.#options.maxMessageBytes }
+    this.#endpoint = new McpEndpoint(client, url, headers, this.#limit, bearer)
     this.#gate = new SendGate(this.#options.gateMs)
   }
 
@@ -100,6 +102,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
   /** The negotiated revision: `MCP-Protocol-Version` of all later requests. */
   setRevision(revision: Revision): void {
     this.#endpoint.setRevision(revision)
+  }
+
+  resize({ maxMessageBytes }: ChannelLimits): void {
+    this.#limit.maxMessageBytes = maxMessageBytes
   }
 
   send(message: Outgoing): boolean {
@@ -157,7 +163,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
       const ports = {
         get: this.#endpoint.get.bind(this.#endpoint),
         message: (bytes: Buffer) => readIncoming(bytes, recipient),
-        oversize: () => this.#events?.unparsable(tooLarge(this.#options.maxMessageBytes).message, ''),
+        oversize: () => this.#events?.unparsable(tooLarge(this.#limit.maxMessageBytes).message, ''),
         expired: (failure: Failure) => this.#expire(failure),
       }
       this.#stream = new StandingStream(ports, this.#options)

@@ -32,6 +32,7 @@ const JOIN_BYTES = 64 * 1024
 export class LineWriter {
   readonly #stream: Writable
   readonly #options: LineWriterOptions
+  #maxQueuedBytes: number
   #pieces: Uint8Array[] = []
   #bytes = 0
   readonly #stall: StallTimer
@@ -39,6 +40,7 @@ export class LineWriter {
   constructor(stream: Writable, options: LineWriterOptions) {
     this.#stream = stream
     this.#options = options
+    this.#maxQueuedBytes = options.maxQueuedBytes
     this.#stall = new StallTimer(stream, options.onStall)
   }
 
@@ -47,13 +49,18 @@ export class LineWriter {
     return this.#bytes + this.#stream.writableLength
   }
 
+  /** Changes the limit for further messages. */
+  resize(maxQueuedBytes: number): void {
+    this.#maxQueuedBytes = maxQueuedBytes
+  }
+
   /** `full`: the message was not taken. `slow`: it was, but more is waiting than should. */
   write(parts: Parts): 'ok' | 'slow' | 'full' {
     const line = toLine(parts)
     const bytes = byteLength(line)
     const queued = this.queuedBytes
-    const { maxQueuedBytes, mayExceed } = this.#options
-    if (queued > 0 && queued + bytes > maxQueuedBytes && mayExceed?.(bytes) !== true) return 'full'
+    const { mayExceed } = this.#options
+    if (queued > 0 && queued + bytes > this.#maxQueuedBytes && mayExceed?.(bytes) !== true) return 'full'
     // Not `setImmediate`: a lone message should not wait for the other sockets of this turn of the loop.
     if (this.#pieces.length === 0) process.nextTick(() => this.flush())
     this.#pieces.push(...line)

@@ -24,7 +24,8 @@ export interface PipeReaderOptions {
 const MIB = 1024 * 1024
 
 export class PipeReader implements Recipient {
-  readonly #options: PipeReaderOptions
+  readonly #unclaimedMs: number
+  #maxMessageBytes: number
   readonly #framer: LineFramer
   /** Requests that were sent and neither answered nor abandoned. `true`: a host's call, whose response goes to that host only. */
   readonly #unanswered = new Map<number, boolean>()
@@ -38,7 +39,8 @@ export class PipeReader implements Recipient {
   constructor(events: ChannelEvents, options: PipeReaderOptions, bodies: BodyPool) {
     this.#bodies = bodies
     this.#events = events
-    this.#options = options
+    this.#unclaimedMs = options.unclaimedMs
+    this.#maxMessageBytes = options.maxMessageBytes
     this.#framer = new LineFramer(
       {
         line: (line, ahead) => {
@@ -50,6 +52,12 @@ export class PipeReader implements Recipient {
       },
       { maxBytes: options.maxMessageBytes, memory: bodies, readsAhead: true },
     )
+  }
+
+  /** Changes the limit of messages. */
+  resize(maxMessageBytes: number): void {
+    this.#maxMessageBytes = maxMessageBytes
+    this.#framer.resize(maxMessageBytes)
   }
 
   /** `isReused`: `chunk` is only valid until this returns. */
@@ -99,8 +107,8 @@ export class PipeReader implements Recipient {
 
   #readEnds(head: Buffer, tail?: Buffer): void {
     const { kind, id } = readEnds(head, tail)
-    const amount = this.#options.maxMessageBytes / MIB
-    const reason = `a line of more than ${amount} MiB (limits.max_message)`
+    const amount = this.#maxMessageBytes / MIB
+    const reason = `a message exceeds limits.max_message (${this.#maxMessageBytes} bytes)`
     // A request is refused by its id, which may be at its end.
     const isReported = (kind === 'call') === (tail !== undefined)
     if (isReported) this.#events?.unparsable(reason, sampleOf(head), kind === 'call' ? id : undefined)
@@ -119,7 +127,7 @@ export class PipeReader implements Recipient {
     const timer = setTimeout(() => {
       this.#timers.delete(timer)
       ids.forEach(lose)
-    }, this.#options.unclaimedMs)
+    }, this.#unclaimedMs)
     this.#timers.add(timer)
   }
 }

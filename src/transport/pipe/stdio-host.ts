@@ -53,6 +53,8 @@ export class HostPipe {
   readonly #options: HostPipeOptions
   readonly #writer: LineWriter
   #events: HostPipeEvents | undefined
+  #framer: LineFramer | undefined
+  #maxLineBytes: number
   /** Queued bytes that are counted as held. Few bytes are not counted. */
   #held = 0
   /** What the system had taken when the queue was last full, and when that changed last. */
@@ -65,7 +67,8 @@ export class HostPipe {
     this.#input = input
     this.#output = output
     this.#options = { ...DEFAULT_HOST_PIPE, ...options }
-    const { maxQueuedBytes, stallMs, bodies } = this.#options
+    const { maxLineBytes, maxQueuedBytes, stallMs, bodies } = this.#options
+    this.#maxLineBytes = maxLineBytes
     const onStall = (): void => this.#end(new Failure('lost', `the host read nothing for ${stallMs / 1000} s`))
     // A stream in memory hands on the bytes themselves: when they have been read is not known.
     const isSystem = output instanceof Socket
@@ -91,8 +94,9 @@ export class HostPipe {
         overflow: () => {},
         discarded: (head, tail) => this.#hasEnded || events.overflow(head, tail),
       },
-      { maxBytes: this.#options.maxLineBytes },
+      { maxBytes: this.#maxLineBytes },
     )
+    this.#framer = framer
     const { bodies } = this.#options
     if (bodies === undefined || readInPlace(this.#input, bodies.reads, (bytes) => framer.push(bytes, true)) === undefined)
       this.#input.on('data', (chunk: Buffer) => framer.push(chunk))
@@ -103,6 +107,12 @@ export class HostPipe {
     this.#input.once('close', () => this.#end(undefined))
     this.#input.on('error', (error) => this.#end(new Failure('lost', `reading from the host: ${error.message}`, {}, error)))
     this.#output.on('error', (error) => this.#end(new Failure('lost', `writing to the host: ${error.message}`, {}, error)))
+  }
+
+  /** Changes the limit of a line. */
+  resize(maxLineBytes: number): void {
+    this.#maxLineBytes = maxLineBytes
+    this.#framer?.resize(maxLineBytes)
   }
 
   /** Much waits for the host. */

@@ -5,7 +5,7 @@
 import { Failure } from '../../wire/message/failure.ts'
 import type { Id } from '../../wire/message/envelope.ts'
 import { BodyPool } from '../body-pool.ts'
-import type { Channel, ChannelEvents, Outgoing } from '../channel/channel.ts'
+import type { Channel, ChannelEvents, ChannelLimits, Outgoing } from '../channel/channel.ts'
 import type { Launcher } from './launcher.ts'
 import { LineWriter } from '../pipe/line-writer.ts'
 import { PipeReader } from '../pipe/pipe-reader.ts'
@@ -60,7 +60,7 @@ interface WaitingRequest {
 export class ChildProcessChannel implements Channel {
   readonly kind = 'pipe'
   readonly closed: Promise<Failure | undefined>
-  readonly #options: ChildProcessOptions
+  #options: ChildProcessOptions
   readonly #settle: (failure: Failure | undefined) => void
   #tree: ProcessTree | undefined
   #reader: PipeReader | undefined
@@ -113,6 +113,13 @@ export class ChildProcessChannel implements Channel {
 
   abandon(id: number): void {
     if (!this.#remove(id)) this.#reader?.forget(id)
+  }
+
+  resize({ maxMessageBytes, maxQueuedBytes }: ChannelLimits): void {
+    this.#options = { ...this.#options, maxMessageBytes, maxQueuedBytes }
+    this.#reader?.resize(maxMessageBytes)
+    this.#writer?.resize(maxQueuedBytes)
+    this.#writeWaiting()
   }
 
   pause(id: number | undefined): (() => void) | undefined {

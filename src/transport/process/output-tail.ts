@@ -5,8 +5,8 @@
 import { LineFramer } from '../../wire/framing/lines.ts'
 
 export interface OutputTailOptions {
-  /** Maximum size of the kept lines. */
-  readonly maxBytes: number
+  /** Maximum size of the kept lines. A reload may change it. */
+  readonly maxBytes: () => number
   /** Longer lines are cut. */
   readonly maxLineBytes: number
   /** Maximum number of lines passed to `onLine` in one second. */
@@ -16,7 +16,7 @@ export interface OutputTailOptions {
   readonly onLine?: (line: string, skipped: number) => void
 }
 
-export const DEFAULT_OUTPUT_TAIL = { maxBytes: 64 * 1024, maxLineBytes: 8 * 1024, maxLinesPerSecond: 100 }
+export const DEFAULT_OUTPUT_TAIL = { maxBytes: () => 64 * 1024, maxLineBytes: 8 * 1024, maxLinesPerSecond: 100 }
 
 const SECOND_MS = 1_000
 /** Memory of a kept line in addition to its bytes. */
@@ -61,7 +61,7 @@ export class OutputTail {
   #add(line: Buffer): void {
     this.#lines.push(line)
     this.#bytes += line.length + LINE_OVERHEAD
-    while (this.#bytes > this.#options.maxBytes) {
+    while (this.#bytes > this.#options.maxBytes()) {
       // Cast: while the byte count is above 0, there are lines.
       this.#bytes -= this.#lines.shift()!.length + LINE_OVERHEAD
       this.#options.onDropped?.()

@@ -38,7 +38,7 @@ export interface Exit {
 
 /** Limits of the kept part of stderr. */
 export interface StderrOptions {
-  readonly maxBytes: number
+  readonly maxBytes: () => number
   /** An older line was dropped in favour of newer ones. */
   readonly onDropped: () => void
 }

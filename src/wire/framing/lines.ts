@@ -38,7 +38,7 @@ const TAIL_BYTES = 256
 
 export class LineFramer {
   readonly #handler: LineHandler
-  readonly #maxBytes: number
+  #maxBytes: number
   readonly #headBytes: number
   readonly #gathered: Gathered
   readonly #readsAhead: boolean
@@ -54,6 +54,11 @@ export class LineFramer {
     this.#gathered = new Gathered(limits.memory)
     this.#readsAhead = limits.readsAhead ?? false
     this.#headBytes = Math.min(limits.headBytes ?? HEAD_BYTES, limits.maxBytes)
+  }
+
+  /** Changes the limit, also for the line that is being received. */
+  resize(maxBytes: number): void {
+    this.#maxBytes = maxBytes
   }
 
   /** `isReused`: `chunk` is only valid until this returns. */

@@ -1,5 +1,6 @@
 /** Where and how a listener takes connections: TLS, unix sockets, inherited sockets, and what proxies write before their clients. */
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -232,6 +233,9 @@ describe('a gateway', () => {
     const agent = new Agent({ connect: { socketPath: cli.path('x.sock') } })
     const post = { method: 'POST', headers: HEADERS, body: MODERN, dispatcher: agent } as const
     expect(await (await request('http://any.name/mcp', post)).body.text()).toContain('é 💡')
+    await cli.write('trunkline.yaml', yaml.replace('0660', '0600'))
+    expect((await cli.here('reload', '-y')).code).toBe(0)
+    expect(lstatSync(cli.path('x.sock')).mode & 0o777).toBe(0o600)
     await cli.write('other.yaml', yaml)
     expect((await cli.here('up', '-c', 'other.yaml')).stderr).toContain('is in use')
     await agent.destroy()
@@ -289,6 +293,51 @@ describe('a gateway', () => {
     expect(lines).not.toContain('socket:')
     child.kill('SIGTERM')
     await once(child, 'exit')
+  }, 60_000)
+
+  test('T-04 a socket of systemd that the network can reach is served with auth only, also after a reload', async () => {
+    const socket = createServer().listen(0, '127.0.0.1')
+    await once(socket, 'listening')
+    onTestFinished(() => void socket.close())
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
+    const auth = `auth: { tokens: [{ id: ci, hash: "sha256:${createHash('sha256').update('a token').digest('hex')}" }] }\n`
+    const yaml = `listen: { systemd: true }\nreload: { watch: false }\nservers: { }\n`
+    // The test binds loopback addresses only: the process is shown another one.
+    await using cli = await commandLine({
+      'trunkline.yaml': yaml,
+      'seen.cjs': `const { Server } = require('node:net')
+        const { address } = Server.prototype
+        Server.prototype.address = function () {
+          const bound = address.call(this)
+          return bound?.address === '127.0.0.1' ? { ...bound, address: '192.0.2.9' } : bound
+        }`,
+    })
+    const serve = () => {
+      const child = spawn('sh', ['-c', 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"', process.execPath, PROGRAM, 'up'], {
+        cwd: cli.folder,
+        env: { ...cli.env, NODE_OPTIONS: `--require=${cli.path('seen.cjs')}` },
+        stdio: ['ignore', 'ignore', 'pipe', fd],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      let said = ''
+      child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()))
+      const saidSoon = (pattern: RegExp) => vi.waitFor(() => expect(said).toMatch(pattern), { timeout: 50_000, interval: 20 })
+      return { child, saidSoon }
+    }
+    const open = serve()
+    await open.saidSoon(/192\.0\.2\.9:\d+, can be reached from the network, and hosts are not authenticated: configure auth/)
+    await cli.write('trunkline.yaml', auth + yaml)
+    const { child, saidSoon } = serve()
+    await saidSoon(/trunkline is ready/)
+    const { port } = socket.address() as { port: number }
+    socket.close()
+    const status = async () =>
+      (await request(`http://127.0.0.1:${port}/mcp`, { method: 'POST', headers: HEADERS, body: MODERN })).statusCode
+    expect(await status()).toBe(401)
+    await cli.write('trunkline.yaml', yaml)
+    child.kill('SIGHUP')
+    await saidSoon(/can be reached from the network.*the new configuration is not applied/)
+    expect(await status()).toBe(401)
   }, 60_000)
 
   test('says why no socket was passed, and what a listener is missing', async () => {

@@ -7,7 +7,7 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
   [
     'a number where a duration belongs',
     'servers:\n  github:\n    url: https://x.test/mcp\n    timeouts:\n      idle: 5\n',
-    'trunkline.yaml:5:7 servers.github.timeouts.idle: expected a duration such as 30s, got 5; write a number with ms, s, m or h',
+    'trunkline.yaml:5:7 servers.github.timeouts.idle: expected a duration such as 30s, got 5; write a number above 0 with ms, s, m or h',
   ],
   ['a duration of nothing', 'reload: { drain: 0s }\n', /1:11 reload\.drain: expected a duration such as 30s, got "0s"/],
   ['a duration without unit', 'reload: { drain: "30" }\n', /got "30"/],

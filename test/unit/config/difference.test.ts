@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { changedOptions, diffConfigurations } from '../../../src/config/change/difference.ts'
+import { fingerprint } from '../../../src/config/change/fingerprints.ts'
 import { yaml } from './workspace.ts'
 
 const BEFORE = 'servers:\n  a: { command: x, url: "http://127.0.0.1:1/" }\n  b: { command: y }\n'
@@ -35,6 +37,7 @@ describe('the difference of two configurations', () => {
     'command: x, url: "http://127.0.0.1:2/"',
     'command: x, url: "http://127.0.0.1:1/", transport: sse',
     'command: x, url: "http://127.0.0.1:1/", era: legacy',
+    'command: x, url: "http://127.0.0.1:1/", http_client: undici',
     'command: x, url: "http://127.0.0.1:1/", credentials: { bearer: t }',
     'command: x, url: "http://127.0.0.1:1/", headers: { X-A: b }',
     'command: x, url: "http://127.0.0.1:1/", roots: [.]',
@@ -63,6 +66,17 @@ describe('the difference of two configurations', () => {
       listeners: true,
       changed: [],
     })
+  })
+
+  test('the page names each option that restarts a server, and each that needs a restart', async () => {
+    const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')
+    const [, section = ''] = page.split('## When a file changes')
+    const named = new Set([...(section.split('\n## ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name))
+    await using files = await yaml(BEFORE)
+    const { kept } = fingerprint(await files.load(), { salt: Buffer.alloc(32) })
+    expect(Object.keys(kept).filter((path) => !named.has(path) && !named.has(path.replace('listen.limits.', '')))).toEqual([])
+    const restarting = ['command', 'args', 'env', 'cwd', 'url', 'transport', 'era', 'http_client', 'proxy', 'tls', 'headers']
+    for (const name of [...restarting, 'credentials', 'roots', 'lifecycle.sharing']) expect(named).toContain(name)
   })
 
   test('what listeners are opened with needs a restart, and that is said', async () => {

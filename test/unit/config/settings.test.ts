@@ -121,6 +121,11 @@ state: { dir: ./state }
     })
   })
 
+  test('timeouts.handshake_budget may be 0s: the handshake waits for no server', async () => {
+    await using files = await yaml('timeouts: { handshake_budget: 0s }\nservers: {}\n')
+    expect((await files.load()).gateway).toMatchObject({ handshakeBudgetMs: 0 })
+  })
+
   test('--listen replaces the addresses of the file, --state its folder', async () => {
     await using files = await workspace({
       'trunkline.yaml': 'listen: { http: { bind: 127.0.0.1:1, path: /x } }\nstate: { dir: a }\n',

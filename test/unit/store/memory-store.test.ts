@@ -130,6 +130,10 @@ test('lists have so many bytes together: the one that was not added to for the l
   await store.set('c', 'value', MINUTE)
   await store.append('e', ['12345678'], 9, MINUTE)
   expect(await Promise.all(['a', 'e'].map((key) => store.range(key)))).toEqual([['12'], ['12345678']])
+  // As a reload changes it.
+  store.maxListBytes = 20
+  await store.append('f', ['12345678'], 9, MINUTE)
+  expect(await Promise.all(['a', 'e', 'f'].map((key) => store.range(key)))).toEqual([['12'], ['12345678'], ['12345678']])
 })
 
 test('a thousand writes remove what ended meanwhile, and nothing else', async () => {

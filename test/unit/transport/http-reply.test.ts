@@ -30,16 +30,21 @@ const headOf = (status: number, length: number): ReplyHead =>
 const shownAfter = (everyMs: number): number | undefined => {
   const shownMs: number[] = []
   let startedMs = 0
-  const reply = new Reply(client, {} as HttpRequest, 16 * MIB, {
-    mayStream: true,
-    stream: () => {
-      shownMs.push(performance.now() - startedMs)
-      return undefined
+  const reply = new Reply(
+    client,
+    {} as HttpRequest,
+    { maxMessageBytes: 16 * MIB },
+    {
+      mayStream: true,
+      stream: () => {
+        shownMs.push(performance.now() - startedMs)
+        return undefined
+      },
+      onEvent: free,
+      onEnd: free,
+      onError: free,
     },
-    onEvent: free,
-    onEnd: free,
-    onError: free,
-  })
+  )
   reply.onHead(headOf(200, MIB))
   startedMs = performance.now()
   for (let ms = 0; ms < 1_000 && shownMs.length === 0; ms++) {
@@ -66,11 +71,16 @@ test.each<[end: string, (reply: Reply) => void, events: readonly string[]]>([
   ['given up', (reply) => reply.abort(), []],
 ])('nothing comes of a reply after it is %s, whatever its connection says', (_end, end, events) => {
   const seen: string[] = []
-  const reply = new Reply(client, { url: new URL('http://a.test/') } as HttpRequest, 8, {
-    onEvent: free,
-    onEnd: (_head, body) => void seen.push(body.toString()),
-    onError: ({ kind }) => void seen.push(kind),
-  })
+  const reply = new Reply(
+    client,
+    { url: new URL('http://a.test/') } as HttpRequest,
+    { maxMessageBytes: 8 },
+    {
+      onEvent: free,
+      onEnd: (_head, body) => void seen.push(body.toString()),
+      onError: ({ kind }) => void seen.push(kind),
+    },
+  )
   reply.onHead(headOf(200, 0))
   reply.onData(Buffer.from('[]'))
   end(reply)
@@ -106,13 +116,18 @@ const watched = (more: { maxBytes?: number; hasRoom?: boolean; events?: Partial<
     bodies: { ...bodies, lease, giveBack, held },
   } as unknown as HttpClient
   const ended = Promise.withResolvers<void>()
-  const reply = new Reply(client, { url: new URL('http://user:word@a.test/mcp') } as HttpRequest, maxBytes, {
-    onHead: ({ status }) => void seen.push(`head ${status}`),
-    onEvent: ({ data }) => void seen.push(`event ${data.toString()}`),
-    onEnd: (_head, body) => (seen.push(`end ${body.toString()}`), ended.resolve()),
-    onError: ({ kind, message }) => (seen.push(`${kind}: ${message}`), ended.resolve()),
-    ...events,
-  })
+  const reply = new Reply(
+    client,
+    { url: new URL('http://user:word@a.test/mcp') } as HttpRequest,
+    { maxMessageBytes: maxBytes },
+    {
+      onHead: ({ status }) => void seen.push(`head ${status}`),
+      onEvent: ({ data }) => void seen.push(`event ${data.toString()}`),
+      onEnd: (_head, body) => (seen.push(`end ${body.toString()}`), ended.resolve()),
+      onError: ({ kind, message }) => (seen.push(`${kind}: ${message}`), ended.resolve()),
+      ...events,
+    },
+  )
   return { reply, seen, asked, aborted, paced, lease, giveBack, held, ended: ended.promise }
 }
 const redirectTo = (status: number, location: string | undefined): ReplyHead =>

@@ -18,7 +18,7 @@ import { accepts, EVENTS, refuse, refuseBusy, refuseWithoutBody, streamDelayMs }
 import type { RoutedRequest } from './routed-request.ts'
 import { EventBudget } from '../../response/event-budget.ts'
 import { EventLog } from '../../response/event-log.ts'
-import type { ResumedStream } from '../../response/event-log.ts'
+import type { EventLogLimits, ResumedStream } from '../../response/event-log.ts'
 import { StoredEvents } from '../../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
@@ -50,6 +50,7 @@ export class SessionRequests {
   readonly #keepSettings: NonNullable<Session['onSet']> = (settings, { id }) => this.#context.sessionIds.keep(id, settings)
   /** Limit of the event logs of all sessions. */
   readonly #budget: EventBudget
+  readonly #eventLimits: EventLogLimits
   #nextPost = 0
 
   constructor(context: ListenerContext) {
@@ -59,6 +60,7 @@ export class SessionRequests {
       context.limits,
       ({ id }) => context.sessionIds.end(id),
     )
+    this.#eventLimits = eventLimitsNow(() => context.options.limits)
     this.#budget = new EventBudget(() => context.options.limits.maxTotalEventBytes, context.limits)
   }
 
@@ -220,12 +222,10 @@ export class SessionRequests {
   #add(introduction: Introduction, { principal, scope, facts, untilMs }: RoutedRequest, id: string): HttpSession {
     const session = new Session(introduction, principal, scope, this.#context.admission, id, 'http')
     session.setAccess(scope, facts)
-    const { store, options } = this.#context
-    const { limits } = options
+    const { store } = this.#context
     const mayWrite = (): boolean => this.#isLeased
-    const stored =
-      store && new StoredEvents(store, digestOf(id), { maxEvents: limits.maxEvents, ttlMs: limits.maxEventAgeMs, mayWrite })
-    session.log = new EventLog(limits, this.#budget, this.#context.limits, stored)
+    const stored = store && new StoredEvents(store, digestOf(id), { limits: this.#eventLimits, mayWrite })
+    session.log = new EventLog(this.#eventLimits, this.#budget, this.#context.limits, stored)
     const entry = this.sessions.add(session, untilMs)
     session.onSet = this.#keepSettings
     announceChanges(session, this.#context)
@@ -311,6 +311,22 @@ export class SessionRequests {
     else post.resume(events)
   }
 }
+
+/** The current limits: a reload changes them for open sessions, too. */
+const eventLimitsNow = (now: () => EventLogLimits): EventLogLimits => ({
+  get maxEvents() {
+    return now().maxEvents
+  },
+  get maxEventBytes() {
+    return now().maxEventBytes
+  },
+  get maxSessionEventBytes() {
+    return now().maxSessionEventBytes
+  },
+  get maxEventAgeMs() {
+    return now().maxEventAgeMs
+  },
+})
 
 const isModernVersion = (request: HttpRequest): boolean => {
   const version = request.header('mcp-protocol-version')

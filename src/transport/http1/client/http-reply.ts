@@ -52,12 +52,17 @@ export interface HeadWatcher {
   onHead(head: ReplyHead): void
 }
 
+/** Size of one message, in bytes. It may change while a reply is read. */
+export interface MessageLimit {
+  readonly maxMessageBytes: number
+}
+
 /** Sends `request`. Follows up to three same-origin redirects with 307 or 308. Every other redirect fails. */
 export class Reply implements HttpHandler {
   readonly #client: HttpClient
   readonly #events: ReplyEvents
   readonly #watcher: HeadWatcher | undefined
-  readonly #maxMessageBytes: number
+  readonly #limit: MessageLimit
   #request: HttpRequest
   #exchange: HttpExchange
   #redirects = 0
@@ -78,11 +83,11 @@ export class Reply implements HttpHandler {
   #streamed: StreamedResult | undefined
   #isOver = false
 
-  constructor(client: HttpClient, request: HttpRequest, maxMessageBytes: number, events: ReplyEvents, watcher?: HeadWatcher) {
+  constructor(client: HttpClient, request: HttpRequest, limit: MessageLimit, events: ReplyEvents, watcher?: HeadWatcher) {
     this.#client = client
     this.#watcher = watcher
     this.#request = request
-    this.#maxMessageBytes = maxMessageBytes
+    this.#limit = limit
     this.#events = events
     this.#exchange = client.request(request, this)
   }
@@ -115,7 +120,7 @@ export class Reply implements HttpHandler {
     const { status, form, length, encoding } = head
     if (status >= 300 && status < 400) return this.#redirect(status, head.headers.location)
     this.#head = head
-    if (form === 'json' && length > this.#maxMessageBytes) return this.#tooLarge()
+    if (form === 'json' && length > this.#limit.maxMessageBytes) return this.#tooLarge()
     if (encoding !== undefined) this.#decodeContent(encoding, head)
     if (form === 'sse') this.#decoder = this.#decode()
     // The length of an encoded body is not the decoded length.
@@ -138,7 +143,7 @@ export class Reply implements HttpHandler {
     if (this.#mayStream && this.#size === 0 && this.#length >= STREAM_AT_ONCE_BYTES && this.#tryStream(chunk)) return
     this.#collect(chunk)
     if (this.#pauseTimer !== undefined) this.#refreshPauseTimer(this.#pauseTimer)
-    if (this.#head?.form === 'json' && this.#size > this.#maxMessageBytes) this.#tooLarge()
+    if (this.#head?.form === 'json' && this.#size > this.#limit.maxMessageBytes) this.#tooLarge()
     else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#tryStream(this.#body.subarray(0, this.#size))
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
       this.#exchange.abort()
@@ -227,7 +232,7 @@ export class Reply implements HttpHandler {
 
   #streamChunk(chunk: Buffer, streamed: StreamedResult): void {
     this.#size += chunk.length
-    if (this.#size > this.#maxMessageBytes) return this.#tooLarge()
+    if (this.#size > this.#limit.maxMessageBytes) return this.#tooLarge()
     this.#events.onStreamed?.()
     streamed.push(chunk)
   }
@@ -284,8 +289,11 @@ export class Reply implements HttpHandler {
   }
 
   #decode(): SseDecoder {
+    const limit = this.#limit
     return new SseDecoder({
-      maxEventBytes: this.#maxMessageBytes,
+      get maxEventBytes() {
+        return limit.maxMessageBytes
+      },
       memory: this.#client.bodies,
       expected: this.#client.bodies.events,
       onEvent: (event) => {
@@ -321,7 +329,7 @@ export class Reply implements HttpHandler {
     if (this.#isOver) return
     this.#exchange.abort()
     this.#body = EMPTY
-    this.onError(tooLarge(this.#maxMessageBytes))
+    this.onError(tooLarge(this.#limit.maxMessageBytes))
   }
 }
 

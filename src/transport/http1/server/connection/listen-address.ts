@@ -77,6 +77,11 @@ const bindUnix = async (server: Server, { path, mode }: UnixAddress): Promise<Bo
   return { tcp: undefined, path, release }
 }
 
+/** Sets the permissions of a bound socket file. A named pipe has none. */
+export const setMode = async ({ path, mode }: UnixAddress): Promise<void> => {
+  if (!isNamedPipe(path)) await chmod(path, mode)
+}
+
 const inUse = (path: string): Error =>
   Object.assign(new Error(`listen EADDRINUSE: ${path}`), { code: 'EADDRINUSE', address: path })
 
