@@ -34,7 +34,7 @@ interface ConnectionRecord {
   /** Name of the copy of the earlier file, in the folder of this record; `undefined`: there was no file. */
   readonly before: string | undefined
   /** Folders that were made for a file that did not exist, innermost first. */
-  readonly folders?: readonly string[]
+  readonly folders?: readonly string[] | undefined
   /** Servers that were removed from the file, by name. */
   readonly moved: Readonly<Record<string, unknown>>
 }
