@@ -1,4 +1,5 @@
-/** Ctrl-C while a command without a running process waits: it ends with 130, and soon. */
+/** Ctrl-C while a command without a running process waits, or asks a question: it ends with 130, and does nothing more. */
+import { mkdir, readFile } from 'node:fs/promises'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { run } from '../../../src/cli.ts'
@@ -8,12 +9,16 @@ import type { Cli } from '../../support/cli.ts'
 import { fake, FakeDownstream } from '../../support/fake-downstream.ts'
 import { FakeIssuer, protect } from '../../support/fake-issuer.ts'
 
-/** Runs a command in this process, which is interrupted when it prints something, or by `interrupt`. */
-const interruptible = (cli: Cli, args: readonly string[]) => {
+/** Runs a command in this process, which is interrupted when it prints something or asks a question, or by `interrupt`. */
+const interruptible = (cli: Cli, args: readonly string[], isTTY = false) => {
   const interrupt = new AbortController()
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const stream = () => Object.assign(new PassThrough(), { isTTY })
+  const [stdin, stdout, stderr] = [stream(), stream(), stream()]
   let remarks = ''
-  stderr.on('data', (chunk: Buffer) => (remarks += chunk.toString()))
+  stderr.on('data', (chunk: Buffer) => {
+    remarks += chunk.toString()
+    if (/\[\w\/\w\] $/.test(remarks)) setImmediate(() => interrupt.abort())
+  })
   stdout.on('data', () => interrupt.abort())
   const io = {
     stdin,
@@ -47,4 +52,15 @@ test('F-22 login ends with 130 when its link was just printed', async () => {
   const { url } = server.address as { url: URL }
   await cli.write('trunkline.yaml', `servers: { a: { url: ${url.href}, credentials: { oauth: { scopes: [read] } } } }\n`)
   expect(await interruptible(cli, ['login', 'a']).ended).toEqual({ code: 130, stderr: 'interrupted\n' })
+})
+
+test('F-22 connect ends with 130 at a question, and writes nothing after it', async () => {
+  const before = '{ "mcpServers": { "own": { "command": "x" } } }'
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+  await mkdir(cli.path('home/.cursor'))
+  await cli.write('home/.cursor/mcp.json', before)
+  // `--yes` answers the question whether to write, and not the one whether to move its servers.
+  const { code, stderr } = await interruptible(cli, ['connect', 'cursor', '--yes', '--no-wait'], true).ended
+  expect([code, stderr]).toEqual([130, expect.stringMatching(/move its server behind Trunkline\? \[y\/N\] .*interrupted\n$/s)])
+  expect(await readFile(cli.path('home/.cursor/mcp.json'), 'utf8')).toBe(before)
 })
