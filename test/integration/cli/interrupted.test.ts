@@ -1,8 +1,11 @@
 /** Ctrl-C while a command without a running process waits, or asks a question: it ends with 130, and does nothing more. */
+import { once } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { PassThrough } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { run } from '../../../src/cli.ts'
+import { configurationId } from '../../../src/config/read/folders.ts'
 import { Redactor } from '../../../src/redactor.ts'
 import { commandLine } from '../../support/cli.ts'
 import type { Cli } from '../../support/cli.ts'
@@ -19,7 +22,11 @@ const interruptible = (cli: Cli, args: readonly string[], isTTY = false) => {
     remarks += chunk.toString()
     if (/\[\w\/\w\] $/.test(remarks)) setImmediate(() => interrupt.abort())
   })
-  stdout.on('data', () => interrupt.abort())
+  let printed = ''
+  stdout.on('data', (chunk: Buffer) => {
+    printed += chunk.toString()
+    interrupt.abort()
+  })
   const io = {
     stdin,
     stdout,
@@ -32,7 +39,7 @@ const interruptible = (cli: Cli, args: readonly string[], isTTY = false) => {
   const { env, folder: cwd } = cli
   const context = { env, cwd, home: cli.path('home'), uid: process.getuid?.(), platform: process.platform }
   const code = run(args, io, (overrides) => ({ ...context, overrides }))
-  return { interrupt, ended: code.then((exitCode) => ({ code: exitCode, stderr: remarks })) }
+  return { interrupt, printed: () => printed, ended: code.then((exitCode) => ({ code: exitCode, stderr: remarks })) }
 }
 
 test('F-22 call ends with 130', async () => {
@@ -63,4 +70,22 @@ test('F-22 connect ends with 130 at a question, and writes nothing after it', as
   const { code, stderr } = await interruptible(cli, ['connect', 'cursor', '--yes', '--no-wait'], true).ended
   expect([code, stderr]).toEqual([130, expect.stringMatching(/move its server behind Trunkline\? \[y\/N\] .*interrupted\n$/s)])
   expect(await readFile(cli.path('home/.cursor/mcp.json'), 'utf8')).toBe(before)
+})
+
+test('F-22 lock says what it wrote, also where the running process does not answer its reload', async () => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers: { a: { command: x } }\nlock: { file: ./trunkline.lock }\n' })
+  await mkdir(cli.path('run/trunkline'), { mode: 0o700 })
+  const offered = [{ key: 'a', lock: { key: 'a', entries: [], apps: [] }, isForCallers: false, reason: '' }]
+  let interrupt = (): void => undefined
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/reload') === true) interrupt()
+    else response.end(JSON.stringify(offered))
+  })
+  onTestFinished(() => void server.close().closeAllConnections())
+  server.listen(cli.path(`run/trunkline/${configurationId(cli.path('trunkline.yaml'))}.sock`))
+  await once(server, 'listening')
+  const command = interruptible(cli, ['lock'])
+  interrupt = () => command.interrupt.abort()
+  expect((await command.ended).code).toBe(130)
+  expect(command.printed()).toContain('wrote trunkline.lock: 1 server, 0 definitions')
 })
