@@ -81,7 +81,10 @@ test('F-22 lock says what it wrote, also where the running process does not answ
     if (request.url?.startsWith('/reload') === true) interrupt()
     else response.end(JSON.stringify(offered))
   })
-  onTestFinished(() => void server.close().closeAllConnections())
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   server.listen(cli.path(`run/trunkline/${configurationId(cli.path('trunkline.yaml'))}.sock`))
   await once(server, 'listening')
   const command = interruptible(cli, ['lock'])
