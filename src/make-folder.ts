@@ -9,15 +9,20 @@ import { attempt } from './values/attempt.ts'
 
 /** New folders are private unless `mode` differs. Throws the system's error, with a message that names the path. */
 export const makeFolder = (folder: string, mode = 0o700): void => {
-  const missing: string[] = []
-  for (let at = resolve(folder); !isFolder(at) && at !== missing.at(-1); at = dirname(at)) missing.push(at)
-  for (const path of missing.toReversed())
+  for (const path of missingFolders(folder).toReversed())
     try {
       mkdirSync(path, { mode })
     } catch (error) {
       // Another process may have created it meanwhile.
       if (!isFolder(path)) throw explain(asError(error), folder, path)
     }
+}
+
+/** Returns the folders that `makeFolder` would make, innermost first. */
+export const missingFolders = (folder: string): readonly string[] => {
+  const missing: string[] = []
+  for (let at = resolve(folder); !isFolder(at) && at !== missing.at(-1); at = dirname(at)) missing.push(at)
+  return missing
 }
 
 const isFolder = (path: string): boolean => attempt(() => statSync(path).isDirectory()) ?? false

@@ -19,6 +19,8 @@ const onSignal = (): void => {
   if (interrupt.signal.aborted) hurry.abort()
   interrupt.abort()
 }
+/** Number of programs that have the terminal: its Ctrl-C goes to every process of the job, and is meant for them. */
+let borrowers = 0
 /** After an uncaught error the state of the process is unknown: the error is logged, and the process ends in order (F-31). */
 const onUnknown = (error: unknown): void => {
   // A serving process logs the error itself.
@@ -53,7 +55,9 @@ const job: JobSignals = {
 process.on('uncaughtException', onUnknown)
 process.on('unhandledRejection', onUnknown)
 process.on('SIGTERM', onSignal)
-process.on('SIGINT', onSignal)
+process.on('SIGINT', () => {
+  if (borrowers === 0) onSignal()
+})
 hurry.signal.addEventListener('abort', () => process.exit(130))
 
 /** Errors of a disk that is full. Every other error means that the reader has left (`trunkline tools | head -1`). */
@@ -83,6 +87,10 @@ void run(process.argv.slice(2), {
     const onHangup = (): void => (isTerminalGone() ? onSignal() : callback())
     process.on('SIGHUP', onHangup)
     return () => process.off('SIGHUP', onHangup)
+  },
+  lendTerminal: () => {
+    borrowers++
+    return () => void borrowers--
   },
   onKey: process.stdin.isTTY ? (pressed) => readKeys(process.stdin, job, pressed) : undefined,
 }).then((exitCode) => process.exit(crash.signal.aborted || isOutputLost() ? EXIT.internal : exitCode))

@@ -250,7 +250,7 @@ export const localControl = (
     loginEnd: async (server, signal) => {
       const pending = await pendingSignIn(running, server)
       return new Promise((resolve) => {
-        if (pending === undefined) return resolve('expired')
+        if (pending === undefined || signal.aborted) return resolve('expired')
         pending.signIn.onEnd(resolve)
         signal.addEventListener('abort', () => resolve('expired'), { once: true })
       })

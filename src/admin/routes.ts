@@ -54,9 +54,12 @@ const ROUTES: Readonly<Record<string, Route>> = {
   }),
   'GET /logs': read(({ control, query, signal }) => control.logs(logQueryOf(query), signal)),
   'GET /status': read(({ control }) => control.status()),
-  'GET /tools': read(async ({ query, control }) => ({
-    tools: await control.tools(query.get('query') ?? '', query.get('toolset') ?? undefined),
-  })),
+  'GET /tools': read(async ({ query, control }) => {
+    const toolset = query.get('toolset') ?? undefined
+    const tools = await control.tools(query.get('query') ?? '', toolset)
+    if (tools === undefined) throw new AdminRefusal(404, 'gone', `there is no toolset ${JSON.stringify(toolset ?? '')}`)
+    return { tools }
+  }),
   'GET /hidden': read(async ({ control }) => ({ tools: await control.hiddenTools() })),
   'GET /offered': read(({ query, control }) => control.offered(query.getAll('server'), query.get('apps') === 'true')),
   'GET /changes': read(({ control }) => control.changes()),
@@ -94,9 +97,12 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'POST /restart': write(async ({ query, control }) => ({ restarted: await control.restart(query.get('server') ?? '') })),
   'POST /login': write(async ({ query, control }) => ({ login: await control.login(query.get('server') ?? '') })),
   'GET /login': write(async ({ query, control, signal }) => ({ end: await control.loginEnd(query.get('server') ?? '', signal) })),
-  'POST /approve': write(async ({ query, control }) => ({
-    approved: await control.approve(query.get('server') ?? '', query.get('tool') ?? undefined),
-  })),
+  'POST /approve': write(async ({ query, control }) => {
+    const server = query.get('server') ?? ''
+    const approved = await control.approve(server, query.get('tool') ?? undefined)
+    if (approved === undefined) throw new AdminRefusal(404, 'gone', `there is no server ${JSON.stringify(server)}`)
+    return { approved }
+  }),
   'POST /call': write(async ({ query, body, control, signal }) => {
     const [toolset, host] = ['toolset', 'host'].map((name) => query.get(name) ?? undefined)
     const end = await control.call({ tool: query.get('tool') ?? '', args: body, toolset, host }, signal)

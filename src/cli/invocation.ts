@@ -6,8 +6,9 @@ import type { Connecting } from '../commands/setup/connect.ts'
 import type { Writing } from '../commands/setup/import.ts'
 import { CommandError, EXIT } from '../commands/terminal/io.ts'
 import type { Invocation, Io, Read } from '../commands/terminal/io.ts'
+import { remark } from '../commands/terminal/print.ts'
 import { loadConfiguration } from '../config/load.ts'
-import { FILE_NAME, findConfiguration, userConfiguration, userConfigurationPath } from '../config/read/find.ts'
+import { FILE_NAME, findConfiguration, isOfAnother, userConfiguration, userConfigurationPath } from '../config/read/find.ts'
 import { configurationId, runtimeRoot } from '../config/read/folders.ts'
 import type { RuntimeEnvironment, EditedFile, readRuntimeEnvironment } from '../config/runtime-environment.ts'
 import type { Discovered } from '../host-files/discovered.ts'
@@ -40,6 +41,12 @@ export const makeInvocations = (
   json: boolean,
   readEnvironment: typeof readRuntimeEnvironment,
 ): Invocations => {
+  const skippedFiles = new Set<string>()
+  const skipped = (file: string): void => {
+    if (skippedFiles.has(file)) return
+    skippedFiles.add(file)
+    remark(io, `${file} is not used: it belongs to another user; to use it, name it: ${operatorCommand([file])}`)
+  }
   /** The options of a command win over those before it. */
   const invoked = async (
     own: CommonOptions,
@@ -60,7 +67,7 @@ export const makeInvocations = (
       withoutSecrets,
       watch,
     })
-    const found = await filesOf(named, context, looksAround)
+    const found = await filesOf(named, context, looksAround, skipped)
     const standard = userConfigurationPath(context.home, context.env)
     const files = found ?? [standard]
     const [file = standard] = files
@@ -90,7 +97,7 @@ export const makeInvocations = (
     }
   }
 
-  const writing = async (own: CommonOptions & { readonly user?: boolean }, isHere = false): Promise<Writing> => {
+  const placeToWrite = async (own: CommonOptions & { readonly user?: boolean }, isHere = false): Promise<Writing> => {
     const before = program.opts<CommonOptions>()
     const named = [...(before.config ?? []), ...(own.config ?? [])]
     const context = readEnvironment({ named })
@@ -99,14 +106,24 @@ export const makeInvocations = (
     const file = own.user === true && found === undefined ? userConfigurationPath(home, env) : resolve(cwd, found ?? FILE_NAME)
     return { file, named, context, io, json }
   }
+  /** Changed, the file would belong to this user, and its commands would run (T-12). */
+  const isForbidden = ({ file, named, context }: Writing): Promise<boolean> | false =>
+    named.length === 0 && isOfAnother(file, context.uid)
+  const writing = async (own: CommonOptions & { readonly user?: boolean }, isHere = false): Promise<Writing> => {
+    const place = await placeToWrite(own, isHere)
+    if (!(await isForbidden(place))) return place
+    throw new CommandError(EXIT.config, `${place.file} belongs to another user and is not changed; name it with -c FILE`)
+  }
   const connecting = async (own: CommonOptions): Promise<Connecting> => {
-    const written = await writing(own)
-    const { context, named } = written
-    const files = (await filesOf(named, context, true)) ?? []
-    const isStandard = files.length === 1 && files[0] === userConfigurationPath(context.home, context.env)
+    const place = await placeToWrite(own)
+    const { context, named } = place
+    const standard = userConfigurationPath(context.home, context.env)
+    const files = (await filesOf(named, context, true, skipped)) ?? []
+    const isStandard = files.length === 1 && files[0] === standard
     const invocation = await invoked(own)
     return {
-      ...written,
+      ...place,
+      file: (await isForbidden(place)) ? standard : place.file,
       configurations: isStandard ? [] : files.map((file) => resolve(context.cwd, file)),
       invocation,
       again: () => connecting(own),
@@ -120,9 +137,10 @@ const filesOf = async (
   named: readonly string[],
   { cwd, home, env, uid }: RuntimeEnvironment,
   looksAround: boolean,
+  skipped: (file: string) => void,
 ): Promise<readonly string[] | undefined> => {
   if (named.length > 0) return named
-  const found = await (looksAround ? findConfiguration(cwd, home, env, uid) : userConfiguration(home, env))
+  const found = await (looksAround ? findConfiguration(cwd, home, env, uid, skipped) : userConfiguration(home, env))
   return found === undefined ? undefined : [found]
 }
 

@@ -2,11 +2,11 @@
  * Adds Trunkline to the file of a host, and removes it again. The state folder keeps a copy of the earlier file and a record of the change.
  * If the file was not changed since, disconnecting restores it byte for byte. Otherwise only the entry is removed.
  */
-import { readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { asError } from '../values/as-error.ts'
-import { makeFolder } from '../make-folder.ts'
+import { makeFolder, missingFolders } from '../make-folder.ts'
 import { parseOwnJson } from '../values/own-json.ts'
 import {
   ChangeError,
@@ -33,6 +33,8 @@ interface ConnectionRecord {
   readonly after: string
   /** Name of the copy of the earlier file, in the folder of this record; `undefined`: there was no file. */
   readonly before: string | undefined
+  /** Folders that were made for a file that did not exist, innermost first. */
+  readonly folders?: readonly string[] | undefined
   /** Servers that were removed from the file, by name. */
   readonly moved: Readonly<Record<string, unknown>>
 }
@@ -74,11 +76,13 @@ export class HostConnection {
   connect(entry: HostEntry, moved: readonly string[], planned: Change, isConfirmed: boolean): Promise<Change> {
     return this.#write(planned, isConfirmed, async (state) => {
       const next = await this.#connected(state, entry, moved)
+      const folders = next.base.isRestored === true ? (await this.#record(state))?.folders : missingFolders(dirname(state.path))
       const record: ConnectionRecord = {
         file: state.path,
         at: this.#place.at,
         after: digestOf(Buffer.from(next.text)),
         before: next.base.bytes && backupName(next.base.bytes),
+        ...(next.base.bytes === undefined && { folders }),
         moved: next.moved,
       }
       return { text: next.text, keep: { record, before: next.base.bytes } }
@@ -123,9 +127,17 @@ export class HostConnection {
       await this.#putBeside(now, 'last', now.bytes ?? Buffer.alloc(0))
       if (keep?.record.before !== undefined && keep.before !== undefined)
         await this.#putBeside(now, keep.record.before, keep.before)
+      const putRecord =
+        keep && (await this.#prepare(now, 'record.json', Buffer.from(`${JSON.stringify(keep.record, null, 2)}\n`)))
       await replaceFile(now, isRemoved ? undefined : Buffer.from(text))
-      if (keep === undefined) await rm(join(this.#folder(now), 'record.json'), { force: true })
-      else await this.#putBeside(now, 'record.json', Buffer.from(`${JSON.stringify(keep.record, null, 2)}\n`))
+      if (isRemoved) await removeEmpty(old?.folders)
+      await (putRecord?.() ?? rm(join(this.#folder(now), 'record.json'), { force: true })).catch((error: unknown) => {
+        const { backup } = this.#describe(now, text)
+        throw new ChangeError(
+          `${planned.file} is changed, but the record of that cannot be written (${asError(error).code}): the earlier file is in ${backup}`,
+          { cause: error },
+        )
+      })
       if (old?.before !== undefined && old.before !== keep?.record.before)
         await rm(join(this.#folder(now), old.before), { force: true })
       return this.#describe(now, text)
@@ -137,7 +149,7 @@ export class HostConnection {
     state: FileState,
     entry: HostEntry,
     moved: readonly string[],
-  ): Promise<{ readonly text: string; readonly base: FileState; readonly moved: Readonly<Record<string, unknown>> }> {
+  ): Promise<{ readonly text: string; readonly base: Undone; readonly moved: Readonly<Record<string, unknown>> }> {
     const base = await this.#undone(state)
     const earlier = Object.keys((await this.#record(state))?.moved ?? {})
     const { path } = this.#place
@@ -229,23 +241,45 @@ export class HostConnection {
   }
 
   async #putBeside(state: FileState, name: string, bytes: Buffer): Promise<void> {
+    const put = await this.#prepare(state, name, bytes)
+    await put().catch((error: unknown) => {
+      throw this.#noBackup(state, error)
+    })
+  }
+
+  /** Writes a file beside the others; the returned function puts it in its place. */
+  async #prepare(state: FileState, name: string, bytes: Buffer): Promise<() => Promise<void>> {
     const folder = this.#folder(state)
+    const temporary = join(folder, `${name}.new`)
     try {
       makeFolder(folder)
-      const temporary = join(folder, `${name}.new`)
       await rm(temporary, { force: true })
       await writeThrough(temporary, bytes, 0o600)
-      await rename(temporary, join(folder, name))
     } catch (error) {
-      const { code } = asError(error)
-      throw new ChangeError(`no backup can be kept in ${folder} (${code}), so nothing is changed; make that folder writable`, {
-        cause: error,
-      })
+      throw this.#noBackup(state, error)
     }
+    return () => rename(temporary, join(folder, name))
+  }
+
+  #noBackup(state: FileState, error: unknown): ChangeError {
+    const folder = this.#folder(state)
+    const { code } = asError(error)
+    return new ChangeError(`no backup can be kept in ${folder} (${code}), so nothing is changed; make that folder writable`, {
+      cause: error,
+    })
   }
 
   #describe(state: FileState, after: string): Change {
     return { file: this.#place.path, before: textOfState(state), after, backup: join(this.#folder(state), 'last') }
+  }
+}
+
+/** Removes folders, innermost first, up to one that is not empty. */
+const removeEmpty = async (folders: readonly string[] = []): Promise<void> => {
+  try {
+    for (const folder of folders) await rmdir(folder)
+  } catch {
+    // Something else is in it.
   }
 }
 

@@ -1,4 +1,4 @@
-/** The four duration histograms of the MCP conventions, in seconds. Their attributes have few values: only existing names of tools and methods. */
+/** The four duration histograms of the MCP conventions, in seconds. Their attributes have few values: only existing names of tools and methods, and reserved codes. */
 import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
 import { METHODS } from '../wire/protocol/methods.ts'
 
@@ -35,13 +35,23 @@ export const makeHistograms = (meter: Meter): Histograms => {
 
 /**
  * Returns the attributes for metrics. `isKnown`: the name is in the catalog; a name that the caller chose is omitted, and a method that it
- * chose, which a bridge relays, is `_OTHER`.
+ * chose, which a bridge relays, is `_OTHER`. So is a code that a server chose.
  */
-export const metricAttributes = (attributes: Attributes, isKnown: boolean): Attributes => ({
-  ...Object.fromEntries(
-    Object.entries(attributes).filter(
-      ([name]) => !ONLY_ON_SPANS.has(name) && (isKnown || (name !== 'gen_ai.tool.name' && name !== 'gen_ai.prompt.name')),
+export const metricAttributes = (attributes: Attributes, isKnown: boolean): Attributes => {
+  const { 'rpc.response.status_code': code, ...others } = attributes
+  const hasReserved = code !== undefined && isReserved(Number(code))
+  return {
+    ...Object.fromEntries(
+      Object.entries(others).filter(
+        ([name]) => !ONLY_ON_SPANS.has(name) && (isKnown || (name !== 'gen_ai.tool.name' && name !== 'gen_ai.prompt.name')),
+      ),
     ),
-  ),
-  ...(METHODS[String(attributes['mcp.method.name'])] === undefined && { 'mcp.method.name': '_OTHER' }),
-})
+    ...(METHODS[String(attributes['mcp.method.name'])] === undefined && { 'mcp.method.name': '_OTHER' }),
+    ...(hasReserved && { 'rpc.response.status_code': code }),
+    ...(code !== undefined && !hasReserved && { 'error.type': '_OTHER' }),
+  }
+}
+
+/** Whether JSON-RPC or MCP defines or reserves a code. */
+const isReserved = (code: number): boolean =>
+  code === -32_700 || (code >= -32_603 && code <= -32_600) || (code >= -32_099 && code <= -32_000)

@@ -4,7 +4,7 @@ import type { CallEnd } from '../observe/call-end.ts'
 import { isErrorOutcome } from '../observe/outcomes.ts'
 
 export interface SpanEnd {
-  /** `error.type`, one of few values; absent: success. */
+  /** `error.type`; absent: success. */
   readonly error?: string
   /** The JSON-RPC error code, if the host received one. */
   readonly code?: string
@@ -25,3 +25,9 @@ export const endAttributes = ({ error, code }: SpanEnd): Attributes => ({
   ...(error !== undefined && { 'error.type': error }),
   ...(code !== undefined && { 'rpc.response.status_code': code }),
 })
+
+/** Returns the code of a host's error, which may be any JSON; `_OTHER`: no code. */
+export const codeText = (json: Uint8Array | undefined): string => {
+  const code = Number(json?.toString())
+  return Number.isSafeInteger(code) ? String(code) : '_OTHER'
+}

@@ -33,7 +33,7 @@ import type { JsonObject } from '../wire/message/payload.ts'
 import { StreamedResult } from '../wire/result/streamed-result.ts'
 import { cutText, hostAttributes, peerAttributes, serverAttributes, spanName } from './attributes.ts'
 import { childContext, contextOf, formatTraceparent, parsed, remoteContext, writeContext } from './context.ts'
-import { endAttributes, spanEndOf } from './span-end.ts'
+import { codeText, endAttributes, spanEndOf } from './span-end.ts'
 import type { SpanEnd } from './span-end.ts'
 import { ErrorSampling } from './error-sampling.ts'
 import { loadExporters } from './exporters.ts'
@@ -219,7 +219,7 @@ export class Tracing implements AsyncDisposable {
       this.#finish(span, spanEndOf(endOfError(error, false, undefined)))
       throw error
     }
-    if ('error' in answer) this.#finish(span, { error: answer.error.raw('code')?.toString() ?? '_OTHER' })
+    if ('error' in answer) this.#finish(span, { error: codeText(answer.error.raw('code')) })
     else span.end()
     return answer
   }

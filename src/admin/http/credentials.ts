@@ -5,7 +5,7 @@
  * Only the SHA-256 of keys and tokens is stored. They are random, so the time of a lookup reveals nothing.
  */
 import { randomBytes } from 'node:crypto'
-import { chmod, lstat, readFile, rename, writeFile } from 'node:fs/promises'
+import { lstat, readFile, rename, writeFile } from 'node:fs/promises'
 import { digestOf, makeToken } from '../../auth/inbound/static-tokens.ts'
 import { setBounded } from '../../values/bounded-map.ts'
 
@@ -66,14 +66,14 @@ export class AdminCredentials {
 }
 
 /**
- * The token of the file, which is created if it does not exist. Rejects where the file cannot be written, or cannot be made private:
- * there is no such token then.
+ * The token of the file, which is created if it does not exist, and replaced if others could read it. Rejects where the file cannot be
+ * written: there is no such token then.
  */
 export const readTokenFile = async (file: string): Promise<string> => {
   const found = await lstat(file).catch(() => undefined)
   if (found?.isFile() === true) {
-    if ((found.mode & 0o077) !== 0) await chmod(file, 0o600)
-    const text = (await readFile(file, 'utf8')).trim()
+    const isPrivate = process.platform === 'win32' || (found.mode & 0o077) === 0
+    const text = isPrivate ? (await readFile(file, 'utf8')).trim() : ''
     if (/^tlk_[\w-]{43}$/.test(text)) return text
   } else if (found !== undefined) throw new Error(`${file} is not a file; remove it`)
   const token = makeToken()

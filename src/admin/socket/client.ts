@@ -83,7 +83,8 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
     metrics: async (isOpenMetrics) => (await ask<{ text: string }>('GET', '/metrics', { open: String(isOpenMetrics) })).text,
     open: async () => (await ask<{ opened?: OpenEnd }>('POST', '/open')).opened,
     status: () => ask('GET', '/status'),
-    tools: async (query, toolset) => (await ask<{ tools?: readonly ToolRow[] }>('GET', '/tools', { query, toolset })).tools,
+    tools: async (query, toolset) =>
+      (await ask<{ tools: readonly ToolRow[] }>('GET', '/tools', { query, toolset }).catch(ifGone))?.tools,
     hiddenTools: async () => (await ask<{ tools: readonly HiddenTool[] }>('GET', '/hidden')).tools,
     offered: (servers, apps) => ask('GET', '/offered', { server: servers, apps: String(apps) }),
     changes: () => ask('GET', '/changes'),
@@ -103,7 +104,8 @@ const remoteControl = (location: SocketLocation, stop: AbortSignal | undefined):
     },
     reload: () => ask('POST', '/reload'),
     restart: async (server) => (await ask<{ restarted: boolean }>('POST', '/restart', { server })).restarted,
-    approve: async (server, tool) => (await ask<{ approved?: readonly string[] }>('POST', '/approve', { server, tool })).approved,
+    approve: async (server, tool) =>
+      (await ask<{ approved: readonly string[] }>('POST', '/approve', { server, tool }).catch(ifGone))?.approved,
     login: async (server) => (await ask<{ login?: Login }>('POST', '/login', { server })).login,
     loginEnd: async (server, signal) => (await ask<{ end: SignInEnd }>('GET', '/login', { server }, '', signal)).end,
     call: async ({ tool, args, toolset, host }, signal) => {
@@ -236,7 +238,7 @@ const follow = ({ path: socketPath }: SocketLocation, query: Query, sink: FeedSi
   })
 
 const ifGone = (error: unknown): undefined => {
-  if (!(error instanceof AdminRefusal)) throw error
+  if (!(error instanceof AdminRefusal && error.code === 'gone')) throw error
 }
 
 /** The running process does not know the request: it has another version. */

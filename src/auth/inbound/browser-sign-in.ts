@@ -97,7 +97,7 @@ export class BrowserSignIn {
 
   async #verified(idToken: string): Promise<Claims> {
     try {
-      const { payload } = await verifySignature(idToken, this.#keys.find)
+      const { payload } = await verifySignature(idToken, this.#keys)
       return parseJsonObject(Buffer.from(payload).toString()) ?? {}
     } catch (error) {
       if (error instanceof IssuerUnreachable) throw unreachable('the ID token cannot be verified now', error)

@@ -72,11 +72,15 @@ export const originOf = ({ audience }: Pick<ResourceServerOptions, 'audience'>):
 /** Returns the gateway's URIs in `aud`. A configured identifier (`otherAudiences`) counts as the origin. */
 const audiencesOf = ({ aud }: Claims, resource: ClaimReading['resource']): readonly string[] => {
   const origin = originOf(resource)
-  return textsOf(aud).flatMap((uri) => {
+  return textsOf(aud).flatMap((text) => {
+    const uri = text.replace(SCHEME_AND_HOST, (part) => part.toLowerCase())
     if (uri === origin || uri.startsWith(`${origin}/`)) return [uri]
-    return resource.otherAudiences.includes(uri) ? [origin] : []
+    return resource.otherAudiences.includes(text) ? [origin] : []
   })
 }
+
+/** Upper case is accepted in them ([2026-07-28 basic/authorization], "Canonical Server URI"). */
+const SCHEME_AND_HOST = /^https?:\/\/[^/?#]*/i
 
 const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): TokenRefusal => {
   const origin = originOf(resource)

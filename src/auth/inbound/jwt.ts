@@ -7,6 +7,7 @@ import type { Check, TokenRefusal } from '../token-refusal.ts'
 import type { Claims } from './claim-value.ts'
 import { failed, passed } from './claims.ts'
 import { IssuerUnreachable } from './issuer.ts'
+import type { KeySet } from './key-set.ts'
 import { attempt } from '../../values/attempt.ts'
 
 /** Signature algorithms with public keys. None with a shared secret: an attacker could sign with the public key as the secret. */
@@ -24,15 +25,15 @@ export interface VerifiedJwt {
 /** Whether a token may be a JWT: three base64url parts. */
 export const hasJwtForm = (token: string): boolean => JWT_FORM.test(token)
 
-/** Verifies a token. `findKey`: finds the keys of `issuer`. Rejects with `IssuerUnreachable` if the keys cannot be read now. */
-export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer: string): Promise<VerifiedJwt> => {
+/** Verifies a token. `keys`: of `issuer`. Rejects with `IssuerUnreachable` if the keys cannot be read now. */
+export const verifyJwt = async (token: string, keys: KeySet, issuer: string): Promise<VerifiedJwt> => {
   const header = attempt(() => decodeProtectedHeader(token))
   if (header === undefined) return { checks: [failed(UNREADABLE)], claims: undefined }
   const checks = [passed('issuer', issuer), algorithmCheck(header.alg), typeCheck(header.typ)]
   if (checks.some(({ refusal }) => refusal !== undefined)) return { checks, claims: undefined }
   let claims: Claims | undefined
   try {
-    const { payload } = await verifySignature(token, findKey)
+    const { payload } = await verifySignature(token, keys)
     claims = parseJsonObject(Buffer.from(payload).toString())
   } catch (error) {
     return { checks: [...checks, failed(signatureRefusal(error, header, issuer))], claims: undefined }
@@ -41,8 +42,20 @@ export const verifyJwt = async (token: string, findKey: JWTVerifyGetKey, issuer:
   return { checks: [...checks, passed('signature', `${header.alg} by key ${shownValue(header.kid)}`)], claims }
 }
 
-/** Tries each key that fits the header, since issuers with several keys may name none. Rejects with an error of jose, or of `findKey`. */
-export const verifySignature = async (token: string, findKey: JWTVerifyGetKey): Promise<CompactVerifyResult> => {
+/** A token that names no key may be of one that is not fetched yet. Rejects with an error of jose, or of `keys`. */
+export const verifySignature = async (token: string, keys: KeySet): Promise<CompactVerifyResult> => {
+  try {
+    return await verifyByAny(token, keys.find)
+  } catch (error) {
+    const isNamed = decodeProtectedHeader(token).kid !== undefined
+    if (isNamed || !(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    if (!(await keys.fetchFor(token.slice(token.lastIndexOf('.') + 1)))) throw error
+    return verifyByAny(token, keys.find)
+  }
+}
+
+/** Tries each key that fits the header, since issuers with several keys may name none. */
+const verifyByAny = async (token: string, findKey: JWTVerifyGetKey): Promise<CompactVerifyResult> => {
   const options = { algorithms: ALGORITHMS }
   try {
     return await compactVerify(token, findKey, options)

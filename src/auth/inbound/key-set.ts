@@ -1,8 +1,9 @@
 /**
  * The public keys of an authorization server: fetched when a token first needs one, again after `MAX_AGE_MS`, and again for an unknown key
- * id, because keys are rotated. Invented key ids cause at most six fetches at once, then one in five seconds.
+ * id, because keys are rotated; for a token without a key id, if its signature fits none of the keys. Invented key ids and signatures cause
+ * at most six fetches at once, then one in five seconds.
  *
- * An unknown key id refuses a token only if the set was just fetched for it, since the key may be new.
+ * An unknown key refuses a token only if the set was just fetched for it, since the key may be new.
  *
  * An issuer that does not answer delays one token, not each: old keys are used at once while the last fetch has failed.
  */
@@ -14,9 +15,9 @@ import { TokenBucket } from '../../rpc/rate.ts'
 import { IssuerUnreachable } from './issuer.ts'
 
 const MAX_AGE_MS = 600_000
-/** Limit of fetches for unknown key ids, which any token can name. */
+/** Limit of fetches for unknown keys, which any token can have. */
 const FETCH_RATE = { amount: 6, periodMs: 30_000, text: '6/30s' }
-/** Number of key ids cached as absent, and for how long: an issuer may publish a key after its first token. */
+/** Number of keys cached as absent, and for how long: an issuer may publish a key after its first token. */
 const MOST_ABSENT = 256
 const ABSENT_MS = 5_000
 /** Pause after a failed fetch. */
@@ -29,7 +30,7 @@ export class KeySet {
   #readMs = -Infinity
   #triedMs = -Infinity
   readonly #fetches = new TokenBucket(FETCH_RATE)
-  /** Absent key ids, and when they were fetched; oldest first. */
+  /** Absent keys, by their ids or a signature by them, and when they were fetched; oldest first. */
   readonly #absent = new Map<unknown, number>()
   /** Why the last fetch failed; `undefined`: it did not fail. */
   #failure: Error | undefined
@@ -54,24 +55,26 @@ export class KeySet {
       return await before(header, token)
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      const isFetched = await this.#fetchFor(header.kid)
-      if (this.#failure !== undefined) throw this.#unreachable()
-      if (!isFetched)
-        throw new IssuerUnreachable('a key that is not known; the keys were fetched a moment ago, and are fetched again soon')
+      await this.fetchFor(header.kid ?? token.signature)
       return this.#keys(header, token)
     }
   }
 
-  /** Fetches the set for an unknown key id. Resolves with false if the fetch rate does not allow it now. */
-  async #fetchFor(kid: unknown): Promise<boolean> {
+  /**
+   * Fetches the set for an unknown key. `key`: its id, or a signature that fits no known key. Resolves with false if that was just done.
+   * Rejects with `IssuerUnreachable` if the set cannot be fetched now.
+   */
+  async fetchFor(key: unknown): Promise<boolean> {
     const nowMs = this.#now()
-    if (nowMs - (this.#absent.get(kid) ?? -Infinity) < ABSENT_MS) return true
+    if (this.#failure === undefined && nowMs - (this.#absent.get(key) ?? -Infinity) < ABSENT_MS) return false
     if (this.#reading === undefined && this.#failure === undefined) {
-      if (this.#fetches.waitMs(nowMs) > 0) return false
+      if (this.#fetches.waitMs(nowMs) > 0)
+        throw new IssuerUnreachable('a key that is not known; the keys were fetched a moment ago, and are fetched again soon')
       this.#fetches.take(nowMs)
     }
     await this.#refresh(this.#failure === undefined ? 0 : RETRY_MS)
-    if (this.#failure === undefined) setBounded(this.#absent, kid, nowMs, MOST_ABSENT)
+    if (this.#failure !== undefined) throw this.#unreachable()
+    setBounded(this.#absent, key, nowMs, MOST_ABSENT)
     return true
   }
 

@@ -92,7 +92,7 @@ export class ResourceServer {
   }
 
   async #examineJwt(token: string, { options, keys }: KnownIssuer): Promise<Examination> {
-    const { checks, claims } = await verifyJwt(token, keys.find, options.issuer)
+    const { checks, claims } = await verifyJwt(token, keys, options.issuer)
     if (claims === undefined) return { checks, admitted: undefined }
     const verdict = judgeClaims(claims, this.#reading(options, 'jwt'))
     return { ...verdict, checks: [...checks, ...verdict.checks] }

@@ -12,7 +12,7 @@ import type { OAuthEnvironment } from './environment.ts'
 import { authRequired, noToken } from './failures.ts'
 import { reachOf } from './reach.ts'
 import type { ExchangeOptions } from './credential-options.ts'
-import { GrantRefused, isFresh, requestTokens } from './token-endpoint.ts'
+import { GrantRefused, isFresh, requestTokens, waitFor } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -46,15 +46,17 @@ export class ExchangeCredential implements Credential {
 
   ready(): Promise<void> | undefined {
     const tokens = this.#exchanged.get(this.#subject() ?? '')
-    if (tokens === undefined || !isFresh(tokens, this.#environment.now())) return this.#obtain()
+    if (tokens === undefined) return this.#obtain()
     this.bearer.value = bearerOf(tokens)
-    return undefined
+    const nowMs = this.#environment.now()
+    return isFresh(tokens, nowMs) ? undefined : waitFor(this.#obtain(), tokens, nowMs)
   }
 
   async renew({ used, status }: Rejection): Promise<void> {
     if (this.#obtaining !== undefined) return this.#obtaining
     if (used !== this.bearer.value) return
     if (status === 403) throw new Failure('forbidden', 'the exchanged token does not reach that far', { executed: 'no', status })
+    this.#exchanged.delete(this.#subject() ?? '')
     await this.#obtain()
   }
 
@@ -97,8 +99,12 @@ export class ExchangeCredential implements Credential {
       )
       this.bearer.value = bearerOf(tokens)
     } catch (error) {
-      this.#exchanged.delete(subject)
-      this.bearer.value = undefined
+      const { expiresAt = Infinity } = this.#exchanged.get(subject) ?? { expiresAt: 0 }
+      // A valid token is used to its end while the issuer cannot be reached.
+      if (error instanceof GrantRefused || expiresAt <= now()) {
+        this.#exchanged.delete(subject)
+        this.bearer.value = undefined
+      }
       // The caller has sent another token during the exchange.
       if (this.#subject() !== subject) return this.#request()
       if (error instanceof Failure) throw error

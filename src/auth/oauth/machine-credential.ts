@@ -10,7 +10,7 @@ import { noToken } from './failures.ts'
 import { reachOf } from './reach.ts'
 import type { MachineOptions } from './credential-options.ts'
 import { chooseScopes, union } from './scopes.ts'
-import { isFresh, requestTokens } from './token-endpoint.ts'
+import { isFresh, requestTokens, waitFor } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 /** Attempts to get the same missing scopes (B247). */
@@ -41,8 +41,9 @@ export class MachineCredential implements Credential {
   }
 
   ready(): Promise<void> | undefined {
-    const isUsable = this.#tokens !== undefined && isFresh(this.#tokens, this.#environment.now())
-    return isUsable ? undefined : this.#obtain(undefined)
+    const nowMs = this.#environment.now()
+    if (this.#tokens !== undefined && isFresh(this.#tokens, nowMs)) return undefined
+    return waitFor(this.#obtain(undefined), this.#tokens, nowMs)
   }
 
   async renew({ used, status, challenge }: Rejection): Promise<void> {

@@ -70,8 +70,15 @@ const ASSERTION_SECONDS = 60
 const RENEW_BEFORE_MS = 30_000
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Whether a token can still be used. `nowMs`: wall clock. */
+/** Whether a token needs no renewal yet. `nowMs`: wall clock. */
 export const isFresh = ({ expiresAt = Infinity }: Tokens, nowMs: number): boolean => expiresAt - RENEW_BEFORE_MS > nowMs
+
+/** Returns what a call waits for, given the pending renewal of a token: one that is valid for some seconds more is used meanwhile. */
+export const waitFor = (renewed: Promise<void>, tokens: Tokens | undefined, nowMs: number): Promise<void> | undefined => {
+  if (tokens === undefined || (tokens.expiresAt ?? Infinity) <= nowMs) return renewed
+  renewed.catch(() => undefined)
+  return undefined
+}
 
 /** Requests tokens. Rejects with `GrantRefused`, or with an `Error` if there was no usable answer. */
 export const requestTokens = async (request: TokenRequest): Promise<Tokens> => tokensOf(await requestGrant(request), request.now)

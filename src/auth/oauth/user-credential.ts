@@ -25,7 +25,7 @@ import { clientFor, scopeRefused } from './registration.ts'
 import type { Registered } from './registration.ts'
 import { chooseScopes, union } from './scopes.ts'
 import type { StoreKey } from './token-store.ts'
-import { GrantRefused, isClientRefused, isFresh, isGrantEnded, isUnexplained, requestTokens } from './token-endpoint.ts'
+import { GrantRefused, isClientRefused, isFresh, isGrantEnded, isUnexplained, requestTokens, waitFor } from './token-endpoint.ts'
 import type { Tokens } from './token-endpoint.ts'
 
 export interface UserCredentialOptions {
@@ -107,13 +107,8 @@ export class UserCredential implements Credential, Interactive {
         return this.#challenge === undefined ? undefined : this.#findElsewhere(undefined, 'not signed in yet')
     }
     const nowMs = this.#environment.now()
-    const { expiresAt = Infinity, refreshToken } = this.#held
-    if (isFresh(this.#held, nowMs) || refreshToken === undefined) return undefined
-    const refreshed = this.#refresh()
-    if (expiresAt <= nowMs) return refreshed
-    // It is good for some seconds more: no call waits for its renewal, or fails with it.
-    refreshed.catch(() => undefined)
-    return undefined
+    if (isFresh(this.#held, nowMs) || this.#held.refreshToken === undefined) return undefined
+    return waitFor(this.#refresh(), this.#held, nowMs)
   }
 
   async renew({ used, status, challenge }: Rejection): Promise<void> {

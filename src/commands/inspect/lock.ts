@@ -37,14 +37,14 @@ export const lock = async (invocation: Invocation, choice: LockChoice, again: In
   const servers = compose(known, offered, choice, file.covers)
   const changes = compareServers(known, servers)
   const isWritten = await writeChanged(file.file, printLock(servers))
-  const remote = isWritten ? await runningProcess(invocation) : undefined
-  const end = await remote?.reload()
   const count = servers.reduce((sum, { entries, apps }) => sum + entries.length + apps.length, 0)
   await printResult(invocation, { file: file.file, written: isWritten, changes: changes.map(outline) }, (paint) => [
     ...changes.map((change) => changeLine(change, paint)),
     ...offered.filter(({ lock }) => lock === undefined).map(notLocked),
     `${isWritten ? 'wrote' : 'nothing changed in'} ${file.name}: ${counted(servers.length, 'server')}, ${counted(count, 'definition')}`,
   ])
+  const remote = isWritten ? await runningProcess(invocation) : undefined
+  const end = await remote?.reload()
   if (end?.kind === 'refused') throw new ConfigError(end.problems)
   return EXIT.ok
 }

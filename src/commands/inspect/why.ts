@@ -3,11 +3,11 @@ import type { Step, Why } from '../../admin/explain/why.ts'
 import { asHost, findingText, knownLimits } from './as-host.ts'
 import type { AsHost } from './as-host.ts'
 import { withGateway } from '../serve/inline.ts'
-import { CommandError, EXIT } from '../terminal/io.ts'
+import { EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printResult } from '../terminal/print.ts'
 import type { Colour, Line, Paint } from '../terminal/print.ts'
-import { didYouMean, unknownName } from '../terminal/unknown-name.ts'
+import { unknownName, unknownToolset } from '../terminal/unknown-name.ts'
 import { paintedRows } from '../terminal/table.ts'
 
 export interface WhyOptions {
@@ -24,8 +24,7 @@ export const why = async (invocation: Invocation, name: string, { toolset, as }:
     end: await control.why(name, toolset),
     host: word === undefined ? undefined : await asHost(control, word, toolset),
   }))
-  if (end.kind === 'no toolset')
-    throw new CommandError(EXIT.usage, `there is no toolset "${toolset}"; ${didYouMean(end.near, command('check', '--json'))}`)
+  if (end.kind === 'no toolset') throw unknownToolset(toolset, command, end.near)
   if (end.kind !== 'known') throw unknownName(name, end.near, command)
   const all = host === undefined ? end.all : end.all.map((one) => ({ ...one, steps: [...one.steps, ...hostSteps(host, one)] }))
   await printResult(invocation, all, (paint) => all.flatMap((one) => lines(one, paint)))

@@ -31,7 +31,8 @@ export const call = async (
     const schema = rows.find(({ name }) => name === tool)?.definition.inputSchema
     return control.call({ tool, args: readArguments(pairs, args, schema), toolset, host }, io.interrupted)
   })
-  if (end.kind !== 'result') throw failed(tool, end, command)
+  if (end.kind !== 'result')
+    throw io.interrupted.aborted ? new CommandError(EXIT.interrupted, 'interrupted') : failed(tool, end, command)
   if (json) await printJsonText(io, end.result.toString())
   else for (const text of textsOf(end.result)) await printText(io, text)
   if (!end.isError) return EXIT.ok

@@ -24,5 +24,6 @@ export const login = async (invocation: Invocation, server: string, opens: boole
     remark(io, `signed in to ${server}`)
     return EXIT.ok
   }
+  if (io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   throw new CommandError(EXIT.authorization, `${server}: ${end === 'failed' ? 'sign-in failed' : 'sign-in was not completed'}`)
 }

@@ -60,6 +60,7 @@ const editParams = async ({ io, context }: Invocation, text: string): Promise<st
   const editor = context.env['VISUAL'] || context.env['EDITOR']
   if (editor === undefined || editor === '') throw new CommandError(EXIT.usage, 'no editor is named: set VISUAL or EDITOR')
   const folder = await mkdtemp(join(tmpdir(), 'trunkline-'))
+  const takeBack = io.lendTerminal?.()
   try {
     const file = join(folder, 'params.json')
     await writeFile(file, `${text}\n`, { mode: 0o600 })
@@ -76,6 +77,7 @@ const editParams = async ({ io, context }: Invocation, text: string): Promise<st
     remark(io, `sending ${changed.trim().length} characters of parameters`)
     return changed
   } finally {
+    takeBack?.()
     await rm(folder, { recursive: true, force: true })
   }
 }

@@ -1,5 +1,5 @@
 /** `trunkline tail`: calls of the running process as they end, in columns, as JSON, or into a recording for `mock`. */
-import { open } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { Control } from '../../admin/control.ts'
 import type { CallRow } from '../../observe/capture/captured.ts'
@@ -64,7 +64,10 @@ export const tail = async (invocation: Invocation, terms: readonly string[], opt
     },
   }
   const feed = { viewer: OPERATOR, filter, after: since === true ? 0 : undefined, isWhole: record !== undefined }
-  await control.follow(feed, sink, isOver).catch(explainRefusal)
+  await control.follow(feed, sink, isOver).catch(async (error: unknown) => {
+    if (file?.count === 0) await file.remove()
+    return explainRefusal(error)
+  })
   await last
   if (file !== undefined) remark(io, `${record} has ${counted(file.count, 'call')}${whatIsMissing(file)}`)
   if (isOver.aborted) return EXIT.ok
@@ -131,11 +134,14 @@ interface RecordingFile extends AsyncDisposable {
   /** The calls that were shown and are not in the file. */
   readonly lost: number
   add(row: CallRow): Promise<void>
+  /** So that the command can be given again: an existing file is refused. */
+  remove(): Promise<void>
 }
 
 /** Refuses an existing file, so that recordings are not mixed. `signal` ends the wait for the messages of a call. */
 const openRecording = async (name: string, control: Control, signal: AbortSignal): Promise<RecordingFile> => {
   const notWritten = (why: string): CommandError => new CommandError(EXIT.usage, `${name} cannot be written: ${why}`)
+  const tools = (await control.tools('', undefined)) ?? []
   let handle: FileHandle
   try {
     handle = await open(name, 'wx', 0o600)
@@ -148,7 +154,6 @@ const openRecording = async (name: string, control: Control, signal: AbortSignal
       throw notWritten(asError(error).message)
     })
   }
-  const tools = (await control.tools('', undefined)) ?? []
   await write(formatHeader(tools.map(({ definition }) => definition)))
   let [count, partial, lost] = [0, 0, 0]
   return {
@@ -168,6 +173,7 @@ const openRecording = async (name: string, control: Control, signal: AbortSignal
       count++
       if (detail.request?.text === undefined || detail.response?.text === undefined) partial++
     },
+    remove: () => rm(name, { force: true }),
     [Symbol.asyncDispose]: () => handle.close(),
   }
 }

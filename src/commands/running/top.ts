@@ -40,8 +40,9 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
     .finally(() => over.abort())
   // It may be refused while figures are read; the reason is thrown below.
   following.catch(() => undefined)
+  let failure: unknown
   while (!isOver.aborted) {
-    const stats = await control.stats(WINDOW_MS).catch(() => undefined)
+    const stats = await control.stats(WINDOW_MS).catch((error: unknown) => void (failure = error))
     if (stats === undefined || over.signal.aborted) break
     await clearScreen(io)
     await printLines(io, linesOf(stats))
@@ -50,6 +51,8 @@ export const top = async (invocation: Invocation, { once }: TopOptions): Promise
   over.abort()
   await following
   if (isLeft.aborted) return EXIT.ok
+  // A failure with a cause is that of the connection.
+  if (failure instanceof Error && failure.cause === undefined) return explainRefusal(failure)
   throw new CommandError(EXIT.unreachable, 'the process has ended')
 }
 

@@ -1,14 +1,15 @@
 /** Questions on a terminal; without one, nothing is asked (PRODUCT 2). */
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import { CommandError, EXIT } from './io.ts'
 import type { Io } from './io.ts'
 import { prompt } from './print.ts'
 
 export const canAsk = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** The typed text, trimmed; `undefined`: there is no terminal, or the input ended. `isHidden`: without echo. */
+/** The typed text, trimmed; `undefined`: there is no terminal, the input ended, or Ctrl-C. `isHidden`: without echo. */
 export const ask = (io: Io, question: string, isHidden = false): Promise<string | undefined> => {
-  if (!canAsk(io)) return Promise.resolve(undefined)
+  if (!canAsk(io) || io.interrupted.aborted) return Promise.resolve(undefined)
   return new Promise((resolve) => {
     prompt(io, question)
     // The terminal echoes the text, unless it is in raw mode.
@@ -30,9 +31,10 @@ export const ask = (io: Io, question: string, isHidden = false): Promise<string 
   })
 }
 
-/** Yes or no; `standard` if the answer is empty or nothing can be asked. */
+/** Yes or no; `standard` if the answer is empty or nothing can be asked. Ctrl-C is no answer: it ends the command. */
 export const confirm = async (io: Io, question: string, standard: boolean): Promise<boolean> => {
   const answer = await ask(io, `${question} [${standard ? 'Y/n' : 'y/N'}] `)
+  if (answer === undefined && io.interrupted.aborted) throw new CommandError(EXIT.interrupted, 'interrupted')
   if (answer === undefined && canAsk(io)) return false
   return answer === undefined || answer === '' ? standard : /^y(es)?$/i.test(answer)
 }

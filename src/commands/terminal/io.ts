@@ -22,6 +22,8 @@ export interface Io {
   readonly onHangup: (callback: () => void) => () => void
   /** Calls back for each typed key, except Ctrl-C and similar. Returns how to stop. `undefined`: stdin is not a terminal. */
   readonly onKey?: ((pressed: (key: string) => void) => () => void) | undefined
+  /** Another program has the terminal, such as an editor: Ctrl-C is for that program. Returns how to take the terminal back. */
+  readonly lendTerminal?: (() => () => void) | undefined
 }
 
 /** Time to end a process in an unknown state: 5 s for its calls, the rest for its servers. */

@@ -2,8 +2,9 @@
 import type { CommandPrinter } from '../../operator-command.ts'
 import { CommandError, EXIT } from './io.ts'
 
-export const unknownToolset = (toolset = '', command: CommandPrinter): CommandError =>
-  new CommandError(EXIT.config, `no toolset "${toolset}" is configured; ${didYouMean([], command('check', '--json'))}`)
+/** `near`: similar names. */
+export const unknownToolset = (toolset = '', command: CommandPrinter, near: readonly string[] = []): CommandError =>
+  new CommandError(EXIT.config, `no toolset "${toolset}" is configured; ${didYouMean(near, command('check', '--json'))}`)
 
 /** `near`: similar names. */
 export const unknownName = (name: string, near: readonly string[], command: CommandPrinter): CommandError =>

@@ -169,6 +169,20 @@ describe('what it answers', () => {
     expect((await ask('POST', '/api/call?tool=one__echo', { text: 'x' }, form)).status).toBe(415)
   })
 
+  test('a toolset or server that does not exist is 404', async () => {
+    await using cli = await commandLine()
+    await cli.write('trunkline.yaml', `${BOUND}ui: { write: true }\nservers: { one: ${cli.fake()} }\n`)
+    await cli.up()
+    const { ask } = await openAdmin(cli)
+    const gone = (message: string) => ({ status: 404, json: { error: { code: 'gone', message } } })
+    expect(await ask('GET', '/api/tools?toolset=nothing')).toMatchObject(gone('there is no toolset "nothing"'))
+    expect(await ask('POST', '/api/approve?server=nothing')).toMatchObject(gone('there is no server "nothing"'))
+    expect((await ask('GET', '/api/nothing')).status).toBe(404)
+    // The command line asks the same routes.
+    expect((await cli.here('tools', '--toolset', 'nothing')).stderr).toContain('no toolset "nothing" is configured')
+    expect((await cli.here('approve', 'nothing')).stderr).toContain('no server "nothing" is running; known: one')
+  })
+
   test('every answer forbids inline code, frames and sniffing, and sets no cookie', async () => {
     await using cli = await serving(BOUND)
     const { origin, ask } = await openAdmin(cli)

@@ -204,6 +204,19 @@ describe('the commands', () => {
     expect((await cli.here('replay', '999999')).code).toBe(1)
   })
 
+  test('F-22 Ctrl-C in the editor of replay is for the editor: what was edited is sent', async () => {
+    await using cli = await serving(`${BOUND}ui: { capture: { bodies: all } }\n`)
+    const admin = await openAdmin(cli)
+    await cli.here('call', 'one__echo', 'text=first')
+    const { calls } = (await admin.ask('GET', '/api/calls')).json as { calls: { id: number }[] }
+    const program = `const [file] = process.argv.slice(-1); fs.writeFileSync(file, String(fs.readFileSync(file)).replace('first', 'second'))`
+    // As a terminal does, which sends the signal to all processes of the job; the parent of the shell is the command.
+    cli.env['EDITOR'] = `kill -INT $PPID; kill -INT $PPID; '${process.execPath}' -e "${program}"`
+    const { code, stdout, stderr } = await cli.run(['replay', String(calls[0]?.id), '--edit', '--yes'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('sending')])
+    expect(JSON.parse(stdout)).toMatchObject({ content: [{ text: 'second' }] })
+  })
+
   test('over the API a replay is confirmed, and its answer is the server’s, byte for byte', async () => {
     await using cli = await serving(`${BOUND}ui: { write: true, capture: { bodies: all } }\n`)
     const { ask } = await openAdmin(cli)

@@ -548,6 +548,54 @@ describe('connect and disconnect', () => {
     expect(read(cli, CURSOR)).toContain('another')
   })
 
+  test('folders that connect made are removed with the file, unless something else is in them', async () => {
+    await using cli = await laid({ 'trunkline.yaml': 'servers: { a: { command: x } }\n' })
+    const folder = cli.path(CURSOR).replace(/\/[^/]*$/, '')
+    await rm(folder, { recursive: true, force: true })
+    for (const args of [[], ['--state', './kept']]) expect((await cli.here('connect', 'cursor', ...args)).code).toBe(0)
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(existsSync(folder)).toBe(false)
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    await writeFile(`${folder}/other.json`, '{}')
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(readdirSync(folder)).toEqual(['other.json'])
+    // A folder that was there stays.
+    await rm(`${folder}/other.json`)
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  /** The folder of the record of the one connection that was made. */
+  const recordFolder = (cli: Cli): string => {
+    const found = readdirSync(cli.path('state'), { recursive: true, encoding: 'utf8' }).find((name) => name.endsWith('/last'))
+    return cli.path(`state/${found?.replace(/\/last$/, '')}`)
+  }
+
+  test('F-29 where the record of a connection cannot be written, the file of the host is not changed', async () => {
+    const before = mcpServers({ files: { command: 'files-server' } })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    // As on a full disk: no new file of this name can be written.
+    await mkdir(`${recordFolder(cli)}/record.json.new`)
+    const { code, stderr } = await cli.here('connect', 'cursor')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('nothing is changed')])
+    expect(read(cli, CURSOR)).toBe(before)
+  })
+
+  test('F-29 a record that cannot take its place is reported as such, with the copy of the earlier file', async () => {
+    const before = mcpServers({ files: { command: 'files-server' } })
+    await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })
+    expect((await cli.here('connect', 'cursor')).code).toBe(0)
+    expect((await cli.here('disconnect', 'cursor')).code).toBe(0)
+    await mkdir(`${recordFolder(cli)}/record.json`)
+    const { code, stderr } = await cli.here('connect', 'cursor')
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/mcp\.json is changed, but .* the earlier file is in .*last/)])
+    expect(stderr).not.toContain('nothing is changed')
+    expect(read(cli, CURSOR)).toContain('"trunkline"')
+  })
+
   test('without the copy of the earlier file only the changes are undone', async () => {
     const before = mcpServers({ files: { command: 'files-server' } })
     await using cli = await laid({ [CURSOR]: before, 'trunkline.yaml': 'version: 1\n' })

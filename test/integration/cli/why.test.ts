@@ -124,8 +124,8 @@ servers:
     const one = JSON.parse((await cli.here('why', 'a__echo', '--toolset', 'review', '--json')).stdout) as object[]
     expect(one).toMatchObject([{ exposed: 'a__echo', toolsets: ['review'] }])
     expect(await cli.here('why', 'a__echo', '--toolset', 'revew')).toMatchObject({
-      code: 1,
-      stderr: 'there is no toolset "revew"; did you mean review?\n',
+      code: 2,
+      stderr: 'no toolset "revew" is configured; did you mean review?\n',
     })
   })
 })

@@ -145,16 +145,19 @@ describe('T-37 the token file', () => {
   })
 
   test.each([
-    [`${TOKEN}\n`, 0o644, true],
     [`${TOKEN}\n`, 0o600, true],
+    [`${TOKEN}\n`, 0o400, true],
+    // Others may have read it.
+    [`${TOKEN}\n`, 0o644, false],
+    [`${TOKEN}\n`, 0o640, false],
     [`${TOKEN}x`, 0o600, false],
     ['', 0o644, false],
-  ])('that holds %j with mode %i is made private, and its token kept: %s', async (text, mode, isKept) => {
+  ])('that holds %j with mode %i is private afterwards, and its token kept: %s', async (text, mode, isKept) => {
     const file = join(scratch(), 'token')
     writeFileSync(file, text)
     chmodSync(file, mode)
     expect((await readTokenFile(file)) === TOKEN).toBe(isKept)
-    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(file).mode & 0o077).toBe(0)
   })
 
   test('is not read where it is no file', async () => {

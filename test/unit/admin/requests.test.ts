@@ -61,17 +61,17 @@ test.each<[line: string, query: string, asked: readonly unknown[], answer: unkno
   ['POST /restart', 'server=a', ['restart', 'a'], { restarted: undefined }],
   ['POST /restart', '', ['restart', ''], { restarted: undefined }],
   ['POST /login', 'server=a', ['login', 'a'], { login: undefined }],
-  ['GET /tools', '', ['tools', '', undefined], { tools: undefined }],
-  ['GET /tools', 'query=q&toolset=t', ['tools', 'q', 't'], { tools: undefined }],
+  ['GET /tools', '', ['tools', '', undefined], { tools: [] }],
+  ['GET /tools', 'query=q&toolset=t', ['tools', 'q', 't'], { tools: [] }],
   ['GET /why', 'name=n&toolset=t', ['why', 'n', 't'], undefined],
   ['GET /why', '', ['why', '', undefined], undefined],
   ['GET /search', 'query=q&toolset=t', ['search', 'q', 't'], { tools: [] }],
   ['GET /search', '', ['search', '', undefined], { tools: [] }],
   ['GET /guides', 'toolset=t', ['guides', 't'], { guides: [] }],
-  ['POST /approve', 'server=a&tool=b', ['approve', 'a', 'b'], { approved: undefined }],
-  ['POST /approve', 'server=a', ['approve', 'a', undefined], { approved: undefined }],
+  ['POST /approve', 'server=a&tool=b', ['approve', 'a', 'b'], { approved: [] }],
+  ['POST /approve', 'server=a', ['approve', 'a', undefined], { approved: [] }],
 ])('%s?%s asks for %j', async (line, query, wanted, answer) => {
-  const { asked, request } = asking({ stderr: [], search: [], guides: [] })
+  const { asked, request } = asking({ stderr: [], search: [], guides: [], tools: [], approve: [] })
   expect(await request(line, query)).toEqual(answer)
   expect(asked).toEqual([wanted])
 })
@@ -98,6 +98,8 @@ test.each([
   ['GET /stderr', 'lines=x', 400, 'query'],
   ['GET /search', 'query=x&toolset=t', 404, 'gone'],
   ['GET /guides', '', 404, 'gone'],
+  ['GET /tools', 'toolset=t', 404, 'gone'],
+  ['POST /approve', 'server=a', 404, 'gone'],
 ])('%s?%s is refused', async (line, query, status, code) => {
   await expect((async () => asking().request(line, query))()).rejects.toThrow(refused(status, code))
 })

@@ -122,6 +122,10 @@ test.each([
   [ORIGIN, '/sse', true],
   [`${ORIGIN}/`, '/sse', true],
   [`${ORIGIN}/mcp`, '/sse', false],
+  ['HTTPS://GW.Test', '/sse', true],
+  ['https://GW.test/mcp', '/mcp', true],
+  [`${ORIGIN}/MCP`, '/mcp', false],
+  ['https://GW.test@evil.test/mcp', '/mcp', false],
   ['https://gw.test.evil', '/mcp', false],
   ['https:/', '/mcp', false],
 ])('B234 a token for %s at %s: %s', (aud, path, isGood) => {

@@ -291,6 +291,32 @@ describe('keys', () => {
     const { checks } = await server.examine(await unnamed(strange))
     expect(checks.at(-1)?.refusal).toMatchObject({ cause: 'signature', got: 'another' })
   })
+  test('F-17 of an issuer that names no key in its tokens, a new key is looked for once a signature fits none, at the rate of unknown keys', async () => {
+    const published = { keys: jwks(first) }
+    const { server, asked, time } = serving(published)
+    const unnamed = async (key: Key, claims: object = {}): Promise<string> =>
+      tokenBy({ ...key, id: undefined as unknown as string }, claims)
+    expect(await server.verify(await unnamed(first))).toBeDefined()
+    const forged = await unnamed(strange)
+    expect(await server.verify(forged)).toBeUndefined()
+    const before = asked.length
+    expect(await server.verify(forged)).toBeUndefined()
+    expect(asked).toHaveLength(before)
+    published.keys = jwks(first, second)
+    expect(await server.verify(await unnamed(second))).toBeDefined()
+    expect(asked).toHaveLength(before + 1)
+    // Invented signatures: nothing is said of their tokens once the rate is used up, since the key may be new.
+    const ends = [before]
+    for (let at = 0; at < 10; at++)
+      await server.verify(await unnamed(strange, { jti: `${at}` })).catch((error: unknown) => {
+        expect(error).toBeInstanceOf(IssuerUnreachable)
+        ends.push(at)
+      })
+    expect([asked.length - before <= 6, ends.length > 1]).toEqual([true, true])
+    expect(await server.verify(await unnamed(first, { jti: 'x' }))).toBeDefined()
+    time.monotonicMs = 5_000
+    expect(await server.verify(await unnamed(strange, { jti: 'y' }))).toBeUndefined()
+  })
   test('keys that cannot be fetched again stay good; without any, nothing is said about a token', async () => {
     const published: { keys: string | number } = { keys: 500 }
     const { server, time } = serving(published)

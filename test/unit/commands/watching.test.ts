@@ -1,5 +1,5 @@
 /** The commands that watch a running process, where the process, the terminal or the file of a recording fails. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -256,4 +256,25 @@ test('tail counts what it showed and could not record, and waits for no process 
   expect(remarks.join('')).toContain(
     'has 0 calls; 1 call shown could not be written: the running process did not return its messages',
   )
+})
+
+test.each<[string, Answers]>([
+  [
+    'its filter is refused',
+    { '/feed': json({ error: { code: 'filter', message: 'unknown term', at: 0 } }, 400), '/tools': json({ tools: [] }) },
+  ],
+  ['the tools cannot be read', { '/feed': oneRow, '/tools': json({}, 500) }],
+])('tail leaves no empty recording where %s: the same command can be given again', async (_, answers) => {
+  const { invocation, folder } = await watching(answers)
+  const name = join(folder, 'calls.ndjson')
+  await expect(tail(invocation, [], { record: name })).rejects.toThrow()
+  expect(existsSync(name)).toBe(false)
+})
+
+test('top says why it cannot read the figures', async () => {
+  const { invocation } = await watching({
+    '/feed': (response) => void response.writeHead(200).write('\n'),
+    '/stats': json({}, 500),
+  })
+  await expect(top(invocation, {})).rejects.toThrow('the running process answered 500')
 })

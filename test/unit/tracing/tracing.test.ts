@@ -114,6 +114,24 @@ test.each<[what: string, error: unknown, isCancelled: boolean, type: string, mes
   expect(durations.map(([, , attributes]) => attributes['error.type'])).toEqual([type])
 })
 
+test.each([
+  [-32_602, '-32602'],
+  [-32_042, '-32042'],
+  [-32_768, undefined],
+  [-5, undefined],
+  [1_730_000_000, undefined],
+])(
+  'the code %i of a server is on its span; durations are split by it only if a revision or JSON-RPC has it',
+  async (code, shown) => {
+    const { tracing, spans, durations } = start()
+    const error = new ServerError(code, 'no', Payload.of({ code, message: 'no' }))
+    await expect(tracing.layer(() => Promise.reject(error))(callOf())).rejects.toBe(error)
+    expect(spans[0]?.attributes).toMatchObject({ 'error.type': String(code), 'rpc.response.status_code': String(code) })
+    const [, , attributes] = durations[0] ?? []
+    expect([attributes?.['error.type'], attributes?.['rpc.response.status_code']]).toEqual([shown ?? '_OTHER', shown])
+  },
+)
+
 test('a call that goes well is no error, even if it was cancelled meanwhile', async () => {
   const { tracing, spans } = start()
   const cancellation = new Cancellation()
@@ -190,6 +208,21 @@ test('a question to the host is a span below its call, or below the span of the 
   )
   expect([first?.status.code, second?.status.code]).toEqual([SpanStatusCode.UNSET, SpanStatusCode.ERROR])
   expect([first?.attributes['error.type'], second?.attributes['error.type']]).toEqual([undefined, '-7'])
+})
+
+test.each([
+  ['a long text', 'x'.repeat(100_000)],
+  ['an object', {}],
+  ['a fraction', 1.5],
+  ['null', null],
+])('a question that a host answers with an error, its code %s, is _OTHER', async (_, code) => {
+  const { tracing, spans } = start()
+  const ask = () => Promise.resolve({ error: Payload.of({ code, message: 'no' }) })
+  await tracing.layer(async (call) => {
+    await call.ask!({ method: 'roots/list', params: undefined })
+    return done(call)
+  })(callOf({ ask }))
+  expect(spans[0]?.attributes['error.type']).toBe('_OTHER')
 })
 
 test('a question that gets no answer ends its span', async () => {

@@ -1,5 +1,5 @@
 /** Tokens without a person, of a client of its own or exchanged for the caller's: when another is obtained, and how often a server may ask for more. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ExchangeCredential } from '../../../../src/auth/oauth/exchange-credential.ts'
 import { MachineCredential } from '../../../../src/auth/oauth/machine-credential.ts'
 import type { OAuthEnvironment } from '../../../../src/auth/oauth/environment.ts'
@@ -19,11 +19,12 @@ const OPTIONS = {
 
 /** An issuer whose tokens are `token-1`, `token-2`, … until it is away; the clock stands until it is set. */
 const scene = () => {
-  const clock = { nowMs: 0, isAway: false }
+  const clock = { nowMs: 0, isAway: false, isRefusing: false }
   let granted = 0
   const environment: OAuthEnvironment = {
     fetch: async ({ url }) => {
       if (clock.isAway) throw new Error('away')
+      if (clock.isRefusing && url.endsWith('/token')) return { status: 400, text: '{"error":"invalid_grant"}' }
       const answer = url.endsWith('/token')
         ? { access_token: `token-${++granted}`, token_type: 'Bearer', expires_in: TTL_S }
         : METADATA
@@ -39,27 +40,62 @@ const scene = () => {
   return { clock, environment }
 }
 
-test.each([
+describe.each([
   ['of its own', (environment: OAuthEnvironment) => new MachineCredential(SERVER, { ...OPTIONS, mode: 'client' }, environment)],
   [
     'exchanged',
     (environment: OAuthEnvironment) =>
       new ExchangeCredential(SERVER, { ...OPTIONS, mode: 'exchange', audience: undefined }, 'ann', environment),
   ],
-])('6.2 a token %s is used until half a minute before its end, then another is obtained', async (_whose, credentialFor) => {
-  const { clock, environment } = scene()
-  const credential = credentialFor(environment)
-  const bearerAt = async (nowMs: number) => {
-    clock.nowMs = nowMs
-    await credential.ready()
-    return credential.bearer.value
-  }
+])('F-17 a token %s', (_whose, credentialFor) => {
   const endMs = TTL_S * 1_000
-  expect([await bearerAt(0), await bearerAt(endMs - 30_001), await bearerAt(endMs - 30_000)]).toEqual([
-    'Bearer token-1',
-    'Bearer token-1',
-    'Bearer token-2',
-  ])
+  /** The token that a request is sent with at a time, and whether the request waits for it. */
+  const scenario = () => {
+    const { clock, environment } = scene()
+    const credential = credentialFor(environment)
+    const sentAt = async (nowMs: number) => {
+      clock.nowMs = nowMs
+      const wait = credential.ready()
+      await wait
+      return [credential.bearer.value, wait !== undefined]
+    }
+    return { clock, credential, sentAt }
+  }
+
+  test('is used until half a minute before its end, and then while another is obtained', async () => {
+    const { credential, sentAt } = scenario()
+    expect([await sentAt(0), await sentAt(endMs - 30_001), await sentAt(endMs - 30_000)]).toEqual([
+      ['Bearer token-1', true],
+      ['Bearer token-1', false],
+      ['Bearer token-1', false],
+    ])
+    await vi.waitFor(() => expect(credential.bearer.value).toBe('Bearer token-2'))
+    expect(await sentAt(endMs)).toEqual(['Bearer token-2', false])
+  })
+
+  test('is used to its end while the issuer is away, and not after it', async () => {
+    const { clock, credential, sentAt } = scenario()
+    await sentAt(0)
+    clock.isAway = true
+    for (const nowMs of [endMs - 30_000, endMs - 1]) {
+      expect(await sentAt(nowMs)).toEqual(['Bearer token-1', false])
+      // The renewal has failed.
+      await credential.renew({ used: 'Bearer token-1', status: 401, challenge: undefined }).catch(() => undefined)
+    }
+    await expect(sentAt(endMs)).rejects.toThrow()
+    clock.isAway = false
+    expect(await sentAt(endMs)).toEqual(['Bearer token-2', true])
+  })
+})
+
+test('a token whose renewal the issuer refuses is not sent any more, although it is valid for some seconds', async () => {
+  const { clock, environment } = scene()
+  const credential = new ExchangeCredential(SERVER, { ...OPTIONS, mode: 'exchange', audience: undefined }, 'ann', environment)
+  await credential.ready()
+  Object.assign(clock, { nowMs: TTL_S * 1_000 - 30_000, isRefusing: true })
+  expect(credential.ready()).toBeUndefined()
+  await vi.waitFor(() => expect(credential.bearer.value).toBeUndefined())
+  await expect(credential.ready()).rejects.toThrow()
 })
 
 test('a token that cannot be exchanged again is not sent any more, nor by what goes out without a new one', async () => {
