@@ -12,7 +12,7 @@ import { callOf } from '../../support/calls.ts'
 const LIMITS = { idleMs: 1_000, totalMs: 60_000, startMs: 1_000 }
 
 /** A call under way to a server on a pipe; `ask`: the server asks for input. */
-const begin = async (sweeper: Sweeper) => {
+const begin = async (sweeper: Sweeper, call = callOf()) => {
   const events = Promise.withResolvers<ChannelEvents>()
   const channel: Channel = {
     kind: 'pipe',
@@ -36,7 +36,6 @@ const begin = async (sweeper: Sweeper) => {
     elicitationComplete: ignore,
   }
   const link = new LegacyLink(connection, { ...told, ask, violation: ignore }, LIMITS)
-  const call = callOf()
   let end = ''
   link.handle(call).catch((error: Error) => (end = error.message))
   const { receive } = await events.promise.then((given) => ({ receive: given.receive.bind(given) }))
@@ -75,6 +74,24 @@ describe('a call of a legacy server', () => {
     expect(call.end()).toBe('')
     await vi.advanceTimersByTimeAsync(200)
     expect(call.end()).toBe('no answer within 1000 ms (timeouts.idle)')
+  })
+
+  test.each([
+    ['that runs as a task', { task: {} }],
+    ['that does not', {}],
+  ])('B144 %s ends after the time of its tool, and without one after those of its server', async (_, more) => {
+    using sweeper = new Sweeper()
+    const params = { name: 'a__x', arguments: {}, ...more }
+    const [own, other] = [
+      await begin(sweeper, callOf({ params: Payload.of(params), totalMs: 500 })),
+      await begin(sweeper, callOf({ params: Payload.of(params) })),
+    ]
+    await vi.advanceTimersByTimeAsync(400)
+    expect([own.end(), other.end()]).toEqual(['', ''])
+    await vi.advanceTimersByTimeAsync(200)
+    expect([own.end(), other.end()]).toEqual(['no answer within 500 ms (timeouts.total)', ''])
+    await vi.advanceTimersByTimeAsync(500)
+    expect(other.end()).toBe('no answer within 1000 ms (timeouts.idle)')
   })
 
   test('B145 B144 ends all the same after the most it may take', async () => {

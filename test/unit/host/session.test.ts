@@ -138,7 +138,23 @@ test('B236 another scope or other facts of a token apply to further calls; anoth
   expect([session.caller.scope.granted, changed.mock.calls.length]).toEqual(['mcp:a', 1])
   session.setAccess({ server: 'a', granted: 'mcp:a' })
   expect([session.caller.scope.server, changed.mock.calls.length]).toEqual(['a', 2])
-  const facts = { claims: {}, scopes: [], host: undefined, address: '::1' }
+  const facts = { claims: {}, scopes: [], host: '', address: '::1' }
   session.setAccess({ server: 'a', granted: 'mcp:a' }, facts)
   expect([session.facts?.address, changed.mock.calls.length]).toEqual(['::1', 2])
+})
+
+test('3.11 log messages below the level of a session are left out; without a level, or without one of their own, they are relayed', () => {
+  const { session } = makeSession()
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  const log = (): unknown[] => {
+    sent.length = 0
+    for (const level of ['debug', 'error', 'odd', undefined]) session.notify('notifications/message', Payload.of({ level, data: 1 }))
+    return sent.map(({ params }) => params['level'])
+  }
+  expect(log()).toEqual(['debug', 'error', 'odd', undefined])
+  session.accepted('logging/setLevel', Payload.of({ level: 'warning' }))
+  expect(log()).toEqual(['error', 'odd', undefined])
+  session.setAccess({ server: 'a' })
+  expect([session.logLevel, log()]).toEqual(['warning', ['debug', 'error', 'odd', undefined]])
 })
