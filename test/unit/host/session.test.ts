@@ -149,7 +149,8 @@ test('3.11 log messages below the level of a session are left out; without a lev
   session.attach({ send })
   const log = (): unknown[] => {
     sent.length = 0
-    for (const level of ['debug', 'error', 'odd', undefined]) session.notify('notifications/message', Payload.of({ level, data: 1 }))
+    for (const level of ['debug', 'error', 'odd', undefined])
+      session.notify('notifications/message', Payload.of({ level, data: 1 }))
     return sent.map(({ params }) => params['level'])
   }
   expect(log()).toEqual(['debug', 'error', 'odd', undefined])
