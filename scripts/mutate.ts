@@ -1,5 +1,5 @@
 /**
- * `npm run mutate [-- --count 60 --seed 1 --folder wire]`: breaks the program on purpose, one place at a time, and runs the tests that
+ * `npm run mutate [-- --count 60 --seed 1 --folder wire --only 3,17]`: breaks the program on purpose, one place at a time, and runs the tests that
  * come to this place, in their own process or in one that they start, the nearest first and at most some dozens. A mutation that no test
  * detects is printed with its place: either a test is missing, or the code is not needed. Works in a copy of the checkout. Exits with 1
  * if less than 95 % are detected.
@@ -41,6 +41,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     /** Only files of `src` whose paths begin with one of these, with commas between them. */
     folder: { type: 'string', default: '' },
+    /** Of those that are drawn, only these, by their numbers from 1 with commas between them: a draw can be tried in parts. */
+    only: { type: 'string', default: '' },
     /** Not more test files than these are tried for one mutation, the nearest of each kind that come to it; 0: none of this kind. */
     unit: { type: 'string', default: '40' },
     integration: { type: 'string', default: '32' },
@@ -70,6 +72,8 @@ const sources = (): readonly Source[] =>
     .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
 
 interface Tried extends Mutation {
+  /** Its place in the draw, from 1. */
+  readonly number: number
   readonly key: number
   /** Those that are to be tried, in this order. */
   left: readonly string[]
@@ -81,8 +85,8 @@ interface Tried extends Mutation {
 
 const testsOf = nearestTests(ROOT)
 
-const say = (verdict: string, { file, line, before, after, files }: Tried): void =>
-  console.log(`${verdict} ${file}:${line}  ${before}  →  ${after}  (${files} test files)`)
+const say = (verdict: string, { number, file, line, before, after, files }: Tried): void =>
+  console.log(`${verdict} ${number}  ${file}:${line}  ${before}  →  ${after}  (${files} test files)`)
 
 /** Takes note of how a round ended. */
 const judge = (round: readonly (readonly [string, Tried])[], ended: readonly Ended[]): void => {
@@ -109,7 +113,12 @@ const open = (some: readonly Tried[]): readonly Tried[] =>
 const nextOf = (one: Tried, count: number): readonly (readonly [string, Tried])[] =>
   (one.suspects.size > 0 ? [...one.suspects].slice(0, 2) : one.left.slice(0, count)).map((test) => [test, one] as const)
 
-const mutations = draw(sources(), Number(values.count), random(Number(values.seed)))
+const only = values.only.split(',').filter((number) => number !== '')
+const drawn = draw(sources(), Number(values.count), random(Number(values.seed))).map((mutation, at) => ({
+  ...mutation,
+  number: at + 1,
+}))
+const mutations = drawn.filter(({ number }) => only.length === 0 || only.includes(String(number)))
 using copy = new MutatedCopy(ROOT, mutations, Number(values.minutes) * 60_000)
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {

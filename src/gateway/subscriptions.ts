@@ -177,7 +177,7 @@ export class Subscriptions {
     if (spellings === undefined) return
     watched.subscribers.delete(subscriber)
     this.#uncount(subscriber, spellings.size)
-    if (watched.subscribers.size > 0 || this.#watched.get(key) !== watched) return
+    if (watched.subscribers.size > 0) return
     this.#watched.delete(key)
     this.#keepLeft(key)
     const left = Promise.resolve(watched.accepted)

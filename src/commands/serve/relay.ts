@@ -73,7 +73,6 @@ class RelaySession {
   #isDraining = false
   #hasLeft = false
   #left = new AbortController()
-  #isFirst = true
   /** Since when no gateway gets the lines of the host, in milliseconds. */
   #missingSinceMs: number | undefined
   /** Why the latest gateway did not continue the session, or the one in here has failed. */
@@ -117,19 +116,17 @@ class RelaySession {
       if (this.#options.output.writableNeedDrain) this.#pauseUntilDrained(link, this.#options.output)
     })
     this.#isDraining = false
-    if (this.#isFirst) this.#open(link)
-    else
-      this.#conversation
-        .resume((parts) => void link.write(join([...parts, NEWLINE])), tell)
-        .then(
-          () => this.#open(link),
-          (error: Error) => {
-            this.#options.remark(error.message)
-            this.#refusal = error
-            link.destroy()
-          },
-        )
-    this.#isFirst = false
+    // Before the first gateway there is nothing to send.
+    this.#conversation
+      .resume((parts) => void link.write(join([...parts, NEWLINE])), tell)
+      .then(
+        () => this.#open(link),
+        (error: Error) => {
+          this.#options.remark(error.message)
+          this.#refusal = error
+          link.destroy()
+        },
+      )
     await closed
     this.#link = undefined
     this.#conversation.lost(tell)

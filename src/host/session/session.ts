@@ -270,8 +270,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Keeps an update for the next outlet, one for each resource. */
   #keepUpdated(uri: unknown): void {
     const waiting = (this.#waiting ??= new Map())
-    const mayKeep = typeof uri === 'string' && (waiting.size < MAX_UPDATED || waiting.has(waitingKey(uri)))
-    if (mayKeep) waiting.set(waitingKey(uri), notificationMessage(UPDATED, Payload.of({ uri }).parts()))
+    if (typeof uri === 'string' && waiting.size < MAX_UPDATED)
+      waiting.set(waitingKey(uri), notificationMessage(UPDATED, Payload.of({ uri }).parts()))
   }
 
   /** Whether the host's log level includes this level. True without a log level: servers choose (BRIDGING 3.11). */

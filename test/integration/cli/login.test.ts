@@ -52,6 +52,18 @@ test('6.4 without a running process login opens a page of its own, and the token
   expect(stage.issuer.grants).toEqual(['authorization_code'])
 })
 
+test('6.4 a sign-in that fails ends login with 3 and says so, not that nobody has signed in', async () => {
+  await using stage = await scene()
+  const login = stage.cli.spawn(['login', 'a'])
+  let said = ''
+  login.child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  stage.issuer.away = 500
+  await new Browser().signIn(await firstLine(login.child.stdout))
+  expect(await login.ended).toBe(3)
+  expect(said).toContain('a: sign-in failed')
+  expect(said).not.toContain('not completed')
+})
+
 test('6.4 check --live ends with 3 and the command until somebody has signed in, for the operator or where all are one caller', async () => {
   for (const credential of ['per_user: true', 'per_user: false']) {
     await using stage = await scene(credential)

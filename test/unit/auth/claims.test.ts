@@ -110,6 +110,14 @@ describe('what its claims give', () => {
   })
 })
 
+test.each(['https://gw.test.evil', `${ORIGIN}:8443`, 'https://gw', 'https://gw.test@evil'])(
+  'B234 T-07 %s is no URI of ours, and a token for it no token for any of our endpoints',
+  (aud) => {
+    const { admitted, checks } = judgeClaims({ ...good, aud }, READING)
+    expect([admitted, checks.find(({ refusal }) => refusal !== undefined)?.cause]).toEqual([undefined, 'audience'])
+  },
+)
+
 test.each([
   [`${ORIGIN}/mcp`, '/mcp', true],
   [`${ORIGIN}/mcp`, '/mcp/review', true],

@@ -39,6 +39,14 @@ test('what is verified again takes its old place', () => {
   for (const name of ['a', 'b', 'c', 'd']) expect(known.find(digestOf(name), 10)?.identity.principal).toBe(name)
 })
 
+test('what is verified again is known for another minute', () => {
+  const known = new CredentialCache()
+  known.set(digestOf('a'), admitted('a'), 0)
+  known.set(digestOf('a'), admitted('b'), REMEMBERED_MS)
+  expect(known.find(digestOf('a'), REMEMBERED_MS)?.identity.principal).toBe('b')
+  expect(known.find(digestOf('a'), 2 * REMEMBERED_MS)).toBeUndefined()
+})
+
 test('where all places are taken, what ends first gives way; nobody is ever taken for another', () => {
   const known = new CredentialCache(64)
   for (let at = 0; at < 10_000; at++) known.set(digestOf(String(at)), admitted(String(at)), at)

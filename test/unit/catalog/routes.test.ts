@@ -87,6 +87,12 @@ describe('URIs', () => {
     expect(ownerOf(twice, 'm:x2')).toBeUndefined()
   })
 
+  test('B166 a template that hosts see unchanged comes before one that they see with a prefix', () => {
+    const templates = [templateOf('db://{table}')]
+    const sources = [sourceOf('a', { templates }), sourceOf(serverOf('own', { uris: 'identity' }), { templates })]
+    expect(ownerOf(viewOf(sources), 'db://x')).toBe('own db://x')
+  })
+
   test('B166 an exposed form of a server outside the view leads nowhere, not to a template of another', () => {
     const sources = [sourceOf('git', { resources: [] }), sourceOf('b', { templates: [templateOf('git+ssh://{host}')] })]
     expect(ownerOf(viewOf(sources, ALWAYS, seeing('b')), 'git+ssh://h')).toBeUndefined()

@@ -9,6 +9,7 @@ import type { Link } from '../../../src/era/server/link.ts'
 import { complete, EVERYTHING, ServerError } from '../../../src/rpc/call.ts'
 import type { Call, HostSession, Outcome } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 
 interface Opened {
@@ -16,7 +17,7 @@ interface Opened {
   readonly close: ReturnType<typeof vi.fn>
 }
 
-const makeLinks = (sharing: Sharing) => {
+const makeLinks = (sharing: Sharing, isShared = false) => {
   const opened: Opened[] = []
   const clock = { nowMs: 0 }
   const sessionSeen = vi.fn()
@@ -41,7 +42,7 @@ const makeLinks = (sharing: Sharing) => {
     },
     sessionSeen,
     closed: () => undefined,
-    isShared: () => false,
+    isShared: () => isShared,
     nowMs: () => clock.nowMs,
   })
   return { links, opened, clock, sessionSeen }
@@ -133,6 +134,87 @@ test('B262 at limits.links the link that was idle longest is closed for a caller
   await expect(run(world, callOf(1))).rejects.toMatchObject({ kind: 'overloaded', facts: { limit: 'limits.links' } })
   release(undefined)
   await Promise.all(busy)
+})
+
+test('B262 a caller that can be asked gets another link for a while after a call that failed on its own one', async () => {
+  const world = makeLinks('principal', true)
+  const asking = (): Call => call('P', undefined, 'tools/call', 'x', { roots: {} })
+  expect(await run(world, asking())).toBe(0)
+  const failing = world.links.lease(asking(), () => Promise.reject(new Failure('timeout', 'no answer')))
+  await expect(failing).rejects.toThrow('no answer')
+  expect(await run(world, asking())).toBe(1)
+  world.clock.nowMs += 30_000
+  expect(await run(world, asking())).toBe(0)
+})
+
+test('B262 at limits.links a link with a task is not closed for another caller', async () => {
+  const world = makeLinks('principal')
+  const { opened, clock } = world
+  const callOf = (at: number): Call => call('P', undefined, 'tools/call', 'x', { roots: { at } })
+  for (let at = 0; at < DEFAULT_LIMITS.maxLinks; at++) {
+    clock.nowMs++
+    await run(world, callOf(at), at === 0 ? task('1', null) : done)
+  }
+  await run(world, callOf(DEFAULT_LIMITS.maxLinks))
+  expect(opened.slice(0, 3).map(({ close }) => close.mock.calls.length)).toEqual([0, 1, 0])
+})
+
+test('a link whose session has ended stays for the call that runs on it, and is closed with its end', async () => {
+  const world = makeLinks('session')
+  const { session, end } = makeSession('1')
+  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
+  const running = world.links.lease(call('P', session), () => released.then(() => done))
+  await vi.waitFor(() => expect(world.links.ofSession(session)).toHaveLength(1))
+  end()
+  expect([world.links.size, world.opened[0]?.close.mock.calls.length]).toEqual([1, 0])
+  release(undefined)
+  await running
+  await vi.waitFor(() => expect(world.opened[0]?.close).toHaveBeenCalledOnce())
+  expect(world.links.size).toBe(0)
+})
+
+test.each<Sharing>(['session', 'principal'])(
+  'with sharing: %s the next call after the loss of a link opens another one',
+  async (sharing) => {
+    const world = makeLinks(sharing)
+    const { session } = makeSession('1')
+    const used = [await run(world, call('P', session)), await run(world, call('P', session))]
+    await (world.opened[0]?.close as (() => Promise<void>) | undefined)?.()
+    await vi.waitFor(() => expect(world.links.size).toBe(0))
+    used.push(await run(world, call('P', session)))
+    expect(used).toEqual([0, 0, 1])
+  },
+)
+
+test('3.21 hosts of one principal without a session that call themselves differently at a bridge have links of their own', async () => {
+  const world = makeLinks('principal')
+  const named = (clientInfo: object | undefined): Call => {
+    const made = call('P')
+    return { ...made, caller: { ...made.caller, ...(clientInfo && { clientInfo }) } }
+  }
+  const [one, two] = [{ name: 'one' }, { name: 'two' }]
+  const used: number[] = []
+  for (const each of [one, two, one, undefined]) used.push(await run(world, named(each)))
+  expect(used).toEqual([0, 1, 0, 2])
+})
+
+test('B048 the links of a caller are those of its session or of its principal, never of another', async () => {
+  const world = makeLinks('session')
+  const { session } = makeSession('1')
+  for (const each of [call('P'), call('Q'), call('P', session)]) await run(world, each)
+  const ownersOf = (principal: string, own?: HostSession): number[] =>
+    world.links.ofCaller({ principal, session: own }).map(({ owner }) => world.opened.findIndex((each) => each.owner === owner))
+  expect([ownersOf('P'), ownersOf('Q'), ownersOf('P', session), ownersOf('R')]).toEqual([[0], [1], [2], []])
+})
+
+test('B048 a call waits for its link to open only until it is open', async () => {
+  const world = makeLinks('principal')
+  const waited: number[] = []
+  const made = call('P')
+  const running = world.links.lease(made, async () => (waited.push(world.opened[0]!.owner.waiting.size), done))
+  expect([...world.opened[0]!.owner.waiting]).toEqual([made])
+  await running
+  expect(waited).toEqual([0])
 })
 
 test('B051 B052 where principals mix, nobody is told or asked what belongs to no call', async () => {
@@ -235,6 +317,15 @@ describe('links with tasks', () => {
     world.links.sweep()
     expect(world.links.size).toBe(1)
     expect(world.links.ofSession(other)).toHaveLength(1)
+  })
+
+  test('B177 a task is not looked for on a link that is lost, where another one has it', async () => {
+    const world = makeLinks('session')
+    const [one, two] = ['1', '2'].map((id) => makeSession(id).session)
+    for (const session of [one, two]) await run(world, call('P', session), task('1'))
+    await (world.opened[1]?.close as (() => Promise<void>) | undefined)?.()
+    await vi.waitFor(() => expect(world.links.size).toBe(1))
+    expect(await run(world, about('1', 'P'))).toBe(0)
   })
 
   test('a link of one call stays while its task runs', async () => {

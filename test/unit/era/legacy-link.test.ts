@@ -44,6 +44,22 @@ const call = (method: string, params: object, more: Parameters<typeof callOf>[0]
   callOf({ method, params: Payload.of(params), ...more })
 const refusing = (code: number): object => ({ error: { code, message: 'no' } })
 
+test('a link that is retired is closed once its last call has ended', async () => {
+  const { link, sent, receive } = await linkTo(({ method }) =>
+    method === 'tools/call' ? undefined : { result: RESULTS[method] ?? {} },
+  )
+  const close = vi.spyOn(link.connection.channel, 'close')
+  const calls = [link.handle(call('tools/call', { name: 'x' })), link.handle(call('tools/call', { name: 'y' }))]
+  const retired = link.retire()
+  const [first, second] = sent.filter(({ method }) => method === 'tools/call')
+  receive({ id: first?.id, result: { content: [] } })
+  await calls[0]
+  expect(close).not.toHaveBeenCalled()
+  receive({ id: second?.id, result: { content: [] } })
+  await Promise.all([...calls, retired])
+  expect(close).toHaveBeenCalledOnce()
+})
+
 describe('the handshake', () => {
   test('introduces us, tells the server that it is done, and keeps what it says', async () => {
     const { link, sent } = await linkTo()

@@ -1,8 +1,10 @@
 /** Input rounds of a modern server under a legacy host, by the clock: pauses, limits, visits (BRIDGING 3.13, Example B). */
+import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { askLegacyHosts } from '../../../src/era/host/legacy-rounds.ts'
 import { complete, EVERYTHING } from '../../../src/rpc/call.ts'
 import type { Answer, Call, HostSession, Outcome, Question } from '../../../src/rpc/call.ts'
+import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import type { JsonObject } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
@@ -101,6 +103,30 @@ describe('B084 a round that asks nothing is retried after a pause, and nobody is
     await vi.runAllTimersAsync()
     expect(calls).toHaveLength(1)
   })
+})
+
+test('B085 rounds that are over leave neither a timer nor a listener', async () => {
+  const { outcome, abort } = play([{ inputRequests: { a: visit('https://x/1', 'e') } }, undefined])
+  await vi.advanceTimersByTimeAsync(0)
+  await outcome
+  expect([vi.getTimerCount(), getEventListeners(abort.signal, 'abort').length]).toEqual([0, 0])
+})
+
+test('B273 the cancellation of a host reaches the server of a later round as the host wrote it', async () => {
+  const abort = new Cancellation()
+  const signals: Call['signal'][] = []
+  const server = async ({ resume, signal }: Call): Promise<Outcome> => {
+    if (resume === undefined) return { kind: 'input_required', result: Payload.of({ resultType: 'input_required' }), state: 's' }
+    signals.push(signal)
+    return new Promise(() => undefined)
+  }
+  const session = { id: 's', scope: EVERYTHING, capabilities: {} } as HostSession
+  const ask = (): Promise<Answer> => Promise.reject(new Error('not asked'))
+  void askLegacyHosts(server)(callOf({ caller: { revision: '2025-11-25', session }, signal: abort.signal, ask }))
+  await vi.advanceTimersByTimeAsync(1_000)
+  const notice = Payload.of({ requestId: 1, reason: 'enough' })
+  abort.abort(notice)
+  expect(signals.map(({ aborted, notice: passed }) => [aborted, passed === notice])).toEqual([[true, true]])
 })
 
 describe('B085 rounds end', () => {

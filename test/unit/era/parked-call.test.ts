@@ -146,6 +146,25 @@ test('B061 questions without an answer are asked again with a new state, and the
   expect(() => resume({ b: YES }, 1)).toThrow(expect.objectContaining({ code: -32602 }) as Error)
 })
 
+test('B059 what the next request no longer accepts is refused to the server at once, and the rest is asked again', async () => {
+  const sampling: Question = { method: 'sampling/createMessage', params: Payload.of({ messages: [], maxTokens: 1 }) }
+  const { parked, call, nonces, first, round, answers, server, settled } = await asking(form('a'), sampling)
+  expect(Object.keys(((await round(first)) as { inputRequests: object }).inputRequests)).toEqual(['a', 'input-2'])
+  // Cast: what is read of a caller.
+  const resume = (capabilities: object): Promise<Outcome> =>
+    parked.resume({ ...call({ inputResponses: {} }), caller: { capabilities } } as unknown as Call, nonces.at(-1) ?? '')
+  const second = resume({ elicitation: {} })
+  expect(Object.keys(((await round(second)) as { inputRequests: object }).inputRequests)).toEqual(['a'])
+  await settled()
+  expect([answers[0], answers[1] && 'error' in answers[1]]).toEqual([undefined, true])
+  // Where nothing is left to ask, the request carries the call on.
+  const third = resume({ sampling: {} })
+  await settled()
+  expect([answers[0] && 'error' in answers[0], nonces.length, parked.isParked]).toEqual([true, 2, false])
+  server.resolve(complete(Payload.of({ n: 1 })))
+  expect(await round(third)).toEqual({ n: 1 })
+})
+
 test('a malformed answer delivers none, and the round stays open', async () => {
   const { first, resume, answers, settled } = await asking(form('a'), form('b'))
   await first

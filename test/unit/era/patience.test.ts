@@ -1,7 +1,7 @@
 /** How long a legacy server may be silent while somebody thinks about what it asked (BRIDGING 3.9). */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LegacyLink } from '../../../src/era/server/legacy-downstream.ts'
-import type { Answer } from '../../../src/rpc/call.ts'
+import type { Answer, HostSession } from '../../../src/rpc/call.ts'
 import { Connection } from '../../../src/rpc/connection.ts'
 import { Sweeper } from '../../../src/rpc/sweeper.ts'
 import type { Channel, ChannelEvents } from '../../../src/transport/channel/channel.ts'
@@ -12,7 +12,7 @@ import { callOf } from '../../support/calls.ts'
 const LIMITS = { idleMs: 1_000, totalMs: 60_000, startMs: 1_000 }
 
 /** A call under way to a server on a pipe; `ask`: the server asks for input. */
-const begin = async (sweeper: Sweeper) => {
+const begin = async (sweeper: Sweeper, call = callOf()) => {
   const events = Promise.withResolvers<ChannelEvents>()
   const channel: Channel = {
     kind: 'pipe',
@@ -36,7 +36,6 @@ const begin = async (sweeper: Sweeper) => {
     elicitationComplete: ignore,
   }
   const link = new LegacyLink(connection, { ...told, ask, violation: ignore }, LIMITS)
-  const call = callOf()
   let end = ''
   link.handle(call).catch((error: Error) => (end = error.message))
   const { receive } = await events.promise.then((given) => ({ receive: given.receive.bind(given) }))
@@ -75,6 +74,36 @@ describe('a call of a legacy server', () => {
     expect(call.end()).toBe('')
     await vi.advanceTimersByTimeAsync(200)
     expect(call.end()).toBe('no answer within 1000 ms (timeouts.idle)')
+  })
+
+  test.each([
+    ['that runs as a task', { task: {} }],
+    ['that does not', {}],
+  ])('B144 %s ends after the time of its tool, and without one after those of its server', async (_, more) => {
+    using sweeper = new Sweeper()
+    const params = { name: 'a__x', arguments: {}, ...more }
+    const [own, other] = [
+      await begin(sweeper, callOf({ params: Payload.of(params), totalMs: 500 })),
+      await begin(sweeper, callOf({ params: Payload.of(params) })),
+    ]
+    await vi.advanceTimersByTimeAsync(400)
+    expect([own.end(), other.end()]).toEqual(['', ''])
+    await vi.advanceTimersByTimeAsync(200)
+    expect([own.end(), other.end()]).toEqual(['no answer within 500 ms (timeouts.total)', ''])
+    await vi.advanceTimersByTimeAsync(500)
+    expect(other.end()).toBe('no answer within 1000 ms (timeouts.idle)')
+  })
+
+  test('B179 that waits for the result of a task may be silent for as long as the task takes', async () => {
+    using sweeper = new Sweeper()
+    // Cast: a task of a legacy host is asked for in its own session.
+    const session = { id: 's' } as HostSession
+    const params = Payload.of({ taskId: '1' })
+    const call = await begin(sweeper, callOf({ method: 'tasks/result', target: '1', params, caller: { session } }))
+    await vi.advanceTimersByTimeAsync(59_000)
+    expect(call.end()).toBe('')
+    await vi.advanceTimersByTimeAsync(1_200)
+    expect(call.end()).toContain('no answer within 60000 ms')
   })
 
   test('B145 B144 ends all the same after the most it may take', async () => {

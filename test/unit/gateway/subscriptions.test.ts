@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Reconnected } from '../../../src/downstream/environment.ts'
 import { Subscriptions } from '../../../src/gateway/subscriptions.ts'
+import type { Subscriber } from '../../../src/gateway/subscriptions.ts'
 import { Payload } from '../../../src/wire/message/payload.ts'
 import { callOf } from '../../support/calls.ts'
 
@@ -25,6 +26,86 @@ test('3.8 an update of what was left is for nobody, for the latest 1,024 resourc
   for (const at of [1_024, 1, 0]) subscriptions.updated('a', `x:${at}`, Payload.of({ uri: `x:${at}` }))
   // Of what was left long ago it is not known whether it ever was: an update may mean anything that is watched.
   expect(got).toEqual(['x:0'])
+})
+
+/** Subscriptions of one server that the test answers, and who watches what. */
+const makeServer = () => {
+  const subscriptions = new Subscriptions(() => 10)
+  const asked: string[] = []
+  const answer = { subscribe: async () => true, unsubscribe: async () => undefined as void }
+  const make = (id: string): Reconnected =>
+    // Cast: the members that are used.
+    ({
+      id: 'a',
+      subscribe: async (uri: string) => (asked.push(`${id} + ${uri}`), answer.subscribe()),
+      unsubscribe: async (uri: string) => (asked.push(`${id} - ${uri}`), answer.unsubscribe()),
+    }) as unknown as Reconnected
+  const { caller } = callOf()
+  const got: string[] = []
+  const makeSubscriber = (name: string) => ({ updated: (params: Payload) => void got.push(`${name} ${params.text('uri')}`) })
+  const watch = (subscriber: Subscriber, uri: string, server = make('one')): Promise<boolean> =>
+    subscriptions.add(subscriber, server, uri, { caller, exposed: uri, isShown: () => true, expose: (original) => original })
+  const change = (uri: string): void => subscriptions.updated('a', uri, Payload.of({ uri }))
+  return { subscriptions, asked, answer, make, got, makeSubscriber, watch, change }
+}
+
+test('B131 who was refused a resource watches nothing, and the next one asks the server again', async () => {
+  const { asked, answer, got, makeSubscriber, watch, change } = makeServer()
+  const [ann, bob] = [makeSubscriber('ann'), makeSubscriber('bob')]
+  answer.subscribe = async () => false
+  expect(await watch(ann, 'x:1')).toBe(false)
+  answer.subscribe = async () => true
+  expect(await watch(bob, 'x:1')).toBe(true)
+  change('x:1')
+  expect(got).toEqual(['bob x:1'])
+  expect(asked).toEqual(['one + x:1', 'one + x:1'])
+})
+
+test('B133 an update below several watched resources arrives once', async () => {
+  const { got, makeSubscriber, watch, change } = makeServer()
+  const ann = makeSubscriber('ann')
+  await watch(ann, 'x://1')
+  await watch(ann, 'x://1/2')
+  change('x://1/2/3')
+  expect(got).toEqual(['ann x://1/2/3'])
+})
+
+test('B133 a resource whose name only begins alike is not below another', async () => {
+  const { got, makeSubscriber, watch, change } = makeServer()
+  await watch(makeSubscriber('ann'), 'x://1')
+  await watch(makeSubscriber('bob'), 'x://12')
+  change('x://12/3')
+  expect(got).toEqual(['bob x://12/3'])
+})
+
+test('B132 a new subscription waits for the end of the old one, so that the server sees them in this order', async () => {
+  const { subscriptions, asked, answer, makeSubscriber, watch } = makeServer()
+  const ann = makeSubscriber('ann')
+  await watch(ann, 'x:1')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  answer.unsubscribe = () => promise
+  subscriptions.remove(ann, 'a', 'x:1')
+  const again = watch(ann, 'x:1')
+  await new Promise((done) => setImmediate(done))
+  expect(asked).toEqual(['one + x:1', 'one - x:1'])
+  resolve()
+  expect(await again).toBe(true)
+  expect(asked).toEqual(['one + x:1', 'one - x:1', 'one + x:1'])
+})
+
+test('B134 after a failed subscription the next one asks again; after a reconnect the new connection is asked, and left', async () => {
+  const { subscriptions, asked, answer, make, got, makeSubscriber, watch } = makeServer()
+  const [ann, bob] = [makeSubscriber('ann'), makeSubscriber('bob')]
+  answer.subscribe = () => Promise.reject(new Error('not connected'))
+  await expect(watch(ann, 'x:1')).rejects.toThrow('not connected')
+  answer.subscribe = async () => true
+  expect(await watch(bob, 'x:1')).toBe(true)
+  await subscriptions.restore(make('two'))
+  expect(got).toEqual(['ann x:1', 'bob x:1'])
+  subscriptions.release(ann)
+  subscriptions.release(bob)
+  await new Promise((done) => setImmediate(done))
+  expect(asked).toEqual(['one + x:1', 'one + x:1', 'two + x:1', 'two - x:1'])
 })
 
 test('B257 each spelling of a watched resource counts towards limits.subscriptions until it is left', async () => {

@@ -7,6 +7,7 @@ import { Seal } from '../../../src/auth/seal.ts'
 import { SessionIds } from '../../../src/host/session/session-ids.ts'
 import type { SessionSettings } from '../../../src/host/session/session-settings.ts'
 import type { Scope } from '../../../src/rpc/call.ts'
+import { digestOf } from '../../../src/values/digest.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 
@@ -77,6 +78,21 @@ test('B276 a session that watches more than is written down is told of in the lo
   expect(warnings).toHaveLength(1)
   ids.close()
   expect(settingsOf(open({ folder }).ids, id)?.watched).toEqual(watched.slice(1, 128))
+})
+
+test('B276 T-05 an id is continued only for its principal', () => {
+  const { ids } = open()
+  const id = ids.mint(introduction, 'p', SCOPE)
+  expect([ids.reopen(id, 'p', SCOPE) !== undefined, ids.reopen(id, 'q', SCOPE)]).toEqual([true, undefined])
+})
+
+test('B276 the streams of a session of another replica are taken up once', async () => {
+  const store = new MemoryStore()
+  const { ids } = open({ store })
+  const id = ids.mint(introduction, 'p', SCOPE)
+  await store.append(`events:${digestOf(id)}`, ['["open","1"]'], 10, 60_000)
+  await ids.learn(id)
+  expect([ids.restored(id)?.size, ids.restored(id)]).toEqual([1, undefined])
 })
 
 test('B276 an id is continued only at its endpoint; a bridge to the only server is the merged endpoint', () => {

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { DEFAULT_HOST_LIMITS } from '../../../src/host/options.ts'
 import type { HostLimits } from '../../../src/host/options.ts'
+import type { EventLog } from '../../../src/host/response/event-log.ts'
 import { Session } from '../../../src/host/session/session.ts'
 import { Sessions } from '../../../src/host/session/sessions.ts'
 import type { HttpSession } from '../../../src/host/session/sessions.ts'
@@ -50,4 +51,35 @@ test('limits that a reload changed hold at once', () => {
   expect(() => all.sessions.add(sessionOf('local'))).toThrow('listen.limits.sessions (1) reached')
   all.limits = { ...all.limits, maxSessions: 2 }
   expect(all.sessions.add(sessionOf('local')).session.isEnded).toBe(false)
+})
+
+test('T-07 the stream of a session whose credential has ended is broken off, and the session stays', () => {
+  const { sessions } = limited({})
+  const held = sessions.add(sessionOf('p'), Date.now() + 60_000)
+  const breakOff = vi.fn()
+  // Cast: the members that are used.
+  const events = { breakOff, sweep: () => undefined } as unknown as EventStream
+  held.stream = { events, name: '' }
+  sessions.sweep(performance.now())
+  expect(breakOff).not.toHaveBeenCalled()
+  held.untilMs = Date.now()
+  sessions.sweep(performance.now())
+  expect([breakOff.mock.calls.length, held.session.isEnded]).toEqual([1, false])
+})
+
+test('T-07 the sessions of a principal that is no longer known end, and those of no other', () => {
+  const { sessions } = limited({})
+  const [gone, other] = [sessions.add(sessionOf('gone')), sessions.add(sessionOf('other'))]
+  sessions.revoke((principal) => principal === 'gone')
+  expect([gone.session.isEnded, other.session.isEnded, sessions.ids]).toEqual([true, false, [other.session.id]])
+})
+
+test('B257 a session that ends frees what its event log held', () => {
+  const { sessions } = limited({})
+  const held = sessions.add(sessionOf('p'))
+  const close = vi.fn()
+  // Cast: the member that is used.
+  held.session.log = { close } as unknown as EventLog
+  sessions.end(held)
+  expect(close).toHaveBeenCalledOnce()
 })

@@ -267,6 +267,13 @@ test.each<[direction: 'down' | 'up', path: readonly (string | number)[], rule: s
   expect(ruleFor(direction, path).rule).toBe(rule)
 })
 
+test('values are compared down to 24 levels, and below them as a whole', () => {
+  const nested = (levels: number, value: number): string => `${'{"k":'.repeat(levels)}${value}${'}'.repeat(levels)}`
+  const changesAt = (levels: number): unknown[] =>
+    diffMessages(nested(levels, 1), nested(levels, 2), 'down').map(({ path, change, from }) => [path.length, change, from])
+  expect([24, 25].map(changesAt)).toEqual([[[24, 'replaced', '1']], [[24, 'replaced', '{"k":1}']]])
+})
+
 test.each<[from: string, to: string, changes: readonly unknown[]]>([
   ['{"a":1}', '{"a":1,"b":2}', [['b', 'added', null, '2']]],
   [

@@ -186,6 +186,68 @@ test('F-28 a replica that ends gives its lease back, and does not take it again'
   expect([...(await b.lease.all()).keys()]).toEqual(['b'])
 })
 
+test('F-28 a replica that ends during a renewal gives its lease back all the same', async () => {
+  const held = Promise.withResolvers<undefined>()
+  class Slow extends MemoryStore {
+    isSlow = false
+    override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
+      if (this.isSlow) await held.promise
+      return super.set(...given)
+    }
+  }
+  const store = new Slow()
+  const a = await startOne('a', store, () => true)
+  store.isSlow = true
+  await vi.advanceTimersByTimeAsync(renewMs)
+  const released = a.lease.release()
+  held.resolve(undefined)
+  await released
+  expect(await store.get('replica:a')).toBeUndefined()
+})
+
+test('F-28 a replica whose renewal takes longer than a lease does not serve on the strength of it', async () => {
+  class Slow extends MemoryStore {
+    isSlow = false
+    override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
+      if (this.isSlow) await new Promise((resolve) => setTimeout(resolve, leaseMs))
+      return super.set(...given)
+    }
+  }
+  const store = new Slow()
+  const { a } = await startTwo(() => false, store)
+  store.isSlow = true
+  await vi.advanceTimersByTimeAsync(2 * leaseMs)
+  expect([a.lease.isHeld, a.lease.reachesStore]).toEqual([false, true])
+  const isServing = a.lease.mayServe()
+  await vi.advanceTimersByTimeAsync(3 * leaseMs)
+  expect(await isServing).toBe(false)
+})
+
+test('F-28 a replica stops a tenth of a lease before the store forgets it, since its clock may be slower', async () => {
+  const { a } = await startTwo(() => true)
+  a.link.isCut = true
+  // The latest renewal was just now.
+  await vi.advanceTimersByTimeAsync(0.9 * leaseMs - 1)
+  expect(a.lease.isHeld).toBe(true)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(a.lease.isHeld).toBe(false)
+})
+
+test('F-28 a replica that takes its lease again sees what was taken until just before', async () => {
+  const store = new MemoryStore()
+  const { a } = await startTwo(() => true, store)
+  a.link.isCut = true
+  await vi.advanceTimersByTimeAsync(2 * leaseMs)
+  const before = a.fenced
+  a.link.isCut = false
+  const isServing = a.lease.mayServe()
+  await vi.advanceTimersByTimeAsync(renewMs / 6)
+  // Another one has found no lease just before, and takes a session over.
+  await store.set('fence:a', 'late', 60 * leaseMs)
+  await vi.advanceTimersByTimeAsync(renewMs / 6)
+  expect([await isServing, a.fenced]).toEqual([true, before + 1])
+})
+
 test('F-28 a replica that is closed renews nothing: its lease ends', async () => {
   const store = new MemoryStore()
   const { a, b } = await startTwo(() => true, store)

@@ -290,6 +290,17 @@ test('T-21 a mark of another key, or for another process, is none of a replica; 
   expect(receive(marked('another'))).toEqual({ isAnswered: true, isForwarded: false, replied: [421], marks: 0 })
 })
 
+test('F-28 a session that was given back is looked for where it began', async () => {
+  const store = new MemoryStore()
+  const replicas = await startReplica(store)
+  const [origin, taker] = [await startPeer(true), await lostHome('taker')]
+  await store.set(KEY, formatHome(taker), 60_000)
+  await replicas.refused(SESSION)
+  await store.delete(KEY)
+  await replicas.refused(SESSION)
+  expect(await replicas.locate(formatHome(origin.self), SESSION)).toEqual(origin.self)
+})
+
 test('F-28 a session that another replica has taken over is released; one that this replica took over is claimed again', async () => {
   const store = new MemoryStore()
   const replicas = await startReplica(store)

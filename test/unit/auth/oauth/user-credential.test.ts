@@ -405,6 +405,17 @@ describe('before and after a sign-in', () => {
     await who.renew({ used: undefined, status: 401, challenge: undefined })
   })
 
+  test('F-17 a refresh token stays where the answer to its use names no other', async () => {
+    const { who, provider, signedIn, refused } = at()
+    provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+    await signedIn()
+    for (const access of ['a2', 'a3']) {
+      provider.tokens = { access_token: access, token_type: 'Bearer' }
+      await refused(401)
+      expect(who.bearer.value).toBe(`Bearer ${access}`)
+    }
+  })
+
   describe('B247 a server that wants more scopes', () => {
     const more = (scope: string): string => `Bearer error="insufficient_scope", scope="${scope}"`
 
@@ -422,6 +433,23 @@ describe('before and after a sign-in', () => {
         facts: { status: 403 },
       })
       await expect(refused(403, more('admin'))).rejects.toMatchObject(needed('scope_required', 'the server wants more scopes'))
+    })
+
+    test('gets two more once the sign-in has ended', async () => {
+      const { who, provider, signedIn, refused } = at()
+      const tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+      provider.tokens = tokens
+      await signedIn()
+      for (let times = 0; times < 2; times++) {
+        await expect(refused(403, more('write'))).rejects.toMatchObject({ kind: 'scope_required' })
+        await signedIn()
+      }
+      Object.assign(provider, { status: 400, tokens: { error: 'invalid_grant' } })
+      await expect(refused(401)).rejects.toMatchObject(needed('auth_required', 'the sign-in has ended'))
+      expect(who.isSignedIn).toBe(false)
+      Object.assign(provider, { status: 200, tokens })
+      await signedIn()
+      await expect(refused(403, more('write'))).rejects.toMatchObject({ kind: 'scope_required' })
     })
 
     test('gets them however many calls are refused before the person signs in', async () => {

@@ -1,0 +1,161 @@
+/** What a legacy session keeps and what becomes of it: messages without a stream, questions, and requests in flight (BRIDGING 2.2, 5.1). */
+import { expect, test, vi } from 'vitest'
+import type { Exchange } from '../../../src/host/response/exchange.ts'
+import { Session } from '../../../src/host/session/session.ts'
+import type { Running } from '../../../src/host/session/session.ts'
+import type { Answer, Call } from '../../../src/rpc/call.ts'
+import { Cancellation } from '../../../src/rpc/cancellation.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
+import { join, Payload } from '../../../src/wire/message/payload.ts'
+import type { Parts } from '../../../src/wire/message/payload.ts'
+
+const introduction = { revision: '2025-11-25', capabilities: {}, clientInfo: undefined, hops: 0 } as const
+
+const makeSession = () => {
+  const admission = { begin: vi.fn(), end: vi.fn(() => -1 as const) }
+  const session = new Session(introduction, 'p', { server: undefined }, admission)
+  session.initialized()
+  return { session, admission }
+}
+
+/** Receives messages; `sent`: those, parsed. */
+const makeOutlet = () => {
+  const sent: { id?: string; method: string; params: Record<string, unknown> }[] = []
+  const send = (parts: Parts): void => void sent.push(JSON.parse(join(parts).toString()) as (typeof sent)[number])
+  return { sent, send }
+}
+
+const makeRunning = (id: string, exchange: Partial<Exchange> = {}) => {
+  const { sent, send } = makeOutlet()
+  const channel: Exchange = { message: send, answer: () => undefined, end: vi.fn(), ...exchange }
+  const running: Running = {
+    id,
+    exchange: channel,
+    listenerExchange: channel,
+    abort: new Cancellation(),
+    fail: vi.fn(),
+    method: 'tools/call',
+    bytes: 7,
+    isOver: false,
+    questions: undefined,
+  }
+  return Object.assign(running, { sent })
+}
+
+const question = { method: 'sampling/createMessage', params: Payload.of({}) }
+const messageOf = async (answer: Promise<Answer>): Promise<string | undefined> => {
+  const settled = await answer
+  return 'error' in settled ? settled.error.text('message') : undefined
+}
+
+test('B130 what has waited for a stream goes on the first one only', () => {
+  const { session } = makeSession()
+  session.changed('tools')
+  session.mayHaveChanged('x:1')
+  const [one, two] = [makeOutlet(), makeOutlet()]
+  session.attach(one)()
+  session.attach(two)
+  expect(one.sent.map(({ method }) => method)).toEqual(['notifications/tools/list_changed', 'notifications/resources/updated'])
+  expect(two.sent).toEqual([])
+})
+
+test('B257 updates of so many resources wait for a stream, each once', () => {
+  const { session } = makeSession()
+  for (const at of [...Array(300).keys(), 0, 299]) session.mayHaveChanged(`x:${at}`)
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  expect(sent.map(({ params }) => params['uri'])).toEqual(Array.from({ length: 256 }, (_, at) => `x:${at}`))
+})
+
+test('B139 what belongs to a request whose host has disconnected goes to the stream of the session', async () => {
+  const { session } = makeSession()
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  const gone = makeRunning('1', { isGone: true })
+  session.begin(gone)
+  void session.askDuring(gone, question)
+  expect([gone.sent, sent.map(({ method }) => method)]).toEqual([[], [question.method]])
+})
+
+test('B262 the end of a request takes its question back, though the server still works on it', () => {
+  const { session } = makeSession()
+  const running = makeRunning('1')
+  session.begin(running)
+  // Cast: what is read of a call.
+  const candidates = (): readonly Call[] => [{ signal: running.abort.signal } as Call]
+  const answer = session.askDuring(running, { ...question, candidates })
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  session.cancel(Payload.of({ requestId: 1 }))
+  expect(running.sent.map(({ method }) => method)).toEqual([question.method, 'notifications/cancelled'])
+  expect(running.sent[1]?.params['requestId']).toBe(running.sent[0]?.id)
+  expect(sent).toEqual([])
+  return expect(messageOf(answer)).resolves.toBe('the question was taken back')
+})
+
+test('7.4 a cancellation of an id that is in flight twice ends the newest', () => {
+  const { session, admission } = makeSession()
+  const [first, second] = [makeRunning('1'), makeRunning('1')]
+  for (const running of [first, second]) session.begin(running)
+  session.cancel(Payload.of({ requestId: 1 }))
+  expect([first.abort.signal.aborted, second.abort.signal.aborted, session.inFlight]).toEqual([false, true, 1])
+  expect(admission.end.mock.calls).toEqual([['p', 7]])
+})
+
+test('B257 a session that ends leaves nothing: its questions are settled, its requests answered and no longer counted', async () => {
+  const { session, admission } = makeSession()
+  session.attach(makeOutlet())
+  const running = makeRunning('1')
+  session.begin(running)
+  const answers = [session.ask(question), session.askDuring(running, question)]
+  const why = new Failure('shutting_down', 'the gateway stops')
+  session.end(why)
+  expect(await Promise.all(answers.map(messageOf))).toEqual(['the session has ended', 'the session has ended'])
+  expect(running.fail).toHaveBeenCalledExactlyOnceWith(why)
+  expect([running.abort.signal.aborted, session.inFlight]).toEqual([true, 0])
+  session.finish(running)
+  expect(admission.end.mock.calls).toEqual([['p', 7]])
+})
+
+test('B028 a question waits until the host has said notifications/initialized', () => {
+  const session = new Session(introduction, 'p', { server: undefined }, { begin: () => undefined, end: () => -1 })
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  void session.ask(question)
+  expect(sent).toEqual([])
+  session.initialized()
+  expect(sent.map(({ method }) => method)).toEqual([question.method])
+})
+
+test('B236 another scope or other facts of a token apply to further calls; another scope is announced', () => {
+  const { session } = makeSession()
+  const changed = vi.fn<() => void>()
+  session.onScopeChange = changed
+  const before = session.caller
+  session.setAccess({ server: undefined })
+  expect([session.caller === before, changed.mock.calls.length]).toEqual([true, 0])
+  session.setAccess({ server: undefined, granted: 'mcp:a' })
+  expect([session.caller.scope.granted, changed.mock.calls.length]).toEqual(['mcp:a', 1])
+  session.setAccess({ server: 'a', granted: 'mcp:a' })
+  expect([session.caller.scope.server, changed.mock.calls.length]).toEqual(['a', 2])
+  const facts = { claims: {}, scopes: [], host: '', address: '::1' }
+  session.setAccess({ server: 'a', granted: 'mcp:a' }, facts)
+  expect([session.facts?.address, changed.mock.calls.length]).toEqual(['::1', 2])
+})
+
+test('3.11 log messages below the level of a session are left out; without a level, or without one of their own, they are relayed', () => {
+  const { session } = makeSession()
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  const log = (): unknown[] => {
+    sent.length = 0
+    for (const level of ['debug', 'error', 'odd', undefined])
+      session.notify('notifications/message', Payload.of({ level, data: 1 }))
+    return sent.map(({ params }) => params['level'])
+  }
+  expect(log()).toEqual(['debug', 'error', 'odd', undefined])
+  session.accepted('logging/setLevel', Payload.of({ level: 'warning' }))
+  expect(log()).toEqual(['error', 'odd', undefined])
+  session.setAccess({ server: 'a' })
+  expect([session.logLevel, log()]).toEqual(['warning', ['debug', 'error', 'odd', undefined]])
+})
