@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { Exchange } from '../../../src/host/response/exchange.ts'
 import { Session } from '../../../src/host/session/session.ts'
 import type { Running } from '../../../src/host/session/session.ts'
-import type { Answer, Call } from '../../../src/rpc/call.ts'
+import type { Answer, Call, Caller } from '../../../src/rpc/call.ts'
 import { Cancellation } from '../../../src/rpc/cancellation.ts'
 import { Failure } from '../../../src/wire/message/failure.ts'
 import { join, Payload } from '../../../src/wire/message/payload.ts'
@@ -129,18 +129,28 @@ test('B028 a question waits until the host has said notifications/initialized', 
 
 test('B236 another scope or other facts of a token apply to further calls; another scope is announced', () => {
   const { session } = makeSession()
-  const changed = vi.fn<() => void>()
-  session.onScopeChange = changed
+  const { sent, send } = makeOutlet()
+  session.attach({ send })
+  const watched: (Caller | 'ended' | 'unsubscribed')[] = []
+  session.watchLists({
+    watchLists: (caller) => void watched.push(caller),
+    unwatchLists: () => void watched.push('ended'),
+    unsubscribe: () => void watched.push('unsubscribed'),
+  })
+  const ALL = ['tools', 'prompts', 'resources'].map((list) => `notifications/${list}/list_changed`)
+  const announced = (): unknown[] => sent.splice(0).map(({ method }) => method)
   const before = session.caller
   session.setAccess({ server: undefined })
-  expect([session.caller === before, changed.mock.calls.length]).toEqual([true, 0])
+  expect([session.caller === before, watched, announced()]).toEqual([true, [before], []])
   session.setAccess({ server: undefined, granted: 'mcp:a' })
-  expect([session.caller.scope.granted, changed.mock.calls.length]).toEqual(['mcp:a', 1])
+  expect([watched.at(-1), announced()]).toEqual([session.caller, ALL])
   session.setAccess({ server: 'a', granted: 'mcp:a' })
-  expect([session.caller.scope.server, changed.mock.calls.length]).toEqual(['a', 2])
+  expect([watched.at(-1), session.caller.scope.server, announced()]).toEqual([session.caller, 'a', ALL])
   const facts = { claims: {}, scopes: [], host: '', address: '::1' }
   session.setAccess({ server: 'a', granted: 'mcp:a' }, facts)
-  expect([session.facts?.address, changed.mock.calls.length]).toEqual(['::1', 2])
+  expect([session.facts?.address, watched.length, announced()]).toEqual(['::1', 3, []])
+  session.end()
+  expect(watched.slice(3)).toEqual(['ended', 'unsubscribed'])
 })
 
 test('3.11 log messages below the level of a session are left out; without a level, or without one of their own, they are relayed', () => {
