@@ -99,6 +99,6 @@ test('every limit that an error or a counter names has a series from the start',
     [...readFileSync(`${source}/${file}`, 'utf8').matchAll(pattern)].map(([, option]) => option ?? ''),
   )
   expect(named.length).toBeGreaterThan(50)
-  const others = ['listen.unix', 'listen.systemd', 'listen.workers']
+  const others = ['listen.unix', 'listen.unix_mode', 'listen.systemd', 'listen.workers']
   expect([...new Set(named)].filter((option) => ![...LIMIT_OPTIONS, ...others].includes(option))).toEqual([])
 })
