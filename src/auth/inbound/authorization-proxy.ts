@@ -140,6 +140,11 @@ export class AuthorizationProxy {
     return { kind: 'consent', client, request }
   }
 
+  /** Returns the scopes that the provider is asked for, separated by spaces; `undefined`: none are named. */
+  scopeOf({ scope }: AuthorizationRequest): string | undefined {
+    return this.#client.scopes?.join(' ') ?? scope
+  }
+
   /** Returns the request as a form field, valid for ten minutes in this browser. */
   sealRequest(request: AuthorizationRequest, browser: string): string {
     return this.#seal.seal(CONSENT, { request, browser }, CONSENT_MS)
@@ -167,7 +172,7 @@ export class AuthorizationProxy {
       redirect_uri: `${issuer}/oauth/callback`,
       code_challenge: challenge,
       code_challenge_method: 'S256',
-      scope: this.#client.scopes?.join(' ') ?? request.scope,
+      scope: this.scopeOf(request),
       resource: this.#client.sendsResource ? resource : undefined,
       state: this.#seal.seal(STATE, { c: clientId, r: redirectUri, p: challenge, s: state, b: browser }, CONSENT_MS),
     })

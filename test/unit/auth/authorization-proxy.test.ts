@@ -242,7 +242,7 @@ describe('on the way to the provider and back', () => {
   }
 
   test("the host's scopes and resource are passed on, or those that the provider takes", async () => {
-    const { asked } = await begun()
+    const { proxy, asked } = await begun()
     expect(Object.fromEntries(asked)).toEqual({
       response_type: 'code',
       client_id: 'trunkline',
@@ -253,8 +253,9 @@ describe('on the way to the provider and back', () => {
       resource: `${ORIGIN}/mcp`,
       state: expect.any(String),
     })
-    const other = (await begun({ scopes: ['api://x/.default', 'openid'], sendsResource: false })).asked
-    expect([other.get('scope'), other.has('resource')]).toEqual(['api://x/.default openid', false])
+    const other = await begun({ scopes: ['api://x/.default', 'openid'], sendsResource: false })
+    expect([other.asked.get('scope'), other.asked.has('resource')]).toEqual(['api://x/.default openid', false])
+    expect([proxy.scopeOf(REQUEST), other.proxy.scopeOf(REQUEST)]).toEqual(['mcp:a', 'api://x/.default openid'])
   })
 
   test.each([
