@@ -50,6 +50,8 @@ const MOST_STEPS = 2
 /** Different missing scopes: a server may invent them. */
 const MOST_MISSING = 32
 
+const MOVED = 'the server has another authorization server now'
+
 export class UserCredential implements Credential, Interactive {
   readonly interactive = this
   readonly bearer: { value: string | undefined } = { value: undefined }
@@ -222,7 +224,7 @@ export class UserCredential implements Credential, Interactive {
       const held = this.#stored()
       if (held !== undefined && held.accessToken !== before) return this.#adopt(held)
       if (held?.refreshToken === undefined) throw this.#lost('no longer signed in')
-      if (!(await this.#isStillTrusted(held))) throw this.#lost('the server has another authorization server now')
+      if (this.#challenge !== undefined && !(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
       try {
         const { provider, registered, refreshToken } = held
         const params = { grant_type: 'refresh_token', refresh_token: refreshToken, resource: provider.resource }
@@ -240,6 +242,8 @@ export class UserCredential implements Credential, Interactive {
         }
         // The tokens are kept: a later renewal may work.
         if (isUnexplained(error)) throw this.#needsSignIn(`the token could not be renewed (${error.code})`)
+        // No request with the expired token is sent, so no challenge of the server can show this.
+        if (!(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
         // Signing in again would not remove any other cause.
         throw noToken(error, 'the token could not be renewed')
       }
@@ -251,7 +255,6 @@ export class UserCredential implements Credential, Interactive {
     const { resourceMetadata } = readChallenge(this.#challenge)
     const { signIn } = this.#options
     if (signIn.issuer !== undefined) return isSameIssuer(signIn.issuer, provider.issuer)
-    if (this.#challenge === undefined) return true
     const issuers = await issuersOf(this.#discovery(resourceMetadata)).catch(() => undefined)
     return issuers === undefined || issuers.some((issuer) => isSameIssuer(issuer, provider.issuer))
   }

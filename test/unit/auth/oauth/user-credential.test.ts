@@ -234,6 +234,23 @@ test('B245 where the server names another authorization server, no refresh token
   expect([stage.issuer.grants, other.grants]).toEqual([['authorization_code'], []])
 })
 
+test.each([503, 404] as const)(
+  'B245 a person is asked again where the server has moved to another authorization server and the old one renews nothing (%s)',
+  async (away) => {
+    await using stage = await scene()
+    await using other = await FakeIssuer.start()
+    const one = stage.credential()
+    await stage.signIn(one)
+    protect(stage.server, other)
+    stage.issuer.away = away
+    stage.passHour()
+    await expect(one.ready()).rejects.toMatchObject({ kind: 'auth_required', facts: { signIn: true } })
+    await stage.signIn(one)
+    expect(other.find(one.bearer.value?.replace('Bearer ', ''))).toBeDefined()
+    expect(other.registrations).toHaveLength(1)
+  },
+)
+
 test('F-17 a token that is good for some seconds more is used while it is renewed, and while it cannot be', async () => {
   await using stage = await scene()
   const one = stage.credential()
