@@ -20,6 +20,7 @@ import type { Fetch } from '../oauth/safe-fetch.ts'
 import { isGrantEnded, requestGrant } from '../oauth/token-endpoint.ts'
 import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
+import { originOf, plainUri } from './claims.ts'
 import type { Clock } from './clock.ts'
 import { HostClients, isRedirectOf } from './host-clients.ts'
 import type { HostClient } from './host-clients.ts'
@@ -261,8 +262,9 @@ export class AuthorizationProxy {
   }
 
   #isOurs(resource: string): boolean {
-    const { origin } = new URL(this.#options.audience)
-    return resource === origin || resource.startsWith(`${origin}/`)
+    const origin = originOf(this.#options)
+    const uri = plainUri(resource)
+    return uri === origin || uri.startsWith(`${origin}/`)
   }
 
   #providerNow(): Promise<Provider> {

@@ -193,6 +193,7 @@ describe('an authorization request', () => {
     ['such a prompt among others', { prompt: 'login none' }, 'consent_required'],
     ['our origin', { resource: ORIGIN }, undefined],
     ['an endpoint of ours', { resource: `${ORIGIN}/servers/a/mcp` }, undefined],
+    ['an endpoint of ours in upper case', { resource: `${ORIGIN.toUpperCase()}/mcp` }, undefined],
     ['an origin that begins like ours', { resource: `${ORIGIN}.evil.example/mcp` }, 'invalid_target'],
   ])('with %s is shown, or sent back with an error', async (_, more, error) => {
     const asked = await ask(more)
