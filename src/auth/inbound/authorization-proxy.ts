@@ -199,7 +199,11 @@ export class AuthorizationProxy {
   async token(form: URLSearchParams, issuer: string): Promise<TokenAnswer> {
     const clientId = form.get('client_id') ?? ''
     const params = this.#grantOf(form, clientId, issuer)
-    if ('error' in params) return { status: 400, body: params }
+    if ('error' in params) {
+      const isUnknown = params === INVALID_GRANT && !this.clients.mayKnow(clientId)
+      // Hosts register again for this error only, as they must after a change of the key.
+      return { status: 400, body: isUnknown ? { error: 'invalid_client' } : params }
+    }
     if (this.#pending >= MAX_PENDING) return { status: 503, body: { error: 'temporarily_unavailable' } }
     this.#pending++
     try {

@@ -67,9 +67,14 @@ export class HostClients {
 
   /** Resolves with the client of an id; `undefined`: unknown, or its document is invalid. Rejects with `Failure` if too many are fetched. */
   async find(id: string): Promise<HostClient | undefined> {
-    if (id.startsWith('https:') || id.startsWith('http:')) return this.#fromDocument(id)
+    if (isDocument(id)) return this.#fromDocument(id)
     const opened = this.#seal.open(PURPOSE, id)
     return opened && { id, name: opened.n, redirectUris: opened.r, document: undefined }
+  }
+
+  /** False: no client has this id. A document is not fetched for the answer. */
+  mayKnow(id: string): boolean {
+    return isDocument(id) || this.#seal.open(PURPOSE, id) !== undefined
   }
 
   async #fromDocument(id: string): Promise<HostClient | undefined> {
@@ -126,6 +131,8 @@ const withoutPort = (uri: string): string | undefined => {
   url.port = ''
   return url.href
 }
+
+const isDocument = (id: string): boolean => id.startsWith('https:') || id.startsWith('http:')
 
 const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUris'> | RegistrationRefused => {
   if (!isJsonObject(metadata)) return { error: 'invalid_client_metadata', error_description: 'expected a JSON object' }
