@@ -61,6 +61,8 @@ export class UserCredential implements Credential, Interactive {
   readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
   #held: Held | undefined
+  /** Issuer and scopes of the latest sign-in, which the next one keeps, also after this one has ended (B247). */
+  #before: { readonly issuer: string; readonly asked: string | undefined } | undefined
   /** `WWW-Authenticate` of the latest rejection, for the next sign-in; empty: the rejection had none. */
   #challenge: string | undefined
   /** Id of the client of a sign-in without an answer: the authorization server may have forgotten its registration. */
@@ -146,7 +148,7 @@ export class UserCredential implements Credential, Interactive {
       challenged: challenge.scope,
       ofResource: provider.resourceScopes,
       ofIssuer: provider.scopes,
-      before: this.#held?.provider.issuer === provider.issuer ? this.#held.asked : undefined,
+      before: this.#before?.issuer === provider.issuer ? this.#before.asked : undefined,
       offline: signIn.offline ?? true,
     })
     const reach = reachOf(server, signIn.isPrivate)
@@ -287,7 +289,8 @@ export class UserCredential implements Credential, Interactive {
     this.#held = held
     this.bearer.value = held && `Bearer ${held.accessToken}`
     if (held === undefined) return
-    const { accessToken, refreshToken, registered } = held
+    const { accessToken, refreshToken, registered, provider, asked } = held
+    this.#before = { issuer: provider.issuer, asked }
     const secrets = [accessToken, refreshToken, registered.client.secret].filter((secret) => secret !== undefined)
     this.#environment.secrets(this, secrets)
   }

@@ -463,6 +463,21 @@ describe('before and after a sign-in', () => {
     })
   })
 
+  test('B247 a sign-in that has ended is followed by one for all scopes that were requested before', async () => {
+    const { who, provider, signedIn, scopeAsked, refused } = at()
+    provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+    await expect(refused(401, 'Bearer scope="read"')).rejects.toMatchObject({ kind: 'auth_required' })
+    await signedIn()
+    await expect(refused(403, 'Bearer error="insufficient_scope", scope="write"')).rejects.toMatchObject({
+      kind: 'scope_required',
+    })
+    await signedIn()
+    Object.assign(provider, { tokens: { error: 'invalid_grant' }, status: 400 })
+    await expect(refused(401, 'Bearer scope="read"')).rejects.toMatchObject({ kind: 'auth_required' })
+    expect(who.isSignedIn).toBe(false)
+    expect((await scopeAsked())?.split(' ')).toEqual(expect.arrayContaining(['read', 'write']))
+  })
+
   test('configured scopes are a limit, which the operator is told of', async () => {
     const { signedIn, refused } = at({ scopes: ['read', 'write'] })
     await signedIn()
