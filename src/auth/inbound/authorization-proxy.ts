@@ -22,7 +22,7 @@ import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
 import { originOf, plainUri } from './claims.ts'
 import type { Clock } from './clock.ts'
-import { HostClients, isRedirectOf } from './host-clients.ts'
+import { HostClients, isDocument, isRedirectOf } from './host-clients.ts'
 import type { HostClient } from './host-clients.ts'
 
 /** A valid authorization request of a known client. */
@@ -112,7 +112,7 @@ export class AuthorizationProxy {
     if (isRepeated) return { kind: 'refused', reason: 'a parameter of the request is repeated' }
     const id = params.get('client_id') ?? ''
     const client = id.length > 8_192 ? undefined : await this.clients.find(id)
-    if (client === undefined) return { kind: 'refused', reason: 'the application is not registered here; let it register again' }
+    if (client === undefined) return { kind: 'refused', reason: isDocument(id) ? BAD_DOCUMENT : UNREGISTERED }
     const redirectUri = params.get('redirect_uri') ?? ''
     if (!isRedirectOf(client, redirectUri))
       return { kind: 'refused', reason: 'the application asks to be answered at an address that it did not register' }
@@ -293,4 +293,7 @@ export class AuthorizationProxy {
   }
 }
 
+const UNREGISTERED = 'the application is not registered here; let it register again'
+const BAD_DOCUMENT =
+  'the document of the application cannot be read, or lacks its own client_id, a client_name or valid redirect_uris'
 const INVALID_GRANT = { error: 'invalid_grant' } as const

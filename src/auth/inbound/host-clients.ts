@@ -132,7 +132,8 @@ const withoutPort = (uri: string): string | undefined => {
   return url.href
 }
 
-const isDocument = (id: string): boolean => id.startsWith('https:') || id.startsWith('http:')
+/** Whether a client id is the URL of a metadata document. */
+export const isDocument = (id: string): boolean => id.startsWith('https:') || id.startsWith('http:')
 
 const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUris'> | RegistrationRefused => {
   if (!isJsonObject(metadata)) return { error: 'invalid_client_metadata', error_description: 'expected a JSON object' }

@@ -176,6 +176,16 @@ describe('an authorization request', () => {
       })
   })
 
+  test.each([
+    ['is not read', 'https://host.example/client'],
+    ['has too long an address', `https://host.example/${'x'.repeat(8_192)}`],
+  ])('of a client whose document %s says what the document needs', async (_, client_id) => {
+    expect(await ask({ client_id })).toEqual({
+      kind: 'refused',
+      reason: 'the document of the application cannot be read, or lacks its own client_id, a client_name or valid redirect_uris',
+    })
+  })
+
   test('may name several resources, and any other parameter once', async () => {
     const params = paramsOf({ resource: ORIGIN })
     params.append('resource', `${ORIGIN}/mcp`)
