@@ -20,8 +20,9 @@ import type { Fetch } from '../oauth/safe-fetch.ts'
 import { isGrantEnded, requestGrant } from '../oauth/token-endpoint.ts'
 import type { Purpose, Seal } from '../seal.ts'
 import type { ClientAtIssuer, ResourceServerOptions } from './inbound-options.ts'
+import { originOf, plainUri } from './claims.ts'
 import type { Clock } from './clock.ts'
-import { HostClients, isRedirectOf } from './host-clients.ts'
+import { HostClients, isDocument, isRedirectOf } from './host-clients.ts'
 import type { HostClient } from './host-clients.ts'
 
 /** A valid authorization request of a known client. */
@@ -111,7 +112,7 @@ export class AuthorizationProxy {
     if (isRepeated) return { kind: 'refused', reason: 'a parameter of the request is repeated' }
     const id = params.get('client_id') ?? ''
     const client = id.length > 8_192 ? undefined : await this.clients.find(id)
-    if (client === undefined) return { kind: 'refused', reason: 'the application is not registered here; let it register again' }
+    if (client === undefined) return { kind: 'refused', reason: isDocument(id) ? BAD_DOCUMENT : UNREGISTERED }
     const redirectUri = params.get('redirect_uri') ?? ''
     if (!isRedirectOf(client, redirectUri))
       return { kind: 'refused', reason: 'the application asks to be answered at an address that it did not register' }
@@ -138,6 +139,11 @@ export class AuthorizationProxy {
       resource: resources[0],
     }
     return { kind: 'consent', client, request }
+  }
+
+  /** Returns the scopes that the provider is asked for, separated by spaces; `undefined`: none are named. */
+  scopeOf({ scope }: AuthorizationRequest): string | undefined {
+    return this.#client.scopes?.join(' ') ?? scope
   }
 
   /** Returns the request as a form field, valid for ten minutes in this browser. */
@@ -167,7 +173,7 @@ export class AuthorizationProxy {
       redirect_uri: `${issuer}/oauth/callback`,
       code_challenge: challenge,
       code_challenge_method: 'S256',
-      scope: this.#client.scopes?.join(' ') ?? request.scope,
+      scope: this.scopeOf(request),
       resource: this.#client.sendsResource ? resource : undefined,
       state: this.#seal.seal(STATE, { c: clientId, r: redirectUri, p: challenge, s: state, b: browser }, CONSENT_MS),
     })
@@ -193,7 +199,11 @@ export class AuthorizationProxy {
   async token(form: URLSearchParams, issuer: string): Promise<TokenAnswer> {
     const clientId = form.get('client_id') ?? ''
     const params = this.#grantOf(form, clientId, issuer)
-    if ('error' in params) return { status: 400, body: params }
+    if ('error' in params) {
+      const isUnknown = params === INVALID_GRANT && !this.clients.mayKnow(clientId)
+      // Hosts register again for this error only, as they must after a change of the key.
+      return { status: 400, body: isUnknown ? { error: 'invalid_client' } : params }
+    }
     if (this.#pending >= MAX_PENDING) return { status: 503, body: { error: 'temporarily_unavailable' } }
     this.#pending++
     try {
@@ -256,8 +266,9 @@ export class AuthorizationProxy {
   }
 
   #isOurs(resource: string): boolean {
-    const { origin } = new URL(this.#options.audience)
-    return resource === origin || resource.startsWith(`${origin}/`)
+    const origin = originOf(this.#options)
+    const uri = plainUri(resource)
+    return uri === origin || uri.startsWith(`${origin}/`)
   }
 
   #providerNow(): Promise<Provider> {
@@ -282,4 +293,7 @@ export class AuthorizationProxy {
   }
 }
 
+const UNREGISTERED = 'the application is not registered here; let it register again'
+const BAD_DOCUMENT =
+  'the document of the application cannot be read, or lacks its own client_id, a client_name or valid redirect_uris'
 const INVALID_GRANT = { error: 'invalid_grant' } as const

@@ -73,14 +73,16 @@ export const originOf = ({ audience }: Pick<ResourceServerOptions, 'audience'>):
 const audiencesOf = ({ aud }: Claims, resource: ClaimReading['resource']): readonly string[] => {
   const origin = originOf(resource)
   return textsOf(aud).flatMap((text) => {
-    const uri = text.replace(SCHEME_AND_HOST, (part) => part.toLowerCase())
+    const uri = plainUri(text)
     if (uri === origin || uri.startsWith(`${origin}/`)) return [uri]
     return resource.otherAudiences.includes(text) ? [origin] : []
   })
 }
 
-/** Upper case is accepted in them ([2026-07-28 basic/authorization], "Canonical Server URI"). */
 const SCHEME_AND_HOST = /^https?:\/\/[^/?#]*/i
+
+/** Returns a resource's URI with scheme and host in lower case ([2026-07-28 basic/authorization], "Canonical Server URI"). */
+export const plainUri = (text: string): string => text.replace(SCHEME_AND_HOST, (part) => part.toLowerCase())
 
 const audienceRefusal = ({ aud }: Claims, resource: ClaimReading['resource']): TokenRefusal => {
   const origin = originOf(resource)

@@ -67,9 +67,14 @@ export class HostClients {
 
   /** Resolves with the client of an id; `undefined`: unknown, or its document is invalid. Rejects with `Failure` if too many are fetched. */
   async find(id: string): Promise<HostClient | undefined> {
-    if (id.startsWith('https:') || id.startsWith('http:')) return this.#fromDocument(id)
+    if (isDocument(id)) return this.#fromDocument(id)
     const opened = this.#seal.open(PURPOSE, id)
     return opened && { id, name: opened.n, redirectUris: opened.r, document: undefined }
+  }
+
+  /** False: no client has this id. A document is not fetched for the answer. */
+  mayKnow(id: string): boolean {
+    return isDocument(id) || this.#seal.open(PURPOSE, id) !== undefined
   }
 
   async #fromDocument(id: string): Promise<HostClient | undefined> {
@@ -90,7 +95,9 @@ export class HostClients {
   async #fetched(id: string): Promise<HostClient | undefined> {
     const nowMs = this.#now()
     const document = await this.#read(id)
-    const read = document === undefined || document['client_id'] !== id ? undefined : readMetadata(document)
+    // A document must have a name ([2026-07-28 basic/authorization/client-registration]); for a registration it is optional.
+    const isOwn = document?.['client_id'] === id && nameOf(document) !== undefined
+    const read = isOwn ? readMetadata(document) : undefined
     if (read === undefined || 'error' in read) return undefined
     const client: HostClient = { id, ...read, document: id }
     setBounded(this.#documents, id, { client, untilMs: nowMs + DOCUMENT_MS }, MAX_DOCUMENTS)
@@ -125,9 +132,12 @@ const withoutPort = (uri: string): string | undefined => {
   return url.href
 }
 
+/** Whether a client id is the URL of a metadata document. */
+export const isDocument = (id: string): boolean => id.startsWith('https:') || id.startsWith('http:')
+
 const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUris'> | RegistrationRefused => {
   if (!isJsonObject(metadata)) return { error: 'invalid_client_metadata', error_description: 'expected a JSON object' }
-  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: auth } = metadata
+  const { redirect_uris: uris, token_endpoint_auth_method: auth } = metadata
   if (!isList(uris) || uris.length === 0 || uris.length > MAX_REDIRECTS)
     return { error: 'invalid_redirect_uri', error_description: `expected 1 to ${MAX_REDIRECTS} redirect_uris` }
   if (!uris.every(isRedirectUri))
@@ -138,9 +148,11 @@ const readMetadata = (metadata: unknown): Pick<HostClient, 'name' | 'redirectUri
     }
   if (auth !== undefined && typeof auth !== 'string')
     return { error: 'invalid_client_metadata', error_description: 'token_endpoint_auth_method is not a text' }
-  const shown = typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, MAX_NAME) : 'An application'
-  return { name: shown, redirectUris: uris }
+  return { name: nameOf(metadata) ?? 'An application', redirectUris: uris }
 }
+
+const nameOf = ({ client_name: name }: UnknownObject): string | undefined =>
+  typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, MAX_NAME) : undefined
 
 /** Schemes that the browser runs itself, or that read files. */
 const FORBIDDEN = new Set(['javascript:', 'data:', 'vbscript:', 'file:', 'blob:', 'about:', 'filesystem:', 'ws:', 'wss:', 'ftp:'])

@@ -16,6 +16,7 @@ import type { ClientOptions, SignInOptions } from './credential-options.ts'
 import type { Fetch } from './safe-fetch.ts'
 import { union } from './scopes.ts'
 import type { StoreKey, TokenStore } from './token-store.ts'
+import { refusalText } from './token-endpoint.ts'
 import type { TokenAuth } from './token-endpoint.ts'
 
 export interface Registered {
@@ -152,8 +153,11 @@ const register = async (
   if (status >= 500 || status === 429 || status === 408)
     throw unreachable('we could not be registered', new Error(`${provider.issuer} answered HTTP ${status}`))
   const { client_id: id, client_secret: secret, ...rest } = parseJsonObject(text) ?? {}
-  if (status >= 300 || typeof id !== 'string')
-    throw authRequired(`${provider.issuer} did not register us (HTTP ${status})`, undefined, status)
+  if (status >= 300 || typeof id !== 'string') {
+    const { error, error_description: description } = rest
+    const reason = typeof error === 'string' ? `: ${refusalText(error, description, [])}` : ''
+    throw authRequired(`${provider.issuer} did not register us (HTTP ${status})${reason}`, undefined, status)
+  }
   const expires = Number(rest['client_secret_expires_at'] ?? 0)
   return {
     issuer: provider.issuer,

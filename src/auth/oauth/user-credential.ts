@@ -50,6 +50,8 @@ const MOST_STEPS = 2
 /** Different missing scopes: a server may invent them. */
 const MOST_MISSING = 32
 
+const MOVED = 'the server has another authorization server now'
+
 export class UserCredential implements Credential, Interactive {
   readonly interactive = this
   readonly bearer: { value: string | undefined } = { value: undefined }
@@ -59,6 +61,8 @@ export class UserCredential implements Credential, Interactive {
   readonly #storeKey: StoreKey<Held>
   readonly #listeners = new Set<() => void>()
   #held: Held | undefined
+  /** Issuer and scopes of the latest sign-in, which the next one keeps, also after this one has ended (B247). */
+  #before: { readonly issuer: string; readonly asked: string | undefined } | undefined
   /** `WWW-Authenticate` of the latest rejection, for the next sign-in; empty: the rejection had none. */
   #challenge: string | undefined
   /** Id of the client of a sign-in without an answer: the authorization server may have forgotten its registration. */
@@ -144,7 +148,7 @@ export class UserCredential implements Credential, Interactive {
       challenged: challenge.scope,
       ofResource: provider.resourceScopes,
       ofIssuer: provider.scopes,
-      before: this.#held?.provider.issuer === provider.issuer ? this.#held.asked : undefined,
+      before: this.#before?.issuer === provider.issuer ? this.#before.asked : undefined,
       offline: signIn.offline ?? true,
     })
     const reach = reachOf(server, signIn.isPrivate)
@@ -222,7 +226,7 @@ export class UserCredential implements Credential, Interactive {
       const held = this.#stored()
       if (held !== undefined && held.accessToken !== before) return this.#adopt(held)
       if (held?.refreshToken === undefined) throw this.#lost('no longer signed in')
-      if (!(await this.#isStillTrusted(held))) throw this.#lost('the server has another authorization server now')
+      if (this.#challenge !== undefined && !(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
       try {
         const { provider, registered, refreshToken } = held
         const params = { grant_type: 'refresh_token', refresh_token: refreshToken, resource: provider.resource }
@@ -240,6 +244,8 @@ export class UserCredential implements Credential, Interactive {
         }
         // The tokens are kept: a later renewal may work.
         if (isUnexplained(error)) throw this.#needsSignIn(`the token could not be renewed (${error.code})`)
+        // No request with the expired token is sent, so no challenge of the server can show this.
+        if (!(await this.#isStillTrusted(held))) throw this.#lost(MOVED)
         // Signing in again would not remove any other cause.
         throw noToken(error, 'the token could not be renewed')
       }
@@ -251,7 +257,6 @@ export class UserCredential implements Credential, Interactive {
     const { resourceMetadata } = readChallenge(this.#challenge)
     const { signIn } = this.#options
     if (signIn.issuer !== undefined) return isSameIssuer(signIn.issuer, provider.issuer)
-    if (this.#challenge === undefined) return true
     const issuers = await issuersOf(this.#discovery(resourceMetadata)).catch(() => undefined)
     return issuers === undefined || issuers.some((issuer) => isSameIssuer(issuer, provider.issuer))
   }
@@ -284,7 +289,8 @@ export class UserCredential implements Credential, Interactive {
     this.#held = held
     this.bearer.value = held && `Bearer ${held.accessToken}`
     if (held === undefined) return
-    const { accessToken, refreshToken, registered } = held
+    const { accessToken, refreshToken, registered, provider, asked } = held
+    this.#before = { issuer: provider.issuer, asked }
     const secrets = [accessToken, refreshToken, registered.client.secret].filter((secret) => secret !== undefined)
     this.#environment.secrets(this, secrets)
   }

@@ -170,6 +170,18 @@ describe('T-08 attacks', () => {
     expect([denied.host, denied.searchParams.get('error')]).toEqual(['127.0.0.1:4444', 'access_denied'])
   })
 
+  test('T-08 the consent page names the scopes that the provider is asked for, and the whole redirect URI', async () => {
+    const redirect = 'https://host.test/back?x=<1>'
+    const id = await clientOf(encodeURI(redirect))
+    const more = { redirect_uri: encodeURI(redirect), scope: 'mcp:connect <i>files:write</i>' }
+    const { text } = await new Browser().open(authorizeUrl(id, more))
+    expect(text).toContain('mcp:connect')
+    expect(text).toContain('&#60;i&#62;files:write&#60;/i&#62;')
+    expect(text).toContain('https://host.test/back?x=%3C1%3E')
+    const none = await new Browser().open(authorizeUrl(id, { ...more, scope: undefined }))
+    expect(none.text).toContain('It names no scopes')
+  })
+
   test.each([
     ['another path', `${REDIRECT}/more`],
     ['another name of this machine', 'http://localhost:9/callback'],

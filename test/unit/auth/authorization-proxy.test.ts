@@ -22,6 +22,8 @@ const METADATA = {
   response_types_supported: ['code'],
 }
 const CODE: Purpose<{ c: string; r: string; p: string; k: string }> = 'oauth code'
+const CLIENT_ID: Purpose<{ n: string; r: readonly string[] }> = 'oauth client'
+const REFRESH: Purpose<{ c: string; k: string }> = 'oauth refresh'
 const seal = new Seal({ keys: [Buffer.alloc(32, 7)] })
 
 const CLIENT: ClientAtIssuer = {
@@ -34,10 +36,14 @@ const proxyAt = (audience: string, fetch: Fetch, facts: Partial<ResourceServerOp
   return new AuthorizationProxy(oauth!, oauth!.client!, seal, fetch, { wallMs: () => 0, monotonicMs: () => 0 })
 }
 
+const registeredWith = (by: Seal): string => by.seal(CLIENT_ID, { n: 'A host', r: [BACK] })
+const HOST = registeredWith(seal)
+const ANOTHER = registeredWith(seal)
+
 const CODE_FORM = {
   grant_type: 'authorization_code',
-  client_id: 'host',
-  code: seal.seal(CODE, { c: 'host', r: BACK, p: CHALLENGE, k: 'of the provider' }),
+  client_id: HOST,
+  code: seal.seal(CODE, { c: HOST, r: BACK, p: CHALLENGE, k: 'of the provider' }),
   redirect_uri: BACK,
   code_verifier: VERIFIER,
 }
@@ -170,6 +176,16 @@ describe('an authorization request', () => {
       })
   })
 
+  test.each([
+    ['is not read', 'https://host.example/client'],
+    ['has too long an address', `https://host.example/${'x'.repeat(8_192)}`],
+  ])('of a client whose document %s says what the document needs', async (_, client_id) => {
+    expect(await ask({ client_id })).toEqual({
+      kind: 'refused',
+      reason: 'the document of the application cannot be read, or lacks its own client_id, a client_name or valid redirect_uris',
+    })
+  })
+
   test('may name several resources, and any other parameter once', async () => {
     const params = paramsOf({ resource: ORIGIN })
     params.append('resource', `${ORIGIN}/mcp`)
@@ -193,6 +209,7 @@ describe('an authorization request', () => {
     ['such a prompt among others', { prompt: 'login none' }, 'consent_required'],
     ['our origin', { resource: ORIGIN }, undefined],
     ['an endpoint of ours', { resource: `${ORIGIN}/servers/a/mcp` }, undefined],
+    ['an endpoint of ours in upper case', { resource: `${ORIGIN.toUpperCase()}/mcp` }, undefined],
     ['an origin that begins like ours', { resource: `${ORIGIN}.evil.example/mcp` }, 'invalid_target'],
   ])('with %s is shown, or sent back with an error', async (_, more, error) => {
     const asked = await ask(more)
@@ -229,7 +246,7 @@ describe('an authorization request', () => {
 
 describe('on the way to the provider and back', () => {
   const REQUEST = {
-    clientId: 'host',
+    clientId: HOST,
     redirectUri: BACK,
     challenge: CHALLENGE,
     state: 's',
@@ -242,7 +259,7 @@ describe('on the way to the provider and back', () => {
   }
 
   test("the host's scopes and resource are passed on, or those that the provider takes", async () => {
-    const { asked } = await begun()
+    const { proxy, asked } = await begun()
     expect(Object.fromEntries(asked)).toEqual({
       response_type: 'code',
       client_id: 'trunkline',
@@ -253,8 +270,9 @@ describe('on the way to the provider and back', () => {
       resource: `${ORIGIN}/mcp`,
       state: expect.any(String),
     })
-    const other = (await begun({ scopes: ['api://x/.default', 'openid'], sendsResource: false })).asked
-    expect([other.get('scope'), other.has('resource')]).toEqual(['api://x/.default openid', false])
+    const other = await begun({ scopes: ['api://x/.default', 'openid'], sendsResource: false })
+    expect([other.asked.get('scope'), other.asked.has('resource')]).toEqual(['api://x/.default openid', false])
+    expect([proxy.scopeOf(REQUEST), other.proxy.scopeOf(REQUEST)]).toEqual(['mcp:a', 'api://x/.default openid'])
   })
 
   test.each([
@@ -294,8 +312,8 @@ describe('a token request', () => {
     expect(body).toEqual({ ...full, refresh_token: expect.not.stringMatching(/^r$/) })
     const { redeem, forms } = answering(200, full)
     const form = { grant_type: 'refresh_token', ...('refresh_token' in body && { refresh_token: String(body.refresh_token) }) }
-    expect(await redeem({ ...form, client_id: 'another' })).toEqual(REFUSED)
-    expect(await redeem({ ...form, client_id: 'host' })).toMatchObject({ status: 200 })
+    expect(await redeem({ ...form, client_id: ANOTHER })).toEqual(REFUSED)
+    expect(await redeem({ ...form, client_id: HOST })).toMatchObject({ status: 200 })
     expect(forms).toMatchObject([{ grant_type: 'refresh_token', refresh_token: 'r' }])
   })
 
@@ -323,11 +341,14 @@ describe('a token request', () => {
   })
 
   const sealed = (verifier: string): Record<string, string> => ({
-    code: seal.seal(CODE, { c: 'host', r: BACK, p: challengeOf(verifier), k: 'of the provider' }),
+    code: seal.seal(CODE, { c: HOST, r: BACK, p: challengeOf(verifier), k: 'of the provider' }),
     code_verifier: verifier,
   })
   test.each([
-    ['of another client', { client_id: 'another' }, 'invalid_grant'],
+    ['of another client', { client_id: ANOTHER }, 'invalid_grant'],
+    ['of another client with a document', { client_id: 'https://host.example/client' }, 'invalid_grant'],
+    ['of a client that we do not know', { client_id: 'another' }, 'invalid_client'],
+    ['of no client', { client_id: '' }, 'invalid_client'],
     ['for another address', { redirect_uri: 'http://127.0.0.1:9/other' }, 'invalid_grant'],
     ['with another verifier', { code_verifier: `x${VERIFIER.slice(1)}` }, 'invalid_grant'],
     ['with a verifier that is too short', sealed('x'.repeat(42)), 'invalid_grant'],
@@ -338,6 +359,16 @@ describe('a token request', () => {
   ])('%s is refused, and the provider not asked', async (_, more, error) => {
     const { redeem, forms } = answering(200, { access_token: 'a' })
     expect(await redeem({ ...CODE_FORM, ...more })).toEqual({ status: 400, body: { error } })
+    expect(forms).toEqual([])
+  })
+
+  test('after a change of the key shows its host that it must register again', async () => {
+    const { redeem, forms } = answering(200, { access_token: 'a' })
+    const before = new Seal({ keys: [Buffer.alloc(32, 8)] })
+    const client_id = registeredWith(before)
+    const refresh_token = before.seal(REFRESH, { c: client_id, k: 'of the provider' })
+    const form = { grant_type: 'refresh_token', client_id, refresh_token }
+    expect(await redeem(form)).toEqual({ status: 400, body: { error: 'invalid_client' } })
     expect(forms).toEqual([])
   })
 

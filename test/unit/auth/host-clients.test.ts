@@ -25,7 +25,7 @@ const clientsWith = (documents: Readonly<Record<string, { status?: number; text:
   return { clients, read }
 }
 const documentOf = (id: string, more: object = {}): { text: string } => ({
-  text: JSON.stringify({ client_id: id, redirect_uris: [BACK], ...more }),
+  text: JSON.stringify({ client_id: id, client_name: 'A host', redirect_uris: [BACK], ...more }),
 })
 
 describe('a client that registers', () => {
@@ -98,8 +98,13 @@ describe('a client that registers', () => {
 
 describe('a client with a metadata document', () => {
   test('is what its document says', async () => {
-    const { clients } = clientsWith({ [ID]: documentOf(ID, { client_name: 'A host' }) })
+    const { clients } = clientsWith({ [ID]: documentOf(ID) })
     expect(await clients.find(ID)).toEqual({ id: ID, name: 'A host', redirectUris: [BACK], document: ID })
+  })
+
+  test.each([undefined, '  ', 7])('is refused where its document has the name %j', async (client_name) => {
+    const { clients } = clientsWith({ [ID]: documentOf(ID, { client_name }) })
+    expect(await clients.find(ID)).toBeUndefined()
   })
 
   test('T-32 is asked for once by requests at the same time, and at most 64 different ones are', async () => {

@@ -120,9 +120,12 @@ export class AuthorizationPages {
     const browser = this.#marks.of(request) ?? this.#marks.make()
     const sealed = proxy.sealRequest(wanted, browser)
     request.addHeaders({ 'Set-Cookie': this.#marks.cookie(browser) })
+    const scope = proxy.scopeOf(wanted)
     const page = consentPage({
       name: cleanMessage(client.name),
       target: shownTarget(wanted.redirectUri),
+      redirectUri: wanted.redirectUri,
+      scope: scope && cleanMessage(scope),
       document: client.document === undefined ? undefined : new URL(client.document).host,
       isLocal: new URL(wanted.redirectUri).protocol !== 'https:',
       sealed,

@@ -40,22 +40,27 @@ export const otherAccountPage = (question: { readonly id: string; readonly issue
 /** Asks for consent to an application, which chose its name itself. */
 export const consentPage = (question: {
   readonly name: string
-  /** Where the answer is sent. */
+  /** Where the answer is sent: its host name or scheme, and the whole URI. */
   readonly target: string
+  readonly redirectUri: string
+  /** What the provider is asked for; `undefined`: the request names no scopes. */
+  readonly scope: string | undefined
   /** Host name of its metadata document. */
   readonly document: string | undefined
   /** The answer goes to a program on the person's machine. */
   readonly isLocal: boolean
   readonly sealed: string
 }): string => {
-  const { name, target, document, isLocal, sealed } = question
+  const { name, target, redirectUri, scope, document, isLocal, sealed } = question
   // [2026-07-28 basic/authorization/security-considerations], Localhost Redirect URI Risks.
   const claim = isLocal ? ', but any program on this computer can say that it is this application' : ''
   const origin = document === undefined ? '' : ` It is described at <strong>${escaped(document)}</strong>${claim}.`
+  const scopes = scope === undefined ? 'It names no scopes.' : `It asks for the scopes <strong>${escaped(scope)}</strong>.`
   return page(
     `Let ${name} in?`,
     `<p>An application that calls itself <strong>${escaped(name)}</strong> asks for access to Trunkline in your name.${origin}</p>
-<p>The answer goes to <strong>${escaped(target)}</strong>. Go on only if you have just begun this yourself, in that application.</p>
+<p>${scopes}</p>
+<p>The answer goes to <strong>${escaped(target)}</strong> (${escaped(redirectUri)}). Go on only if you have just begun this yourself, in that application.</p>
 <form method="post" action="authorize"><input type="hidden" name="request" value="${escaped(sealed)}"><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Refuse</button></form>`,
     'narrow',
   )

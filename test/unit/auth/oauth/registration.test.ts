@@ -62,6 +62,18 @@ const scene = (answer: object | Error = {}, status = 201) => {
   return { ask, asked, bodies, time, trouble }
 }
 
+test.each([
+  [{ error: 'invalid_redirect_uri' }, '"invalid_redirect_uri"'],
+  [{ error: 'invalid_redirect_uri', error_description: 'no http' }, '"invalid_redirect_uri" ("no http")'],
+  [{ error: 'x', error_description: `see ${'t'.repeat(40)}` }, '"x" ("see …")'],
+])('a refused registration has the reason of the authorization server: %j', async (answer, reason) => {
+  await expect(scene(answer, 400).ask()).rejects.toMatchObject({
+    kind: 'auth_required',
+    message: `${ISSUER} did not register us (HTTP 400): the authorization server refused: ${reason}`,
+    facts: { status: 400 },
+  })
+})
+
 test('a configured client comes first, then a document, then a registration', async () => {
   const { ask, asked } = scene()
   const client = { ...PUBLIC, id: 'ours', secret: 's' }

@@ -234,6 +234,23 @@ test('B245 where the server names another authorization server, no refresh token
   expect([stage.issuer.grants, other.grants]).toEqual([['authorization_code'], []])
 })
 
+test.each([503, 404] as const)(
+  'B245 a person is asked again where the server has moved to another authorization server and the old one renews nothing (%s)',
+  async (away) => {
+    await using stage = await scene()
+    await using other = await FakeIssuer.start()
+    const one = stage.credential()
+    await stage.signIn(one)
+    protect(stage.server, other)
+    stage.issuer.away = away
+    stage.passHour()
+    await expect(one.ready()).rejects.toMatchObject({ kind: 'auth_required', facts: { signIn: true } })
+    await stage.signIn(one)
+    expect(other.find(one.bearer.value?.replace('Bearer ', ''))).toBeDefined()
+    expect(other.registrations).toHaveLength(1)
+  },
+)
+
 test('F-17 a token that is good for some seconds more is used while it is renewed, and while it cannot be', async () => {
   await using stage = await scene()
   const one = stage.credential()
@@ -472,6 +489,21 @@ describe('before and after a sign-in', () => {
       await signedIn()
       await expect(refused(403, challenge)).rejects.toMatchObject({ kind: 'forbidden' })
     })
+  })
+
+  test('B247 a sign-in that has ended is followed by one for all scopes that were requested before', async () => {
+    const { who, provider, signedIn, scopeAsked, refused } = at()
+    provider.tokens = { access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' }
+    await expect(refused(401, 'Bearer scope="read"')).rejects.toMatchObject({ kind: 'auth_required' })
+    await signedIn()
+    await expect(refused(403, 'Bearer error="insufficient_scope", scope="write"')).rejects.toMatchObject({
+      kind: 'scope_required',
+    })
+    await signedIn()
+    Object.assign(provider, { tokens: { error: 'invalid_grant' }, status: 400 })
+    await expect(refused(401, 'Bearer scope="read"')).rejects.toMatchObject({ kind: 'auth_required' })
+    expect(who.isSignedIn).toBe(false)
+    expect((await scopeAsked())?.split(' ')).toEqual(expect.arrayContaining(['read', 'write']))
   })
 
   test('configured scopes are a limit, which the operator is told of', async () => {
