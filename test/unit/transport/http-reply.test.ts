@@ -270,6 +270,16 @@ describe('the size of a body', () => {
     expect([seen, aborted]).toEqual([['head 502', 'end '], [1]])
   })
 
+  test('that is no JSON and does not end, as an accepted message without a length, holds its connection for 5 s at most', () => {
+    const { reply, seen, aborted } = watched()
+    reply.onHead({ ...headOf(202, 0), form: 'other' })
+    reply.onData(Buffer.from('Accepted'))
+    vi.advanceTimersByTime(4_999)
+    expect([seen, aborted]).toEqual([['head 202'], []])
+    vi.advanceTimersByTime(1)
+    expect([seen, aborted]).toEqual([['head 202', 'end Accepted'], [1]])
+  })
+
   test.each([
     ['stated', (reply: Reply) => reply.onHead(headOf(500, 8 * MIB))],
     ['not stated', (reply: Reply) => (reply.onHead(headOf(500, 0)), reply.onData(Buffer.alloc(8 * MIB)))],
