@@ -270,9 +270,12 @@ describe('the size of a body', () => {
     expect([seen, aborted]).toEqual([['head 502', 'end '], [1]])
   })
 
-  test('that is no JSON and does not end, as an accepted message without a length, holds its connection for 5 s at most', () => {
+  test.each([
+    ['is no JSON', 'other'],
+    ['belongs to an accepted message', 'json'],
+  ] as const)('that %s and has neither length nor end holds its connection for 5 s at most', (_what, form) => {
     const { reply, seen, aborted } = watched()
-    reply.onHead({ ...headOf(202, 0), form: 'other' })
+    reply.onHead({ ...headOf(202, 0), form })
     reply.onData(Buffer.from('Accepted'))
     vi.advanceTimersByTime(4_999)
     expect([seen, aborted]).toEqual([['head 202'], []])

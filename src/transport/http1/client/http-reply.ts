@@ -32,7 +32,10 @@ export interface ReplyEvents {
 const MIB = 1024 * 1024
 /** Limit of bodies that are not JSON: error pages. */
 const MAX_OTHER_BYTES = 64 * 1024
-/** Limit of their duration: a 202 without a length, on a connection that stays open, has no end (some servers on `http.server` of Python). */
+/**
+ * Limit of their duration, and of the body of a 202. Some servers, mostly on `http.server` of Python, send a 202 without a length and keep
+ * the connection open: its body has no end.
+ */
 const MAX_OTHER_MS = 5_000
 const MAX_REDIRECTS = 3
 /** Smaller bodies are collected. */
@@ -80,7 +83,7 @@ export class Reply implements HttpHandler {
   #mayStream = false
   /** Fires when a body of a known length pauses, or after `MAX_COLLECT_MS`. */
   #pauseTimer: NodeJS.Timeout | undefined
-  /** Ends a body that is not JSON after `MAX_OTHER_MS`. */
+  /** Ends a body that is not JSON, or of a 202, after `MAX_OTHER_MS`. */
   #otherTimer: NodeJS.Timeout | undefined
   #firstMs = 0
   #length = 0
@@ -130,7 +133,7 @@ export class Reply implements HttpHandler {
     // The length of an encoded body is not the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
     if (this.#isOver) return
-    if (form === 'other') this.#otherTimer = setTimeout(() => this.#cut(), MAX_OTHER_MS)
+    if (form === 'other' || (form === 'json' && status === 202)) this.#otherTimer = setTimeout(() => this.#cut(), MAX_OTHER_MS)
     this.#watcher?.onHead(head)
     this.#events.onHead?.(head)
   }
