@@ -54,7 +54,7 @@ export class StandingStream {
       },
       onEvent: (event) => this.#onEvent(event),
       onEnd: (head, body) => this.#onEnd(head, body),
-      onError: () => this.#reopenLater(this.#retryMs),
+      onError: (failure) => this.#onError(failure),
       onOversize: () => this.#ports.oversize(),
     })
   }
@@ -90,6 +90,12 @@ export class StandingStream {
     if (isRetried) return this.#reopenLater(failure.facts.retryAfterMs ?? this.#retryMs)
     this.stop()
     if (failure.kind === 'session_expired') this.#ports.expired(failure)
+  }
+
+  /** A server that redirects the first GET, to a page for example, or encodes its answer, has no stream for us. */
+  #onError({ kind, facts }: Failure): void {
+    if (!this.#wasOpen && kind === 'bad_response' && facts.status !== undefined) this.stop()
+    else this.#reopenLater(this.#retryMs)
   }
 
   #reopenLater(retryMs: number | undefined): void {

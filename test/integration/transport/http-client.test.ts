@@ -238,6 +238,22 @@ describe.each([
     await client.close()
   })
 
+  test.each([
+    ['another protocol', 'SSH-2.0-x\r\n\r\n'],
+    ['line feeds alone', 'HTTP/1.1 200 OK\ncontent-length: 2\n\n{}'],
+    ['a head that is too long', `HTTP/1.1 200 OK\r\na: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\nhello'],
+  ])('T-20 what is no HTTP/1.1 is a bad response, not a broken connection: %s', async (_what, text) => {
+    await using server = await rawScripted((socket) => void socket.write(text))
+    const client = create()
+    expect(await ask(client, { url: server.url }).end).toMatchObject({
+      kind: 'bad_response',
+      executed: 'unknown',
+      message: expect.stringContaining('did not speak HTTP/1.1'),
+    })
+    await client.close()
+  })
+
   test('a head that does not come in time is a timeout', async () => {
     await using server = await scripted(() => undefined)
     const client = create()

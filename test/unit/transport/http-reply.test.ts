@@ -271,6 +271,19 @@ describe('the size of a body', () => {
   })
 
   test.each([
+    ['is no JSON', 'other'],
+    ['belongs to an accepted message', 'json'],
+  ] as const)('that %s and has neither length nor end holds its connection for 5 s at most', (_what, form) => {
+    const { reply, seen, aborted } = watched()
+    reply.onHead({ ...headOf(202, 0), form })
+    reply.onData(Buffer.from('Accepted'))
+    vi.advanceTimersByTime(4_999)
+    expect([seen, aborted]).toEqual([['head 202'], []])
+    vi.advanceTimersByTime(1)
+    expect([seen, aborted]).toEqual([['head 202', 'end Accepted'], [1]])
+  })
+
+  test.each([
     ['stated', (reply: Reply) => reply.onHead(headOf(500, 8 * MIB))],
     ['not stated', (reply: Reply) => (reply.onHead(headOf(500, 0)), reply.onData(Buffer.alloc(8 * MIB)))],
   ])('counts against the memory of all while it is collected, and no longer: %s', (_, begin) => {

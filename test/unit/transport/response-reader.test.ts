@@ -70,12 +70,16 @@ describe.each([1, 2, 3, 7, 4096])('in pieces of %i bytes', (size) => {
   })
 })
 
-test('a connection is not used again after close, after HTTP/1.0, or with bytes behind the response', () => {
+test('a connection is not used again after close, after HTTP/1.0, with bytes behind the response, or with a body behind a 204', () => {
   const empty = 'content-length: 0\r\n\r\n'
   expect(read(`${OK}connection: Close\r\n${empty}`).keepsAlive).toBe(false)
   expect(read(`HTTP/1.0 200 OK\r\n${empty}`).keepsAlive).toBe(false)
   expect(read(`HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n${empty}`).keepsAlive).toBe(true)
   expect(read(`${OK}${empty}HTTP/1.1`).keepsAlive).toBe(false)
+  // A body that must not be there may still be sent.
+  expect(read('HTTP/1.1 204 X\r\ntransfer-encoding: chunked\r\n\r\n').keepsAlive).toBe(false)
+  expect(read('HTTP/1.1 204 X\r\ncontent-length: 2\r\n\r\n').keepsAlive).toBe(false)
+  expect(read('HTTP/1.1 204 X\r\ncontent-length: 0\r\n\r\n').keepsAlive).toBe(true)
 })
 
 /** What one connection's reader tells of answers that come one after the other. */
@@ -161,6 +165,10 @@ test.each([
   ['white space before the colon', `${OK}content-length : 5\r\n\r\n`],
   ['a folded header', `${OK}a: 1\r\n b\r\n\r\n`],
   ['a line feed alone', `${OK}a: 1\nb: 2\r\n\r\n`],
+  ['a head of line feeds alone', 'HTTP/1.1 200 OK\ncontent-length: 5\n\n'],
+  ['line feeds alone at the end of a head', `${OK}content-length: 5\n\n`],
+  ['chunks of line feeds alone', `${CHUNKED}5\nhello\n0\n\n`],
+  ['a last chunk of line feeds alone', `${CHUNKED}0\n\n`],
   ['a carriage return alone', `${OK}a: 1\rb: 2\r\n\r\n`],
   ['a zero byte in a value', `${OK}a: \0\r\n\r\n`],
   ['a header without a name', `${OK}: 1\r\n\r\n`],

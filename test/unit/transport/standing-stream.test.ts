@@ -3,6 +3,7 @@ import { DEFAULT_RECONNECT } from '../../../src/transport/channel/reconnect.ts'
 import { StandingStream } from '../../../src/transport/channel/standing-stream.ts'
 import type { Reply, ReplyEvents } from '../../../src/transport/http1/client/http-reply.ts'
 import type { ReplyHead } from '../../../src/transport/http1/client/reply-head.ts'
+import { Failure } from '../../../src/wire/message/failure.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -39,4 +40,19 @@ test('B223 a stream that a proxy ends every minute is opened again after the fir
 
 test('a stream that ends at once is opened again after longer and longer delays', () => {
   expect(gaps(0, 6)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000])
+})
+
+test('a server that redirects the GET to a page, as one that has no stream, is not asked again', async () => {
+  vi.useFakeTimers()
+  const get = vi.fn((_lastEventId: string | undefined, events: ReplyEvents): Reply => {
+    setTimeout(() => events.onError(new Failure('bad_response', 'the server answered HTTP 302', { status: 302 })), 0)
+    // Cast: the stream only aborts its replies.
+    return { abort: () => undefined } as Reply
+  })
+  const ports = { get, message: () => undefined, oversize: () => undefined, expired: () => undefined }
+  const stream = new StandingStream(ports, DEFAULT_RECONNECT)
+  stream.open()
+  vi.advanceTimersByTime(600_000)
+  expect(get).toHaveBeenCalledTimes(1)
+  expect(await stream.isOffered).toBe(false)
 })

@@ -242,11 +242,18 @@ const tlsOptions = ({ ca, cert, key, serverName }: TlsSettings) => ({
   ...(serverName !== undefined && { servername: serverName }),
 })
 
+/** Codes of errors for a server that violated HTTP/1.1: of the client on bare sockets, and of undici. */
+const VIOLATIONS: ReadonlySet<string> = new Set([
+  'ResponseError',
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+])
+
 /** The connection broke after something was written. */
 export const interrupted = (error: Error): Failure => {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT') return headersLate(error)
-  if (code === 'ResponseError')
+  if (VIOLATIONS.has(code) || error.name === 'HTTPParserError')
     return new Failure('bad_response', `the server did not speak HTTP/1.1: ${error.message}`, {}, error)
   return new Failure('lost', `the connection broke: ${code}: ${error.message}`, {}, error)
 }

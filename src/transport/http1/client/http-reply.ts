@@ -32,6 +32,11 @@ export interface ReplyEvents {
 const MIB = 1024 * 1024
 /** Limit of bodies that are not JSON: error pages. */
 const MAX_OTHER_BYTES = 64 * 1024
+/**
+ * Limit of their duration, and of the body of a 202. Some servers, mostly on `http.server` of Python, send a 202 without a length and keep
+ * the connection open: its body has no end.
+ */
+const MAX_OTHER_MS = 5_000
 const MAX_REDIRECTS = 3
 /** Smaller bodies are collected. */
 const STREAM_FROM_BYTES = 64 * 1024
@@ -78,6 +83,8 @@ export class Reply implements HttpHandler {
   #mayStream = false
   /** Fires when a body of a known length pauses, or after `MAX_COLLECT_MS`. */
   #pauseTimer: NodeJS.Timeout | undefined
+  /** Ends a body that is not JSON, or of a 202, after `MAX_OTHER_MS`. */
+  #otherTimer: NodeJS.Timeout | undefined
   #firstMs = 0
   #length = 0
   #streamed: StreamedResult | undefined
@@ -126,6 +133,7 @@ export class Reply implements HttpHandler {
     // The length of an encoded body is not the decoded length.
     else if (form === 'json' && encoding === undefined) this.#expect(status, length)
     if (this.#isOver) return
+    if (form === 'other' || (form === 'json' && status === 202)) this.#otherTimer = setTimeout(() => this.#cut(), MAX_OTHER_MS)
     this.#watcher?.onHead(head)
     this.#events.onHead?.(head)
   }
@@ -146,10 +154,15 @@ export class Reply implements HttpHandler {
     if (this.#head?.form === 'json' && this.#size > this.#limit.maxMessageBytes) this.#tooLarge()
     else if (this.#mayStream && this.#size > STREAM_UNKNOWN_ABOVE_BYTES) this.#tryStream(this.#body.subarray(0, this.#size))
     else if (this.#head?.form === 'other' && this.#size > MAX_OTHER_BYTES) {
-      this.#exchange.abort()
       this.#size = 0
-      this.#finish()
+      this.#cut()
     }
+  }
+
+  /** Ends the reply with the received part of its body. */
+  #cut(): void {
+    this.#exchange.abort()
+    this.#finish()
   }
 
   onEnd(): void {
@@ -271,9 +284,10 @@ export class Reply implements HttpHandler {
     return true
   }
 
-  /** Releases the timer, the decoder and the reserved bytes. */
+  /** Releases the timers, the decoder and the reserved bytes. */
   #release(): void {
     clearTimeout(this.#pauseTimer)
+    clearTimeout(this.#otherTimer)
     this.#content?.destroy()
     this.#client.bodies.held.release(this.#reserved)
     this.#reserved = 0

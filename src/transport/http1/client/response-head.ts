@@ -72,11 +72,14 @@ export class ResponseHead implements ReplyHead {
     this.status = start.status
     this.form = formOf(valueOf(fields, 'content-type'))
     const length = valueOf(fields, 'content-length')
-    this.framing = this.isFinal ? framingOf(start.status, valueOf(fields, 'transfer-encoding'), length) : 'none'
+    const coding = valueOf(fields, 'transfer-encoding')
+    this.framing = this.isFinal ? framingOf(start.status, coding, length) : 'none'
     this.length = Number(length ?? 0)
     const connection = valueOf(fields, 'connection')
     const isKept = start.minor === '1' ? !hasOption(connection, 'close') : hasOption(connection, 'keep-alive')
-    this.keepsAlive = isKept && this.framing !== 'until-close'
+    // Some servers send a body behind a 204: its bytes would be read as the next response.
+    const isBodyStated = coding !== undefined || this.length > 0
+    this.keepsAlive = isKept && this.framing !== 'until-close' && !(this.framing === 'none' && isBodyStated)
     const seconds = /\btimeout=(\d{1,6})\b/.exec(valueOf(fields, 'keep-alive') ?? '')?.[1]
     this.keptMs = seconds === undefined ? undefined : Number(seconds) * 1_000
     this.encoding = encodingOf(valueOf(fields, 'content-encoding'))

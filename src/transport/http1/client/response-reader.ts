@@ -167,12 +167,17 @@ export class ResponseReader {
   }
 }
 
-/** The offset of the first `breaks` CRLF in a row, from `at` on, with at most `maxBytes` before them; -1: not received yet. */
+/**
+ * The offset of the first `breaks` CRLF in a row, from `at` on, with at most `maxBytes` before them; -1: not received yet. A line that ends
+ * with LF alone is refused: the end would never be found.
+ */
 const endOf = (input: Buffer, breaks: 1 | 2, at: number, end: number, maxBytes: number): number => {
-  const last = Math.min(end - 2 * breaks, at + maxBytes)
-  for (let index = at; index <= last; index++) {
-    if (input[index] !== CR || input[index + 1] !== LF) continue
-    if (breaks === 1 || (input[index + 2] === CR && input[index + 3] === LF)) return index
+  const last = Math.min(end, at + maxBytes + 2 * breaks)
+  for (let index = at; index < last; index++) {
+    if (input[index] !== LF) continue
+    if (index === at || input[index - 1] !== CR) throw new ResponseError('a line does not end with CRLF')
+    if (breaks === 1) return index - 1
+    if (index - 3 >= at && input[index - 2] === LF) return index - 3
   }
   if (end - 2 * breaks < at + maxBytes) return -1
   throw new ResponseError(maxBytes === 0 ? 'a chunk does not end with CRLF' : `more than ${maxBytes} bytes without an end`)
