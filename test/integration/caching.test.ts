@@ -57,7 +57,7 @@ test('B155 what a server says all may keep is for its caller alone, where caller
     })
     gateway.fake('a').on('resources/read', () => ({ ...HINTS, contents: [{ uri: URI, text: 'x' }] }))
     await using host = await modernHttp.connect(gateway, token === undefined ? {} : { token: () => token })
-    return host.call('resources/read', { uri: `a+${URI}` })
+    return await host.call('resources/read', { uri: `a+${URI}` })
   }
   expect(await readBy(undefined, undefined)).toMatchObject(HINTS)
   expect(await readBy(TWO_TOKENS, tokenOf('A'))).toMatchObject({ ttlMs: 60_000, cacheScope: 'private' })

@@ -312,7 +312,7 @@ const DRIVES: Readonly<Record<string, Drive>> = {
   }),
   'limits.parked': over(parked({ maxParked: 0 }), async (_, gateway) => {
     await using host = await modernHttp.connect(gateway, { capabilities: { roots: {} } })
-    return answer(host)
+    return await answer(host)
   }),
   'limits.parked_per_principal': asSomebody(parked({ maxPerPrincipal: 0 }), (host) => answer(host), { roots: {} }),
   'limits.results': async () => {

@@ -62,7 +62,7 @@ const startBehind = async (spec: FakeSpec, options: (url: URL) => Partial<Server
 
 const callEcho = async (gateway: TestGateway): Promise<unknown> => {
   await using host = await modernHttp.connect(gateway)
-  return host.call('tools/call', { name: 'a__echo' })
+  return await host.call('tools/call', { name: 'a__echo' })
 }
 
 describe.each(['legacy http', 'legacy sse', 'modern http'] as const)('a %s server behind a proxy', (kind) => {
