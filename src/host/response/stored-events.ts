@@ -24,7 +24,8 @@ export interface StoredStream {
 
 type Entry =
   | readonly ['open', stream: string, id?: Id, method?: string]
-  | readonly ['event', stream: string, sequence: number, text: string, key?: string]
+  /** With the request, since the first entries of a stream are dropped first. */
+  | readonly ['event', stream: string, sequence: number, text: string, key: string | null, id?: Id, method?: string]
   | readonly ['end', stream: string]
 
 const WRITE_AFTER_MS = 10
@@ -45,6 +46,8 @@ export class StoredEvents {
   readonly #key: string
   readonly #limits: StoredEventsOptions['limits']
   readonly #mayWrite: () => boolean
+  /** Requests of the open streams. */
+  readonly #requests = new Map<string, StreamOf>()
   #pending: string[] = []
 
   /** `name`: digest of the session's id. */
@@ -60,16 +63,19 @@ export class StoredEvents {
   }
 
   opened(stream: string, of: StreamOf | undefined): void {
+    if (of !== undefined) this.#requests.set(stream, of)
     this.#add(of === undefined ? ['open', stream] : ['open', stream, of.id, of.method])
   }
 
   appended(stream: string, sequence: number, parts: Parts, bytes: number, key: string | undefined): void {
     if (bytes > MAX_EVENT_BYTES) return
     const text = join(parts).toString()
-    this.#add(key === undefined ? ['event', stream, sequence, text] : ['event', stream, sequence, text, key])
+    const of = this.#requests.get(stream)
+    this.#add(['event', stream, sequence, text, key ?? null, ...(of === undefined ? [] : ([of.id, of.method] as const))])
   }
 
   ended(stream: string): void {
+    this.#requests.delete(stream)
     this.#add(['end', stream])
   }
 
@@ -97,11 +103,15 @@ export const readStored = async (store: Store, name: string): Promise<ReadonlyMa
   }
   for (const text of await store.range(keyOf(name))) {
     const entry = parseOwnJson<Entry>(text)
-    if (entry[0] === 'open') streamOf(entry[1], entry[2] === undefined ? undefined : { id: entry[2], method: entry[3] ?? '' })
+    if (entry[0] === 'open') streamOf(entry[1], requestOf(entry[2], entry[3]))
     else if (entry[0] === 'end') streamOf(entry[1]).isEnded = true
-    else streamOf(entry[1]).events.push({ sequence: entry[2], text: entry[3], key: entry[4] })
+    else {
+      const [, stream, sequence, text, key, id, method] = entry
+      streamOf(stream, requestOf(id, method)).events.push({ sequence, text, key: key ?? undefined })
+    }
   }
   return streams
 }
 
+const requestOf = (id: Id | undefined, method = ''): StreamOf | undefined => (id === undefined ? undefined : { id, method })
 const keyOf = (name: string): string => `events:${name}`

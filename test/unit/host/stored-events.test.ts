@@ -45,3 +45,18 @@ test('B202 events of a replica that another one may have replaced are not writte
     ),
   ).toEqual([['1', 'own']])
 })
+
+test('B202 a stream with more events than are kept still names its request, so that another replica can end it', async () => {
+  const store = new MemoryStore()
+  const events = new StoredEvents(store, 'session', { limits: LIMITS, mayWrite: () => true })
+  const of = { id: '"a"', method: 'tools/call' }
+  events.opened('1', of)
+  for (let at = 0; at < 30; at++) {
+    events.appended('1', at, [Buffer.from(`${at}`)], 2, at % 2 === 0 ? undefined : 'progress')
+    await vi.runAllTimersAsync()
+  }
+  const stream = (await readStored(store, 'session')).get('1')
+  expect(stream).toMatchObject({ of, isEnded: false })
+  expect(stream?.events.at(-2)).toEqual({ sequence: 28, text: '28', key: undefined })
+  expect(stream?.events.at(-1)).toEqual({ sequence: 29, text: '29', key: 'progress' })
+})
