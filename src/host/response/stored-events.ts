@@ -36,7 +36,7 @@ const ENTRIES_PER_EVENT = 2
 
 export interface StoredEventsOptions {
   /** Those of the event log. */
-  readonly limits: Pick<HostLimits, 'maxEvents' | 'maxEventAgeMs'>
+  readonly limits: Pick<HostLimits, 'maxEvents' | 'maxSessionEventBytes' | 'maxEventAgeMs'>
   /** False: another replica may own the session, and write events under the same stream names. */
   readonly mayWrite: () => boolean
 }
@@ -48,6 +48,11 @@ export class StoredEvents {
   readonly #mayWrite: () => boolean
   /** Requests of the open streams. */
   readonly #requests = new Map<string, StreamOf>()
+  /** Bytes of the latest entries, with those of `#pending`, as many as the store may keep. */
+  readonly #sizes: number[] = []
+  #bytes = 0
+  /** The store keeps entries of another replica, too, until these alone reach a limit. */
+  #isFull = false
   #pending: string[] = []
 
   /** `name`: digest of the session's id. */
@@ -80,8 +85,16 @@ export class StoredEvents {
   }
 
   #add(entry: Entry): void {
-    if (this.#pending.push(JSON.stringify(entry)) === 1) setTimeout(() => this.#write(), WRITE_AFTER_MS).unref()
-    if (this.#pending.length > this.#maxEntries) this.#pending.shift()
+    const text = JSON.stringify(entry)
+    const bytes = Buffer.byteLength(text)
+    this.#sizes.push(bytes)
+    this.#bytes += bytes
+    while (this.#sizes.length > this.#maxEntries || (this.#bytes > this.#limits.maxSessionEventBytes && this.#sizes.length > 1)) {
+      this.#bytes -= this.#sizes.shift() ?? 0
+      this.#isFull = true
+    }
+    if (this.#pending.push(text) === 1) setTimeout(() => this.#write(), WRITE_AFTER_MS).unref()
+    while (this.#pending.length > this.#sizes.length) this.#pending.shift()
   }
 
   #write(): void {
@@ -89,7 +102,8 @@ export class StoredEvents {
     this.#pending = []
     if (!this.#mayWrite()) return
     // While the store is unavailable, only this replica can resume the streams.
-    this.#store.append(this.#key, entries, this.#maxEntries, this.#limits.maxEventAgeMs).catch(() => undefined)
+    const max = this.#isFull ? this.#sizes.length : this.#maxEntries
+    this.#store.append(this.#key, entries, max, this.#limits.maxEventAgeMs).catch(() => undefined)
   }
 }
 
