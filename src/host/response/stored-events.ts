@@ -74,9 +74,9 @@ export class StoredEvents {
 
   appended(stream: string, sequence: number, parts: Parts, bytes: number, key: string | undefined): void {
     if (bytes > MAX_EVENT_BYTES) return
-    const text = join(parts).toString()
+    const event = ['event', stream, sequence, join(parts).toString(), key ?? null] as const
     const of = this.#requests.get(stream)
-    this.#add(['event', stream, sequence, text, key ?? null, ...(of === undefined ? [] : ([of.id, of.method] as const))])
+    this.#add(of === undefined ? event : [...event, of.id, of.method])
   }
 
   ended(stream: string): void {
