@@ -248,9 +248,8 @@ export class Downstream {
     const idleSource = {
       options: optionsNow,
       // The main link of the only host of a pipe is its own.
-      isUsed: () =>
-        environment.soleHost !== undefined || main.current === undefined || this.inFlight > 0 || links.size > 0 || this.isWatched,
-      usedMs: () => this.#calls.usedMs,
+      isUsed: () => environment.soleHost !== undefined || main.current === undefined || this.isUsed,
+      usedMs: () => this.usedMs,
       stop: () => {
         for (const lists of [offers.apps, offers.legacy]) lists.rest()
         supervisor.rest()
@@ -296,6 +295,15 @@ export class Downstream {
   /** Whether a host watches resources or tasks. */
   get isWatched(): boolean {
     return !this.subscriptions.isEmpty
+  }
+
+  /** Whether a call, a link of a caller or a host that watches needs the connection now. */
+  get isUsed(): boolean {
+    return this.inFlight > 0 || this.#links.size > 0 || this.isWatched
+  }
+  /** Monotonic time of the last use; in the future for a task that a modern server keeps. */
+  get usedMs(): number {
+    return this.#calls.usedMs
   }
 
   /** The server object for calls of this principal. */
