@@ -370,10 +370,11 @@ export class Downstream {
 
   /** Applies options of a reload that needs no restart. */
   adopt(options: ServerOptions): void {
-    const { hidden, onChange, locked, limits, start } = this.options
+    const { dynamicLists, hidden, onChange, locked, limits, start } = this.options
     this.#options = options
     if (LIST_LIMITS.some((limit) => options.limits[limit] !== limits[limit])) this.offers.readSoon()
     if (options.start !== start) this.start()
+    if (options.dynamicLists && !dynamicLists) for (const owner of this.#links.owners) this.#linkLists.announced(owner)
     if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
       this.offers.vetAgain()
     this.dialer.adopt(options)
