@@ -38,6 +38,7 @@ export const joinReplicas = async ({
           store,
           log,
           isLocal: inner !== undefined,
+          sessionMaxMs: () => inForce.configuration.host.limits.sessionMaxMs,
           ...(times !== undefined && { times }),
         })
   return {

@@ -34,10 +34,12 @@ const explain = (error: unknown, { interrupted }: Io): { readonly exitCode: numb
 /** `isNamed`: `up` was typed, so the word is its argument. */
 export const unknownCommand = (word: string, program: Command, isNamed: boolean): CommandError => {
   if (isNamed) return new CommandError(EXIT.usage, `up takes no "${word}"; name a configuration with -c FILE`)
-  const near = nearestKey(
-    word,
-    program.commands.map((command) => command.name()),
-  )
+  const known = program.commands.map((command) => command.name())
+  if (known.includes(word)) {
+    const message = `"${word}" comes after options of "up", which it does not take; put it first, with its own options`
+    return new CommandError(EXIT.usage, message)
+  }
+  const near = nearestKey(word, known)
   const hint = near === undefined ? `${operatorCommand([], '--help')} shows every command` : `did you mean "${near}"?`
   return new CommandError(EXIT.usage, `unknown command "${word}"; ${hint}`)
 }

@@ -248,9 +248,8 @@ export class Downstream {
     const idleSource = {
       options: optionsNow,
       // The main link of the only host of a pipe is its own.
-      isUsed: () =>
-        environment.soleHost !== undefined || main.current === undefined || this.inFlight > 0 || links.size > 0 || this.isWatched,
-      usedMs: () => this.#calls.usedMs,
+      isUsed: () => environment.soleHost !== undefined || main.current === undefined || this.isUsed,
+      usedMs: () => this.usedMs,
       stop: () => {
         for (const lists of [offers.apps, offers.legacy]) lists.rest()
         supervisor.rest()
@@ -296,6 +295,15 @@ export class Downstream {
   /** Whether a host watches resources or tasks. */
   get isWatched(): boolean {
     return !this.subscriptions.isEmpty
+  }
+
+  /** Whether a call, a link of a caller or a host that watches needs the connection now. */
+  get isUsed(): boolean {
+    return this.inFlight > 0 || this.#links.size > 0 || this.isWatched
+  }
+  /** Monotonic time of the last use; in the future for a task that a modern server keeps. */
+  get usedMs(): number {
+    return this.#calls.usedMs
   }
 
   /** The server object for calls of this principal. */
@@ -362,10 +370,11 @@ export class Downstream {
 
   /** Applies options of a reload that needs no restart. */
   adopt(options: ServerOptions): void {
-    const { hidden, onChange, locked, limits, start } = this.options
+    const { dynamicLists, hidden, onChange, locked, limits, start } = this.options
     this.#options = options
     if (LIST_LIMITS.some((limit) => options.limits[limit] !== limits[limit])) this.offers.readSoon()
     if (options.start !== start) this.start()
+    if (options.dynamicLists && !dynamicLists) for (const owner of this.#links.owners) this.#linkLists.announced(owner)
     if (options.hidden !== hidden || options.onChange !== onChange || !isDeepStrictEqual(options.locked, locked))
       this.offers.vetAgain()
     this.dialer.adopt(options)

@@ -11,7 +11,9 @@ import type { ServerOptions } from './options.ts'
 /** The operations used on the `Downstream` of one principal. */
 interface PersonalDownstream {
   readonly inventory$: Observable<Inventory | undefined>
-  readonly inFlight: number
+  readonly isUsed: boolean
+  /** Monotonic time until which it has been used, in the future for a task that its server keeps. */
+  readonly usedMs: number
   readonly isWatched: boolean
   readonly outages: number
   start(): void
@@ -80,8 +82,10 @@ export class Personal<D extends PersonalDownstream> implements Sweepable {
   /** Closes connections that have been idle too long; their lists stay, and the next use opens them again. */
   sweep(nowMs: number): void {
     const { idleStopMs } = this.#source.options()
-    for (const [principal, { downstream, usedMs }] of this.#entries) {
-      if (nowMs - usedMs < idleStopMs || downstream.inFlight > 0 || downstream.isWatched) continue
+    for (const [principal, entry] of this.#entries) {
+      const { downstream } = entry
+      if (downstream.isUsed) entry.usedMs = nowMs
+      if (downstream.isUsed || nowMs - Math.max(entry.usedMs, downstream.usedMs) < idleStopMs) continue
       this.#entries.delete(principal)
       this.#pastOutages += downstream.outages
       void downstream.stop()

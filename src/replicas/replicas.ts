@@ -33,6 +33,8 @@ export interface ReplicasOptions {
     warn(facts: object, message: string): void
   }
   readonly times?: ReplicaTimes
+  /** Maximum age of sessions in milliseconds (`listen.limits.session_max`). */
+  readonly sessionMaxMs?: () => number
   /** The others are processes of this machine, which trust this one's `X-Forwarded-For`. */
   readonly isLocal?: boolean
   /** Wall clock in milliseconds. */
@@ -56,7 +58,9 @@ const REQUEST = 'replica request'
 const ANSWER = 'replica answer'
 /** Validity of a mark; clocks of replicas must differ by less. */
 const MARK_MS = 5 * 60_000
+/** Shortest and longest time for which takeovers are stored; in between for as long as sessions last. */
 const SESSION_MS = 24 * 3_600_000
+const LONGEST_MS = 365 * SESSION_MS
 const MAX_KNOWN = 10_000
 /** Failed probes in a row after which requests to a replica are broken off. */
 const MAX_MISSED = 2
@@ -303,7 +307,7 @@ export class Replicas {
         let holder = homeOf(holders?.[at] ?? '')
         // The store has lost the takeover by this replica.
         if (holder === undefined && this.#takenOver.get(key)?.instance === self.instance)
-          holder = homeOf((await store?.claim(sessionKey(key), this.home, SESSION_MS)) ?? '')
+          holder = homeOf((await store?.claim(sessionKey(key), this.home, this.#sessionMs)) ?? '')
         if (holder === undefined || holder.instance === self.instance) return false
         this.#remember(key, holder)
         return true
@@ -335,15 +339,15 @@ export class Replicas {
   async #take(key: string, from: Home): Promise<Home> {
     const { store, self, log } = this.#options
     if (store === undefined || this.#lease === undefined) return this.#remember(key, self)
-    const held = await store.claim(sessionKey(key), this.home, SESSION_MS, formatHome(from))
+    const held = await store.claim(sessionKey(key), this.home, this.#sessionMs, formatHome(from))
     const winner = homeOf(held) ?? self
     // If the other replica still runs, it sees the fence at its next renewal, and stops serving the session. Set also if another replica has
     // claimed the session first, which may have ended before it set the fence.
-    await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), SESSION_MS)
+    await store.set(fenceOf(from.instance), randomBytes(8).toString('base64url'), this.#sessionMs)
     // Checked again, since this process may have been paused in between.
     if (!(await this.#lease.isLost(from, (await this.#stateOf(from)) === 'gone'))) {
       // Given back instead of removed, since the other replica may have taken it over itself.
-      if (winner.instance === self.instance) await store.claim(sessionKey(key), formatHome(from), SESSION_MS, this.home)
+      if (winner.instance === self.instance) await store.claim(sessionKey(key), formatHome(from), this.#sessionMs, this.home)
       throw new ReplicaAway(from)
     }
     if (winner.instance === self.instance) {
@@ -359,6 +363,10 @@ export class Replicas {
     if (holder === undefined && (await this.#lease?.isStoreOld()) === false)
       throw new StoreDown('the shared store has lost its data: which replica has the session is not known yet (store)')
     return holder ?? origin
+  }
+
+  get #sessionMs(): number {
+    return Math.min(LONGEST_MS, Math.max(SESSION_MS, this.#options.sessionMaxMs?.() ?? 0))
   }
 
   /** Resolves with the replica that has taken over a session; `undefined`: none. Rejects with `StoreDown`. */

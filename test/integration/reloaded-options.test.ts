@@ -150,3 +150,25 @@ test('listen.limits.max_body changes for a host on a pipe', async () => {
   await limitHosts(gateway, { maxBodyBytes: 20_000 })
   expect(await answer(host, { text: LONG })).toContain(LONG)
 })
+
+test('B056 dynamic_lists also reads the lists of links that are open', async () => {
+  let main: unknown
+  const tool = (name: string) => ({ name, inputSchema: { type: 'object' } })
+  const list: FakeSpec['on'] = {
+    'tools/list': ({ connection }) => {
+      main ??= connection
+      return { tools: ['t', ...(connection === main ? [] : ['own'])].map(tool) }
+    },
+    'tools/call': () => ({ content: [] }),
+  }
+  await using gateway = await startGateway({
+    servers: { a: fake.of({ kind: 'legacy http', tools: ['t'], on: list }) },
+    gateway: { freshMs: 3_600_000 },
+  })
+  await using host = await legacyHttp.connect(gateway)
+  const names = async () => ((await host.call('tools/list'))['tools'] as { name: string }[]).map(({ name }) => name)
+  await answer(host)
+  expect(await names()).toEqual(['a__t'])
+  await reloadServers(gateway, () => ({ dynamicLists: true }))
+  await expect.poll(names).toEqual(['a__t', 'a__own'])
+})

@@ -116,9 +116,13 @@ export const describe = (tree: Tree): string => {
   if (tree.kind === 'list') return 'a list'
   if (tree.variables) return `what ${cut(tree.source)} holds`
   if (tree.value === null) return 'nothing'
+  if (SECRET_PATH.test(tree.path)) return typeof tree.value === 'string' ? 'another text' : `a ${typeof tree.value}`
   if (typeof tree.value !== 'string') return cut(tree.source)
-  if (/(^|\.)(credentials|headers|env|introspection)\.|\.hash$/.test(tree.path)) return 'another text'
-  return JSON.stringify(cut(tree.value.replaceAll(/\/\/[^/@\s]*@/g, '//***@')))
+  return JSON.stringify(cut(tree.value.replaceAll(LOGIN, '//***@')))
 }
+
+const SECRET_PATH = /(^|\.)(credentials|headers|env|introspection)\.|\.(hash|client_secret)$|^state\.key\b/
+/** The login in a URL, also one whose password contains `@`, or a `/` that makes the URL invalid. */
+const LOGIN = /\/\/([^/\s]*|[^/@\s]*:(?!\d*\/)\S*)@/g
 
 const cut = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text)

@@ -89,6 +89,11 @@ export class Links implements Sweepable {
     return this.#all.size
   }
 
+  /** The owners of all links that are open or being opened. */
+  get owners(): readonly LinkOwner[] {
+    return [...this.#all.keys()]
+  }
+
   of(owner: LinkOwner): Link | undefined {
     return this.#all.get(owner)?.opened
   }

@@ -34,6 +34,8 @@ const QUESTION: Purpose<Later> = 'confirmation'
 const CONFIRMED: Purpose<Later> = 'confirmed call'
 /** Key of the question in `inputRequests`. */
 const KEY = 'confirm'
+/** By which clocks of replicas may differ. */
+const CLOCKS_MS = 5 * 60_000
 /** Characters of the arguments in the message. */
 const MAX_SHOWN = 2_000
 const REQUIRED = { requiredCapabilities: { elicitation: { form: {} } } }
@@ -48,6 +50,8 @@ interface Ticket {
   /** Digest of tool and arguments. */
   readonly digest: string
   readonly nonce: string
+  /** End of the state, wall clock in milliseconds: a reload may change the lifetime of states, and replicas may differ in it. */
+  readonly untilMs: number
 }
 
 /** Content of the state of a later round: the ticket, and the state of that round. */
@@ -138,7 +142,8 @@ export class Confirmations {
 
   #ticketFor(call: Call, toolset: string): Ticket {
     const { principal, scope } = call.caller
-    return { principal, endpoint: endpointKey(scope), toolset, digest: digestOf(call), nonce: randomUUID() }
+    const untilMs = Date.now() + this.#ttlMs()
+    return { principal, endpoint: endpointKey(scope), toolset, digest: digestOf(call), nonce: randomUUID(), untilMs }
   }
 
   #ask(call: Call, toolset: string, asking: AskingRule | undefined): Outcome {
@@ -205,7 +210,8 @@ export class Confirmations {
       throw error
     })
     if (outcome.kind !== 'input_required') return outcome
-    const later: Later = { ...ticket, nonce: randomUUID(), state: outcome.state, maker: outcome.maker }
+    const untilMs = Date.now() + this.#ttlMs()
+    const later: Later = { ...ticket, nonce: randomUUID(), untilMs, state: outcome.state, maker: outcome.maker }
     const state = this.#seal.seal(CONFIRMED, later, this.#ttlMs())
     if (call.caller.session === undefined) outcome.result.set('requestState', JSON.stringify(state))
     return { ...outcome, state, maker: 'confirmation' }
@@ -218,18 +224,23 @@ export class Confirmations {
   async #useShared({ caller }: Call, ticket: Ticket): Promise<boolean> {
     if (this.#store === undefined || caller.session !== undefined) return true
     const taker = randomUUID()
-    const holder = await this.#store.claim(usedKey(ticket), taker, this.#ttlMs()).catch(() => undefined)
+    const holder = await this.#store.claim(usedKey(ticket), taker, this.#usedMs(ticket)).catch(() => undefined)
     if (holder !== undefined && holder !== taker) throw new Refusal(-32602, 'requestState already used')
     return holder === taker
   }
 
-  #use({ nonce }: Ticket): void {
+  #use(ticket: Ticket): void {
     const nowMs = Date.now()
     for (const [old, expiresMs] of this.#used) {
       if (expiresMs > nowMs) break
       this.#used.delete(old)
     }
-    this.#used.set(nonce, nowMs + this.#ttlMs())
+    this.#used.set(ticket.nonce, nowMs + this.#usedMs(ticket))
+  }
+
+  /** How long the ticket counts as used: at least until its state has ended at all replicas. One of another version may not say when. */
+  #usedMs({ untilMs = 0 }: Partial<Ticket>): number {
+    return Math.max(this.#ttlMs(), untilMs - Date.now() + CLOCKS_MS)
   }
 }
 

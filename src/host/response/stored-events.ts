@@ -24,7 +24,8 @@ export interface StoredStream {
 
 type Entry =
   | readonly ['open', stream: string, id?: Id, method?: string]
-  | readonly ['event', stream: string, sequence: number, text: string, key?: string]
+  /** With the request, since the first entries of a stream are dropped first. */
+  | readonly ['event', stream: string, sequence: number, text: string, key: string | null, id?: Id, method?: string]
   | readonly ['end', stream: string]
 
 const WRITE_AFTER_MS = 10
@@ -35,7 +36,7 @@ const ENTRIES_PER_EVENT = 2
 
 export interface StoredEventsOptions {
   /** Those of the event log. */
-  readonly limits: Pick<HostLimits, 'maxEvents' | 'maxEventAgeMs'>
+  readonly limits: Pick<HostLimits, 'maxEvents' | 'maxSessionEventBytes' | 'maxEventAgeMs'>
   /** False: another replica may own the session, and write events under the same stream names. */
   readonly mayWrite: () => boolean
 }
@@ -45,6 +46,13 @@ export class StoredEvents {
   readonly #key: string
   readonly #limits: StoredEventsOptions['limits']
   readonly #mayWrite: () => boolean
+  /** Requests of the open streams. */
+  readonly #requests = new Map<string, StreamOf>()
+  /** Bytes of the latest entries, with those of `#pending`, as many as the store may keep. */
+  readonly #sizes: number[] = []
+  #bytes = 0
+  /** The store keeps entries of another replica, too, until these alone reach a limit. */
+  #isFull = false
   #pending: string[] = []
 
   /** `name`: digest of the session's id. */
@@ -60,22 +68,33 @@ export class StoredEvents {
   }
 
   opened(stream: string, of: StreamOf | undefined): void {
+    if (of !== undefined) this.#requests.set(stream, of)
     this.#add(of === undefined ? ['open', stream] : ['open', stream, of.id, of.method])
   }
 
   appended(stream: string, sequence: number, parts: Parts, bytes: number, key: string | undefined): void {
     if (bytes > MAX_EVENT_BYTES) return
-    const text = join(parts).toString()
-    this.#add(key === undefined ? ['event', stream, sequence, text] : ['event', stream, sequence, text, key])
+    const event = ['event', stream, sequence, join(parts).toString(), key ?? null] as const
+    const of = this.#requests.get(stream)
+    this.#add(of === undefined ? event : [...event, of.id, of.method])
   }
 
   ended(stream: string): void {
+    this.#requests.delete(stream)
     this.#add(['end', stream])
   }
 
   #add(entry: Entry): void {
-    if (this.#pending.push(JSON.stringify(entry)) === 1) setTimeout(() => this.#write(), WRITE_AFTER_MS).unref()
-    if (this.#pending.length > this.#maxEntries) this.#pending.shift()
+    const text = JSON.stringify(entry)
+    const bytes = Buffer.byteLength(text)
+    this.#sizes.push(bytes)
+    this.#bytes += bytes
+    while (this.#sizes.length > this.#maxEntries || (this.#bytes > this.#limits.maxSessionEventBytes && this.#sizes.length > 1)) {
+      this.#bytes -= this.#sizes.shift() ?? 0
+      this.#isFull = true
+    }
+    if (this.#pending.push(text) === 1) setTimeout(() => this.#write(), WRITE_AFTER_MS).unref()
+    while (this.#pending.length > this.#sizes.length) this.#pending.shift()
   }
 
   #write(): void {
@@ -83,7 +102,8 @@ export class StoredEvents {
     this.#pending = []
     if (!this.#mayWrite()) return
     // While the store is unavailable, only this replica can resume the streams.
-    this.#store.append(this.#key, entries, this.#maxEntries, this.#limits.maxEventAgeMs).catch(() => undefined)
+    const max = this.#isFull ? this.#sizes.length : this.#maxEntries
+    this.#store.append(this.#key, entries, max, this.#limits.maxEventAgeMs).catch(() => undefined)
   }
 }
 
@@ -97,11 +117,15 @@ export const readStored = async (store: Store, name: string): Promise<ReadonlyMa
   }
   for (const text of await store.range(keyOf(name))) {
     const entry = parseOwnJson<Entry>(text)
-    if (entry[0] === 'open') streamOf(entry[1], entry[2] === undefined ? undefined : { id: entry[2], method: entry[3] ?? '' })
+    if (entry[0] === 'open') streamOf(entry[1], requestOf(entry[2], entry[3]))
     else if (entry[0] === 'end') streamOf(entry[1]).isEnded = true
-    else streamOf(entry[1]).events.push({ sequence: entry[2], text: entry[3], key: entry[4] })
+    else {
+      const [, stream, sequence, text, key, id, method] = entry
+      streamOf(stream, requestOf(id, method)).events.push({ sequence, text, key: key ?? undefined })
+    }
   }
   return streams
 }
 
+const requestOf = (id: Id | undefined, method = ''): StreamOf | undefined => (id === undefined ? undefined : { id, method })
 const keyOf = (name: string): string => `events:${name}`

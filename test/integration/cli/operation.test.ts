@@ -14,6 +14,7 @@ describe('a command that is not known', () => {
   test.each([
     ['restrat a', 'unknown command "restrat"; did you mean "restart"?'],
     ['tool', 'unknown command "tool"; did you mean "tools"?'],
+    ['--no-watch check', '"check" comes after options of "up", which it does not take; put it first, with its own options'],
     ['frobnicate', 'unknown command "frobnicate"; trunkline --help shows every command'],
     ['up more', 'up takes no "more"; name a configuration with -c FILE'],
   ])('%s', async (words, said) => {

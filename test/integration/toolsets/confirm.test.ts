@@ -171,6 +171,20 @@ describe('the state of a question', () => {
     expect(gateway.fake('a').all('tools/call')).toHaveLength(1)
   })
 
+  test('is good once, also where a reload has lowered limits.park_ttl since the question', async () => {
+    await using gateway = await start()
+    await using host = await modernHttp.connect(gateway, able)
+    const retries = [await ask(host), await ask(host)]
+    const { configuration } = gateway.running
+    const { gateway: options } = configuration
+    const next = { ...configuration, gateway: { ...options, parking: { ...options.parking, ttlMs: 0 } } }
+    await gateway.running.apply(next, new Set())
+    for (const retry of retries) await host.call('tools/call', retry)
+    for (const retry of retries)
+      await expect(host.call('tools/call', retry)).rejects.toMatchObject({ code: -32602, message: 'requestState already used' })
+    expect(gateway.fake('a').all('tools/call')).toHaveLength(2)
+  })
+
   test('is good for its own principal and toolset alone', async () => {
     await using gateway = await start({}, [OPS, { ...OPS, name: 'other' }])
     await using ana = await modernPipe.connect(gateway, { ...able, identity: identityOf('ana') })

@@ -154,6 +154,11 @@ const cases: readonly (readonly [string, string, string | RegExp])[] = [
     /bind: 0\.0\.0\.0:7420 can be reached from the network, and hosts are not authenticated/,
   ],
   [
+    'permissions of a socket that is not there',
+    'listen: { unix_mode: "0660" }\n',
+    'trunkline.yaml:1:11 listen.unix_mode: "unix_mode" without unix has no effect; remove it, or name the socket: unix: ./trunkline.sock',
+  ],
+  [
     'an origin with a path',
     'listen: { http: { allowed_origins: ["https://a.test/x"] } }\n',
     /allowed_origins\[0\]: expected an origin/,
@@ -225,10 +230,12 @@ describe('a configuration is refused with its place and a remedy', () => {
         '  a: { url: "https://me:hunter2@x.test/" }',
         '  b: { url: "https://x.test/", credentials: { bearer: "hunter2\\u0007" } }',
         '  c: { url: "${SECRET_URL}" }',
+        'state: { key: hunter2 }',
+        'store: "redis://:a/hunter2@store.test:6379/0"',
       ].join('\n'),
     )
     const errors = await files.errors(undefined, { env: { SECRET_URL: 'hunter2' } })
-    expect(errors).toHaveLength(3)
+    expect(errors).toHaveLength(6)
     expect(errors.join('\n')).not.toContain('hunter2')
   })
 })

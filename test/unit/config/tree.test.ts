@@ -80,6 +80,12 @@ group('a node in a message', () => {
     [{ value: 'secret', path: 'servers.a.env.TOKEN' }, 'another text'],
     [{ value: 'secret', path: 'headers.authorization' }, 'another text'],
     [{ value: 'secret', path: 'auth.tokens[0].hash' }, 'another text'],
+    [{ value: 'secret', path: 'state.key' }, 'another text'],
+    [{ value: 'secret', path: 'state.key[1]' }, 'another text'],
+    [{ value: 12345678, source: '12345678', path: 'auth.oauth.issuers[0].client_secret' }, 'a number'],
+    [{ value: 'redis://:sec/ret@host:6379/0' }, '"redis://***@host:6379/0"'],
+    [{ value: 'redis://a:s@cret@host' }, '"redis://***@host"'],
+    [{ value: 'https://a.example:8080/x@y' }, '"https://a.example:8080/x@y"'],
     [{ value: 'shown', path: 'servers.a.environment.x' }, '"shown"'],
   ])('%j is %s', (changes, text) => {
     expect(describe(scalar(changes))).toBe(text)

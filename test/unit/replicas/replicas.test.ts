@@ -24,13 +24,14 @@ afterEach(() => open.splice(0).forEach((replicas) => replicas.close()))
 const lostHome = async (instance: string): Promise<Home> => ({ instance, url: `http://127.0.0.1:${await freePort()}` })
 
 /** A replica with a lease, in a store that is no longer young. */
-const startReplica = async (store: MemoryStore, times?: ReplicaTimes): Promise<Replicas> => {
+const startReplica = async (store: MemoryStore, times?: ReplicaTimes, sessionMaxMs?: number): Promise<Replicas> => {
   const replicas = new Replicas({
     self: await lostHome('self'),
     seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
     store,
     log: quiet,
     ...(times !== undefined && { times }),
+    ...(sessionMaxMs !== undefined && { sessionMaxMs: () => sessionMaxMs }),
   })
   open.push(replicas)
   await replicas.start(async () => undefined)
@@ -316,4 +317,23 @@ test('F-28 a session that another replica has taken over is released; one that t
   await store.delete(KEY)
   expect(await replicas.areTakenOver([SESSION])).toEqual([false])
   expect(await store.get(KEY)).toBe(replicas.home)
+})
+
+test('F-28 who has taken over a session is known for as long as the session may last (listen.limits.session_max)', async () => {
+  const DAY_MS = 24 * 3_600_000
+  const claimedMs: number[] = []
+  class TimedStore extends MemoryStore {
+    override async claim(...given: Parameters<MemoryStore['claim']>): Promise<string> {
+      if (given[0] === KEY) claimedMs.push(given[2])
+      return super.claim(...given)
+    }
+  }
+  for (const sessionMaxMs of [3_600_000, 7 * DAY_MS]) {
+    const store = new TimedStore()
+    const replicas = await startReplica(store, undefined, sessionMaxMs)
+    expect(await replicas.locate(formatHome(await lostHome('origin')), SESSION)).toBeUndefined()
+    await store.delete(KEY)
+    expect(await replicas.areTakenOver([SESSION])).toEqual([false])
+  }
+  expect(claimedMs).toEqual([DAY_MS, DAY_MS, 7 * DAY_MS, 7 * DAY_MS])
 })

@@ -40,7 +40,11 @@ export const listenFilesOf = (gathered: Gathered, context: RuntimeEnvironment): 
 /** `listen.unix`. */
 export const buildUnix = (gathered: Gathered, context: RuntimeEnvironment, report: ReportProblem): UnixAddress | undefined => {
   const { unix: given, unix_mode: mode } = gathered.settings.listen ?? {}
-  if (given === undefined) return undefined
+  if (given === undefined) {
+    const remedy = 'remove it, or name the socket: unix: ./trunkline.sock'
+    if (mode !== undefined) report(['unix_mode'], '"unix_mode" without unix has no effect', remedy)
+    return undefined
+  }
   const path = given.startsWith('\\\\') ? given : absolutePath(given, folderOf(gathered, context), context.home)
   const maxBytes = MAX_SOCKET_PATH - BINDING_SUFFIX
   if (Buffer.byteLength(path) > maxBytes)
