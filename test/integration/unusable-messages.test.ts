@@ -88,24 +88,26 @@ describe.each(legacyKinds)('a server over %s', (kind) => {
   )
 })
 
-test.each([
-  ['first', (id: number, params: string) => `{"jsonrpc":"2.0","id":${id},"method":"${ASKS}","params":${params}}`],
-  ['last', (id: number, params: string) => `{"method":"${ASKS}","params":${params},"jsonrpc":"2.0","id":${id}}`],
-])('F-06 a request of a server on a pipe that exceeds limits.max_message, its id %s, gets an error', async (_where, write) => {
-  await using gateway = await startGateway({
-    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) },
-    options: { a: { limits: { maxMessageBytes: 64 * 1024 } } },
+describe.each(legacyKinds)('a server over %s', (kind) => {
+  test.each([
+    ['first', (id: number, params: string) => `{"jsonrpc":"2.0","id":${id},"method":"${ASKS}","params":${params}}`],
+    ['last', (id: number, params: string) => `{"method":"${ASKS}","params":${params},"jsonrpc":"2.0","id":${id}}`],
+  ])('F-06 whose request exceeds limits.max_message, its id %s, gets an error, and the call goes on', async (_where, write) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind, tools: ['x'] }) },
+      options: { a: { limits: { maxMessageBytes: 64 * 1024 } } },
+    })
+    await using host = await connectHttp(gateway, { capabilities: { elicitation: {} } })
+    const answers: Message[] = []
+    gateway.fake('a').on('tools/call', async (turn) => {
+      const { id, answer } = turn.connection.expectAnswer()
+      turn.say(write(id, JSON.stringify({ ...QUESTION, message: 'x'.repeat(300_000) })))
+      answers.push(await answer)
+      return { content: [] }
+    })
+    expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
+    expect(answers).toMatchObject([{ error: { code: -32600, message: expect.stringContaining('limits.max_message') as string } }])
   })
-  await using host = await connectHttp(gateway, { capabilities: { elicitation: {} } })
-  const answers: Message[] = []
-  gateway.fake('a').on('tools/call', async (turn) => {
-    const { id, answer } = turn.connection.expectAnswer()
-    turn.say(write(id, JSON.stringify({ ...QUESTION, message: 'x'.repeat(300_000) })))
-    answers.push(await answer)
-    return { content: [] }
-  })
-  expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
-  expect(answers).toMatchObject([{ error: { code: -32600, message: expect.stringContaining('limits.max_message') as string } }])
 })
 
 test('B227 a log line with a method and an id is no request: nothing is answered', async () => {
