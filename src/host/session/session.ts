@@ -357,6 +357,11 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     if (cancelled !== undefined) queueMicrotask(() => this.cancel(cancelled))
   }
 
+  /** A ping is answered at once. Its id counts as used: a late cancellation is not that of a later request. */
+  pinged(id: Id): void {
+    this.#early.begun(id)
+  }
+
   finish(running: Running): void {
     this.activeMs = performance.now()
     if (running.questions !== undefined) this.#endQuestions(running, running.questions)
