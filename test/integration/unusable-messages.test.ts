@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, legacyPipe } from '../support/fake-host.ts'
+import { everyLegacyTransport } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { notification } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
@@ -52,19 +52,30 @@ test('B271 an invalid answer in a batch ends its question, too', async () => {
   expect(answers).toMatchObject([{ error: { code: -32603 } }])
 })
 
-test('B271 an answer over listen.limits.max_body ends its question on a pipe, where its id can be read', async () => {
-  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { maxBodyBytes: 2_000 } })
-  await using host = await legacyPipe.connect(gateway, { capabilities: { elicitation: {} } })
-  const answers: Message[] = []
-  gateway.fake('a').on('tools/call', async (turn) => {
-    answers.push(await turn.ask(ASKS, QUESTION))
-    return { content: [] }
+describe.each(everyLegacyTransport)('a host over $name', ({ connect }) => {
+  test.each([
+    [
+      'first',
+      (id: string, text: string) => `{"jsonrpc":"2.0","id":${id},"result":{"action":"accept","content":{"x":"${text}"}}}`,
+    ],
+    ['last', (id: string, text: string) => `{"result":{"action":"accept","content":{"x":"${text}"}},"jsonrpc":"2.0","id":${id}}`],
+  ])('B271 whose answer exceeds listen.limits.max_body, its id %s: the question ends with an error', async (_where, write) => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { maxBodyBytes: 2_000 } })
+    await using host = await connect(gateway, { capabilities: { elicitation: {} } })
+    const answers: Message[] = []
+    gateway.fake('a').on('tools/call', async (turn) => {
+      answers.push(await turn.ask(ASKS, QUESTION))
+      return { content: [] }
+    })
+    const call = host.begin('tools/call', { name: 'a__x' })
+    const asks = ({ method }: Message): boolean => method === ASKS
+    const { id } = await Promise.race([call.messages.until(asks), host.heard.until(asks)])
+    host.sendRaw(write(JSON.stringify(id), 'x'.repeat(3_000)), 'none')
+    expect((await call.response).result).toEqual({ content: [] })
+    expect(answers).toMatchObject([
+      { error: { code: -32603, message: expect.stringContaining('listen.limits.max_body') as string } },
+    ])
   })
-  host.answer(ASKS, () => ({ action: 'accept', content: { text: 'x'.repeat(3_000) } }))
-  expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
-  expect(answers).toMatchObject([
-    { error: { code: -32603, message: expect.stringContaining('listen.limits.max_body') as string } },
-  ])
 })
 
 describe.each(legacyKinds)('a server over %s', (kind) => {

@@ -24,6 +24,7 @@ import { parseJson } from '../../values/json-object.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
+import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
 import { CHANGED_LISTS, isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
@@ -340,6 +341,13 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   /** Handles a message that was refused. If it was meant to be the answer to a server request, the server gets an error in its place. */
   refused({ id, isCall, message }: Pick<EnvelopeError, 'id' | 'isCall' | 'message'>): void {
     if (id !== undefined && !isCall) this.#answer(id, noAnswer(`the answer of the host is invalid: ${message}`))
+  }
+
+  /** Handles a message of which only a part was read. An answer without a known id is that of the only open question, if there is one. */
+  refusedPart({ kind, id }: MessageEnds, message: string): void {
+    const open = this.#questions
+    const only = open?.size === 1 ? open.keys().next().value : undefined
+    this.refused({ id: id ?? only, isCall: kind !== 'response', message })
   }
 
   #answer(id: Id, answer: Answer): void {

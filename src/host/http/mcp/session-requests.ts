@@ -120,9 +120,14 @@ export class SessionRequests {
   }
 
   /** Handles a message that was refused, in the session that it names. */
-  refused({ request, principal }: RoutedRequest, error: EnvelopeError): void {
+  refused(routed: RoutedRequest, error: EnvelopeError): void {
+    this.sessionOf(routed)?.refused(error)
+  }
+
+  /** The open session that a request names. */
+  sessionOf({ request, principal }: RoutedRequest): Session | undefined {
     const id = request.header('mcp-session-id')
-    if (id !== undefined) this.sessions.find(id, principal)?.session.refused(error)
+    return id === undefined ? undefined : this.sessions.find(id, principal)?.session
   }
 
   /**
