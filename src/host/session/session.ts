@@ -3,6 +3,7 @@
  * messages that belong to no request. A host may use one id for several requests at a time; an id then means the newest (B266).
  */
 import { randomBytes } from 'node:crypto'
+import { carriedCapabilities } from '../../era/host/legacy-host.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
@@ -142,7 +143,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     this.id = id
     this.#admission = admission
     this.revision = introduction.revision
-    this.capabilities = introduction.capabilities
+    this.capabilities = isBridge(scope) ? introduction.capabilities : carriedCapabilities(introduction)
     this.principal = principal
     this.caller = this.#callerFor(scope)
   }
