@@ -195,7 +195,8 @@ test('B136 progress of a host below the last heartbeat is not relayed, and the h
   vi.advanceTimersByTime(20_000)
   for (const progress of [3.5, 1]) asked[0]?.question.progress?.(Payload.of({ progressToken: 9, progress }))
   vi.advanceTimersByTime(40_000)
-  expect(sent.map(([, params]) => (params as { progress: number }).progress)).toEqual([1, 2, 3, 3.5])
+  const beat = (progress: number) => ['notifications/progress', { progressToken: 't', progress }]
+  expect(sent).toEqual([1, 2, 3, 3.5].map(beat))
 })
 
 test('a question that is withdrawn is withdrawn at the host, and its answer is not sent', async () => {
