@@ -74,7 +74,10 @@ export const serveLegacy = (message: Envelope, session: Session, listenerExchang
     recording?.answered(parts)
     exchange.answer(parts, status, scopes)
   }
-  if (message.method === 'ping') return exchange.answer(resultMessage(id, pong(message, context)), 200)
+  if (message.method === 'ping') {
+    session.pinged(id)
+    return exchange.answer(resultMessage(id, pong(message, context)), 200)
+  }
   const refusal = context.admission.refuse(session.principal)
   session.begin(running)
   try {

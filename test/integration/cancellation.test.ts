@@ -132,6 +132,16 @@ test('B138 a late cancellation of an ended request does not end a new one of the
   }
 })
 
+test('B138 a late cancellation of a ping does not end a call of the same id', async () => {
+  await using gateway = await startGateway({ servers: { a: fake.offering('quick') } })
+  await using host = await connectHttp(gateway)
+  const headers = host.headers()
+  expect(await (await send(gateway.url, { headers, body: request(902, 'ping') })).body).toContain('"id":902')
+  await send(gateway.url, { headers, body: notification('notifications/cancelled', { requestId: 902 }) })
+  const reply = await send(gateway.url, { headers, body: request(902, 'tools/call', { name: 'a__quick', arguments: { n: 1 } }) })
+  expect(await reply.body).toContain('"id":902')
+})
+
 test('B138 closing the connection of a pending JSON answer cancels, too', async () => {
   await using gateway = await startGateway({ servers: { a: fake.of({ kind: 'modern http', tools: ['slow'] }) } })
   const a = gateway.fake('a').on('tools/call', fake.never)

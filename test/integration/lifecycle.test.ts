@@ -444,6 +444,30 @@ describe.each([legacyHttp, legacyPipe, modernHttp])('over $name', ({ connect }) 
   })
 })
 
+describe.each([legacyHttp, legacyPipe])('over $name', ({ connect }) => {
+  test.each([
+    [false, { form: {} }, -32602],
+    [true, { form: {}, url: {} }, undefined],
+  ])('B038 URL mode that a host of 2025-06-18 declares exists only at a bridge (%s)', async (isBridge, elicitation, code) => {
+    await using gateway = await start()
+    const capabilities = { elicitation: { form: {}, url: {} } }
+    await using host = await connect(gateway, {
+      capabilities,
+      revision: '2025-06-18',
+      ...(isBridge && { server: 'a', path: '/servers/a/mcp' }),
+    })
+    const answer = Promise.withResolvers<Message>()
+    const a = gateway.fake('a').on('tools/call', async (turn) => {
+      answer.resolve(await turn.ask('elicitation/create', { message: 'Go', mode: 'url', url: 'https://example.com' }))
+      return { content: [] }
+    })
+    host.answer('elicitation/create', () => ({ action: 'accept' }))
+    await host.call('tools/call', { name: isBridge ? 'echo' : 'a__echo' })
+    expect((await answer.promise).error?.code).toBe(code)
+    expect((await a.until('tools/call')).connection.declared).toEqual({ elicitation })
+  })
+})
+
 describe('3.1 a host that comes before its servers are known', () => {
   const HOUR_MS = 3_600_000
   const slow = (released: Promise<unknown>) =>

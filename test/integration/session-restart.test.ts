@@ -245,6 +245,27 @@ describe('a session over Streamable HTTP, after a restart', () => {
     expect(gateway.running.fleet.get('a')?.linkCount).toBe(2)
   })
 
+  test('B276 of several streams of the process before one goes on: they would replace each other', async () => {
+    let id: string
+    {
+      await using gateway = await start()
+      id = await open(gateway)
+    }
+    await using gateway = await start()
+    const resume = (event: string): Promise<Response> =>
+      fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': id, 'last-event-id': event } })
+    const first = await resume('zz-7')
+    const other = await resume('yy-3')
+    expect([first.status, other.status]).toEqual([200, 400])
+    expect(await other.text()).toContain('listen.limits.events')
+    // Its connection may be broken without a sign.
+    const again = await resume('zz-7')
+    expect(again.status).toBe(200)
+    // The first one has ended.
+    await first.text()
+    await again.body?.cancel()
+  })
+
   test.each<[string, (gateway: TestGateway, id: string) => Promise<unknown>, Partial<GatewaySetup>]>([
     ['its host ended', (gateway, id) => fetch(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': id } }), {}],
     [

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { fake } from '../support/fake-downstream.ts'
 import type { FakeKind } from '../support/fake-downstream.ts'
-import { everyLegacyTransport, legacyPipe } from '../support/fake-host.ts'
+import { everyLegacyTransport } from '../support/fake-host.ts'
 import { connectHttp } from '../support/fakes/http-hosts.ts'
 import { notification } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
@@ -52,19 +52,30 @@ test('B271 an invalid answer in a batch ends its question, too', async () => {
   expect(answers).toMatchObject([{ error: { code: -32603 } }])
 })
 
-test('B271 an answer over listen.limits.max_body ends its question on a pipe, where its id can be read', async () => {
-  await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { maxBodyBytes: 2_000 } })
-  await using host = await legacyPipe.connect(gateway, { capabilities: { elicitation: {} } })
-  const answers: Message[] = []
-  gateway.fake('a').on('tools/call', async (turn) => {
-    answers.push(await turn.ask(ASKS, QUESTION))
-    return { content: [] }
+describe.each(everyLegacyTransport)('a host over $name', ({ connect }) => {
+  test.each([
+    [
+      'first',
+      (id: string, text: string) => `{"jsonrpc":"2.0","id":${id},"result":{"action":"accept","content":{"x":"${text}"}}}`,
+    ],
+    ['last', (id: string, text: string) => `{"result":{"action":"accept","content":{"x":"${text}"}},"jsonrpc":"2.0","id":${id}}`],
+  ])('B271 whose answer exceeds listen.limits.max_body, its id %s: the question ends with an error', async (_where, write) => {
+    await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { maxBodyBytes: 2_000 } })
+    await using host = await connect(gateway, { capabilities: { elicitation: {} } })
+    const answers: Message[] = []
+    gateway.fake('a').on('tools/call', async (turn) => {
+      answers.push(await turn.ask(ASKS, QUESTION))
+      return { content: [] }
+    })
+    const call = host.begin('tools/call', { name: 'a__x' })
+    const asks = ({ method }: Message): boolean => method === ASKS
+    const { id } = await Promise.race([call.messages.until(asks), host.heard.until(asks)])
+    host.sendRaw(write(JSON.stringify(id), 'x'.repeat(3_000)), 'none')
+    expect((await call.response).result).toEqual({ content: [] })
+    expect(answers).toMatchObject([
+      { error: { code: -32603, message: expect.stringContaining('listen.limits.max_body') as string } },
+    ])
   })
-  host.answer(ASKS, () => ({ action: 'accept', content: { text: 'x'.repeat(3_000) } }))
-  expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
-  expect(answers).toMatchObject([
-    { error: { code: -32603, message: expect.stringContaining('listen.limits.max_body') as string } },
-  ])
 })
 
 describe.each(legacyKinds)('a server over %s', (kind) => {
@@ -88,24 +99,26 @@ describe.each(legacyKinds)('a server over %s', (kind) => {
   )
 })
 
-test.each([
-  ['first', (id: number, params: string) => `{"jsonrpc":"2.0","id":${id},"method":"${ASKS}","params":${params}}`],
-  ['last', (id: number, params: string) => `{"method":"${ASKS}","params":${params},"jsonrpc":"2.0","id":${id}}`],
-])('F-06 a request of a server on a pipe that exceeds limits.max_message, its id %s, gets an error', async (_where, write) => {
-  await using gateway = await startGateway({
-    servers: { a: fake.of({ kind: 'legacy stdio', tools: ['x'] }) },
-    options: { a: { limits: { maxMessageBytes: 64 * 1024 } } },
+describe.each(legacyKinds)('a server over %s', (kind) => {
+  test.each([
+    ['first', (id: number, params: string) => `{"jsonrpc":"2.0","id":${id},"method":"${ASKS}","params":${params}}`],
+    ['last', (id: number, params: string) => `{"method":"${ASKS}","params":${params},"jsonrpc":"2.0","id":${id}}`],
+  ])('F-06 whose request exceeds limits.max_message, its id %s, gets an error, and the call goes on', async (_where, write) => {
+    await using gateway = await startGateway({
+      servers: { a: fake.of({ kind, tools: ['x'] }) },
+      options: { a: { limits: { maxMessageBytes: 64 * 1024 } } },
+    })
+    await using host = await connectHttp(gateway, { capabilities: { elicitation: {} } })
+    const answers: Message[] = []
+    gateway.fake('a').on('tools/call', async (turn) => {
+      const { id, answer } = turn.connection.expectAnswer()
+      turn.say(write(id, JSON.stringify({ ...QUESTION, message: 'x'.repeat(300_000) })))
+      answers.push(await answer)
+      return { content: [] }
+    })
+    expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
+    expect(answers).toMatchObject([{ error: { code: -32600, message: expect.stringContaining('limits.max_message') as string } }])
   })
-  await using host = await connectHttp(gateway, { capabilities: { elicitation: {} } })
-  const answers: Message[] = []
-  gateway.fake('a').on('tools/call', async (turn) => {
-    const { id, answer } = turn.connection.expectAnswer()
-    turn.say(write(id, JSON.stringify({ ...QUESTION, message: 'x'.repeat(300_000) })))
-    answers.push(await answer)
-    return { content: [] }
-  })
-  expect(await host.call('tools/call', { name: 'a__x' })).toEqual({ content: [] })
-  expect(answers).toMatchObject([{ error: { code: -32600, message: expect.stringContaining('limits.max_message') as string } }])
 })
 
 test('B227 a log line with a method and an id is no request: nothing is answered', async () => {

@@ -60,6 +60,13 @@ export const readInitialize = (message: Envelope, range: RevisionRange): Introdu
 const ownCapabilities = (capabilities: Capabilities): Capabilities =>
   withoutTasks(Object.fromEntries(Object.entries(declaredOnly(capabilities)).filter(([name]) => name !== 'tasks')))
 
+/** The capabilities that are carried for a host: URL mode exists from 2025-11-25 ([2026-07-28 client/elicitation]; BRIDGING 3.1). */
+export const carriedCapabilities = ({ capabilities, revision }: Introduction): Capabilities => {
+  const { elicitation } = capabilities
+  if (isAtLeast(revision, '2025-11-25') || !isJsonObject(elicitation)) return capabilities
+  return { ...capabilities, elicitation: Object.fromEntries(Object.entries(elicitation).filter(([mode]) => mode !== 'url')) }
+}
+
 /** Without `list`: unauthenticated callers are one principal and would see each other's tasks (B183). */
 export const TASKS_CAPABILITY = { cancel: {}, requests: { tools: { call: {} } } } as const
 

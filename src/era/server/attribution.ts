@@ -16,6 +16,13 @@ import { relatedTask } from '../task-shapes.ts'
 const HEARTBEAT_MS = 20_000
 /** Requests of the server without an answer (B257). */
 const MAX_UNANSWERED = 1_000
+/** The heartbeats of one request. */
+interface Heartbeats {
+  /** The last value; 0: none was sent. */
+  readonly sent: number
+  readonly stop: () => void
+}
+const NO_HEARTBEATS: Heartbeats = { sent: 0, stop: () => undefined }
 const EMPTY: Parts = [Buffer.from('{}')]
 
 export class Attribution {
@@ -53,7 +60,7 @@ export class Attribution {
     const isGuess = candidates.length > 1
     const resumes = (isGuess ? candidates : call === undefined ? [] : [call]).map((each) => this.#connection.pause(each))
     const token = progressTokenOf(message.params)
-    const stopHeartbeats = token === undefined ? () => undefined : this.#startHeartbeats(token)
+    const heartbeats = token === undefined ? NO_HEARTBEATS : this.#startHeartbeats(token)
     let isWithdrawn = false
     const onWithdrawn: Question['onWithdrawn'] = (callback) => {
       this.#open.set(idKey(id), (notice) => {
@@ -62,7 +69,9 @@ export class Attribution {
       })
     }
     const progress = (params: Payload): void => {
-      stopHeartbeats()
+      // Values only increase (B136): those of a host are relayed once they exceed the last heartbeat.
+      if (heartbeats.sent > 0 && !(Number(params.raw('progress')?.toString()) > heartbeats.sent)) return
+      heartbeats.stop()
       const own = params.fresh()
       own.set('progressToken', token ?? '')
       this.#connection.notify('notifications/progress', own.parts())
@@ -87,7 +96,7 @@ export class Attribution {
       .finally(() => {
         this.#unanswered--
         this.#open.delete(idKey(id))
-        stopHeartbeats()
+        heartbeats.stop()
         for (const resume of resumes) resume()
       })
   }
@@ -103,13 +112,14 @@ export class Attribution {
     else this.#connection.respondError(id, answer.error.parts())
   }
 
-  /** Sends increasing progress, which resets the time-out of most servers. Returns a function that ends it. */
-  #startHeartbeats(token: Id): () => void {
-    let progress = 0
+  /** Sends increasing progress, which resets the time-out of most servers. */
+  #startHeartbeats(token: Id): Heartbeats {
+    const heartbeats = { sent: 0, stop: () => clearInterval(timer) }
     const timer = setInterval(() => {
-      this.#connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${++progress}}`)])
+      const progress = ++heartbeats.sent
+      this.#connection.notify('notifications/progress', [Buffer.from(`{"progressToken":${token},"progress":${progress}}`)])
     }, HEARTBEAT_MS)
-    return () => clearInterval(timer)
+    return heartbeats
   }
 
   /** The call that waits for the task's result, else the call that created the task. */

@@ -18,7 +18,7 @@ import type { LogLevel } from '../../wire/protocol/methods.ts'
 import type { Parts, Payload } from '../../wire/message/payload.ts'
 import { isAtLeast, isLegacyRevision, LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
 import type { LegacyRevision } from '../../wire/protocol/revisions.ts'
-import { declaresTasks } from '../../wire/protocol/extensions.ts'
+import { declaresTasks, runsToolsAsTasks } from '../../wire/protocol/extensions.ts'
 import { declaredOnly } from '../declared-capabilities.ts'
 import { Attribution } from './attribution.ts'
 import { gatewaysIn, hopsIn, nextHop, refuseCircle } from '../gateways.ts'
@@ -151,7 +151,10 @@ export class LegacyLink implements Link, Carrier {
     return this.connection.request(new PendingCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
   }
 
-  /** Calls a tool as a task, which can be cancelled only by the id in the answer (B142). */
+  /**
+   * Calls a tool as a task, which can be cancelled only by the id in the answer (B142). A server without tasks runs a plain call, which is
+   * cancelled by its request.
+   */
   async #asTask(call: Call): Promise<Outcome> {
     const { idleMs, totalMs } = this.#timeouts
     const carried = new PendingCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)
@@ -169,7 +172,7 @@ export class LegacyLink implements Link, Carrier {
       idleMs,
       totalMs: carried.totalMs,
       call,
-      cancel: () => undefined,
+      ...(runsToolsAsTasks(this.capabilities) ? { cancel: () => undefined } : { cancel: this.cancel, signal: call.signal }),
       progress,
     })
     const created = modernCreation(call.isAsItCame === true ? result.fresh() : result)

@@ -5,11 +5,13 @@
 import type { Flow } from '../../rpc/call.ts'
 import type { CancelSignal } from '../../rpc/cancellation.ts'
 import type { Id } from '../../wire/message/envelope.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import { notificationMessage, resultHead } from '../../wire/message/message.ts'
 import type { Parts, Payload } from '../../wire/message/payload.ts'
 import type { StreamedResult } from '../../wire/result/streamed-result.ts'
 import type { Exchange } from './exchange.ts'
 
+const NOT_PASSED = 'the result is too long for a pipe: a call that begins over HTTP must be continued there'
 const METHOD = 'notifications/progress'
 /** Notifications sent at once; then ten a second. */
 const BURST = 20
@@ -41,9 +43,9 @@ export class ProgressExchange implements Exchange {
     if (this.#timer === undefined) this.#sendOrWait()
   }
 
-  /** Relays progress of a task after the answer was sent, to `outlet`. */
+  /** Relays progress of a task after the answer was sent, to `outlet`. Over the rate it is dropped: none may follow the end of its task. */
   late(params: Payload, outlet: { send(parts: Parts): void } | undefined): void {
-    if (this.#token === undefined || !this.#increases(params)) return
+    if (this.#token === undefined || !this.#increases(params) || !this.#isWithinRate()) return
     params.set('progressToken', this.#token)
     outlet?.send(notificationMessage(METHOD, params.parts()))
   }
@@ -91,7 +93,10 @@ export class ProgressExchange implements Exchange {
     if (signal.aborted) return result.abort()
     clearTimeout(this.#timer)
     this.#send()
-    this.#inner.pass?.(resultHead(id), result, onBroken)
+    if (this.#inner.pass !== undefined) return this.#inner.pass(resultHead(id), result, onBroken)
+    // The call began over HTTP, and its retry came over a pipe.
+    result.abort()
+    onBroken(new Failure('lost', NOT_PASSED, { told: NOT_PASSED, executed: 'unknown' }))
   }
 
   end(): void {
@@ -109,17 +114,21 @@ export class ProgressExchange implements Exchange {
   }
 
   #sendOrWait(): void {
-    const nowMs = performance.now()
-    this.#allowance = Math.min(BURST, this.#allowance + (nowMs - this.#countedMs) / PERIOD_MS)
-    this.#countedMs = nowMs
-    if (this.#allowance >= 1) {
-      this.#allowance--
-      return this.#send()
-    }
+    if (this.#isWithinRate()) return this.#send()
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       if (this.#held !== undefined) this.#sendOrWait()
     }, PERIOD_MS)
+  }
+
+  /** Whether one more notification may be sent now. */
+  #isWithinRate(): boolean {
+    const nowMs = performance.now()
+    this.#allowance = Math.min(BURST, this.#allowance + (nowMs - this.#countedMs) / PERIOD_MS)
+    this.#countedMs = nowMs
+    if (this.#allowance < 1) return false
+    this.#allowance--
+    return true
   }
 
   #send(): void {

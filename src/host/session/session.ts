@@ -3,6 +3,7 @@
  * messages that belong to no request. A host may use one id for several requests at a time; an id then means the newest (B266).
  */
 import { randomBytes } from 'node:crypto'
+import { carriedCapabilities } from '../../era/host/legacy-host.ts'
 import type { Introduction } from '../../era/host/legacy-host.ts'
 import type { HostTransport } from '../../observe/capture/captured.ts'
 import { cancelledParams } from '../../rpc/connection.ts'
@@ -24,6 +25,7 @@ import { parseJson } from '../../values/json-object.ts'
 import { idKey } from '../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError, Id } from '../../wire/message/envelope.ts'
 import type { Failure } from '../../wire/message/failure.ts'
+import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { notificationMessage, requestMessage } from '../../wire/message/message.ts'
 import { CHANGED_LISTS, isLogLevel, LIST_CHANGED, listChangedMethod, reaches } from '../../wire/protocol/methods.ts'
 import type { ChangedList, LogLevel } from '../../wire/protocol/methods.ts'
@@ -141,7 +143,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     this.id = id
     this.#admission = admission
     this.revision = introduction.revision
-    this.capabilities = introduction.capabilities
+    this.capabilities = isBridge(scope) ? introduction.capabilities : carriedCapabilities(introduction)
     this.principal = principal
     this.caller = this.#callerFor(scope)
   }
@@ -342,6 +344,13 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     if (id !== undefined && !isCall) this.#answer(id, noAnswer(`the answer of the host is invalid: ${message}`))
   }
 
+  /** Handles a message of which only a part was read. An answer without a known id is that of the only open question, if there is one. */
+  refusedPart({ kind, id }: MessageEnds, message: string): void {
+    const open = this.#questions
+    const only = open?.size === 1 ? open.keys().next().value : undefined
+    this.refused({ id: id ?? only, isCall: kind !== 'response', message })
+  }
+
   #answer(id: Id, answer: Answer): void {
     const key = idKey(id)
     const open = this.#questions?.get(key)
@@ -355,6 +364,11 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     const cancelled = this.#early.begun(running.id)
     // When its call has begun, like any other cancellation.
     if (cancelled !== undefined) queueMicrotask(() => this.cancel(cancelled))
+  }
+
+  /** A ping is answered at once. Its id counts as used: a late cancellation is not that of a later request. */
+  pinged(id: Id): void {
+    this.#early.begun(id)
   }
 
   finish(running: Running): void {

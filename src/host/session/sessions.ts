@@ -15,8 +15,8 @@ export interface HttpSession {
   readonly session: Session
   /** Requests that have not been answered; created with the first, like `streamNames`: most of possibly ten thousand sessions are idle. */
   posts: IdTable<PostExchange> | undefined
-  /** The latest standalone stream. */
-  stream: { readonly events: EventStream; readonly name: string } | undefined
+  /** The latest standalone stream. `continues`: the name of that of an earlier process. */
+  stream: { readonly events: EventStream; readonly name: string; readonly continues: string | undefined } | undefined
   /** Names of the standalone streams in the event log, oldest first. */
   streamNames: string[] | undefined
   /** Latest end of its credentials, wall clock in milliseconds. */

@@ -93,13 +93,13 @@ export class StdioListener {
   }
 
   /** Answers a line that was dropped because of its length. */
-  overflow({ kind, id }: MessageEnds): void {
+  overflow(ends: MessageEnds): void {
     const { maxBodyBytes } = this.#context.options.limits
     this.#context.limits.hit('listen.limits.max_body')
     const text = `the message exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
-    this.#session?.refused({ id, isCall: kind !== 'response', message: text })
+    this.#session?.refusedPart(ends, text)
     this.#note(new Error(text))
-    this.#pipe.write(errorMessage(id, errorObject(-32600, text)))
+    this.#pipe.write(errorMessage(ends.id, errorObject(-32600, text)))
   }
 
   /** Announces the end of the gateway to a relay. Resolves when the relay sends no further request; at once for a host. */

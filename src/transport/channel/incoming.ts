@@ -5,6 +5,8 @@ import { attempt } from '../../values/attempt.ts'
 import type { ScanAhead } from '../../wire/json/scan-ahead.ts'
 import type { Envelope, Id } from '../../wire/message/envelope.ts'
 import { lastMember, membersAt } from '../../wire/message/members.ts'
+import { readEnds } from '../../wire/message/message-ends.ts'
+import type { MessageEnds } from '../../wire/message/message-ends.ts'
 import { stringAt } from '../../wire/message/payload.ts'
 
 /** An unparsable message. */
@@ -64,6 +66,28 @@ const unparsableOf = (bytes: Buffer, error: unknown): Unparsable => {
 const isJsonRpc = (bytes: Buffer): boolean => {
   const version = attempt(() => lastMember(membersAt(bytes, 0), 'jsonrpc'))
   return version !== undefined && stringAt(bytes, version) === '2.0'
+}
+
+/** A message over the limit, as far as it is known. */
+interface Oversized {
+  readonly kind: MessageEnds['kind']
+  /** The id of the request that it answers, if that could be read. */
+  readonly id: Id | undefined
+  /** How it is reported; `undefined`: with another part. */
+  readonly report: Unparsable | undefined
+}
+
+/** Reads a message over the limit: once with its beginning, and then also with its end. It is reported once. */
+export const readOversized = (reason: string, head: Buffer, tail?: Buffer): Oversized => {
+  const { kind, id } = readEnds(head, tail)
+  const isCall = kind === 'call'
+  // A request is refused by its id, which may be at its end.
+  const isReported = isCall === (tail !== undefined)
+  return {
+    kind,
+    id: kind === 'response' && id !== undefined ? numberedId(id) : undefined,
+    report: isReported ? { reason, sample: sampleOf(head), id: undefined, requestId: isCall ? id : undefined } : undefined,
+  }
 }
 
 const SAMPLE_LENGTH = 200

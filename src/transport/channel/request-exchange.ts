@@ -14,7 +14,7 @@ import type { ResultSource } from '../../wire/result/streamed-result.ts'
 import type { Outgoing } from './channel.ts'
 import { bodyMayAnswer, failureOfStatus, statusDecides } from '../http1/client/http-failure.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
-import { isSingle, readIncoming } from './incoming.ts'
+import { isSingle, readIncoming, readOversized } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
 import { asEventId, waitBefore, wasSteady } from './reconnect.ts'
 import type { ReconnectOptions } from './reconnect.ts'
@@ -26,6 +26,8 @@ export interface ExchangePorts {
   readonly hasSession: boolean
   /** The revision has resumption. */
   readonly mayResume: boolean
+  /** The failure of a message over the limit. */
+  tooLarge(): Failure
   post(message: Outgoing, events: ReplyEvents): Reply
   /** GET with `Last-Event-ID`. */
   resume(lastEventId: string, events: ReplyEvents): Reply
@@ -160,6 +162,19 @@ export class RequestExchange implements ReplyEvents, Recipient {
     else this.#end(failure)
   }
 
+  /** A message over the limit on its stream (F-06). Only a call of the server cannot be the response. */
+  onOversize(head: Buffer, tail?: Buffer): void {
+    const failure = this.#ports.tooLarge()
+    const { kind, report } = readOversized(failure.message, head, tail)
+    if (kind !== 'call') return this.#end(failure)
+    if (report !== undefined) this.#ports.unparsable(report)
+  }
+
+  /** Its response cannot be read. */
+  lose(failure: Failure): void {
+    this.#end(failure)
+  }
+
   get mayStream(): boolean {
     return this.#message.stream !== undefined
   }
@@ -278,6 +293,7 @@ export class RequestExchange implements ReplyEvents, Recipient {
         })
         return isRetryable ? this.#resumeLater(refused) : this.#end(refused)
       },
+      onOversize: (head, tail) => this.onOversize(head, tail),
       onError: (broken) => (broken.kind === 'too_large' ? this.#end(broken) : this.#resumeLater(failure)),
     })
   }

@@ -11,7 +11,7 @@ import type { Bearer, Channel, ChannelEvents, ChannelLimits, Outgoing } from './
 import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { Reply, tooLarge } from '../http1/client/http-reply.ts'
-import { isSingle, readIncoming, sampleOf } from './incoming.ts'
+import { isSingle, readIncoming, readOversized, sampleOf } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
 import { RequestHeaders } from './request-headers.ts'
 import type { ReplyHead } from '../http1/client/reply-head.ts'
@@ -102,7 +102,7 @@ export class SseChannel implements Channel, Recipient {
         onEnd: (head) => this.#end(failureOfEnd(head)),
         onError: (failure) => this.#end(failure),
         // All requests share the stream: a bad message does not end it.
-        onOversize: () => this.#oversize(),
+        onOversize: (head, tail) => this.#oversize(head, tail),
       },
     )
     this.#stream = stream
@@ -201,9 +201,13 @@ export class SseChannel implements Channel, Recipient {
     if (id !== undefined) this.#lose(id, new Failure('bad_response', `the response is unusable: ${reason}`))
   }
 
-  #oversize(): void {
+  /** A message over the limit (F-06): only a response whose id is unknown may be that of any request. */
+  #oversize(head: Buffer, tail?: Buffer): void {
     const failure = tooLarge(this.#limit.maxMessageBytes)
-    this.#events?.unparsable(failure.message, '')
+    const { kind, id, report } = readOversized(failure.message, head, tail)
+    if (report !== undefined) this.refuse(report)
+    if (id !== undefined) return this.#lose(id, failure)
+    if (kind === 'call' || tail === undefined) return
     const ids = [...this.#pending.keys()]
     const timer = setTimeout(() => {
       this.#timers.delete(timer)

@@ -13,8 +13,8 @@ import type { ReplyHead } from '../http1/client/reply-head.ts'
 export interface StreamPorts {
   get(lastEventId: string | undefined, events: ReplyEvents): Reply
   message(bytes: Buffer): void
-  /** A message over the limit was skipped; a new stream would send it again. */
-  oversize(): void
+  /** A message over the limit is skipped: its beginning, and then also its end. A new stream would send it again. */
+  oversize(head: Buffer, tail?: Buffer): void
   /** The server no longer knows the session, after it had a stream. */
   expired(failure: Failure): void
 }
@@ -55,7 +55,7 @@ export class StandingStream {
       onEvent: (event) => this.#onEvent(event),
       onEnd: (head, body) => this.#onEnd(head, body),
       onError: (failure) => this.#onError(failure),
-      onOversize: () => this.#ports.oversize(),
+      onOversize: (head, tail) => this.#ports.oversize(head, tail),
     })
   }
 

@@ -13,7 +13,7 @@ import type { HttpClient } from '../http1/client/http-client.ts'
 import { failureOfStatus } from '../http1/client/http-failure.ts'
 import { tooLarge } from '../http1/client/http-reply.ts'
 import type { Reply, ReplyEvents } from '../http1/client/http-reply.ts'
-import { readIncoming, sampleOf } from './incoming.ts'
+import { readIncoming, readOversized, sampleOf } from './incoming.ts'
 import type { Unparsable, Recipient } from './incoming.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { rawExchange } from './raw-exchange.ts'
@@ -163,7 +163,7 @@ export class StreamableChannel implements Channel, ExchangePorts {
       const ports = {
         get: this.#endpoint.get.bind(this.#endpoint),
         message: (bytes: Buffer) => readIncoming(bytes, recipient),
-        oversize: () => this.#events?.unparsable(tooLarge(this.#limit.maxMessageBytes).message, ''),
+        oversize: (head: Buffer, tail?: Buffer) => this.#oversize(head, tail),
         expired: (failure: Failure) => this.#expire(failure),
       }
       this.#stream = new StandingStream(ports, this.#options)
@@ -183,6 +183,14 @@ export class StreamableChannel implements Channel, ExchangePorts {
 
   close(): Promise<void> {
     return (this.#closing ??= this.#shut(undefined))
+  }
+
+  /** A message over the limit on the standalone stream (F-06). */
+  #oversize(head: Buffer, tail?: Buffer): void {
+    const failure = this.tooLarge()
+    const { id, report } = readOversized(failure.message, head, tail)
+    if (report !== undefined) this.unparsable(report)
+    if (id !== undefined) this.#pending.get(Number(id))?.lose(failure)
   }
 
   /**
@@ -221,6 +229,10 @@ export class StreamableChannel implements Channel, ExchangePorts {
 
   get mayResume(): boolean {
     return !this.#endpoint.isModern
+  }
+
+  tooLarge(): Failure {
+    return tooLarge(this.#limit.maxMessageBytes)
   }
 
   post(message: Outgoing, events: ReplyEvents): Reply {

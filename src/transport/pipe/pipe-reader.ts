@@ -4,14 +4,12 @@
  * The surprise: it keeps the ids of unanswered requests, because the id of a response that is too long to keep may be unknown (F-06),
  * and because no request may be reported as lost after its response.
  */
-import { numberedId } from '../../wire/message/envelope.ts'
 import type { Envelope } from '../../wire/message/envelope.ts'
 import { Failure } from '../../wire/message/failure.ts'
 import { LineFramer } from '../../wire/framing/lines.ts'
-import { readEnds } from '../../wire/message/message-ends.ts'
 import type { BodyPool } from '../body-pool.ts'
 import type { ChannelEvents } from '../channel/channel.ts'
-import { isSingle, readIncoming, sampleOf } from '../channel/incoming.ts'
+import { isSingle, readIncoming, readOversized } from '../channel/incoming.ts'
 import type { Recipient, Unparsable } from '../channel/incoming.ts'
 
 export interface PipeReaderOptions {
@@ -47,8 +45,8 @@ export class PipeReader implements Recipient {
           this.#isSingle = isSingle(line)
           readIncoming(line, this, ahead)
         },
-        overflow: (head) => this.#readEnds(head),
-        discarded: (head, tail) => this.#readEnds(head, tail),
+        overflow: (head) => this.#oversize(head),
+        discarded: (head, tail) => this.#oversize(head, tail),
       },
       { maxBytes: options.maxMessageBytes, memory: bodies, readsAhead: true },
     )
@@ -105,17 +103,15 @@ export class PipeReader implements Recipient {
     if (id !== undefined) this.#lose(Number(id), new Failure('bad_response', reason))
   }
 
-  #readEnds(head: Buffer, tail?: Buffer): void {
-    const { kind, id } = readEnds(head, tail)
+  #oversize(head: Buffer, tail?: Buffer): void {
     const amount = this.#maxMessageBytes / MIB
     const reason = `a message exceeds limits.max_message (${this.#maxMessageBytes} bytes)`
-    // A request is refused by its id, which may be at its end.
-    const isReported = (kind === 'call') === (tail !== undefined)
-    if (isReported) this.#events?.unparsable(reason, sampleOf(head), kind === 'call' ? id : undefined)
+    const { kind, id, report } = readOversized(reason, head, tail)
+    if (report !== undefined) this.refuse(report)
     if (kind !== 'response') return
     const lose = (lost: number): void =>
       this.#lose(lost, new Failure('too_large', reason, { amount, limit: 'limits.max_message' }))
-    if (id !== undefined) lose(Number(numberedId(id)))
+    if (id !== undefined) lose(Number(id))
     else if (tail !== undefined) this.#loseLater([...this.#unanswered.keys()], lose)
   }
 

@@ -33,8 +33,8 @@ export interface LineLimits {
 const LF = 10
 const CR = 13
 const SPACE = 0x20
-const HEAD_BYTES = 4096
-const TAIL_BYTES = 256
+export const HEAD_BYTES = 4096
+export const TAIL_BYTES = 256
 
 export class LineFramer {
   readonly #handler: LineHandler
@@ -112,7 +112,7 @@ export class LineFramer {
 }
 
 /** The last `count` bytes of the pieces, copied. */
-const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
+export const lastBytes = (pieces: readonly Buffer[], count: number): Buffer => {
   const kept: Buffer[] = []
   let missing = count
   for (const whole of pieces.toReversed()) {

@@ -6,7 +6,7 @@
  */
 import { Gathered } from './gathered.ts'
 import type { ExpectedSize, Memory } from './gathered.ts'
-import { onOneLine } from './lines.ts'
+import { HEAD_BYTES, lastBytes, onOneLine, TAIL_BYTES } from './lines.ts'
 import { AHEAD_FROM_BYTES, ScanAhead } from '../json/scan-ahead.ts'
 import { readAhead } from '../message/envelope.ts'
 import type { Parts } from '../message/payload.ts'
@@ -50,8 +50,11 @@ export interface SseDecoderOptions {
   readonly expected?: ExpectedSize
   /** Called for every event that carries data, an id or a retry. */
   onEvent(event: SseEvent): void
-  /** An event exceeds the limit and is dropped. Decoding continues with the next one. */
-  onOversize(): void
+  /**
+   * An event exceeds the limit and is dropped. Decoding continues with the next one. Called twice: with the beginning of its data, and when
+   * the event has ended also with the end of its last line that may be the end of a message.
+   */
+  onOversize(head: Buffer, tail?: Buffer): void
 }
 
 /** Decodes a stream, independent of chunk boundaries. An incomplete event at the end of the stream is dropped [HTML, Server-sent events]. */
@@ -74,7 +77,11 @@ export class SseDecoder {
   #retry: number | undefined
   #isFirstLine = true
   #skipsLf = false
-  #isOversize = false
+  /** The beginning of the data of an event over the limit; `undefined`: the event is within the limit. */
+  #head: Buffer | undefined
+  /** The ends of its present line and of the last line that ends with a brace. */
+  #lineTail: Buffer = EMPTY
+  #tail: Buffer = EMPTY
 
   constructor(options: SseDecoderOptions) {
     this.#options = options
@@ -104,8 +111,8 @@ export class SseDecoder {
 
   #hold(piece: Buffer, isReused: boolean): void {
     this.#heldBytes += piece.length
-    if (this.#isOversize) return
-    if (this.#eventBytes + this.#heldBytes > this.#options.maxEventBytes) this.#drop()
+    if (this.#head !== undefined) this.#lineTail = lastBytes([this.#lineTail, piece], TAIL_BYTES)
+    else if (this.#eventBytes + this.#heldBytes > this.#options.maxEventBytes) this.#drop(piece)
     else {
       this.#held.add(piece, isReused)
       if (this.#heldBytes >= AHEAD_FROM_BYTES && this.#first === undefined) this.#readAhead(this.#held.bytes)
@@ -120,11 +127,10 @@ export class SseDecoder {
 
   #endLine(last: Buffer, isReused: boolean): void {
     const isBlank = last.length + this.#heldBytes === 0
-    if (!this.#isOversize && this.#eventBytes + this.#heldBytes + last.length > this.#options.maxEventBytes) this.#drop()
-    if (this.#isOversize) {
-      this.#heldBytes = 0
-      if (isBlank) this.#isOversize = false
-      return
+    if (this.#head !== undefined) return this.#endDroppedLine(last, isBlank)
+    if (this.#eventBytes + this.#heldBytes + last.length > this.#options.maxEventBytes) {
+      this.#drop(last)
+      return this.#endDroppedLine(EMPTY, isBlank)
     }
     let line = last
     const mustCopy = isReused && this.#heldBytes === 0
@@ -185,11 +191,27 @@ export class SseDecoder {
     return this.#joined?.take() ?? this.#first ?? EMPTY
   }
 
-  #drop(): void {
-    this.#isOversize = true
+  /** `piece`: the bytes of the present line after those that are held. */
+  #drop(piece: Buffer): void {
+    const line = [this.#held.bytes, piece]
+    const start = this.#first ?? dataOf(Buffer.concat(line.map((each) => each.subarray(0, HEAD_BYTES))))
+    this.#head = Buffer.from(start.subarray(0, HEAD_BYTES))
+    this.#tail = EMPTY
+    this.#lineTail = lastBytes(line, TAIL_BYTES)
     this.#held.drop()
     this.#reset()
-    this.#options.onOversize()
+    this.#options.onOversize(this.#head)
+  }
+
+  #endDroppedLine(last: Buffer, isBlank: boolean): void {
+    const line = lastBytes([this.#lineTail, last], TAIL_BYTES)
+    this.#heldBytes = 0
+    this.#lineTail = EMPTY
+    if (line.toString('latin1').trimEnd().endsWith('}')) this.#tail = line
+    if (!isBlank) return
+    const head = this.#head ?? EMPTY
+    this.#head = undefined
+    this.#options.onOversize(head, this.#tail)
   }
 
   #reset(): void {
@@ -201,6 +223,9 @@ export class SseDecoder {
     this.#retry = undefined
   }
 }
+
+/** The value of an incomplete line of data; empty for any other line. */
+const dataOf = (line: Buffer): Buffer => (line.subarray(0, DATA.length).equals(DATA) ? line.subarray(DATA.length) : EMPTY)
 
 /** One event with one data line. `data`: JSON, whose line ends become spaces. `id` and `event` must have no line ends. */
 export const encodeEvent = (event: { data: Parts; id?: string; event?: string; retry?: number }): Parts => [

@@ -195,10 +195,31 @@ describe('messages', () => {
     expect(link.events.refused).toEqual([])
   })
 
+  test.each([
+    ['a notification', '{"jsonrpc":"2.0","method":"m","params":{"x":"LONG"}}', undefined],
+    ['a response whose id stands first', '{"jsonrpc":"2.0","id":2,"result":{"x":"LONG"}}', 2],
+    ['a response whose id stands last', '{"result":{"x":"LONG"},"jsonrpc":"2.0","id":2}', 2],
+    ['a response whose id is hidden', '{"result":{"x":"LONG"},"id":2,"more":{}}', 'all'],
+  ])('F-06 %s over the limit costs only the request that it answers', async (_, text, lost) => {
+    await using server = await oldServer((seen, response, stream) => {
+      accept(response)
+      if (seen.message.id === 3) stream.write(`data: ${text.replace('LONG', 'x'.repeat(3_000))}\nid: 7\n\ndata: ${result(3)}\n\n`)
+      if (seen.message.id === 4) stream.write(`data: ${result(4)}\n\n`)
+    })
+    await using link = channelTo(server.url, { maxMessageBytes: 2_000, unclaimedMs: 0 })
+    await link.opened
+    for (let id = 1; id <= 3; id++) link.channel.send(request(id))
+    if (lost === 2) expect(await link.events.end(2)).toMatchObject({ kind: 'too_large' })
+    if (lost === 'all') expect(await link.events.end(1)).toMatchObject({ kind: 'too_large' })
+    link.channel.send(request(4))
+    await link.events.end(4)
+    expect(link.events.losses.map(({ id }) => id)).toEqual(lost === 'all' ? [1, 2] : lost === 2 ? [2] : [])
+  })
+
   test('garbage and a message over the cap are told, and the stream goes on', async () => {
     await using server = await oldServer((_seen, response, stream) => {
       accept(response)
-      stream.write(`data: what\n\ndata: ${result(1, { x: 'x'.repeat(3_000) })}\n\ndata: ${result(1)}\n\n`)
+      stream.write(`data: what\n\ndata: ${result(9, { x: 'x'.repeat(3_000) })}\n\ndata: ${result(1)}\n\n`)
     })
     await using link = channelTo(server.url, { maxMessageBytes: 2_000 })
     await link.opened

@@ -187,6 +187,18 @@ test('B145 a server that gave a progress token hears every 20 s that its questio
   await settled()
 })
 
+test('B136 progress of a host below the last heartbeat is not relayed, and the heartbeats go on', () => {
+  const { request, asked, sent } = linkWith([one])
+  request({ _meta: { progressToken: 't' } })
+  vi.advanceTimersByTime(40_000)
+  for (const progress of [0.5, 2]) asked[0]?.question.progress?.(Payload.of({ progressToken: 9, progress }))
+  vi.advanceTimersByTime(20_000)
+  for (const progress of [3.5, 1]) asked[0]?.question.progress?.(Payload.of({ progressToken: 9, progress }))
+  vi.advanceTimersByTime(40_000)
+  const beat = (progress: number) => ['notifications/progress', { progressToken: 't', progress }]
+  expect(sent).toEqual([1, 2, 3, 3.5].map(beat))
+})
+
 test('a question that is withdrawn is withdrawn at the host, and its answer is not sent', async () => {
   const { attribution, request, asked, sent, paused, settled } = linkWith([one])
   const notices: unknown[] = []

@@ -23,6 +23,7 @@ const RESULTS: Readonly<Record<string, object>> = {
     serverInfo: { name: 'srv' },
   },
 }
+const TASK_SERVER = { result: { ...RESULTS['initialize'], capabilities: { tasks: { requests: { tools: { call: {} } } } } } }
 const answering =
   (answers: Readonly<Record<string, object>> = {}): Server =>
   ({ method }) =>
@@ -189,6 +190,7 @@ describe('a call', () => {
   test('B142 that was cancelled before its task was known has the task cancelled', async () => {
     const stop = new Cancellation()
     const { handle, sent } = await linkTo(({ method }) => {
+      if (method === 'initialize') return TASK_SERVER
       if (method !== 'tools/call') return { result: RESULTS[method] ?? {} }
       stop.abort()
       return { result: { task: { taskId: '1' } } }
@@ -196,6 +198,18 @@ describe('a call', () => {
     await expect(handle(call('tools/call', { task: {} }, { signal: stop.signal }))).rejects.toMatchObject({ kind: 'cancelled' })
     expect(sent.map(({ method, params }) => [method, params?.['taskId']]).slice(2)).toContainEqual(['tasks/cancel', '1'])
     expect(sent.map(({ method }) => method)).not.toContain('notifications/cancelled')
+  })
+
+  test('B142 as a task at a server without tasks is a plain call, whose cancellation is relayed', async () => {
+    const stop = new Cancellation()
+    const { handle, sent } = await linkTo((message) => (message.method === 'tools/call' ? undefined : answering()(message)))
+    const ended = handle(
+      call('tools/call', { task: {} }, { signal: stop.signal, isAsItCame: true, caller: { session: SESSION } }),
+    )
+    await vi.waitFor(() => expect(sent).toHaveLength(3))
+    stop.abort(Payload.of({ requestId: 7, reason: 'why' }))
+    expect(sent.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: sent[2]?.id, reason: 'why' } })
+    await expect(ended).rejects.toMatchObject({ kind: 'cancelled' })
   })
 
   test('that its host cancels is cancelled at the server', async () => {

@@ -59,7 +59,7 @@ test('T-07 the stream of a session whose credential has ended is broken off, and
   const breakOff = vi.fn()
   // Cast: the members that are used.
   const events = { breakOff, sweep: () => undefined } as unknown as EventStream
-  held.stream = { events, name: '' }
+  held.stream = { events, name: '', continues: undefined }
   sessions.sweep(performance.now())
   expect(breakOff).not.toHaveBeenCalled()
   held.untilMs = Date.now()

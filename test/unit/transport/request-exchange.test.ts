@@ -48,6 +48,7 @@ const sent = ({ hasSession = false, mayResume = true, isRelayed = false, stream 
   const ports: ExchangePorts = {
     hasSession,
     mayResume,
+    tooLarge: () => new Failure('too_large', 'too large'),
     post: (_message, events) => (told.push('POST'), reply(events)),
     resume: (lastEventId, events) => (told.push(`GET ${lastEventId}`), reply(events)),
     receive: ({ kind, id, method, status }, by) => {

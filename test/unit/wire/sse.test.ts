@@ -15,7 +15,7 @@ const decode = (chunks: readonly Buffer[], maxEventBytes = Infinity): { events: 
   const decoder = new SseDecoder({
     maxEventBytes,
     onEvent: ({ event, data, id, retry }) => seen.events.push({ event, data: data.toString('latin1'), id, retry }),
-    onOversize: () => seen.oversize++,
+    onOversize: (_, tail) => (seen.oversize += tail === undefined ? 0 : 1),
   })
   for (const chunk of chunks) decoder.push(chunk)
   return seen
@@ -120,6 +120,28 @@ describe('decoding SSE', () => {
     )
     expect(decode(chunks, 50)).toEqual({ events: [message('w'.repeat(44)), message('z')], oversize: 2 })
   })
+
+  test.each([1, 7, 57, 1_000])(
+    'F-06 tells the beginning of an event over the cap, and its end, in chunks of %d bytes',
+    (size) => {
+      const seen: [head: string, tail: string | undefined][] = []
+      const decoder = new SseDecoder({
+        maxEventBytes: 50,
+        onEvent: () => undefined,
+        onOversize: (head, tail) => seen.push([head.toString().trim().slice(0, 9), tail?.toString().slice(-9)]),
+      })
+      const bytes = Buffer.from(
+        `event: message\ndata: {"id":1,"${'x'.repeat(500)},"id":2}\nid: 7\n\ndata: {"first"\ndata: ${'y'.repeat(50)}\n\n`,
+      )
+      for (let at = 0; at < bytes.length; at += size) decoder.push(bytes.subarray(at, at + size), true)
+      expect(seen).toEqual([
+        ['{"id":1,"', undefined],
+        ['{"id":1,"', 'x,"id":2}'],
+        ['{"first"', undefined],
+        ['{"first"', ''],
+      ])
+    },
+  )
 })
 
 test('T-24 B257 an event of very many short data lines takes about the memory of its bytes, not 40 times as much', () => {

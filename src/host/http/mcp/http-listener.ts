@@ -100,8 +100,8 @@ export class HttpListener {
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
       return refuse(this.#context, routed, 406, -32600, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return refuseWithoutBody(this.#context, routed, 503, { 'Retry-After': '1', Connection: 'close' })
-    request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body)
+    request.readBody(limits.maxBodyBytes, (body, start) => {
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body, start, this.#legacy.sessionOf(routed))
       withinRequest(request, this.#context, () => {
         if (this.#elsewhere === undefined) this.#message(routed, body)
         else this.#routeToOwner(routed, body, () => this.#message(routed, body))

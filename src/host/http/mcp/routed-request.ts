@@ -4,6 +4,7 @@ import type { HttpRequest, Unread } from '../../../transport/http1/server/reques
 import { EnvelopeError } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
+import { readEnds } from '../../../wire/message/message-ends.ts'
 import { errorMessage, errorObject } from '../../../wire/message/message.ts'
 import { reached } from '../../limits/admission.ts'
 import { reportDenied } from '../../denials.ts'
@@ -12,6 +13,7 @@ import { errorReply } from '../../response/respond.ts'
 import type { Failed } from '../../response/respond.ts'
 import type { ScopeChallenge } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
+import type { Session } from '../../session/session.ts'
 
 /** A request with its resolved endpoint and credential. */
 export interface RoutedRequest {
@@ -82,12 +84,20 @@ export const refuseBusy = (context: BusyContext, routed: RoutedRequest, failure:
 
 type BusyContext = Pick<ListenerContext, 'denied' | 'limits' | 'unexpected' | 'nextRef' | 'hideJson' | 'command'>
 
-/** Refuses a request whose body was not read. */
-export const refuseBody = (context: ListenerContext, routed: RoutedRequest, why: Unread): void => {
+/** Refuses a request whose body was not read. A body that begins as an answer ends the question of its session. */
+export const refuseBody = (
+  context: ListenerContext,
+  routed: RoutedRequest,
+  why: Unread,
+  start?: Buffer,
+  session?: Session,
+): void => {
   const { maxBodyBytes } = context.options.limits
   if (why === 'overloaded') return refuseBusy(context, routed, reached('limits.in_flight_bytes', context.bodies.held.max))
   context.limits.hit('listen.limits.max_body')
-  refuse(context, routed, 413, -32600, `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`)
+  const text = `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
+  if (start !== undefined) session?.refusedPart(readEnds(start), text)
+  refuse(context, routed, 413, -32600, text)
 }
 
 /** Refuses a body that is not a valid message with 400. Rethrows errors other than `EnvelopeError`. */

@@ -120,9 +120,14 @@ export class SessionRequests {
   }
 
   /** Handles a message that was refused, in the session that it names. */
-  refused({ request, principal }: RoutedRequest, error: EnvelopeError): void {
+  refused(routed: RoutedRequest, error: EnvelopeError): void {
+    this.sessionOf(routed)?.refused(error)
+  }
+
+  /** The open session that a request names. */
+  sessionOf({ request, principal }: RoutedRequest): Session | undefined {
     const id = request.header('mcp-session-id')
-    if (id !== undefined) this.sessions.find(id, principal)?.session.refused(error)
+    return id === undefined ? undefined : this.sessions.find(id, principal)?.session
   }
 
   /**
@@ -154,8 +159,7 @@ export class SessionRequests {
     // Empty, it names no event ([HTML, Server-sent events]).
     const lastEventId = request.header('last-event-id') || undefined
     if (lastEventId === undefined) this.#openStandalone(entry, request)
-    // Events of an earlier process are not kept: the stream continues with new ones.
-    else if (entry.isReopened && entry.session.log?.after(lastEventId) === undefined) this.#openStandalone(entry, request)
+    else if (entry.isReopened && entry.session.log?.after(lastEventId) === undefined) this.#continue(entry, routed, lastEventId)
     else this.#resume(entry, routed, lastEventId)
   }
 
@@ -266,8 +270,24 @@ export class SessionRequests {
     }
   }
 
+  /**
+   * Continues a stream of an earlier process, whose events are not kept, with new events. One stream only: a host may resume those of its
+   * lost requests, too, and they would replace each other.
+   */
+  #continue(entry: HttpSession, routed: RoutedRequest, lastEventId: string): void {
+    const [name = ''] = lastEventId.split('-', 1)
+    const { stream } = entry
+    if (stream !== undefined && stream.continues !== name) return this.#refuseResumption(routed)
+    this.#openStandalone(entry, routed.request, undefined, name)
+  }
+
+  #refuseResumption(routed: RoutedRequest): void {
+    const text = `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`
+    refuse(this.#context, routed, 400, -32600, text)
+  }
+
   /** Opens the standalone stream, for messages that belong to no request. It replaces an earlier one. `resumed`: what the log has of it. */
-  #openStandalone(entry: HttpSession, request: HttpRequest, resumed?: ResumedStream): void {
+  #openStandalone(entry: HttpSession, request: HttpRequest, resumed?: ResumedStream, continues?: string): void {
     const { session } = entry
     const { log } = session
     if (log === undefined) return
@@ -278,7 +298,7 @@ export class SessionRequests {
     // A host that never resumes would leave one more with each stream.
     if (names.length > MAX_STANDALONE) log.forget(names.shift() ?? '')
     const before = entry.stream
-    entry.stream = { events, name }
+    entry.stream = { events, name, continues }
     before?.events.end()
     if (resumed === undefined && session.revision >= '2025-11-25') events.prime(log.append(name, []))
     for (const event of resumed?.events ?? []) events.answer(event.parts, event.id)
@@ -295,14 +315,7 @@ export class SessionRequests {
     const { request } = routed
     const { log } = entry.session
     const missed = log?.after(lastEventId)
-    if (log === undefined || missed === undefined)
-      return refuse(
-        this.#context,
-        routed,
-        400,
-        -32600,
-        `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`,
-      )
+    if (log === undefined || missed === undefined) return this.#refuseResumption(routed)
     const post = entry.posts?.values().find((candidate) => candidate.name === missed.stream)
     if (post === undefined && !missed.isEnded) return this.#openStandalone(entry, request, missed)
     const events = request.openEvents({})

@@ -165,8 +165,8 @@ export class SseListener {
     if (!carriesJson(request)) return refuseWithoutBody(this.#context, routed, 415, {})
     if (this.#isDraining) return refuseWithoutBody(this.#context, routed, 503, { 'Retry-After': '1', Connection: 'close' })
     const { limits } = this.#context.options
-    request.readBody(limits.maxBodyBytes, (body) => {
-      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body)
+    request.readBody(limits.maxBodyBytes, (body, start) => {
+      if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body, start, connected.session)
       // The stream has ended meanwhile: nothing would end a session that begins now.
       if (this.#connected.get(id) !== connected) return refuseWithoutBody(this.#context, routed, 404, {})
       withinRequest(request, this.#context, () => this.#received(body, routed, connected))

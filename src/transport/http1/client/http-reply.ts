@@ -25,8 +25,8 @@ export interface ReplyEvents {
   /** `body` is empty for SSE, and for a long body that is not JSON. */
   onEnd(head: ReplyHead, body: Buffer): void
   onError(failure: Failure): void
-  /** An event over the limit was skipped. Absent: the reply fails with `too_large`. */
-  onOversize?(): void
+  /** An event over the limit is skipped: its beginning, and then also its end. Absent: the reply fails with `too_large`. */
+  onOversize?(head: Buffer, tail?: Buffer): void
 }
 
 const MIB = 1024 * 1024
@@ -313,9 +313,10 @@ export class Reply implements HttpHandler {
       onEvent: (event) => {
         if (!this.#isOver) this.#events.onEvent(event)
       },
-      onOversize: () => {
+      onOversize: (head, tail) => {
+        if (this.#isOver) return
         if (this.#events.onOversize === undefined) this.#tooLarge()
-        else this.#events.onOversize()
+        else this.#events.onOversize(head, tail)
       },
     })
   }

@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { hasBody, HttpRequest } from '../request/http-request.ts'
-import type { HeadNotes, Headers, AnswerBody, Unread } from '../request/http-request.ts'
+import type { HeadNotes, Headers, AnswerBody, OnBody, Unread } from '../request/http-request.ts'
 import type { FastConnection, FastShared } from './fast-connection.ts'
 import type { FastHead } from './fast-head.ts'
 import { FastResponse } from './fast-response.ts'
@@ -81,16 +81,16 @@ export class FastRequest extends HttpRequest {
     this.#onDisconnect?.()
   }
 
-  readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
+  readBody(maxBytes: number, done: OnBody): void {
     const body = this.#body
     if (!Buffer.isBuffer(body))
-      return body.read(maxBytes, (read) => {
-        if (!Buffer.isBuffer(read)) return this.#refuseBody(read, done)
+      return body.read(maxBytes, (read, start) => {
+        if (!Buffer.isBuffer(read)) return this.#refuseBody(read, done, start)
         this.#joined = read
         done(read)
       })
     if (body.length <= maxBytes) return done(body)
-    this.#refuseBody('too_large', done)
+    this.#refuseBody('too_large', done, body)
   }
 
   admitted(): void {
@@ -137,9 +137,9 @@ export class FastRequest extends HttpRequest {
     this.#joined = undefined
   }
 
-  #refuseBody(reason: Unread, done: (body: Unread) => void): void {
+  #refuseBody(reason: Unread, done: OnBody, start: Buffer | undefined): void {
     this.addHeaders({ Connection: 'close' })
-    done(reason)
+    done(reason, start)
   }
 
   #isKept(headers: Headers): boolean {

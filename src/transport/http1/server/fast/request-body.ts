@@ -8,10 +8,13 @@
 import { Gathered } from '../../../../wire/framing/gathered.ts'
 import type { BodyPool } from '../../../body-pool.ts'
 import type { HeldBytes } from '../../../held-bytes.ts'
-import type { Unread } from '../request/http-request.ts'
+import type { OnBody, Unread } from '../request/http-request.ts'
 
 /** Limit of the buffer before `read`. */
 const MAX_UNREQUESTED_BYTES = 64 * 1024
+
+/** Bytes of a refused body that are reported. */
+const START_BYTES = 4096
 
 /** Flow control of the connection. */
 export interface BodySource {
@@ -25,7 +28,7 @@ export class RequestBody {
   readonly #gathered: Gathered
   #missing: number
   #counted = 0
-  #done: ((body: Buffer | Unread) => void) | undefined
+  #done: OnBody | undefined
   /** Received bytes are discarded. */
   #isDiscarded = false
 
@@ -55,7 +58,7 @@ export class RequestBody {
   }
 
   /** Calls back once, with the body or with the reason why it was not read. */
-  read(maxBytes: number, done: (body: Buffer | Unread) => void): void {
+  read(maxBytes: number, done: OnBody): void {
     if (this.#gathered.length + this.#missing > maxBytes) return this.#refuse('too_large', done)
     if (this.isComplete) return done(this.#take())
     this.#done = done
@@ -98,9 +101,10 @@ export class RequestBody {
     this.#counted += bytes
   }
 
-  #refuse(reason: Unread, done: (body: Unread) => void): void {
+  #refuse(reason: Unread, done: OnBody): void {
+    const start = Buffer.from(this.#gathered.bytes.subarray(0, START_BYTES))
     this.discard()
-    done(reason)
+    done(reason, start)
   }
 
   #take(): Buffer {

@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { join, latin1Of } from '../../../../wire/message/payload.ts'
 import type { Parts } from '../../../../wire/message/payload.ts'
 import { hasBody, HttpRequest } from '../request/http-request.ts'
-import type { Headers, AnswerBody, ListenerState, Unread } from '../request/http-request.ts'
+import type { Headers, AnswerBody, ListenerState, OnBody, Unread } from '../request/http-request.ts'
 import { closeGently, dropAll } from '../connection/lingering.ts'
 import type { LingerLimits } from '../connection/lingering.ts'
 
@@ -88,7 +88,7 @@ export class NodeRequest extends HttpRequest {
     else response.on('close', onClose)
   }
 
-  readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void {
+  readBody(maxBytes: number, done: OnBody): void {
     const request = this.#request
     if (statedLength(request) > maxBytes) return this.#refuseBody('too_large', done)
     this.#node.onRead()
@@ -97,7 +97,7 @@ export class NodeRequest extends HttpRequest {
       // Cast: no encoding is set.
       const body = request.read() as Buffer | null
       if (!request.complete || request.readableLength > 0) this.#collect(body, maxBytes, done)
-      else if (body !== null && body.length > maxBytes) this.#refuseBody('too_large', done)
+      else if (body !== null && body.length > maxBytes) this.#refuseBody('too_large', done, body)
       else done(body ?? Buffer.alloc(0))
     })
   }
@@ -160,7 +160,7 @@ export class NodeRequest extends HttpRequest {
   }
 
   /** Reads the rest of a body; `first`: the bytes received so far. */
-  #collect(first: Buffer | null, maxBytes: number, done: (body: Buffer | Unread) => void): void {
+  #collect(first: Buffer | null, maxBytes: number, done: OnBody): void {
     const request = this.#request
     // The host has disconnected: no event would give the bytes back.
     if (request.destroyed) return
@@ -168,7 +168,7 @@ export class NodeRequest extends HttpRequest {
     let chunks = first === null ? [] : [first]
     let size = first?.length ?? 0
     let isRefused = size > maxBytes
-    if (isRefused) return this.#refuseBody('too_large', done)
+    if (isRefused) return this.#refuseBody('too_large', done, chunks[0])
     bodies.held.add(size)
     this.#node.reading.add(request.socket)
     const release = (): void => {
@@ -182,8 +182,9 @@ export class NodeRequest extends HttpRequest {
       const isTooLarge = size + chunk.length > maxBytes
       isRefused = isTooLarge || bodies.held.isFull
       if (isRefused) {
+        const start = chunks[0] ?? chunk
         release()
-        return this.#refuseBody(isTooLarge ? 'too_large' : 'overloaded', done)
+        return this.#refuseBody(isTooLarge ? 'too_large' : 'overloaded', done, start)
       }
       size += chunk.length
       bodies.held.add(chunk.length)
@@ -199,9 +200,9 @@ export class NodeRequest extends HttpRequest {
     request.once('close', release)
   }
 
-  #refuseBody(reason: Unread, done: (body: Unread) => void): void {
+  #refuseBody(reason: Unread, done: OnBody, start?: Buffer): void {
     this.addHeaders({ Connection: 'close' })
     this.#request.resume()
-    done(reason)
+    done(reason, start)
   }
 }

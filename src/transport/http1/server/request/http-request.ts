@@ -66,6 +66,9 @@ export interface ListenerState {
 /** Why a body was not read: it exceeds its own limit (`too_large`) or the memory limit of all bodies (`overloaded`). */
 export type Unread = 'too_large' | 'overloaded'
 
+/** `start`: what was received of a body that is too large. Valid during the call. */
+export type OnBody = (body: Buffer | Unread, start?: Buffer) => void
+
 /** Results computed from a head. They are kept for later requests of the connection with the same head. */
 export interface HeadNotes {
   /** A bearer token and its SHA-256. */
@@ -148,7 +151,7 @@ export abstract class HttpRequest {
   /** Runs `callback` when the host disconnects before the answer is complete; in the next tick if it already disconnected. */
   abstract onDisconnect(callback: () => void): void
   /** Reads the body. Calls back with the body, or with the reason why it was refused; the connection is then closed. */
-  abstract readBody(maxBytes: number, done: (body: Buffer | Unread) => void): void
+  abstract readBody(maxBytes: number, done: OnBody): void
   /** The request was admitted: its connection is not closed in favour of a newer one. */
   abstract admitted(): void
   /** Ends a request that cannot be answered: with 500 if no byte was sent, else by destroying the connection. */
