@@ -123,7 +123,7 @@ test('B162 long names that differ at their end stay apart, and are the same afte
   const read = async (): Promise<unknown[]> => {
     await using gateway = await startGateway({ servers: { a: fake.offering(...long) } })
     await using host = await modernHttp.connect(gateway)
-    return tools(host)
+    return await tools(host)
   }
   const names = await read()
   expect(new Set(names).size).toBe(2)

@@ -71,7 +71,7 @@ describeWith(['redis-server'], 'the shared store', () => {
     await using streaming = await start({ host: { streamAfterLegacyMs: 0 } })
     const counted = async (of: TestGateway): Promise<number> => {
       await using host = await legacyHttp.connect(of)
-      return commands(async () => {
+      return await commands(async () => {
         for (let at = 0; at < CALLS; at++) await host.call('tools/call', CALL)
       })
     }

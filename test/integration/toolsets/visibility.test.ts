@@ -227,7 +227,7 @@ describe('by credential', () => {
   const OPS = toolsetOf({}, { name: 'ops' })
   const toolsOf = async (gateway: TestGateway, options: Parameters<typeof modernPipe.connect>[1]): Promise<unknown[]> => {
     await using host = await modernPipe.connect(gateway, options)
-    return tools(host)
+    return await tools(host)
   }
 
   test('the first of its toolsets is what it gets unasked, the others at their paths, and no other', async () => {
