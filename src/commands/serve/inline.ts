@@ -35,8 +35,10 @@ export const running = async (invocation: Invocation): Promise<Control> => {
 export const inline = async <T>({ configuration, context, io }: Loaded, use: (control: Control) => Promise<T>): Promise<T> => {
   const { redactor } = io
   const log = createLog({ ...configuration.log, level: 'error' }, io.stderr, redactor.hideJson)
-  const { host, servers } = configuration
-  const silent = { ...configuration, host: { ...host, addresses: [] } }
+  const { host } = configuration
+  // Lazy ones, too: a command shows what they offer now.
+  const servers = configuration.servers.map((server) => ({ ...server, start: 'eager' as const }))
+  const silent = { ...configuration, host: { ...host, addresses: [] }, servers }
   await using gateway = await startGateway(silent, { log, path: context.env['PATH'], redactor })
   // Without authentication, the command is the only caller of each server.
   if (host.auth === undefined) for (const downstream of gateway.fleet.downstreams$.value) downstream.for(SHARED_PRINCIPAL)

@@ -264,3 +264,15 @@ test.runIf(process.platform === 'linux')('tail ends when a full disk takes no mo
     'the output could not be written: ENOSPC: no space left on device, write\n',
   ])
 })
+
+test('a command without a running process starts a lazy server whose lists are stored, and does not wait for it in vain', async () => {
+  await using cli = await commandLine()
+  await cli.write(
+    'trunkline.yaml',
+    `servers:\n  one: { ${cli.fake('good', 'one.log').slice(2, -2)}, lifecycle: { start: lazy } }\n`,
+  )
+  expect((await cli.run(['tools'])).code).toBe(0)
+  const live = await cli.run(['check', '--live'])
+  expect([live.code, live.stdout]).toEqual([0, expect.stringMatching(/one\s+healthy/)])
+  expect(cli.log('one.log').filter((line) => line.startsWith('start'))).toHaveLength(2)
+})
