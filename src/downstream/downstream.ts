@@ -317,6 +317,11 @@ export class Downstream {
       this.supervisor.run()
   }
 
+  /** A lazy server with known lists that its next use starts (`lifecycle.start`). */
+  get isResting(): boolean {
+    return this.personal === undefined && this.health$.value.state === 'starting' && !this.supervisor.isRunning
+  }
+
   /** Whether lists wait for this server: its inventory is unknown, it is starting, and it has not failed before. */
   get isAwaited(): boolean {
     const { state, failures } = this.health$.value

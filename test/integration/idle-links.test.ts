@@ -1,7 +1,9 @@
 /** Links that nobody needs are closed; whatever is still alive on one keeps it (BRIDGING 3.0 rule 2; B055). */
 import { filter, firstValueFrom } from 'rxjs'
 import { expect, test } from 'vitest'
+import { serverStatuses } from '../../src/admin/state/status.ts'
 import type { Downstream } from '../../src/downstream/downstream.ts'
+import { EVERYTHING } from '../../src/rpc/call.ts'
 import { everyFakeKind, fake } from '../support/fake-downstream.ts'
 import { modernHttp } from '../support/fake-host.ts'
 import type { Host } from '../support/fake-host.ts'
@@ -105,6 +107,10 @@ test.each(everyFakeKind)(
     const stopped = async (): Promise<void> => {
       await firstValueFrom(a.health$.pipe(filter(({ state }) => state === 'starting')))
       expect([a.link, a.linkCount, a.health$.value.failures]).toEqual([undefined, 0, 0])
+      // It is not starting: hosts may keep lists, and a person reads why it is not up.
+      expect(gateway.running.gateway.isStarting(EVERYTHING)).toBe(false)
+      const { reason, stderr } = serverStatuses(gateway.running).find(({ key }) => key === 'a')!
+      expect([reason, stderr]).toEqual(['its next use starts it (lifecycle.start: lazy)', []])
     }
     const listening = host.begin('subscriptions/listen', { notifications: { resourceSubscriptions: ['b+file:///r'] } })
     await listening.messages.until(({ method }) => method === 'notifications/subscriptions/acknowledged')

@@ -147,7 +147,7 @@ export const serverStatuses = ({
     const { personal } = common
     const callers = personal !== undefined && isAuthenticated ? personal.all : undefined
     const downstream = (callers === undefined ? personal?.find(SHARED_PRINCIPAL) : bestOff(callers)) ?? common
-    const { options, health$, inventory$, link } = downstream
+    const { options, health$, inventory$, link, isResting } = downstream
     const needsSignIn = isUnsigned(downstream)
     const { state, reason, failures, nextTryAtMs } = needsSignIn && callers !== undefined ? STARTING : health$.value
     const inventory = inventory$.value
@@ -157,7 +157,7 @@ export const serverStatuses = ({
     return {
       key: options.key,
       state,
-      reason,
+      reason: isResting ? RESTING : reason,
       needsSignIn: needsSignIn && callers === undefined,
       callers: callers && { all: callers.length, unsigned: callers.filter(isUnsigned).length },
       transport: transportName(link?.transport, options.url === undefined),
@@ -183,10 +183,12 @@ export const serverStatuses = ({
       findings: shown?.findings ?? [],
       warnings: [...(inventory?.warnings ?? []), ...eraDifference(inventory, downstream.offers.legacy.inventory$.value)],
       fidelity: downstream.fidelity.counts,
-      stderr: state === 'healthy' ? [] : downstream.dialer.stderrTail(STDERR_LINES),
+      stderr: state === 'healthy' || isResting ? [] : downstream.dialer.stderrTail(STDERR_LINES),
     }
   })
 }
+
+const RESTING = 'its next use starts it (lifecycle.start: lazy)'
 
 const isUnsigned = ({ health$ }: Downstream): boolean => health$.value.failure?.facts.signIn === true
 

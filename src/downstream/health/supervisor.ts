@@ -57,6 +57,11 @@ export class Supervisor {
     this.#main = source.main
   }
 
+  /** Whether it connects, or keeps the server connected. */
+  get isRunning(): boolean {
+    return this.#running !== undefined
+  }
+
   /** Starts connecting in the background, if that is not running. */
   run(): void {
     if (this.#states.now.isStopping || this.#running !== undefined) return

@@ -162,7 +162,7 @@ export class Lists {
 
   /** Whether a server of this scope is still starting. */
   isStarting(scope: Scope): boolean {
-    return this.#inScope(scope).some(({ health$ }) => health$.value.state === 'starting')
+    return this.#inScope(scope).some(({ health$, isResting }) => health$.value.state === 'starting' && !isResting)
   }
 
   /**
