@@ -69,6 +69,7 @@ export class Access {
     return undefined
   }
 
+  /** The verdict of the rules on a call. */
   #verdictOn(policy: Policy, placed: Placed): Verdict {
     const { call, route, downstream, view } = placed
     const args = (): ArgumentsJson | undefined => argumentsAt(call)

@@ -8,10 +8,21 @@ import { notification } from '../support/fakes/messages.ts'
 import type { Message } from '../support/fakes/messages.ts'
 import { send } from '../support/fakes/raw-http.ts'
 import { startGateway } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
 
 const QUESTION = { message: 'go on?', requestedSchema: { type: 'object', properties: {} } }
 const ASKS = 'elicitation/create'
 const legacyKinds: readonly FakeKind[] = ['legacy http', 'legacy sse', 'legacy stdio']
+
+/** Lets each call of the server ask its host; what it is answered. */
+const asking = (gateway: TestGateway): readonly Message[] => {
+  const answers: Message[] = []
+  gateway.fake('a').on('tools/call', async (turn) => {
+    answers.push(await turn.ask(ASKS, QUESTION))
+    return { content: [] }
+  })
+  return answers
+}
 
 describe.each(everyLegacyTransport)('a host over $name that answers a question', ({ connect }) => {
   test.each(['"result":null', '"result":[]', '"error":"no"', '"result":{},"error":{"code":1,"message":"no"}'])(
@@ -19,11 +30,7 @@ describe.each(everyLegacyTransport)('a host over $name that answers a question',
     async (outcome) => {
       await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
       await using host = await connect(gateway, { capabilities: { elicitation: {} } })
-      const answers: Message[] = []
-      gateway.fake('a').on('tools/call', async (turn) => {
-        answers.push(await turn.ask(ASKS, QUESTION))
-        return { content: [] }
-      })
+      const answers = asking(gateway)
       const call = host.begin('tools/call', { name: 'a__x' })
       const asks = ({ method }: Message): boolean => method === ASKS
       const { id } = await Promise.race([call.messages.until(asks), host.heard.until(asks)])
@@ -37,11 +44,7 @@ describe.each(everyLegacyTransport)('a host over $name that answers a question',
 test('B271 an invalid answer in a batch ends its question, too', async () => {
   await using gateway = await startGateway({ servers: { a: fake.offering('x') } })
   await using host = await connectHttp(gateway, { revision: '2025-03-26', capabilities: { elicitation: {} } })
-  const answers: Message[] = []
-  gateway.fake('a').on('tools/call', async (turn) => {
-    answers.push(await turn.ask(ASKS, QUESTION))
-    return { content: [] }
-  })
+  const answers = asking(gateway)
   const call = host.begin('tools/call', { name: 'a__x' })
   const { id } = await call.messages.until(({ method }) => method === ASKS)
   await send(gateway.url, {
@@ -62,11 +65,7 @@ describe.each(everyLegacyTransport)('a host over $name', ({ connect }) => {
   ])('B271 whose answer exceeds listen.limits.max_body, its id %s: the question ends with an error', async (_where, write) => {
     await using gateway = await startGateway({ servers: { a: fake.offering('x') }, hostLimits: { maxBodyBytes: 2_000 } })
     await using host = await connect(gateway, { capabilities: { elicitation: {} } })
-    const answers: Message[] = []
-    gateway.fake('a').on('tools/call', async (turn) => {
-      answers.push(await turn.ask(ASKS, QUESTION))
-      return { content: [] }
-    })
+    const answers = asking(gateway)
     const call = host.begin('tools/call', { name: 'a__x' })
     const asks = ({ method }: Message): boolean => method === ASKS
     const { id } = await Promise.race([call.messages.until(asks), host.heard.until(asks)])

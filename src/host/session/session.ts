@@ -80,7 +80,7 @@ export interface Outlet {
 }
 
 /** What a session watches until it ends. */
-export type Lists = Pick<Core, 'watchLists' | 'unwatchLists' | 'unsubscribe'>
+export type WatchCore = Pick<Core, 'watchLists' | 'unwatchLists' | 'unsubscribe'>
 
 /** A server request waits this long for `notifications/initialized`, and then fails. */
 const INITIALIZED_WAIT_MS = 10_000
@@ -127,7 +127,7 @@ export class Session implements HostSession, Subscriber, ChangeListener {
   #unsent: Map<Id, () => void> | undefined
   #isEnded = false
   /** Where it watches lists and resources. */
-  #lists: Lists | undefined
+  #core: WatchCore | undefined
   readonly #early = new EarlyCancellations()
 
   constructor(
@@ -174,16 +174,16 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     const isSameScope = scope.granted === this.scope.granted && scope.server === this.scope.server
     if (isSameScope && isSameFacts(this.caller.facts, facts)) return
     this.caller = this.#callerFor(scope, facts)
-    if (isSameScope || this.#lists === undefined) return
-    this.#lists.watchLists(this.caller, this)
+    if (isSameScope || this.#core === undefined) return
+    this.#core.watchLists(this.caller, this)
     this.mayAllHaveChanged()
   }
 
   /** Notifies the host of changed lists until the session ends, and of all lists when the scope of its credential changes. */
-  watchLists(lists: Lists): void {
+  watchLists(core: WatchCore): void {
     if (this.#isEnded) return
-    this.#lists = lists
-    lists.watchLists(this.caller, this)
+    this.#core = core
+    core.watchLists(this.caller, this)
   }
 
   #callerFor(scope: Scope, facts?: CallerFacts): Caller {
@@ -450,8 +450,8 @@ export class Session implements HostSession, Subscriber, ChangeListener {
     for (const { settle } of this.#questions?.values() ?? []) settle(noAnswer('the session has ended'))
     this.#questions = undefined
     this.#unsent = undefined
-    this.#lists?.unwatchLists(this)
-    this.#lists?.unsubscribe(this)
+    this.#core?.unwatchLists(this)
+    this.#core?.unsubscribe(this)
     for (const callback of this.#endCallbacks ?? []) callback()
   }
 

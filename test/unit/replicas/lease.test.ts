@@ -88,6 +88,21 @@ describe('F-28 a replica that is cut off from the store', () => {
   })
 })
 
+/** Its writes wait while it is slow. */
+class SlowStore extends MemoryStore {
+  readonly #held = Promise.withResolvers<void>()
+  isSlow = false
+
+  override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
+    if (this.isSlow) await this.#held.promise
+    return super.set(...given)
+  }
+
+  goOn(): void {
+    this.#held.resolve()
+  }
+}
+
 test('F-28 leases that all have ended with an outage of the store are no reason to take sessions', async () => {
   const store = new MemoryStore()
   const { a, b } = await startTwo(() => false, store)
@@ -148,20 +163,12 @@ test('F-28 a replica whose renewal fails says that it does not reach the store, 
 })
 
 test('F-28 a renewal that is under way is no sign that the store is away', async () => {
-  const held = Promise.withResolvers<undefined>()
-  class Slow extends MemoryStore {
-    isSlow = false
-    override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
-      if (this.isSlow) await held.promise
-      return super.set(...given)
-    }
-  }
-  const store = new Slow()
+  const store = new SlowStore()
   const { a } = await startTwo(() => true, store)
   store.isSlow = true
   await vi.advanceTimersByTimeAsync(renewMs)
   expect(a.lease.reachesStore).toBe(true)
-  held.resolve(undefined)
+  store.goOn()
 })
 
 test('F-28 a replica looks once for what was taken when another one has fenced it, and again when it is fenced again', async () => {
@@ -187,20 +194,12 @@ test('F-28 a replica that ends gives its lease back, and does not take it again'
 })
 
 test('F-28 a replica that ends during a renewal gives its lease back all the same', async () => {
-  const held = Promise.withResolvers<undefined>()
-  class Slow extends MemoryStore {
-    isSlow = false
-    override async set(...given: Parameters<MemoryStore['set']>): Promise<void> {
-      if (this.isSlow) await held.promise
-      return super.set(...given)
-    }
-  }
-  const store = new Slow()
+  const store = new SlowStore()
   const a = await startOne('a', store, () => true)
   store.isSlow = true
   await vi.advanceTimersByTimeAsync(renewMs)
   const released = a.lease.release()
-  held.resolve(undefined)
+  store.goOn()
   await released
   expect(await store.get('replica:a')).toBeUndefined()
 })
