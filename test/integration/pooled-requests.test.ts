@@ -186,6 +186,8 @@ test('memory of a request that its server has answered and not read is not used 
     }
     void serve()
   }).listen(0, '127.0.0.1')
+  // Else Node ends the connection of an answered request after 5 s.
+  server.keepAliveTimeout = 0
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   await using gateway = await startGateway({
