@@ -4,6 +4,7 @@
  * names the expected resource or issuer.
  */
 import { parseJsonObject } from '../../values/json-object.ts'
+import { Failure } from '../../wire/message/failure.ts'
 import { authRequired, unreachable } from './failures.ts'
 import type { Reach } from './reach.ts'
 import { AnswerTimeout } from './safe-fetch.ts'
@@ -52,9 +53,28 @@ export const discover = async (options: DiscoveryOptions): Promise<Provider> => 
   if (resource === undefined) return ofOrigin(options)
   const name = textOf(resource, 'resource')
   if (name === undefined || !covers(name, server)) throw authRequired(`the metadata is of another resource than ${server.href}`)
-  const [issuer] = textsOf(resource, 'authorization_servers') ?? []
-  if (issuer === undefined) throw authRequired('the metadata of the resource names no authorization server')
-  return { ...(await discoverIssuer(issuer, name, options)), resourceScopes: textsOf(resource, 'scopes_supported') }
+  const provider = await firstUsable(textsOf(resource, 'authorization_servers') ?? [], name, options)
+  return { ...provider, resourceScopes: textsOf(resource, 'scopes_supported') }
+}
+
+/** The largest number of authorization servers that are asked for their metadata. */
+const MOST_ISSUERS = 5
+
+/**
+ * Of several authorization servers the client selects one ([RFC 9728] 7.6): the first with usable metadata. One that cannot be reached now
+ * is not passed over, so that a short outage does not register clients elsewhere. Rejects with the failure of the first.
+ */
+const firstUsable = async (issuers: readonly string[], resource: string, options: DiscoveryOptions): Promise<Provider> => {
+  let failure: Failure | undefined
+  for (const issuer of issuers.slice(0, MOST_ISSUERS)) {
+    try {
+      return await discoverIssuer(issuer, resource, options)
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'auth_required') throw error
+      failure ??= error
+    }
+  }
+  throw failure ?? authRequired('the metadata of the resource names no authorization server')
 }
 
 /** Resolves with the authorization servers that the resource names; `undefined`: it has no metadata. */

@@ -109,6 +109,35 @@ test('B241 B242 a document about something else is passed over, and named if the
   await expect(find({ [`${RESOURCE}/team/mcp`]: { error: 'not found' } })).rejects.toThrow('is of another resource')
 })
 
+describe('B241 of several authorization servers', () => {
+  const named = (...issuers: string[]) => ({
+    [RESOURCE]: resourcePage({ authorization_servers: issuers }),
+    [AT_INSERTED]: issuerPage(),
+  })
+
+  test('the first with usable metadata is taken', async () => {
+    expect((await find(named('https://gone.example', 'no URL', ISSUER))).issuer).toBe(ISSUER)
+    const foreign = { 'https://odd.example/.well-known/oauth-authorization-server': issuerPage() }
+    expect((await find({ ...named('https://odd.example', ISSUER), ...foreign })).issuer).toBe(ISSUER)
+    expect((await find(named(ISSUER, 'https://gone.example'))).issuer).toBe(ISSUER)
+  })
+
+  test('the failure of the first is reported if none is usable', async () => {
+    await expect(find(named('https://gone.example', 'https://away.example'))).rejects.toThrow(/no metadata .*gone\.example/)
+  })
+
+  test('one that cannot be reached now is not passed over', async () => {
+    const { fetch } = web(named('https://down.example', ISSUER))
+    const found = discover({
+      server: SERVER,
+      metadataUrl: undefined,
+      reach: REACH,
+      fetch: async (request) => (request.url.startsWith('https://down.example') ? { status: 503, text: '' } : fetch(request)),
+    })
+    await expect(found).rejects.toMatchObject({ kind: 'unreachable' })
+  })
+})
+
 describe('B241 an issuer without a path', () => {
   const find1 = (named: string, own: string) =>
     find({
