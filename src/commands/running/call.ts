@@ -1,5 +1,6 @@
 /** `trunkline call`: one tool, once, through the gateway. */
 import type { CallEnd } from '../../admin/calls/call-tool.ts'
+import type { Control } from '../../admin/control.ts'
 import { elementsAt, lastMember, membersAt } from '../../wire/message/members.ts'
 import { Payload, stringAt } from '../../wire/message/payload.ts'
 import { readArguments } from '../terminal/arguments.ts'
@@ -8,7 +9,7 @@ import { withGateway } from '../serve/inline.ts'
 import { CommandError, EXIT } from '../terminal/io.ts'
 import type { Invocation } from '../terminal/io.ts'
 import { printJsonText, printText } from '../terminal/print.ts'
-import { unknownToolset } from '../terminal/unknown-name.ts'
+import { didYouMean, unknownToolset } from '../terminal/unknown-name.ts'
 
 export interface CallOptions {
   /** All arguments as one JSON object. */
@@ -25,22 +26,40 @@ export const call = async (
   { args, toolset, as: host }: CallOptions = {},
 ): Promise<number> => {
   const { io, json, command } = invocation
-  const end = await withGateway(invocation, async (control) => {
+  const { end, hint } = await withGateway(invocation, async (control) => {
     const rows = pairs.length === 0 && toolset === undefined ? [] : await control.tools(tool, toolset)
     if (rows === undefined) throw unknownToolset(toolset, command)
     const schema = rows.find(({ name }) => name === tool)?.definition.inputSchema
-    return control.call({ tool, args: readArguments(pairs, args, schema), toolset, host }, io.interrupted)
+    const end = await control.call({ tool, args: readArguments(pairs, args, schema), toolset, host }, io.interrupted)
+    return { end, hint: end.kind === 'refused' ? await hintFor(control, tool, toolset, command) : '' }
   })
   if (end.kind !== 'result')
-    throw io.interrupted.aborted ? new CommandError(EXIT.interrupted, 'interrupted') : failed(tool, end, command)
+    throw io.interrupted.aborted ? new CommandError(EXIT.interrupted, 'interrupted') : failed(tool, end, hint, command)
   if (json) await printJsonText(io, end.result.toString())
   else for (const text of textsOf(end.result)) await printText(io, text)
   if (!end.isError) return EXIT.ok
   throw new CommandError(EXIT.tool, `${tool} ended with the error above; its arguments: ${command('tools', tool, '--json')}`)
 }
 
-const failed = (tool: string, { kind, message }: Exclude<CallEnd, { kind: 'result' }>, command: CommandPrinter): CommandError => {
-  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}; see all with: ${command('tools')}`)
+/** What to type instead of the name of a tool that no host sees; empty if hosts see it. */
+const hintFor = async (control: Control, tool: string, toolset: string | undefined, command: CommandPrinter): Promise<string> => {
+  const seen = new Set((await control.tools('', toolset))?.map(({ name }) => name))
+  if (seen.has(tool)) return ''
+  const end = await control.why(tool, toolset)
+  const tools = end.kind === 'known' ? end.all.filter(({ kind }) => kind === 'tools') : []
+  const named = tools.flatMap(({ exposed }) => exposed ?? []).filter((name) => seen.has(name))
+  if (tools.length > 0 && named.length === 0) return `; it is hidden: ${command('why', tool)}`
+  const near = end.kind === 'known' ? named : end.near.filter((name) => seen.has(name))
+  return `; ${didYouMean(near, command('tools'))}`
+}
+
+const failed = (
+  tool: string,
+  { kind, message }: Exclude<CallEnd, { kind: 'result' }>,
+  hint: string,
+  command: CommandPrinter,
+): CommandError => {
+  if (kind === 'refused') return new CommandError(EXIT.usage, `${tool}: ${message}${hint}`)
   if (kind === 'error')
     return new CommandError(EXIT.tool, `${tool}: ${message}; its arguments: ${command('tools', tool, '--json')}`)
   if (kind === 'auth_required' || kind === 'scope_required')
