@@ -244,7 +244,7 @@ export const addCommands = (
     })
   command('call', 'call one tool through the gateway')
     .argument('<tool>', 'its exposed name')
-    .argument('[key=value...]', 'its arguments, read by its schema')
+    .argument('[key=value...]', 'its arguments, read by its schema, or one JSON object')
     .option('--args <json>', 'its arguments as one JSON object')
     .option('--toolset <name>', 'as a host of this toolset')
     .option('--as <host>', 'the name of the host, for rules on request.host: claude-code, …')

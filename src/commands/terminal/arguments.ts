@@ -1,4 +1,4 @@
-/** Arguments of a tool as typed: `key=value` pairs, read by the tool's schema, or one JSON object. */
+/** Arguments of a tool as typed: `key=value` pairs, read by the tool's schema, or one JSON object, with or without `--args`. */
 import { isInteger, isJsonObject, isList, parseJson, parseJsonObject } from '../../values/json-object.ts'
 import { CommandError, EXIT } from './io.ts'
 
@@ -10,11 +10,20 @@ export const readArguments = (pairs: readonly string[], json: string | undefined
       throw new CommandError(EXIT.usage, '--args is not a JSON object; write for example --args \'{"a":1}\'')
     return json
   }
+  const [first = ''] = pairs
+  // As programs that print arguments show them; no tool has an argument whose name begins with a brace.
+  if (pairs.length === 1 && first.trimStart().startsWith('{')) {
+    if (parseJsonObject(first) === undefined) throw new CommandError(EXIT.usage, `the arguments are not a JSON object: ${first}`)
+    return first
+  }
   const types = typesOf(schema)
+  const keys = new Set<string>()
   const members = pairs.map((pair) => {
     const mark = pair.indexOf('=')
     if (mark < 1) throw new CommandError(EXIT.usage, `expected key=value, got "${pair}"; or give all of them with --args JSON`)
     const key = pair.slice(0, mark)
+    if (keys.has(key)) throw new CommandError(EXIT.usage, `${key} is given twice; write a list as ${key}='[1,2]'`)
+    keys.add(key)
     return `${JSON.stringify(key)}:${asJson(key, pair.slice(mark + 1), types.get(key) ?? [])}`
   })
   return `{${members.join(',')}}`
@@ -26,7 +35,10 @@ const asJson = (key: string, text: string, types: readonly string[]): string => 
   const isText = types.includes('string') && !namesOf(value).some((name) => types.includes(name))
   if (isText || (value === undefined && types.length === 0)) return JSON.stringify(text)
   if (value !== undefined) return text.trim()
-  throw new CommandError(EXIT.usage, `${key} is a ${types.join(' or ')} by the tool's schema, got "${text}"; write it as JSON`)
+  throw new CommandError(
+    EXIT.usage,
+    `${key} is of type ${types.join(' or ')} by the tool's schema, got "${text}"; write it as JSON`,
+  )
 }
 
 /** The names of JSON Schema for the type of a value other than a text. */

@@ -26,6 +26,11 @@ describe('arguments of trunkline call', () => {
     ['a text or a whole number is what it reads as', ['either=12'], '{"either":12}'],
     ['a text or a whole number is a text', ['either=1.5'], '{"either":"1.5"}'],
     ['a number that may be null', ['count=7'], '{"count":7}'],
+    [
+      'one object is relayed as it is typed',
+      [' {"big": 12345678901234567890, "text": "a=b"}'],
+      ' {"big": 12345678901234567890, "text": "a=b"}',
+    ],
     ['none', [], '{}'],
   ])('%s', (_, pairs, json) => {
     expect(readArguments(pairs, undefined, SCHEMA)).toBe(json)
@@ -36,9 +41,11 @@ describe('arguments of trunkline call', () => {
   })
 
   test.each([
-    [['number=many'], undefined, /number is a number by the tool's schema, got "many"; write it as JSON/],
-    [['count=many'], undefined, /count is a integer or null by the tool's schema, got "many"; write it as JSON/],
+    [['number=many'], undefined, /number is of type number by the tool's schema, got "many"; write it as JSON/],
+    [['count=many'], undefined, /count is of type integer or null by the tool's schema, got "many"; write it as JSON/],
     [['word'], undefined, /expected key=value, got "word"; or give all of them with --args JSON/],
+    [['{"text": "a=b"'], undefined, /the arguments are not a JSON object: {"text": "a=b"/],
+    [['text=a', 'number=1', 'text=b'], undefined, /text is given twice; write a list as text='\[1,2\]'/],
     [[], '[1]', /--args is not a JSON object/],
     [['a=1'], '{}', /not both/],
   ])('%j %s is refused with what to do', (pairs, json, words) => {
