@@ -53,7 +53,16 @@ const makeProgram = (
   const json = isJson(words)
   const isNamed = words.includes('up')
   addCommands(program, { io, json, behindDashes, isNamed, end, ...makeInvocations(program, io, json, readEnvironment) })
+  for (const command of program.commands) showOwnHelp(command)
   return program
+}
+
+/** After an error of its arguments. `up` is also what runs without a command, and keeps the help of all. */
+const showOwnHelp = (command: Command, ...parents: readonly string[]): void => {
+  const words = [...parents, command.name()]
+  if (words[0] !== 'up')
+    command.showHelpAfterError(`(${operatorCommand([], ...words, '--help')} shows its arguments and options)`)
+  for (const below of command.commands) showOwnHelp(below, ...words)
 }
 
 /** One command, as in its help. */

@@ -109,7 +109,7 @@ export const diff = async (invocation: Invocation, name: string | undefined, pee
   await printResult(invocation, found.map(outline), (paint) => [
     ...found.flatMap((change) => changeLines(change, paint)),
     ...own.map(({ key, reason = 'no answer yet' }) => `${key}: ${reason}`),
-    ...(found.length + own.length === 0 ? [`${name ?? 'everything'} is as approved`] : []),
+    ...(found.length + own.length === 0 ? [`${name ?? 'every definition'} is as approved`] : []),
   ])
   if (own.length > 0) throw new CommandError(EXIT.unreachable, `not reachable: ${own.map(({ key }) => key).join(', ')}`)
   return EXIT.ok

@@ -118,7 +118,7 @@ test('T-17 in force while serving: what is not as locked is hidden, diff shows i
   expect(await cli.here('approve', 'a', 'echo')).toMatchObject({ code: 0 })
   expect(await read(cli)).toMatch(/Does echo for \d+\./)
   expect(await cli.here('call', 'a__echo', 'text=x')).toMatchObject({ code: 0, stdout: 'x\n' })
-  expect((await cli.here('diff')).stdout).toBe('everything is as approved\n')
+  expect((await cli.here('diff')).stdout).toBe('every definition is as approved\n')
 
   await cli.write('trunkline.lock', 'no lock file')
   await up.said(/trunkline\.lock:1:1: is no lock file.*the new configuration is not applied/)

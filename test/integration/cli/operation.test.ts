@@ -23,6 +23,17 @@ describe('a command that is not known', () => {
   })
 })
 
+test.each([
+  ['restart', "error: missing required argument 'server'", 'trunkline restart --help shows its arguments and options'],
+  ['token new --lod', "error: unknown option '--lod'", 'trunkline token new --help shows its arguments and options'],
+  ['--lod', "error: unknown option '--lod'", 'trunkline --help shows every command and option'],
+])('bad arguments name the help of their command: %s', async (words, error, help) => {
+  await using cli = await commandLine({ 'trunkline.yaml': 'servers: {}\n' })
+  const { code, stderr } = await cli.here(...words.split(' '))
+  expect(code).toBe(1)
+  expect(stderr).toBe(`${error}\n(${help})\n`)
+})
+
 describe('restart', () => {
   test('waits until the server is up', async () => {
     await using cli = await commandLine()
