@@ -15,6 +15,7 @@ import type { Call } from './call.ts'
 import type { CancelSignal } from './cancellation.ts'
 import { PausedSources } from './paused-sources.ts'
 import type { Sweepable, Sweeper } from './sweeper.ts'
+import { SparseMap } from '../values/sparse-map.ts'
 
 /** Finds the pending call, if there is exactly one. */
 export interface OneCall {
@@ -141,12 +142,12 @@ export class Connection implements Sweepable, ChannelEvents {
   readonly #sweeper: Sweeper
   readonly #pending = new IdTable<Pending>()
   /** Progress callbacks of answered requests that continue as tasks. */
-  readonly #outliving = new Map<number, (message: Envelope) => void>()
+  readonly #outliving = new SparseMap<number, (message: Envelope) => void>()
   readonly #paused: PausedSources
   /** Unsolicited messages of this turn of the event loop. */
   #unsolicited = 0
   /** Streams that are not read until the next turn, by the id of their request (`undefined`: the shared stream); with what resumes them. */
-  #held = new Map<number | undefined, () => void>()
+  #held = new SparseMap<number | undefined, () => void>()
   readonly #ids: RequestIds
   #ended: Failure | undefined
   /** Called after each request that has ended, while `drained` waits. */
@@ -291,7 +292,7 @@ export class Connection implements Sweepable, ChannelEvents {
     this.#unsolicited = 0
     if (this.#held.size === 0 || this.#ended !== undefined) return
     const held = this.#held
-    this.#held = new Map()
+    this.#held = new SparseMap()
     for (const [during, resume] of held) {
       if (this.#paused.has(during)) continue
       // While the loop is late, the servers that cause it wait for the next sweep, so that no host has to be refused (F-30).

@@ -3,6 +3,7 @@
  * and resumed once the host reads again. The stream of a host that never reads is closed, which also resumes its source.
  */
 import type { Sweepable, Sweeper } from './sweeper.ts'
+import { SparseMap } from '../values/sparse-map.ts'
 
 interface Paused {
   readonly resume: () => void
@@ -12,7 +13,7 @@ interface Paused {
 export class PausedSources implements Sweepable {
   readonly #sweeper: Sweeper
   /** By the id of the request whose stream is paused; `undefined`: the shared stream. */
-  readonly #paused = new Map<number | undefined, Paused>()
+  readonly #paused = new SparseMap<number | undefined, Paused>()
 
   constructor(sweeper: Sweeper) {
     this.#sweeper = sweeper

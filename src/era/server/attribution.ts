@@ -11,6 +11,7 @@ import type { Parts, Payload } from '../../wire/message/payload.ts'
 import type { LinkEvents } from './link.ts'
 import type { LinkTasks } from './link-tasks.ts'
 import { relatedTask } from '../task-shapes.ts'
+import { SparseMap } from '../../values/sparse-map.ts'
 
 /** Period of progress heartbeats to servers that sent a progress token, while a person is asked (BRIDGING 3.13 rule 3). */
 const HEARTBEAT_MS = 20_000
@@ -30,7 +31,7 @@ export class Attribution {
   readonly #events: Pick<LinkEvents, 'ask' | 'violation' | 'isOfOneHost'>
   readonly #tasks: Pick<LinkTasks, 'ask' | 'creatorOf'> | undefined
   /** Functions that withdraw unanswered questions, by request id. */
-  readonly #open = new Map<Id, (notice: Payload) => void>()
+  readonly #open = new SparseMap<Id, (notice: Payload) => void>()
   #unanswered = 0
 
   /** `tasks`: tasks of 2025-11-25 on the link; absent for a modern server. */

@@ -13,6 +13,7 @@ import { answerIn, inputRequests, noAnswer, refusalOf } from '../questions.ts'
 import type { PendingQuestion } from '../questions.ts'
 import { addMeta, modernTask, relateTo, unrelate } from '../task-shapes.ts'
 import { within } from '../../time/within.ts'
+import { SparseMap } from '../../values/sparse-map.ts'
 
 /** How long the first `tasks/get` of a task that needs input waits for the server's question. */
 const FIRST_QUESTION_MS = 500
@@ -40,7 +41,7 @@ type Fetch = (method: string, params: Readonly<Record<string, unknown>>) => Prom
 
 export class LinkTasks {
   readonly #fetch: Fetch
-  readonly #tasks = new Map<string, Task>()
+  readonly #tasks = new SparseMap<string, Task>()
 
   constructor(fetch: Fetch) {
     this.#fetch = fetch

@@ -40,6 +40,7 @@ export class SendGate {
     if (this.#state !== 'shut') return
     this.#state = 'open'
     clearTimeout(this.#timer)
+    this.#timer = undefined
     for (const message of this.#waiting.splice(0)) message.start()
   }
 

@@ -23,6 +23,7 @@ export class StandingStream {
   readonly #ports: StreamPorts
   readonly #options: ReconnectOptions
   readonly #offered = Promise.withResolvers<boolean>()
+  /** The present stream. An ended one is released: most servers refuse it, and a link may live for days. */
   #reply: Reply | undefined
   #timer: NodeJS.Timeout | undefined
   #lastEventId: string | undefined
@@ -68,6 +69,7 @@ export class StandingStream {
     this.#isOver = true
     clearTimeout(this.#timer)
     this.#reply?.abort()
+    this.#reply = undefined
     this.#offered.resolve(false)
   }
 
@@ -79,6 +81,7 @@ export class StandingStream {
   }
 
   #onEnd(head: ReplyHead, body: Buffer): void {
+    this.#reply = undefined
     if (this.#isOver) return
     if (isStream(head)) return this.#reopenLater(this.#retryMs)
     // Many servers route POST only: a first 404 does not mean a lost session. The next POST would detect a lost session.
@@ -94,6 +97,7 @@ export class StandingStream {
 
   /** A server that redirects the first GET, to a page for example, or encodes its answer, has no stream for us. */
   #onError({ kind, facts }: Failure): void {
+    this.#reply = undefined
     if (!this.#wasOpen && kind === 'bad_response' && facts.status !== undefined) this.stop()
     else this.#reopenLater(this.#retryMs)
   }

@@ -33,3 +33,14 @@ test('a cleared table is empty and takes new things', () => {
   table.set(7, 70)
   expect(table.get(7)).toBe(70)
 })
+
+test('tables without an entry share nothing that an entry changes', () => {
+  const [one, other] = [new IdTable<string>(), new IdTable<string>()]
+  one.set(0, 'a')
+  expect([other.get(0), other.size, other.delete(0), other.values()]).toEqual([undefined, 0, undefined, []])
+  one.clear()
+  other.set(0, 'b')
+  expect([one.get(0), one.size, one.delete(0), one.values()]).toEqual([undefined, 0, undefined, []])
+  one.set(4, 'c')
+  expect([one.values(), other.values(), new IdTable().values()]).toEqual([['c'], ['b'], []])
+})
