@@ -50,6 +50,8 @@ const COMMAND = ['command', 'cmd']
 const ENVIRONMENT = ['env', 'envs', 'environment']
 const URLS = ['url', 'serverUrl', 'httpUrl', 'uri']
 const HEADERS = ['headers', 'http_headers']
+/** FastMCP and others. An unknown value is ignored: the transport is detected. */
+const TRANSPORTS = ['transport', 'transportType']
 const OFF_IF_TRUE = ['disabled', 'isDisabled']
 const OFF_IF_FALSE = ['enabled', 'isActive', 'active']
 /** Lists of the only tools that may be used. */
@@ -68,13 +70,15 @@ const NOT_HONOURED: Readonly<Record<string, string>> = {
   sandboxEnabled: 'the server is started without a sandbox',
   experimental_environment: 'the server is started on this machine',
   oauth_resource: 'the URL of the server is sent as the resource',
+  apiKey: 'write the header that carries it under headers',
 }
 
 /** The entry in our form; problems that make it unusable are added. `isOff`: it is disabled outside of the entry. */
 export const convertEntry = (entry: MapTree, name: string, key: string, isOff: boolean, context: EntryContext): MapTree => {
   const type = textOf(child(entry, 'type'))
-  const transport = type === undefined ? undefined : ownValue(TYPES, type)
   const command = firstOf(entry, COMMAND)
+  const other = command === undefined ? textOf(firstOf(entry, TRANSPORTS)) : undefined
+  const transport = ownValue(TYPES, type ?? other ?? '')
   const isStarted = transport === 'stdio' || (transport === undefined && command !== undefined)
   const problems: Problem[] = []
   if (type !== undefined && transport === undefined)
@@ -94,7 +98,8 @@ export const convertEntry = (entry: MapTree, name: string, key: string, isOff: b
   context.problems.push(...problems)
   for (const [member, tree] of entry.entries) {
     const remedy = ownValue(NOT_HONOURED, member)
-    if (remedy === undefined || isNothing(tree) || textOf(tree) === 'dynamic_discovery') continue
+    if (remedy === undefined || isEmpty(tree) || textOf(tree) === 'dynamic_discovery') continue
+    if (member === 'apiKey' && context.kind === 'continue') continue
     context.warnings.push(`${tree.place} ${tree.path}: not honoured; ${remedy}`)
   }
   return { ...entry, entries: present(parts) }
@@ -121,11 +126,11 @@ const reached = (
   url: firstOf(entry, URLS),
   headers: headersOf(entry, context),
   credentials: credentialsOf(entry, context),
-  // In VS Code `http` means HTTP, else SSE. Cast: `type` exists.
+  // In VS Code `http` means HTTP, else SSE. Cast: one of them exists.
   transport:
     transport === undefined || transport === 'auto' || (context.kind === 'vscode' && transport === 'http')
       ? undefined
-      : literal(transport, child(entry, 'type')!),
+      : literal(transport, firstOf(entry, ['type', ...TRANSPORTS])!),
 })
 
 /** Codex: variables of its own environment that the process inherits. One that is not set is left out, as in Codex. */
@@ -152,8 +157,8 @@ const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   const written = firstOf(entry, HEADERS) ?? child(child(entry, 'requestOptions'), 'headers')
   const named = child(entry, 'env_http_headers')
   const bearer = child(entry, 'bearer_token_env_var')
-  // Of FastMCP and MetaMCP.
-  const token = firstOf(entry, ['auth', 'bearerToken'])
+  // Of FastMCP, MetaMCP and Continue.
+  const token = firstOf(entry, ['auth', 'bearerToken', ...(context.kind === 'continue' ? ['apiKey'] : [])])
   const isToken = typeof textOf(token) === 'string' && textOf(token) !== 'oauth'
   if (named === undefined && bearer === undefined && !isToken) return written
   const headers = new Map<string, Tree>(written?.kind === 'map' ? written.entries : [])
@@ -301,6 +306,8 @@ const filled = (value: string, at: Tree, path = at.path): ScalarTree => ({
 })
 const problemAt = ({ place, path }: Tree, message: string, remedy: string): Problem => ({ place, path, message, remedy })
 const isNothing = (tree: Tree): boolean => tree.kind === 'scalar' && (tree.value === null || tree.value === false)
+const isEmpty = (tree: Tree): boolean =>
+  isNothing(tree) || (tree.kind === 'list' && tree.items.length === 0) || (tree.kind === 'map' && tree.entries.size === 0)
 /** Also the text, since some hosts write `"true"`. */
 const is = (tree: Tree | undefined, value: boolean): boolean =>
   tree?.kind === 'scalar' && String(plain(tree)).toLowerCase() === String(value)

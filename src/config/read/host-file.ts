@@ -163,7 +163,7 @@ export const readHostServers = (
       key,
       tree: denied === undefined ? converted : withDenied(converted, denied.patterns, denied.at),
       problems: found,
-      warnings,
+      warnings: [...warnings, ...(denied?.warnings ?? [])],
     }
   })
 }

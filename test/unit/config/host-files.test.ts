@@ -361,7 +361,55 @@ enabled = false
   })
 })
 
+test('Goose: the empty lists that it writes for every server are no reason for a warning', async () => {
+  await using files = await workspace({
+    'config.yaml': 'extensions:\n  a: { type: stdio, cmd: npx, enabled: true, env_keys: [], envs: {} }\n',
+  })
+  expect((await files.load('config.yaml')).warnings).toEqual([])
+})
+
+test('opencode: a tool that a later rule enables again stays disabled, which is reported', async () => {
+  await using files = await workspace({
+    'opencode.json': JSON.stringify({
+      mcp: { hub: { type: 'remote', url: 'https://x.test/mcp' }, other: { type: 'remote', url: 'https://y.test/mcp' } },
+      tools: { hub_first: true, 'hub_ado*': false, hub_ado_search: true, hub_free: true },
+      permission: { hub_ado_get: 'ask', other_one: 'allow' },
+    }),
+  })
+  const { servers, warnings } = await files.load('opencode.json')
+  expect(servers[0]?.curation?.tools.deny.map(({ glob }) => glob)).toEqual(['ado*'])
+  expect(warnings).toEqual([
+    expect.stringMatching(/^opencode\.json:1:\d+ tools\.hub_ado_search: not honoured; "hub_ado\*" disables it$/),
+    expect.stringMatching(/^opencode\.json:1:\d+ permission\.hub_ado_get: not honoured; "hub_ado\*" disables it$/),
+  ])
+})
+
+test.each([
+  [{ transport: 'sse' }, 'sse'],
+  [{ transport: 'streamable-http' }, 'http'],
+  [{ transportType: 'sse' }, 'sse'],
+  [{ transport: 'other' }, 'auto'],
+  [{ type: 'http', transport: 'sse' }, 'http'],
+])('FastMCP and others name the transport by another member: %j', async (entry, transport) => {
+  const mcpServers = { a: { url: 'https://x.test/mcp', ...entry }, b: { command: 'x', ...entry, type: 'stdio' } }
+  await using files = await workspace({ 'm.json': JSON.stringify({ mcpServers }) })
+  const { servers } = await files.load('m.json')
+  expect(servers.map((server) => [server.transport, server.launch?.command])).toEqual([
+    [transport, undefined],
+    ['auto', 'x'],
+  ])
+})
+
 describe('how a server of a host is authenticated to', () => {
+  test('Continue: apiKey is a bearer token', async () => {
+    await using files = await workspace({
+      'config.yaml':
+        'mcpServers:\n  - { name: a, url: "https://x.test/mcp", apiKey: "${{ secrets.KEY }}", requestOptions: { headers: { A: b } } }\n',
+    })
+    const { servers, warnings } = await files.load('config.yaml', { env: { KEY: 'k' } })
+    expect(servers[0]?.headers).toEqual({ A: 'b', Authorization: 'Bearer k' })
+    expect(warnings).toEqual([])
+  })
   test.each([
     [
       'Claude, Gemini and opencode',
@@ -386,6 +434,7 @@ describe('how a server of a host is authenticated to', () => {
     [{ oauth: { enabled: true, callbackPort: 1 } }, /mcpServers\.a\.oauth\.callbackPort: not honoured/],
     [{ authProviderType: 'google_credentials' }, /authProviderType: not honoured/],
     [{ sandbox: { network: false } }, /sandbox: not honoured; the server is started without/],
+    [{ apiKey: 'abc' }, /apiKey: not honoured; write the header that carries it/],
   ])('%j is warned about with its place', async (entry, warning) => {
     await using files = await workspace({
       'm.json': JSON.stringify({ mcpServers: { a: { url: 'https://x.test/mcp', ...entry } } }),
