@@ -9,7 +9,16 @@ import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import type { Settings } from '../schema/file-schema.ts'
 import { expandGlob, isGlob } from './glob.ts'
-import { FORMS, hostConstants, isOurselves, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import {
+  FORMS,
+  hostConstants,
+  isOurselves,
+  readHostServers,
+  readInputs,
+  recogniseHostFile,
+  splitDuplicates,
+  workspaceOf,
+} from './host-file.ts'
 import type { HostFile } from './host-file.ts'
 import { readSwitches } from './host-switches.ts'
 import { formatProblem, reporterAt } from '../syntax/problems.ts'
@@ -139,10 +148,12 @@ class Gathering {
     const found: Problem[] = []
     const text = edited?.find((one) => one.file === file)?.text
     const source = value === undefined ? await readSource(file, name, found, text) : given(value, found)
-    this.#problems.push(...found.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
+    const host = source && recogniseHostFile(source.tree, file)
+    const [duplicates, others] = host ? splitDuplicates(found) : [[], found]
+    this.#warnings.push(...duplicates)
+    this.#problems.push(...others.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
     if (source === undefined) return
     if (source.isEmpty) this.#emptyFiles.add(file)
-    const host = recogniseHostFile(source.tree, file)
     const { tags = [], env: variables = env } = include ?? {}
     const scope: Scope = {
       env: variables,

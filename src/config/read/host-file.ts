@@ -8,7 +8,7 @@ import { memberOf } from '../../values/json-object.ts'
 import { convertEntry, isPartOfHost, withDenied } from './host-entry.ts'
 import type { EntryContext, HostKind } from './host-entry.ts'
 import type { Switches } from './host-switches.ts'
-import { reporterAt } from '../syntax/problems.ts'
+import { formatProblem, reporterAt } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from '../schema/server-key.ts'
 import { child, itemsOf, mapAt, plain, textOf, valuesOf } from '../syntax/tree.ts'
@@ -104,6 +104,14 @@ export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefine
     }),
   )
 }
+
+/** Duplicate keys in the file of a host as warnings, since the host reads it; and the other problems. */
+export const splitDuplicates = (problems: readonly Problem[]): readonly [warnings: string[], others: readonly Problem[]] => [
+  problems
+    .filter(({ isDuplicate }) => isDuplicate === true)
+    .map((problem) => formatProblem({ ...problem, remedy: `${problem.remedy}; the last one counts, as in the host` })),
+  problems.filter(({ isDuplicate }) => isDuplicate !== true),
+]
 
 /** The name of our entry in files of hosts. */
 export const OUR_NAME = 'trunkline'

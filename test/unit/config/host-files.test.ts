@@ -368,6 +368,24 @@ test('Goose: the empty lists that it writes for every server are no reason for a
   expect((await files.load('config.yaml')).warnings).toEqual([])
 })
 
+test('a duplicate key in JSON is a warning, and the last one counts, as in every host; in YAML and in our files it is an error', async () => {
+  await using files = await workspace({
+    '.mcp.json': '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" }, "a": { "command": "z" } } }',
+    'config.yaml': 'mcpServers:\n  - { name: a, command: x, command: y }\n',
+    'ours.json': '{ "servers": { "a": { "command": "x" }, "a": { "command": "z" } } }',
+  })
+  const { servers, warnings } = await files.load('.mcp.json')
+  expect(servers.map(({ key, launch }) => [key, launch?.command])).toEqual([
+    ['a', 'z'],
+    ['b', 'y'],
+  ])
+  expect(warnings).toEqual([
+    '.mcp.json:1:69 mcpServers.a: duplicate key "a", first written at .mcp.json:1:19; keep one of them; the last one counts, as in the host',
+  ])
+  expect(await files.errors('config.yaml')).toEqual([expect.stringMatching(/duplicate key "command".*; keep one of them$/)])
+  expect(await files.errors('ours.json')).toEqual([expect.stringMatching(/duplicate key "a".*; keep one of them$/)])
+})
+
 test('opencode: a tool that a later rule enables again stays disabled, which is reported', async () => {
   await using files = await workspace({
     'opencode.json': JSON.stringify({
