@@ -24,8 +24,8 @@ export interface HostFile {
 /** Sections that only our files have. Hosts may have a `telemetry` or `cache` of their own. */
 const OUR_SECTIONS = ['version', 'include', 'env_file', 'listen', 'naming', 'defaults', 'reload']
 
-/** `undefined`: the file is one of ours. */
-export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undefined => {
+/** `undefined`: the file is one of ours. `isHosts`: it is named as a file of a host; it may contain no servers. */
+export const recogniseHostFile = (tree: MapTree, file: string, isHosts = false): HostFile | undefined => {
   const of = (kind: HostKind, servers: Tree | undefined): HostFile | undefined => servers && { kind, servers }
   const known = of('zed', child(tree, 'context_servers')) ?? of('codex', child(tree, 'mcp_servers'))
   if (known !== undefined) return known
@@ -37,7 +37,9 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   if (common !== undefined) return of(isGemini(tree, common, file) ? 'gemini' : 'common', common)
   const servers = child(tree, 'servers')
   const isTyped = valuesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
-  if (servers !== undefined && (isTyped || tree.entries.has('inputs'))) return of('vscode', servers)
+  const isNamed = isHosts ? /\.jsonc?$/.test(file) : /[/\\](\.vscode|User)[/\\]mcp\.json$/.test(file)
+  const isVscode = isTyped || tree.entries.has('inputs') || isNamed
+  if (servers !== undefined && isVscode) return of('vscode', servers)
   const mcp = child(tree, 'mcp')
   const inner = child(mcp, 'servers')
   if (valuesOf(inner).some((entry) => ['local', 'remote'].includes(textOf(child(entry, 'type')) ?? '')))
@@ -45,7 +47,8 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   if (inner !== undefined) return of('vscode', inner)
   if (valuesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
   const extensions = child(tree, 'extensions')
-  return valuesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
+  if (valuesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('goose', extensions)
+  return isHosts && servers === undefined && tree.entries.size > 0 ? of('common', mapAt(tree, new Map())) : undefined
 }
 
 /** A list of items with a `name`, as a mapping by name; of two items with one name the first counts. */

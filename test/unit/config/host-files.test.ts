@@ -386,6 +386,23 @@ test('a duplicate key in JSON is a warning, and the last one counts, as in every
   expect(await files.errors('ours.json')).toEqual([expect.stringMatching(/duplicate key "a".*; keep one of them$/)])
 })
 
+test('a file that is included as one of a host may contain no servers, or untyped ones of VS Code', async () => {
+  await using files = await workspace({
+    'trunkline.yaml':
+      'version: 1\ninclude:\n  - mcpServers: ./.gemini/settings.json\n  - mcpServers: ./config.toml\n  - mcpServers: ./code.json\nservers: { a: { command: x } }\n',
+    '.gemini/settings.json': '{ "theme": "dark", "telemetry": { "enabled": false } }',
+    'config.toml': 'model = "m"\n',
+    'code.json': '{ "servers": { "b": { "command": "y", "gallery": true } } }',
+    '.vscode/mcp.json': '{ "servers": { "c": { "command": "z", "version": "1" } } }',
+    'ours.yaml': 'include: [{ mcpServers: ./own.yaml, tags: [t] }]\n',
+    'own.yaml': 'servers: { d: { command: x, prefix: e } }\n',
+  })
+  const keys = async (name: string) => (await files.load(name)).servers.map(({ key }) => key)
+  expect(await keys('trunkline.yaml')).toEqual(['a', 'b'])
+  expect(await keys('.vscode/mcp.json')).toEqual(['c'])
+  expect(await keys('ours.yaml')).toEqual(['d'])
+})
+
 test('opencode: a tool that a later rule enables again stays disabled, which is reported', async () => {
   await using files = await workspace({
     'opencode.json': JSON.stringify({
