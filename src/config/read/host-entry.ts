@@ -3,9 +3,10 @@
  * would change either and has no counterpart here gives a warning with its place. Other members (labels, time-outs, approvals in the
  * host's dialogs) concern the host only and are ignored.
  */
+import { forwardedVariables } from './forwarded-variables.ts'
 import type { Problem } from '../syntax/problems.ts'
-import { child, childPath, itemsOf, listAt, mapAt, plain, textOf } from '../syntax/tree.ts'
-import type { MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
+import { child, childPath, itemsOf, listAt, mapAt, plain, scalars, scalarTexts, textOf } from '../syntax/tree.ts'
+import type { ListTree, MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
 import { ownValue } from '../../values/own-value.ts'
 
 /** The host whose form a file has; `common`: `mcpServers` of Claude, Cursor, Windsurf, Cline and most others. */
@@ -71,6 +72,7 @@ const NOT_HONOURED: Readonly<Record<string, string>> = {
   experimental_environment: 'the server is started on this machine',
   oauth_resource: 'the URL of the server is sent as the resource',
   apiKey: 'write the header that carries it under headers',
+  customUserVars: 'no user is asked; write the values under headers, as ${VAR}',
 }
 
 /** The entry in our form; problems that make it unusable are added. `isOff`: it is disabled outside of the entry. */
@@ -102,17 +104,32 @@ export const convertEntry = (entry: MapTree, name: string, key: string, isOff: b
     if (member === 'apiKey' && context.kind === 'continue') continue
     context.warnings.push(`${tree.place} ${tree.path}: not honoured; ${remedy}`)
   }
+  for (const text of [parts['url'], parts['headers'], parts['env']].flatMap(scalars)) {
+    const [placeholder] = PLACEHOLDER.exec(textOf(text) ?? '') ?? []
+    if (placeholder !== undefined && context.kind === 'common')
+      context.warnings.push(`${text.place} ${text.path}: ${placeholder} stays as it is; the host replaces it for each user`)
+  }
   return { ...entry, entries: present(parts) }
 }
+
+/** LibreChat's, such as `{{LIBRECHAT_USER_ID}}`. */
+const PLACEHOLDER = /\{\{[A-Z]\w*\}\}/
 
 const started = (entry: MapTree, command: Tree | undefined, context: EntryContext): Record<string, Tree | undefined> => {
   // Zed wrote a mapping of path, args and env; opencode writes one list.
   const launch = command?.kind === 'map' ? command : entry
   const words = command?.kind === 'list' ? command : undefined
+  const program = words?.items[0] ?? (launch === entry ? command : firstOf(launch, ['path', ...COMMAND]))
+  const args = words === undefined ? firstOf(launch, ['args']) : { ...words, items: words.items.slice(1) }
+  const names = forwardedVariables(textOf(program) ?? '', scalarTexts(args)).map((name) => literal(name, args ?? entry))
+  const forwarded = listAt({ ...(child(entry, 'env_vars') ?? entry), path: childPath(entry.path, 'env_vars') }, [
+    ...itemsOf(child(entry, 'env_vars')),
+    ...names,
+  ])
   return {
-    command: words?.items[0] ?? (launch === entry ? command : firstOf(launch, ['path', ...COMMAND])),
-    args: words === undefined ? firstOf(launch, ['args']) : { ...words, items: words.items.slice(1) },
-    env: withForwarded(firstOf(launch, ENVIRONMENT), child(entry, 'env_vars'), context),
+    command: program,
+    args,
+    env: withForwarded(firstOf(launch, ENVIRONMENT), forwarded, context),
     cwd: firstOf(entry, ['cwd']),
     env_file: firstOf(entry, ['envFile']),
   }
@@ -124,6 +141,8 @@ const reached = (
   context: EntryContext,
 ): Record<string, Tree | undefined> => ({
   url: firstOf(entry, URLS),
+  // LibreChat's.
+  proxy: textOf(child(entry, 'proxy')) === undefined ? undefined : child(entry, 'proxy'),
   headers: headersOf(entry, context),
   credentials: credentialsOf(entry, context),
   // In VS Code `http` means HTTP, else SSE. Cast: one of them exists.
@@ -133,9 +152,9 @@ const reached = (
       : literal(transport, firstOf(entry, ['type', ...TRANSPORTS])!),
 })
 
-/** Codex: variables of its own environment that the process inherits. One that is not set is left out, as in Codex. */
-const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: values }: EntryContext): Tree | undefined => {
-  if (names?.kind !== 'list') return env
+/** Variables of the environment that the process inherits (`env_vars` of Codex). One that is not set is left out. */
+const withForwarded = (env: Tree | undefined, names: ListTree, { env: values }: EntryContext): Tree | undefined => {
+  if (names.items.length === 0) return env
   const forwarded = names.items.flatMap((item) => {
     const name = textOf(item) ?? textOf(child(item, 'name'))
     const value = name === undefined ? undefined : values[name]

@@ -403,6 +403,51 @@ test('a file that is included as one of a host may contain no servers, or untype
   expect(await keys('ours.yaml')).toEqual(['d'])
 })
 
+test('docker run -e NAME gets the variable of the environment, unless it is not set or the entry has it', async () => {
+  const args = [
+    'run',
+    '-i',
+    '--rm',
+    '-e',
+    'SET',
+    '--env=OWN',
+    '-eMORE',
+    '-e',
+    'NONE',
+    '-e',
+    'A=b',
+    '--name',
+    'run',
+    'image',
+    '-e',
+    'LATER',
+  ]
+  const mcpServers = {
+    a: { command: '/usr/bin/docker', args, env: { OWN: 'own' } },
+    b: { command: 'node', args },
+    c: { command: 'docker', args: ['ps', '-e', 'SET'] },
+  }
+  await using files = await workspace({ '.mcp.json': JSON.stringify({ mcpServers }) })
+  const env = { SET: 's', OWN: 'o', MORE: 'm', LATER: 'l' }
+  const { servers } = await files.load('.mcp.json', { env })
+  expect(servers[0]?.launch?.env).toMatchObject({ SET: 's', OWN: 'own', MORE: 'm' })
+  for (const name of ['LATER', 'NONE', 'A']) expect(servers[0]?.launch?.env).not.toHaveProperty(name)
+  for (const server of servers.slice(1)) expect(server.launch?.env).not.toHaveProperty('SET')
+})
+
+test('LibreChat: the proxy of a server is kept, and what it replaces for each user is reported', async () => {
+  await using files = await workspace({
+    'librechat.yaml':
+      'version: 1.3.1\nmcpServers:\n  a:\n    type: streamable-http\n    url: https://x.test/mcp\n    proxy: http://proxy.test:3128\n    headers: { X-User: "{{LIBRECHAT_USER_ID}}" }\n    customUserVars: { KEY: { title: Key } }\n',
+  })
+  const { servers, warnings } = await files.load('librechat.yaml')
+  expect(JSON.stringify(servers[0])).toContain('proxy.test:3128')
+  expect(warnings).toEqual([
+    expect.stringMatching(/^librechat\.yaml:8:5 mcpServers\.a\.customUserVars: not honoured; no user is asked/),
+    expect.stringMatching(/^librechat\.yaml:7:\d+ mcpServers\.a\.headers\.X-User: \{\{LIBRECHAT_USER_ID\}\} stays as it is/),
+  ])
+})
+
 test('opencode: a tool that a later rule enables again stays disabled, which is reported', async () => {
   await using files = await workspace({
     'opencode.json': JSON.stringify({
