@@ -175,11 +175,12 @@ export class HostConnection {
     const record = await this.#record(state)
     if (record !== undefined && digestOf(state.bytes) === record.after) {
       if (record.before === undefined) return { path: state.path, bytes: undefined, isRestored: true }
-      const before = await readFile(join(this.#folder(state), record.before)).catch(() => undefined)
+      const before = await this.#before(state, record)
       // Without the copy only our changes are removed.
       if (before !== undefined) return { path: state.path, bytes: before, isRestored: true }
     }
     if (state.bytes === undefined) return state
+    const before = record && (await this.#before(state, record))
     const text = editing(path, () => {
       let text = textOfState(state)
       const steps = this.#steps(text, OUR_NAME)
@@ -187,9 +188,27 @@ export class HostConnection {
       text = removeIn(path, text, steps)
       for (const [name, value] of Object.entries(record?.moved ?? {}))
         if (this.#steps(text, name) === undefined) text = setIn(path, text, this.#next(text, name), value)
-      return text
+      return before === undefined ? text : this.#withoutMade(text, readText(path, before.toString('utf8')))
     })
     return { path: state.path, bytes: Buffer.from(text) }
+  }
+
+  /** The file before it was connected; empty if there was none; `undefined`: the copy is missing. */
+  async #before(state: FileState, { before }: ConnectionRecord): Promise<Buffer | undefined> {
+    return before === undefined ? Buffer.alloc(0) : readFile(join(this.#folder(state), before)).catch(() => undefined)
+  }
+
+  /** The text without the empty containers that `before` did not have: connecting made them. */
+  #withoutMade(text: string, before: unknown): string {
+    const { path } = this.#place
+    const at = this.#at(readText(path, text))
+    for (let depth = at.length; depth > 0; depth--) {
+      const steps = at.slice(0, depth)
+      const value = lookIn(readText(path, text), steps)
+      if (lookIn(before, steps) !== undefined || Object.keys(value ?? {}).length > 0) break
+      text = removeIn(path, text, steps)
+    }
+    return text
   }
 
   /** The path of keys to the server with this name; `undefined`: there is none. */

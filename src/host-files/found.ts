@@ -6,7 +6,16 @@ import type { Stats } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, extname, relative } from 'node:path'
 import { withEnvFile } from '../config/read/env-files.ts'
-import { byName, FORMS, hostConstants, isOurselves, readHostServers, readInputs, workspaceOf } from '../config/read/host-file.ts'
+import {
+  byName,
+  FORMS,
+  hostConstants,
+  isOurselves,
+  readHostServers,
+  readInputs,
+  splitDuplicates,
+  workspaceOf,
+} from '../config/read/host-file.ts'
 import { readSwitches } from '../config/read/host-switches.ts'
 import { formatProblem } from '../config/syntax/problems.ts'
 import type { Problem } from '../config/syntax/problems.ts'
@@ -79,10 +88,11 @@ export const readPlace = async (host: HostName, place: HostPlace, user: UserEnvi
       warnings: [],
       isConnected: false,
     }
-  const problems: Problem[] = []
-  const warnings: string[] = []
+  const syntax: Problem[] = []
   const shown = nameOf(file, user)
-  const source = await readSource(file, shown, problems, await partOf(place, found))
+  const source = await readSource(file, shown, syntax, await partOf(place, found))
+  const [warnings, others] = splitDuplicates(syntax)
+  const problems = [...others]
   const outer = source && place.at.reduce<Tree | undefined>((tree, step) => child(tree, step), source.tree)
   const within = place.inner === undefined ? undefined : child(outer, place.inner)
   const section = within?.kind === 'map' && child(within, 'type') === undefined ? within : outer

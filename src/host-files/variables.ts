@@ -4,7 +4,7 @@
  */
 import { isAbsolute, resolve } from 'node:path'
 import type { Scope, VariableForms } from '../config/syntax/variables.ts'
-import { plainMap } from '../config/syntax/tree.ts'
+import { child, plainMap } from '../config/syntax/tree.ts'
 import type { MapTree, ScalarTree, Tree } from '../config/syntax/tree.ts'
 import { ownValue } from '../values/own-value.ts'
 
@@ -21,6 +21,11 @@ export interface HostVariables extends Pick<Scope, 'constants' | 'inputs' | 'env
   readonly isOpen: boolean
 }
 
+/** Variables of the entry itself. The started program replaces a reference to one in its arguments, as mcp-remote does in headers. */
+interface Entry extends HostVariables {
+  readonly own: ReadonlySet<string>
+}
+
 /** Returns the entry as plain data with our variables, and the variables that it uses. */
 export const translate = (
   tree: MapTree,
@@ -31,20 +36,23 @@ export const translate = (
     used.set(name, { name, fallback })
     return fallback === undefined ? `\${${name}}` : `\${${name}:-${fallback}}`
   }
-  const draft = plainMap(translatedMap(tree, host, note))
+  const env = child(tree, 'env')
+  const entry = { ...host, own: new Set(env?.kind === 'map' ? env.entries.keys() : []) }
+  const members = [...tree.entries].map(
+    ([key, member]) => [key, translated(member, key === 'args' ? entry : { ...entry, own: NONE }, note)] as const,
+  )
+  const draft = plainMap({ ...tree, entries: new Map(members) })
   return { draft: withPaths(draft, host), variables: [...used.values()] }
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 type Note = (name: string, fallback?: string) => string
 
-const translatedMap = (tree: MapTree, host: HostVariables, note: Note): MapTree => ({
-  ...tree,
-  entries: new Map([...tree.entries].map(([key, inner]) => [key, translated(inner, host, note)])),
-})
-
-const translated = (tree: Tree, host: HostVariables, note: Note): Tree => {
+const translated = (tree: Tree, host: Entry, note: Note): Tree => {
   if (tree.kind === 'list') return { ...tree, items: tree.items.map((item) => translated(item, host, note)) }
-  if (tree.kind === 'map') return translatedMap(tree, host, note)
+  if (tree.kind === 'map')
+    return { ...tree, entries: new Map([...tree.entries].map(([key, inner]) => [key, translated(inner, host, note)])) }
   return typeof tree.value === 'string' ? { ...tree, value: textOf(tree, tree.value, host, note) } : tree
 }
 
@@ -52,7 +60,7 @@ const REFERENCE = /\$\{(\w+)\}/g
 /** Members of Codex that contain names of variables. Their values are references. */
 const NAMES_VARIABLES = /\b(env_vars|bearer_token_env_var|env_http_headers)\b/
 
-const textOf = ({ variables, path }: ScalarTree, value: string, host: HostVariables, note: Note): string => {
+const textOf = ({ variables, path }: ScalarTree, value: string, host: Entry, note: Note): string => {
   if (variables === true && !NAMES_VARIABLES.test(path)) return escape(value)
   if (variables === true) {
     // Codex leaves out a forwarded variable that is not set.
@@ -75,7 +83,7 @@ const escape = (text: string): string => text.replaceAll('${', () => '$${')
 /** `$API_KEY` or `Bearer $API_KEY`: a variable that is set elsewhere, such as in the `.env` of the host, and no ordinary text. */
 const ALONE = /^(?:\w+ )?\$[A-Z][A-Z0-9_]*$/
 
-const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, note: Note, isAlone: boolean): string => {
+const replaced = ([found, ...groups]: RegExpMatchArray, host: Entry, note: Note, isAlone: boolean): string => {
   const inner = groups.find((group) => group !== undefined) ?? ''
   const constant = ownValue(host.constants, inner)
   if (constant !== undefined) return escape(constant)
@@ -84,6 +92,8 @@ const replaced = ([found, ...groups]: RegExpMatchArray, host: HostVariables, not
   if (form === 'file') return `\${file:${isAbsolute(rest) || rest.startsWith('~') ? rest : resolve(host.folder, rest)}}`
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-([^]*))?$/.exec(form === 'env' ? rest : inner) ?? []
   if (name === undefined || (form !== undefined && form !== 'env')) return escape(found)
+  const isOwn = form === undefined && fallback === undefined && host.own.has(name) && host.env[name] === undefined
+  if (isOwn) return escape(found)
   const isText = host.isOpen && fallback === undefined && host.env[name] === undefined && !found.includes('{') && !isAlone
   if (isText) return escape(found)
   return note(name, fallback)

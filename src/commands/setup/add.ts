@@ -6,6 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, extname, resolve } from 'node:path'
 import { stateRoot } from '../../config/read/folders.ts'
 import { readProxies } from '../../config/build/servers/proxies.ts'
+import { forwardedVariables } from '../../config/read/forwarded-variables.ts'
 import { registryOptions } from '../../config/schema/registry.ts'
 import { normaliseKey, RESERVED_KEYS, SERVER_KEY } from '../../config/schema/server-key.ts'
 import { formatProblem } from '../../config/syntax/problems.ts'
@@ -180,11 +181,14 @@ const sourceOf = async (writing: Writing, words: readonly string[], options: Add
   if (command !== undefined) {
     if (own.headers !== undefined) throw new CommandError(EXIT.usage, '--header is for URLs; a command takes -e NAME=VALUE')
     const other = transport === undefined || transport === 'stdio' ? {} : { transport }
+    const forwarded = forwardedVariables(command, args).filter((name) => own.env?.[name] === undefined)
+    const references = forwarded.map((name): [string, string] => [name, `\${${name}}`])
+    const all = references.length === 0 ? own : { env: { ...Object.fromEntries(references), ...own.env } }
     return {
       name: first,
-      draft: { command, ...(args.length === 0 ? {} : { args }), ...other, ...own },
+      draft: { command, ...(args.length === 0 ? {} : { args }), ...other, ...all },
       isForeign: false,
-      open: [],
+      open: forwarded,
     }
   }
   const open: string[] = []

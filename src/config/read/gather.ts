@@ -9,7 +9,16 @@ import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import type { Settings } from '../schema/file-schema.ts'
 import { expandGlob, isGlob } from './glob.ts'
-import { FORMS, hostConstants, isOurselves, readHostServers, readInputs, recogniseHostFile, workspaceOf } from './host-file.ts'
+import {
+  FORMS,
+  hostConstants,
+  isOurselves,
+  readHostServers,
+  readInputs,
+  recogniseHostFile,
+  splitDuplicates,
+  workspaceOf,
+} from './host-file.ts'
 import type { HostFile } from './host-file.ts'
 import { readSwitches } from './host-switches.ts'
 import { formatProblem, reporterAt } from '../syntax/problems.ts'
@@ -67,6 +76,8 @@ export interface Gathered {
 interface Include {
   readonly tags: readonly string[]
   readonly env: Scope['env']
+  /** It is named as a file of a host. */
+  readonly isHosts: boolean
 }
 
 /** A file that is being read. */
@@ -139,11 +150,13 @@ class Gathering {
     const found: Problem[] = []
     const text = edited?.find((one) => one.file === file)?.text
     const source = value === undefined ? await readSource(file, name, found, text) : given(value, found)
-    this.#problems.push(...found.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
+    const host = source && recogniseHostFile(source.tree, file, include?.isHosts)
+    const [duplicates, others] = host ? splitDuplicates(found) : [[], found]
+    this.#warnings.push(...duplicates)
+    this.#problems.push(...others.map((problem) => (source || !from ? problem : atInclude(problem, from, name))))
     if (source === undefined) return
     if (source.isEmpty) this.#emptyFiles.add(file)
-    const host = recogniseHostFile(source.tree, file)
-    const { tags = [], env: variables = env } = include ?? {}
+    const { tags = [], env: variables = env, isHosts = false } = include ?? {}
     const scope: Scope = {
       env: variables,
       constants: host ? hostConstants(file, home) : { workspaceFolder: dirname(file) },
@@ -155,7 +168,7 @@ class Gathering {
       forms: host && FORMS[host.kind],
       warn: (warning) => this.#warnings.push(warning),
     }
-    const opened = { ...source, file, scope, include: { tags, env: variables } }
+    const opened = { ...source, file, scope, include: { tags, env: variables, isHosts } }
     await (host ? this.#readHosts(opened, host) : this.#readOurs(opened))
   }
 
@@ -241,7 +254,7 @@ class Gathering {
       // Cast: the tree has a node for each include.
       const from = child(includes!.tree, index)!
       const pattern = absolutePath(item.path, scope.folder, scope.home)
-      const inner = { tags: [...include.tags, ...item.tags], env: scope.env }
+      const inner = { tags: [...include.tags, ...item.tags], env: scope.env, isHosts: item.isHosts }
       if (!isGlob(item.path)) {
         await this.read(pattern, { include: inner, from })
         continue

@@ -3,9 +3,10 @@
  * would change either and has no counterpart here gives a warning with its place. Other members (labels, time-outs, approvals in the
  * host's dialogs) concern the host only and are ignored.
  */
+import { forwardedVariables } from './forwarded-variables.ts'
 import type { Problem } from '../syntax/problems.ts'
-import { child, childPath, itemsOf, listAt, mapAt, plain, textOf } from '../syntax/tree.ts'
-import type { MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
+import { child, childPath, itemsOf, listAt, mapAt, plain, scalars, scalarTexts, textOf } from '../syntax/tree.ts'
+import type { ListTree, MapTree, ScalarTree, Tree } from '../syntax/tree.ts'
 import { ownValue } from '../../values/own-value.ts'
 
 /** The host whose form a file has; `common`: `mcpServers` of Claude, Cursor, Windsurf, Cline and most others. */
@@ -50,6 +51,8 @@ const COMMAND = ['command', 'cmd']
 const ENVIRONMENT = ['env', 'envs', 'environment']
 const URLS = ['url', 'serverUrl', 'httpUrl', 'uri']
 const HEADERS = ['headers', 'http_headers']
+/** FastMCP and others. An unknown value is ignored: the transport is detected. */
+const TRANSPORTS = ['transport', 'transportType']
 const OFF_IF_TRUE = ['disabled', 'isDisabled']
 const OFF_IF_FALSE = ['enabled', 'isActive', 'active']
 /** Lists of the only tools that may be used. */
@@ -68,13 +71,16 @@ const NOT_HONOURED: Readonly<Record<string, string>> = {
   sandboxEnabled: 'the server is started without a sandbox',
   experimental_environment: 'the server is started on this machine',
   oauth_resource: 'the URL of the server is sent as the resource',
+  apiKey: 'write the header that carries it under headers',
+  customUserVars: 'no user is asked; write the values under headers, as ${VAR}',
 }
 
 /** The entry in our form; problems that make it unusable are added. `isOff`: it is disabled outside of the entry. */
 export const convertEntry = (entry: MapTree, name: string, key: string, isOff: boolean, context: EntryContext): MapTree => {
   const type = textOf(child(entry, 'type'))
-  const transport = type === undefined ? undefined : ownValue(TYPES, type)
   const command = firstOf(entry, COMMAND)
+  const other = command === undefined ? textOf(firstOf(entry, TRANSPORTS)) : undefined
+  const transport = ownValue(TYPES, type ?? other ?? '')
   const isStarted = transport === 'stdio' || (transport === undefined && command !== undefined)
   const problems: Problem[] = []
   if (type !== undefined && transport === undefined)
@@ -94,20 +100,36 @@ export const convertEntry = (entry: MapTree, name: string, key: string, isOff: b
   context.problems.push(...problems)
   for (const [member, tree] of entry.entries) {
     const remedy = ownValue(NOT_HONOURED, member)
-    if (remedy === undefined || isNothing(tree) || textOf(tree) === 'dynamic_discovery') continue
+    if (remedy === undefined || isEmpty(tree) || textOf(tree) === 'dynamic_discovery') continue
+    if (member === 'apiKey' && context.kind === 'continue') continue
     context.warnings.push(`${tree.place} ${tree.path}: not honoured; ${remedy}`)
+  }
+  for (const text of [parts['url'], parts['headers'], parts['env']].flatMap(scalars)) {
+    const [placeholder] = PLACEHOLDER.exec(textOf(text) ?? '') ?? []
+    if (placeholder !== undefined && context.kind === 'common')
+      context.warnings.push(`${text.place} ${text.path}: ${placeholder} stays as it is; the host replaces it for each user`)
   }
   return { ...entry, entries: present(parts) }
 }
+
+/** LibreChat's, such as `{{LIBRECHAT_USER_ID}}`. */
+const PLACEHOLDER = /\{\{[A-Z]\w*\}\}/
 
 const started = (entry: MapTree, command: Tree | undefined, context: EntryContext): Record<string, Tree | undefined> => {
   // Zed wrote a mapping of path, args and env; opencode writes one list.
   const launch = command?.kind === 'map' ? command : entry
   const words = command?.kind === 'list' ? command : undefined
+  const program = words?.items[0] ?? (launch === entry ? command : firstOf(launch, ['path', ...COMMAND]))
+  const args = words === undefined ? firstOf(launch, ['args']) : { ...words, items: words.items.slice(1) }
+  const names = forwardedVariables(textOf(program) ?? '', scalarTexts(args)).map((name) => literal(name, args ?? entry))
+  const forwarded = listAt({ ...(child(entry, 'env_vars') ?? entry), path: childPath(entry.path, 'env_vars') }, [
+    ...itemsOf(child(entry, 'env_vars')),
+    ...names,
+  ])
   return {
-    command: words?.items[0] ?? (launch === entry ? command : firstOf(launch, ['path', ...COMMAND])),
-    args: words === undefined ? firstOf(launch, ['args']) : { ...words, items: words.items.slice(1) },
-    env: withForwarded(firstOf(launch, ENVIRONMENT), child(entry, 'env_vars'), context),
+    command: program,
+    args,
+    env: withForwarded(firstOf(launch, ENVIRONMENT), forwarded, context),
     cwd: firstOf(entry, ['cwd']),
     env_file: firstOf(entry, ['envFile']),
   }
@@ -119,18 +141,20 @@ const reached = (
   context: EntryContext,
 ): Record<string, Tree | undefined> => ({
   url: firstOf(entry, URLS),
+  // LibreChat's.
+  proxy: textOf(child(entry, 'proxy')) === undefined ? undefined : child(entry, 'proxy'),
   headers: headersOf(entry, context),
   credentials: credentialsOf(entry, context),
-  // In VS Code `http` means HTTP, else SSE. Cast: `type` exists.
+  // In VS Code `http` means HTTP, else SSE. Cast: one of them exists.
   transport:
     transport === undefined || transport === 'auto' || (context.kind === 'vscode' && transport === 'http')
       ? undefined
-      : literal(transport, child(entry, 'type')!),
+      : literal(transport, firstOf(entry, ['type', ...TRANSPORTS])!),
 })
 
-/** Codex: variables of its own environment that the process inherits. One that is not set is left out, as in Codex. */
-const withForwarded = (env: Tree | undefined, names: Tree | undefined, { env: values }: EntryContext): Tree | undefined => {
-  if (names?.kind !== 'list') return env
+/** Variables of the environment that the process inherits (`env_vars` of Codex). One that is not set is left out. */
+const withForwarded = (env: Tree | undefined, names: ListTree, { env: values }: EntryContext): Tree | undefined => {
+  if (names.items.length === 0) return env
   const forwarded = names.items.flatMap((item) => {
     const name = textOf(item) ?? textOf(child(item, 'name'))
     const value = name === undefined ? undefined : values[name]
@@ -152,8 +176,8 @@ const headersOf = (entry: MapTree, context: EntryContext): Tree | undefined => {
   const written = firstOf(entry, HEADERS) ?? child(child(entry, 'requestOptions'), 'headers')
   const named = child(entry, 'env_http_headers')
   const bearer = child(entry, 'bearer_token_env_var')
-  // Of FastMCP and MetaMCP.
-  const token = firstOf(entry, ['auth', 'bearerToken'])
+  // Of FastMCP, MetaMCP and Continue.
+  const token = firstOf(entry, ['auth', 'bearerToken', ...(context.kind === 'continue' ? ['apiKey'] : [])])
   const isToken = typeof textOf(token) === 'string' && textOf(token) !== 'oauth'
   if (named === undefined && bearer === undefined && !isToken) return written
   const headers = new Map<string, Tree>(written?.kind === 'map' ? written.entries : [])
@@ -301,6 +325,8 @@ const filled = (value: string, at: Tree, path = at.path): ScalarTree => ({
 })
 const problemAt = ({ place, path }: Tree, message: string, remedy: string): Problem => ({ place, path, message, remedy })
 const isNothing = (tree: Tree): boolean => tree.kind === 'scalar' && (tree.value === null || tree.value === false)
+const isEmpty = (tree: Tree): boolean =>
+  isNothing(tree) || (tree.kind === 'list' && tree.items.length === 0) || (tree.kind === 'map' && tree.entries.size === 0)
 /** Also the text, since some hosts write `"true"`. */
 const is = (tree: Tree | undefined, value: boolean): boolean =>
   tree?.kind === 'scalar' && String(plain(tree)).toLowerCase() === String(value)

@@ -8,7 +8,7 @@ import { memberOf } from '../../values/json-object.ts'
 import { convertEntry, isPartOfHost, withDenied } from './host-entry.ts'
 import type { EntryContext, HostKind } from './host-entry.ts'
 import type { Switches } from './host-switches.ts'
-import { reporterAt } from '../syntax/problems.ts'
+import { formatProblem, reporterAt } from '../syntax/problems.ts'
 import type { Problem } from '../syntax/problems.ts'
 import { RESERVED_KEYS, normaliseKey, SERVER_KEY } from '../schema/server-key.ts'
 import { child, itemsOf, mapAt, plain, textOf, valuesOf } from '../syntax/tree.ts'
@@ -24,8 +24,8 @@ export interface HostFile {
 /** Sections that only our files have. Hosts may have a `telemetry` or `cache` of their own. */
 const OUR_SECTIONS = ['version', 'include', 'env_file', 'listen', 'naming', 'defaults', 'reload']
 
-/** `undefined`: the file is one of ours. */
-export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undefined => {
+/** `undefined`: the file is one of ours. `isHosts`: it is named as a file of a host; it may contain no servers. */
+export const recogniseHostFile = (tree: MapTree, file: string, isHosts = false): HostFile | undefined => {
   const of = (kind: HostKind, servers: Tree | undefined): HostFile | undefined => servers && { kind, servers }
   const known = of('zed', child(tree, 'context_servers')) ?? of('codex', child(tree, 'mcp_servers'))
   if (known !== undefined) return known
@@ -37,7 +37,9 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   if (common !== undefined) return of(isGemini(tree, common, file) ? 'gemini' : 'common', common)
   const servers = child(tree, 'servers')
   const isTyped = valuesOf(servers).some((entry) => textOf(child(entry, 'type')) !== undefined)
-  if (servers !== undefined && (isTyped || tree.entries.has('inputs'))) return of('vscode', servers)
+  const isNamed = isHosts ? /\.jsonc?$/.test(file) : /[/\\](\.vscode|User)[/\\]mcp\.json$/.test(file)
+  const isVscode = isTyped || tree.entries.has('inputs') || isNamed
+  if (servers !== undefined && isVscode) return of('vscode', servers)
   const mcp = child(tree, 'mcp')
   const inner = child(mcp, 'servers')
   if (valuesOf(inner).some((entry) => ['local', 'remote'].includes(textOf(child(entry, 'type')) ?? '')))
@@ -45,7 +47,8 @@ export const recogniseHostFile = (tree: MapTree, file: string): HostFile | undef
   if (inner !== undefined) return of('vscode', inner)
   if (valuesOf(mcp).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('opencode', mcp)
   const extensions = child(tree, 'extensions')
-  return valuesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined) ? of('goose', extensions) : undefined
+  if (valuesOf(extensions).some((entry) => textOf(child(entry, 'type')) !== undefined)) return of('goose', extensions)
+  return isHosts && servers === undefined && tree.entries.size > 0 ? of('common', mapAt(tree, new Map())) : undefined
 }
 
 /** A list of items with a `name`, as a mapping by name; of two items with one name the first counts. */
@@ -105,6 +108,14 @@ export const readInputs = (tree: MapTree): ReadonlyMap<string, string | undefine
   )
 }
 
+/** Duplicate keys in the file of a host as warnings, since the host reads it; and the other problems. */
+export const splitDuplicates = (problems: readonly Problem[]): readonly [warnings: string[], others: readonly Problem[]] => [
+  problems
+    .filter(({ isDuplicate }) => isDuplicate === true)
+    .map((problem) => formatProblem({ ...problem, remedy: `${problem.remedy}; the last one counts, as in the host` })),
+  problems.filter(({ isDuplicate }) => isDuplicate !== true),
+]
+
 /** The name of our entry in files of hosts. */
 export const OUR_NAME = 'trunkline'
 
@@ -163,7 +174,7 @@ export const readHostServers = (
       key,
       tree: denied === undefined ? converted : withDenied(converted, denied.patterns, denied.at),
       problems: found,
-      warnings,
+      warnings: [...warnings, ...(denied?.warnings ?? [])],
     }
   })
 }

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { matchesGlob } from '../../catalog/glob.ts'
 import { asError } from '../../values/as-error.ts'
 import { isJsonObject, isList, memberOf } from '../../values/json-object.ts'
 import { decodeUtf8 } from '../../values/utf8.ts'
@@ -14,8 +15,10 @@ import type { MapTree, Tree } from '../syntax/tree.ts'
 export interface Switches {
   /** Whether the server of this name is disabled. */
   readonly isOff: (name: string) => boolean
-  /** Patterns of its disabled tools, and their place. */
-  readonly denied: (name: string) => { readonly patterns: readonly string[]; readonly at: Tree } | undefined
+  /** Patterns of its disabled tools, their place, and warnings about rules that are not honoured. */
+  readonly denied: (
+    name: string,
+  ) => { readonly patterns: readonly string[]; readonly at: Tree; readonly warnings: readonly string[] } | undefined
 }
 
 /** `files`: the further files that exist and are watched. */
@@ -88,20 +91,33 @@ const readOff = async ({ path, read }: Beside, warnings: string[]): Promise<stri
   }
 }
 
-/** opencode names a tool `<server>_<tool>`: `"github_*": false`, `"permission": { "github_delete*": "deny" }`. */
+/**
+ * opencode names a tool `<server>_<tool>`: `"github_*": false`, `"permission": { "github_delete*": "deny" }`. The last rule that matches a
+ * tool decides there. Here a disabled tool stays disabled, so a later rule that enables it again gives a warning.
+ */
 const deniedByPattern = (tree: MapTree, name: string): ReturnType<Switches['denied']> => {
   const prefix = `${name.replaceAll(/[^\w-]/g, '_')}_`
-  const found = (['tools', 'permission'] as const).flatMap((member) => {
+  const patterns: string[] = []
+  const warnings: string[] = []
+  const found: { readonly pattern: string; readonly at: Tree }[] = []
+  for (const member of ['tools', 'permission']) {
     const section = child(tree, member)
-    if (section?.kind !== 'map') return []
-    return [...section.entries].flatMap(([pattern, value]) => {
+    if (section?.kind !== 'map') continue
+    for (const [pattern, value] of section.entries) {
       const word = value.kind === 'scalar' ? value.value : undefined
-      const rest = word === false || word === 'deny' ? restOf(pattern, prefix) : undefined
-      return rest === undefined ? [] : [{ rest, at: value }]
-    })
-  })
+      const isDenied = word === false || word === 'deny'
+      const rest = isDenied ? restOf(pattern, prefix) : undefined
+      if (rest !== undefined) {
+        patterns.push(rest)
+        found.push({ pattern, at: value })
+      } else if (!isDenied && pattern.startsWith(prefix)) {
+        const denying = found.find((one) => matchesGlob(one.pattern, pattern))
+        if (denying) warnings.push(`${value.place} ${value.path}: not honoured; ${JSON.stringify(denying.pattern)} disables it`)
+      }
+    }
+  }
   const [first] = found
-  return first && { patterns: found.map(({ rest }) => rest), at: first.at }
+  return first && { patterns, at: first.at, warnings }
 }
 
 /** The part of the pattern that applies to names behind the prefix; `undefined`: it is for other servers. */

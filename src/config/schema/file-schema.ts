@@ -233,9 +233,9 @@ const includeItem = z
     ],
   })
   .transform((value, context) => {
-    if (typeof value === 'string' && value !== '') return { path: value, tags: [] }
+    if (typeof value === 'string' && value !== '') return { path: value, tags: [], isHosts: false }
     const parsed = z.strictObject({ mcpServers: filledText, tags: z.array(text).optional() }).safeParse(value)
-    if (parsed.success) return { path: parsed.data.mcpServers, tags: parsed.data.tags ?? [] }
+    if (parsed.success) return { path: parsed.data.mcpServers, tags: parsed.data.tags ?? [], isHosts: true }
     context.addIssue({ code: 'custom', message: 'expected a path such as ./servers/*.yaml, or { mcpServers: ./.mcp.json }' })
     return z.NEVER
   })

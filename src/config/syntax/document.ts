@@ -31,7 +31,8 @@ export const parseText = (text: string, name: string): ParsedText => {
   }
   const empty = treeOf({}, `${name}:1:1`)
   try {
-    const document = parseDocument(isJson(text, name) ? blankComments(text) : text, {
+    const isInJson = isJson(text, name)
+    const document = parseDocument(isInJson ? blankComments(text) : text, {
       lineCounter: lines,
       prettyErrors: false,
       uniqueKeys: false,
@@ -46,7 +47,7 @@ export const parseText = (text: string, name: string): ParsedText => {
     }))
     const isEmpty = problems.length === 0 && document.contents === null
     if (problems.length > 0 || isEmpty) return { tree: empty, problems, isEmpty }
-    return { tree: convert(document, place, problems) ?? empty, problems, isEmpty }
+    return { tree: convert(document, place, problems, isInJson) ?? empty, problems, isEmpty }
   } catch (error) {
     // The parser recurses: a text of ten thousand brackets overflows its stack.
     const message = `cannot be read as YAML or JSON (${asError(error).message})`
@@ -68,8 +69,16 @@ const isJson = (text: string, name: string): boolean => {
   return extension !== '.yaml' && extension !== '.yml' && (extension.startsWith('.json') || /^\s*(\{|\/\/|\/\*)/.test(text))
 }
 
-/** Converts the parsed nodes. Aliases are followed, so depth and number are limited here. `undefined`: over a limit, which was reported. */
-const convert = (document: Document, place: (offset: number) => string, problems: Problem[]): Tree | undefined => {
+/**
+ * Converts the parsed nodes. Of duplicate keys the last one counts. Aliases are followed, so depth and number are limited here. `undefined`:
+ * over a limit, which was reported.
+ */
+const convert = (
+  document: Document,
+  place: (offset: number) => string,
+  problems: Problem[],
+  isInJson: boolean,
+): Tree | undefined => {
   let nodes = 0
   const build = (node: Node | null, path: string, at: string, depth: number): Tree => {
     nodes += 1
@@ -96,10 +105,12 @@ const convert = (document: Document, place: (offset: number) => string, problems
         const name = isScalar(key) ? String(key.source ?? key.value) : undefined
         const first = name === undefined ? undefined : entries.get(name)
         if (name === undefined) problems.push({ place: start, path, message: 'a key must be a plain text', remedy: '' })
-        else if (first) {
+        if (name !== undefined && first) {
           const message = `duplicate key ${JSON.stringify(name)}, first written at ${first.place}`
-          problems.push({ place: start, path: childPath(path, name), message, remedy: 'keep one of them' })
-        } else entries.set(name, build(value, childPath(path, name), start, depth + 1))
+          const duplicate = { place: start, path: childPath(path, name), message, remedy: 'keep one of them' }
+          problems.push(isInJson ? { ...duplicate, isDuplicate: true } : duplicate)
+        }
+        if (name !== undefined) entries.set(name, build(value, childPath(path, name), start, depth + 1))
       }
       return { kind: 'map', entries, path, place: at }
     }

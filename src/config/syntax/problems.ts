@@ -10,6 +10,8 @@ export interface Problem {
   readonly message: string
   /** What to do about it; empty where the message already says so. */
   readonly remedy: string
+  /** A duplicate key in JSON: hosts read such a file and use the last one. */
+  readonly isDuplicate?: true
 }
 
 /** Adds a problem at a path below a node that the caller of `reporterAt` chose. */

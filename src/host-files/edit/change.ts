@@ -6,8 +6,8 @@
  * replaced.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, chown, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { chmod, chown, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { asError } from '../../values/as-error.ts'
 import { acquireFileLock, releaseFileLock } from '../../file-lock.ts'
 import { makeFolder } from '../../make-folder.ts'
@@ -17,6 +17,8 @@ import { EditError } from './text-format.ts'
 const STALE_LOCK_MS = 10_000
 /** A larger file is not a settings file. */
 const MAX_BYTES = 32 * 1024 * 1024
+/** Steps of a path, links among them. */
+const MAX_LINKS = 64
 
 /** A change was refused and the file is unchanged. The message contains the remedy. */
 export class ChangeError extends Error {
@@ -33,7 +35,7 @@ export interface FileState {
 
 /** Reads a file. Rejects with `ChangeError` if it is too large, not a regular file, or not UTF-8. */
 export const readState = async (file: string): Promise<FileState> => {
-  const path = await realpath(file).catch(() => file)
+  const path = await resolveLinks(file)
   try {
     const found = await stat(path)
     if (!found.isFile()) throw new ChangeError(`${file} is not a file; remove it or name another`)
@@ -47,6 +49,15 @@ export const readState = async (file: string): Promise<FileState> => {
     if (code === 'ENOENT') return { path, bytes: undefined }
     throw new ChangeError(`${file} cannot be read (${code}); check its permissions`, { cause: error })
   }
+}
+
+/** The path after symbolic links, also of a file that does not exist yet: a link may name a file that its owner has not made. */
+const resolveLinks = async (file: string, depth = 0): Promise<string> => {
+  const path = await realpath(file).catch(() => undefined)
+  if (path !== undefined || depth > MAX_LINKS || file === dirname(file)) return path ?? file
+  const folder = await resolveLinks(dirname(file), depth + 1)
+  const target = await readlink(file).catch(() => undefined)
+  return target === undefined ? join(folder, basename(file)) : resolveLinks(resolve(folder, target), depth + 1)
 }
 
 export const textOfState = ({ bytes }: FileState): string => bytes?.toString('utf8') ?? ''

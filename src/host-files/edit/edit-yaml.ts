@@ -185,9 +185,11 @@ const printed = (document: Document.Parsed, eol: string): string => document.toS
 const remove = (text: string, steps: Steps): string => {
   const document = open(text)
   let container: Node | null = document.contents
+  let above: Item | undefined
   for (const step of steps.slice(0, -1)) {
     if (!isBlock(container)) return text
-    container = valueOf(memberOf(container, step)) ?? null
+    above = memberOf(container, step)
+    container = valueOf(above) ?? null
   }
   // Cast: only members are removed.
   const last = steps.at(-1)!
@@ -200,7 +202,16 @@ const remove = (text: string, steps: Steps): string => {
     document.deleteIn([...steps])
     return printed(document, text.includes('\r\n') ? '\r\n' : '\n')
   }
-  return text.slice(0, lineStart(text, start)) + text.slice(nextLine(text, endOf(member)))
+  const before = text.slice(0, lineStart(text, start))
+  const isLast = container.items.length === 1 && container.anchor === undefined && container.tag === undefined
+  const kept = isLast && isPair(above) ? withNothing(before, above, container) : before
+  return kept + text.slice(nextLine(text, endOf(member)))
+}
+
+/** The text with `{}` or `[]` behind a key. Without a value, hosts refuse it where they expect servers. */
+const withNothing = (text: string, { key }: Pair<Node>, container: Block): string => {
+  const at = text.indexOf(':', key.range?.[1] ?? 0) + 1
+  return `${text.slice(0, at)} ${isSeq(container) ? '[]' : '{}'}${text.slice(at)}`
 }
 
 /** Removes a member with the comma after it, or before it. */

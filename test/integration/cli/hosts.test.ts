@@ -158,6 +158,28 @@ describe('add and remove', () => {
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('no server "b"') as string })
   })
 
+  test('a variable that docker takes from its environment is in the entry, and asked for in .env', async () => {
+    await using cli = await laid({})
+    const { code, stdout } = await cli.here(
+      'add',
+      'pg',
+      '-e',
+      'MODE=ro',
+      '--',
+      'docker',
+      'run',
+      '--rm',
+      '-e',
+      'PG_URI',
+      '-e',
+      'MODE',
+      'image',
+    )
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('PG_URI is not set') as string })
+    expect(read(cli, 'trunkline.yaml')).toContain('env:\n      PG_URI: ${PG_URI}\n      MODE: ro\n')
+    expect(read(cli, '.env')).toBe('PG_URI=\n')
+  })
+
   test.each([
     [['a', 'https://x.test/mcp', '-e', 'A=b'], 'servers.a.env: "env" without command has no effect; remove it'],
     [['a', '-t', 'sse', '--', 'x'], 'servers.a.transport: "transport" without url has no effect; remove it, or give the url'],

@@ -361,7 +361,135 @@ enabled = false
   })
 })
 
+test('Goose: the empty lists that it writes for every server are no reason for a warning', async () => {
+  await using files = await workspace({
+    'config.yaml': 'extensions:\n  a: { type: stdio, cmd: npx, enabled: true, env_keys: [], envs: {} }\n',
+  })
+  expect((await files.load('config.yaml')).warnings).toEqual([])
+})
+
+test('a duplicate key in JSON is a warning, and the last one counts, as in every host; in YAML and in our files it is an error', async () => {
+  await using files = await workspace({
+    '.mcp.json': '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" }, "a": { "command": "z" } } }',
+    'config.yaml': 'mcpServers:\n  - { name: a, command: x, command: y }\n',
+    'ours.json': '{ "servers": { "a": { "command": "x" }, "a": { "command": "z" } } }',
+  })
+  const { servers, warnings } = await files.load('.mcp.json')
+  expect(servers.map(({ key, launch }) => [key, launch?.command])).toEqual([
+    ['a', 'z'],
+    ['b', 'y'],
+  ])
+  expect(warnings).toEqual([
+    '.mcp.json:1:69 mcpServers.a: duplicate key "a", first written at .mcp.json:1:19; keep one of them; the last one counts, as in the host',
+  ])
+  expect(await files.errors('config.yaml')).toEqual([expect.stringMatching(/duplicate key "command".*; keep one of them$/)])
+  expect(await files.errors('ours.json')).toEqual([expect.stringMatching(/duplicate key "a".*; keep one of them$/)])
+})
+
+test('a file that is included as one of a host may contain no servers, or untyped ones of VS Code', async () => {
+  await using files = await workspace({
+    'trunkline.yaml':
+      'version: 1\ninclude:\n  - mcpServers: ./.gemini/settings.json\n  - mcpServers: ./config.toml\n  - mcpServers: ./code.json\nservers: { a: { command: x } }\n',
+    '.gemini/settings.json': '{ "theme": "dark", "telemetry": { "enabled": false } }',
+    'config.toml': 'model = "m"\n',
+    'code.json': '{ "servers": { "b": { "command": "y", "gallery": true } } }',
+    '.vscode/mcp.json': '{ "servers": { "c": { "command": "z", "version": "1" } } }',
+    'ours.yaml': 'include: [{ mcpServers: ./own.yaml, tags: [t] }]\n',
+    'own.yaml': 'servers: { d: { command: x, prefix: e } }\n',
+  })
+  const keys = async (name: string) => (await files.load(name)).servers.map(({ key }) => key)
+  expect(await keys('trunkline.yaml')).toEqual(['a', 'b'])
+  expect(await keys('.vscode/mcp.json')).toEqual(['c'])
+  expect(await keys('ours.yaml')).toEqual(['d'])
+})
+
+test('docker run -e NAME gets the variable of the environment, unless it is not set or the entry has it', async () => {
+  const args = [
+    'run',
+    '-i',
+    '--rm',
+    '-e',
+    'SET',
+    '--env=OWN',
+    '-eMORE',
+    '-e',
+    'NONE',
+    '-e',
+    'A=b',
+    '--name',
+    'run',
+    'image',
+    '-e',
+    'LATER',
+  ]
+  const mcpServers = {
+    a: { command: '/usr/bin/docker', args, env: { OWN: 'own' } },
+    b: { command: 'node', args },
+    c: { command: 'docker', args: ['ps', '-e', 'SET'] },
+  }
+  await using files = await workspace({ '.mcp.json': JSON.stringify({ mcpServers }) })
+  const env = { SET: 's', OWN: 'o', MORE: 'm', LATER: 'l' }
+  const { servers } = await files.load('.mcp.json', { env })
+  expect(servers[0]?.launch?.env).toMatchObject({ SET: 's', OWN: 'own', MORE: 'm' })
+  for (const name of ['LATER', 'NONE', 'A']) expect(servers[0]?.launch?.env).not.toHaveProperty(name)
+  for (const server of servers.slice(1)) expect(server.launch?.env).not.toHaveProperty('SET')
+})
+
+test('LibreChat: the proxy of a server is kept, and what it replaces for each user is reported', async () => {
+  await using files = await workspace({
+    'librechat.yaml':
+      'version: 1.3.1\nmcpServers:\n  a:\n    type: streamable-http\n    url: https://x.test/mcp\n    proxy: http://proxy.test:3128\n    headers: { X-User: "{{LIBRECHAT_USER_ID}}" }\n    customUserVars: { KEY: { title: Key } }\n',
+  })
+  const { servers, warnings } = await files.load('librechat.yaml')
+  expect(JSON.stringify(servers[0])).toContain('proxy.test:3128')
+  expect(warnings).toEqual([
+    expect.stringMatching(/^librechat\.yaml:8:5 mcpServers\.a\.customUserVars: not honoured; no user is asked/),
+    expect.stringMatching(/^librechat\.yaml:7:\d+ mcpServers\.a\.headers\.X-User: \{\{LIBRECHAT_USER_ID\}\} stays as it is/),
+  ])
+})
+
+test('opencode: a tool that a later rule enables again stays disabled, which is reported', async () => {
+  await using files = await workspace({
+    'opencode.json': JSON.stringify({
+      mcp: { hub: { type: 'remote', url: 'https://x.test/mcp' }, other: { type: 'remote', url: 'https://y.test/mcp' } },
+      tools: { hub_first: true, 'hub_ado*': false, hub_ado_search: true, hub_free: true },
+      permission: { hub_ado_get: 'ask', other_one: 'allow' },
+    }),
+  })
+  const { servers, warnings } = await files.load('opencode.json')
+  expect(servers[0]?.curation?.tools.deny.map(({ glob }) => glob)).toEqual(['ado*'])
+  expect(warnings).toEqual([
+    expect.stringMatching(/^opencode\.json:1:\d+ tools\.hub_ado_search: not honoured; "hub_ado\*" disables it$/),
+    expect.stringMatching(/^opencode\.json:1:\d+ permission\.hub_ado_get: not honoured; "hub_ado\*" disables it$/),
+  ])
+})
+
+test.each([
+  [{ transport: 'sse' }, 'sse'],
+  [{ transport: 'streamable-http' }, 'http'],
+  [{ transportType: 'sse' }, 'sse'],
+  [{ transport: 'other' }, 'auto'],
+  [{ type: 'http', transport: 'sse' }, 'http'],
+])('FastMCP and others name the transport by another member: %j', async (entry, transport) => {
+  const mcpServers = { a: { url: 'https://x.test/mcp', ...entry }, b: { command: 'x', ...entry, type: 'stdio' } }
+  await using files = await workspace({ 'm.json': JSON.stringify({ mcpServers }) })
+  const { servers } = await files.load('m.json')
+  expect(servers.map((server) => [server.transport, server.launch?.command])).toEqual([
+    [transport, undefined],
+    ['auto', 'x'],
+  ])
+})
+
 describe('how a server of a host is authenticated to', () => {
+  test('Continue: apiKey is a bearer token', async () => {
+    await using files = await workspace({
+      'config.yaml':
+        'mcpServers:\n  - { name: a, url: "https://x.test/mcp", apiKey: "${{ secrets.KEY }}", requestOptions: { headers: { A: b } } }\n',
+    })
+    const { servers, warnings } = await files.load('config.yaml', { env: { KEY: 'k' } })
+    expect(servers[0]?.headers).toEqual({ A: 'b', Authorization: 'Bearer k' })
+    expect(warnings).toEqual([])
+  })
   test.each([
     [
       'Claude, Gemini and opencode',
@@ -386,6 +514,7 @@ describe('how a server of a host is authenticated to', () => {
     [{ oauth: { enabled: true, callbackPort: 1 } }, /mcpServers\.a\.oauth\.callbackPort: not honoured/],
     [{ authProviderType: 'google_credentials' }, /authProviderType: not honoured/],
     [{ sandbox: { network: false } }, /sandbox: not honoured; the server is started without/],
+    [{ apiKey: 'abc' }, /apiKey: not honoured; write the header that carries it/],
   ])('%j is warned about with its place', async (entry, warning) => {
     await using files = await workspace({
       'm.json': JSON.stringify({ mcpServers: { a: { url: 'https://x.test/mcp', ...entry } } }),

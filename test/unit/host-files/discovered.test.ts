@@ -292,3 +292,17 @@ test('where the project is the home folder, a file of both is read once, as the 
   ])
   expect(await findServers(around, ['cursor'], ['project'])).toHaveLength(1)
 })
+
+test('a duplicate key costs no server', async () => {
+  await using files = await hostsHome()
+  await files.write(
+    'home/.cursor/mcp.json',
+    '{ "mcpServers": { "a": { "command": "x" }, "a": { "command": "y" } }, "n": 1, "n": 2 }',
+  )
+  const [found] = await findServers(files.around, ['cursor'])
+  expect(found).toMatchObject({ servers: [{ name: 'a', draft: { command: 'y' } }], problems: [] })
+  expect(found?.warnings).toEqual([
+    expect.stringMatching(/^~\/\.cursor\/mcp\.json:1:\d+ mcpServers\.a: duplicate key "a".*the last one counts, as in the host$/),
+    expect.stringMatching(/ n: duplicate key "n"/),
+  ])
+})

@@ -1,10 +1,11 @@
 /** Our own configuration file and its `.env`, as `add`, `import` and `remove` change them. */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, mkdir, readFile, stat, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { HostConnection } from '../../../src/host-files/connection.ts'
 import { entryFor, HOSTS } from '../../../src/host-files/hosts.ts'
+import type { HostName } from '../../../src/host-files/hosts.ts'
 import {
   isSeenByGit,
   readOurFile,
@@ -189,3 +190,52 @@ test('a file that changed since the difference was shown is left as it is, unles
   expect((await connection.connect(entry, [], planned, false)).before).toBe('{"x":1}')
   expect(await readFile(path, 'utf8')).toContain('trunkline')
 })
+
+test.each(['the file', 'its folder', 'the file, through another link'])(
+  'a link to what does not exist yet stays a link: %s; disconnecting leaves the link alone',
+  async (which) => {
+    await using files = await hostsHome()
+    const target = join(files.project, 'dotfiles')
+    const path = join(files.home, '.cursor', 'mcp.json')
+    const link = which === 'its folder' ? dirname(path) : path
+    await mkdir(dirname(link), { recursive: true })
+    if (which === 'its folder') await mkdir(target)
+    if (which === 'the file, through another link') {
+      await symlink(join('..', '..', 'project', 'dotfiles'), join(files.home, '.cursor', 'second'))
+      await symlink('second', link)
+    } else await symlink(target, link)
+    const entry = entryFor(HOSTS['cursor'], { kind: 'stdio', command: 'c', args: [] })!
+    const connection = new HostConnection({ scope: 'user', path, at: ['mcpServers'] }, files.state)
+    await connection.connect(entry, [], await connection.planConnect(entry), true)
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    expect(await readFile(path, 'utf8')).toContain('trunkline')
+    await connection.disconnect((await connection.planDisconnect())!, true)
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    await expect(readFile(path)).rejects.toThrow('ENOENT')
+  },
+)
+
+test.each<[host: HostName, path: string, before: string | undefined, added: string, after: string]>([
+  ['goose', 'home/.config/goose/config.yaml', 'GOOSE_MODEL: m\n', '# later\n', 'GOOSE_MODEL: m\n# later\n'],
+  ['goose', 'home/.config/goose/config.yaml', 'extensions: {}\n', '# later\n', 'extensions: {}\n# later\n'],
+  ['continue', 'home/.continue/config.yaml', 'mcpServers: []  # none\n', 'name: a\n', 'mcpServers: []  # none\nname: a\n'],
+  ['continue', 'home/.continue/config.yaml', 'name: a\n', '# later\n', 'name: a\n# later\n'],
+  ['zed', 'home/.config/zed/settings.json', '{\n  "a": 1\n}\n', '// later\n', '{\n  "a": 1\n}\n// later\n'],
+  ['opencode', 'home/.config/opencode/opencode.json', '{}', '\n', '{\n}\n'],
+  ['claude-code', 'home/.claude.json', '{"projects":{"/x":{}}}', '\n', '{"projects":{"/x":{}}}\n'],
+  ['gemini', 'home/.gemini/settings.json', undefined, '\n', '{\n}\n\n'],
+])(
+  '%s: the list that connecting made goes, too, also from a file that was changed since',
+  async (host, name, before, added, after) => {
+    await using files = await hostsHome()
+    const place = HOSTS[host].places(files.around)[0]!
+    const path = before === undefined ? place.path : await files.write(name, before)
+    expect(path).toBe(place.path)
+    const entry = entryFor(HOSTS[host], { kind: 'stdio', command: 'c', args: [] })!
+    const connection = new HostConnection(place, files.state)
+    await connection.connect(entry, [], await connection.planConnect(entry), true)
+    await files.write(name, (await readFile(path, 'utf8')) + added)
+    await connection.disconnect((await connection.planDisconnect())!, true)
+    expect(await readFile(path, 'utf8')).toBe(after)
+  },
+)

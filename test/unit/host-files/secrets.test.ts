@@ -67,6 +67,21 @@ test.each<[member: string, before: unknown, after: unknown, kept: Readonly<Recor
     [ref('MY_FILES_TOKEN'), `pg://me:${ref('MY_FILES_KEY_PASSWORD')}@h/`],
     { MY_FILES_TOKEN: GITHUB, MY_FILES_KEY_PASSWORD: 'pass' },
   ],
+  ['env', { ANY: 'Bearer abc' }, { ANY: `Bearer ${ref('ANY')}` }, { ANY: 'abc' }],
+  ['env', { A_TOKEN: '$${OTHER}' }, { A_TOKEN: '$${OTHER}' }, {}],
+  ['args', ['Authorization: Bearer $${A_TOKEN}', '--key=$${A}'], ['Authorization: Bearer $${A_TOKEN}', '--key=$${A}'], {}],
+  [
+    'args',
+    ['--header=Authorization: Bearer abc', '--header=Accept: x'],
+    [`--header=Authorization: Bearer ${ref('MY_FILES_TOKEN')}`, '--header=Accept: x'],
+    { MY_FILES_TOKEN: 'abc' },
+  ],
+  [
+    'args',
+    ['--config', '{"apiKey":"ab\\"c","dir":"d", "x" : "y"}', `--config={"x": "${GITHUB}"}`],
+    ['--config', `{"apiKey":"${ref('MY_FILES_APIKEY')}","dir":"d", "x" : "y"}`, `--config={"x": "${ref('MY_FILES_X')}"}`],
+    { MY_FILES_APIKEY: 'ab\\"c', MY_FILES_X: GITHUB },
+  ],
   [
     'credentials',
     { oauth: { client_id: 'me', client_secret: 'abc' } },

@@ -50,6 +50,25 @@ test.each<[text: string, kind: keyof typeof FORMS, ours: string, variables: read
   expect(found.variables.map(({ name, fallback }) => [name, ...(fallback === undefined ? [] : [fallback])])).toEqual(variables)
 })
 
+test('a variable of the entry itself is left to the started program, unless the host has it, too', () => {
+  const entry = {
+    command: 'npx',
+    args: ['--header', 'Authorization:${HEADER}', '${SET}', '${HEADER:-x}', '${OTHER}'],
+    env: { HEADER: '${HEADER}', SET: 'y' },
+  }
+  const { draft, variables } = translated(entry)
+  expect(draft).toEqual({
+    command: 'npx',
+    args: ['--header', 'Authorization:$${HEADER}', '${SET}', '${HEADER:-x}', '${OTHER}'],
+    env: { HEADER: '${HEADER}', SET: 'y' },
+  })
+  expect(variables.map(({ name }) => name)).toEqual(['SET', 'HEADER', 'OTHER'])
+  expect(translated({ args: ['$A_KEY', '${A_KEY}'], env: { A_KEY: 'x' } }, 'gemini').draft).toEqual({
+    args: ['$A_KEY', '$${A_KEY}'],
+    env: { A_KEY: 'x' },
+  })
+})
+
 test.each<[path: string, ours: string, variables: readonly unknown[]]>([
   ['env_vars.A', '${A:-}', [{ name: 'A', fallback: '' }]],
   ['env_vars.SET', '${SET}', [{ name: 'SET' }]],
