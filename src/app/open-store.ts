@@ -27,6 +27,6 @@ export const openStore = async (
   const store = new RedisStore(options, log)
   const connected = store.connected.then(() => true)
   if ((await within(STORE_START_MS, connected)) === undefined)
-    log.warn({}, 'the shared store does not answer: starting without (store)')
+    log.warn({ reason: store.trouble }, 'the shared store does not answer: starting without (store)')
   return guarded(store)
 }

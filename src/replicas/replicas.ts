@@ -56,7 +56,7 @@ const STORE_HEADER = 'trunkline-store'
 /** Purposes of marks. */
 const REQUEST = 'replica request'
 const ANSWER = 'replica answer'
-/** Validity of a mark; clocks of replicas must differ by less. */
+/** Validity of the mark of a request; clocks of replicas must differ by less. */
 const MARK_MS = 5 * 60_000
 /** Shortest and longest time for which takeovers are stored; in between for as long as sessions last. */
 const SESSION_MS = 24 * 3_600_000
@@ -69,6 +69,15 @@ const MAX_MISSED = 2
 const UNLEASED = 409
 
 type PeerState = 'alive' | 'gone' | 'unreachable'
+
+/** What the mark of a request says. */
+interface Mark {
+  readonly to: string
+  readonly from: string
+  /** Wall clock of `from` in milliseconds. */
+  readonly atMs: number
+  readonly nonce: string
+}
 
 /** A forwarded request in flight. */
 interface Hop {
@@ -103,6 +112,8 @@ export class Replicas {
   /** By digest: pending takeovers. */
   readonly #takings = new Map<string, Promise<Home>>()
   readonly #hops = new Set<Hop>()
+  /** Instances whose requests were late. */
+  readonly #late = new Map<string, true>()
   /** `undefined`: there is no store. */
   readonly #lease: Lease | undefined
   #watch: NodeJS.Timeout | undefined
@@ -184,14 +195,16 @@ export class Replicas {
   receives(request: HttpRequest): boolean {
     if (request.header(HOP) === undefined) return false
     const hop = this.#hopOf(request)
-    // Invalid or expired: treated as any header of a host.
+    // Invalid: treated as any header of a host.
     if (hop === undefined) return false
-    const isMeant = hop.to === this.#options.self.instance
-    if (isMeant) request.addHeaders({ 'Trunkline-Hop': this.#answerMark(hop.nonce) })
-    if (request.path === REPLICA_PATH) this.#answerProbe(request)
-    else if (!isMeant) request.reply(421, {})
+    const isProbe = request.path === REPLICA_PATH
+    // A probe is answered at any time: this replica has not ended. A late request is not served, since its sender would send it again.
+    const isTaken = hop.to === this.#options.self.instance && (isProbe || this.#isInTime(hop))
+    if (isTaken) request.addHeaders({ 'Trunkline-Hop': this.#answerMark(hop.nonce) })
+    if (isProbe) this.#answerProbe(request)
+    else if (!isTaken) request.reply(421, {})
     else this.#received.add(request)
-    return request.path === REPLICA_PATH || !isMeant
+    return isProbe || !isTaken
   }
 
   /** Whether another replica has forwarded this request, so that it must not be forwarded again. */
@@ -440,17 +453,25 @@ export class Replicas {
     return seal.mark(ANSWER, `${nonce} ${self.instance}`)
   }
 
-  #hopOf(request: HttpRequest): { readonly to: string; readonly nonce: string } | undefined {
+  #hopOf(request: HttpRequest): Mark | undefined {
     const header = request.header(HOP) ?? ''
     const cut = header.lastIndexOf(' ')
-    const [version, to, , atMs, nonce] = header.slice(0, Math.max(0, cut)).split(' ')
-    if (version !== 'v1' || to === undefined || nonce === undefined) return undefined
-    if (
-      Math.abs(this.#now() - Number(atMs)) > MARK_MS ||
-      !this.#options.seal.isMark(REQUEST, header.slice(0, cut), header.slice(cut + 1))
-    )
-      return undefined
-    return { to, nonce }
+    const [version, to, from, atMs, nonce] = header.slice(0, Math.max(0, cut)).split(' ')
+    if (version !== 'v1' || to === undefined || from === undefined || nonce === undefined) return undefined
+    if (!this.#options.seal.isMark(REQUEST, header.slice(0, cut), header.slice(cut + 1))) return undefined
+    return { to, from, atMs: Number(atMs), nonce }
+  }
+
+  /** Whether a mark is valid at this time. If not, it was repeated later, or the clocks differ: the log says so once for each replica. */
+  #isInTime({ from, atMs }: Mark): boolean {
+    const apartMs = atMs - this.#now()
+    if (Math.abs(apartMs) <= MARK_MS) return true
+    if (!this.#late.has(from)) {
+      const text = 'the clocks of two replicas differ by more than 5 min: requests between them are refused'
+      this.#options.log.warn({ replica: from, apartMs }, text)
+    }
+    setBounded(this.#late, from, true, MAX_KNOWN)
+    return false
   }
 }
 

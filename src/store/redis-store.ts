@@ -4,22 +4,30 @@
  * configured.
  */
 import { Cluster, Redis } from 'ioredis'
+import { asError } from '../values/as-error.ts'
+import { memberOf } from '../values/json-object.ts'
 import { decodedLogin } from '../values/url-login.ts'
 import type { StoreOptions } from './store-options.ts'
 import type { Store } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 
-/** Sets the value if the key is absent, or holds this value or the one to replace. */
+/** Sets the value if the key is absent, holds no text, or holds this value or the one to replace. */
 const CLAIM = `
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] and held ~= ARGV[3] then return held end
+local held = redis.pcall('GET', KEYS[1])
+if type(held) == 'string' and held ~= ARGV[1] and held ~= ARGV[3] then return held end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ARGV[1]`
 const RELEASE = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
+/** Replaces what is no list. */
 const APPEND = `
-redis.call('RPUSH', KEYS[1], unpack(ARGV, 3))
+local added = redis.pcall('RPUSH', KEYS[1], unpack(ARGV, 3))
+if type(added) == 'table' and added.err then
+  if not string.find(added.err, 'WRONGTYPE', 1, true) then return added end
+  redis.call('DEL', KEYS[1])
+  redis.call('RPUSH', KEYS[1], unpack(ARGV, 3))
+end
 redis.call('LTRIM', KEYS[1], -tonumber(ARGV[1]), -1)
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 const ADD = `
@@ -32,6 +40,20 @@ const CONNECT_MS = 2_000
 const MAX_PAUSE_MS = 1_000
 /** A connection on which nothing arrives for this time, although commands wait, is closed: its server may be down or replaced. */
 const SILENT_MS = 2_000
+/** Refusals of one kind are logged once in this time. */
+const REFUSAL_LOG_MS = 10 * 60_000
+
+/** What an operator can do, by the beginning of the server's error. */
+const REMEDIES: readonly (readonly [error: RegExp, remedy: string])[] = [
+  [/^(NOAUTH|WRONGPASS)/, 'user and password belong into the URL: redis://user:password@host'],
+  [/^NOPERM/, 'give its user the rights of docs/scale-out.md'],
+  [/^ERR DB index/, 'the last part of the URL is the number of a database that the server has: redis://host/0'],
+  [/unknown command 'sentinel'/i, 'it is no sentinel: remove store.sentinel'],
+  [/^ERR unknown command/, 'if it is a sentinel, name the primary: store: { url, sentinel: name-of-the-primary }'],
+  [/^(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)/, 'a node of a cluster needs store: { url, cluster: true }'],
+  [/^ERR This instance has cluster support disabled/, 'it is no cluster: remove store.cluster'],
+  [/^WRONGTYPE/, 'another program uses keys of this prefix: set store.prefix'],
+]
 
 export interface RedisLog {
   debug(facts: object, message: string): void
@@ -44,6 +66,10 @@ export class RedisStore implements Store {
   readonly #subscriber: Redis | Cluster
   readonly #subscribers = new Subscribers()
   readonly #log: RedisLog
+  /** Time of the latest log line, by kind of refusal. */
+  readonly #loggedMs = new Map<string, number>()
+  #trouble: string | undefined
+  #warnsOfEviction = false
 
   /** Connects in the background, and reconnects after a failure. Operations without a connection fail. */
   constructor(options: StoreOptions, log: RedisLog) {
@@ -52,10 +78,21 @@ export class RedisStore implements Store {
     const connect = (role: string): Redis | Cluster => {
       const connection = open(options, role)
       // Each failed attempt to connect emits an error; operations report what matters.
-      connection.on('error', (error: Error) => log.debug({ role, error: error.message }, 'connection to the store'))
+      connection.on('error', (error: Error) => {
+        const reason = reasonOf(error)
+        log.debug({ role, error: reason }, 'connection to the store')
+        // Of a connection that has just been closed.
+        if (role === 'commands' && !reason.startsWith("Stream isn't writeable")) this.#trouble = reason
+        // The library would use database 0 instead.
+        if (memberOf(memberOf(error, 'command'), 'name') === 'select') connection.disconnect(true)
+      })
       return connection
     }
     this.#connection = connect('commands')
+    this.#connection.on('ready', () => {
+      this.#trouble = undefined
+      void this.#checkEviction()
+    })
     // A subscribed connection accepts no other commands.
     this.#subscriber = connect('wakes')
     this.#subscriber.on('message', (channel: string, message: string) => this.#subscribers.deliver(channel, message))
@@ -70,8 +107,13 @@ export class RedisStore implements Store {
     return new Promise((resolve) => void this.#connection.once('ready', resolve))
   }
 
+  /** Why there is no connection; `undefined`: there is one, or the first attempt has not ended. */
+  get trouble(): string | undefined {
+    return this.#trouble
+  }
+
   async get(key: string): Promise<string | undefined> {
-    return (await this.#connection.get(this.#prefix + key)) ?? undefined
+    return (await this.#ask((connection) => connection.get(this.#prefix + key), null)) ?? undefined
   }
 
   async getAll(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
@@ -80,11 +122,11 @@ export class RedisStore implements Store {
   }
 
   async set(key: string, value: string, ttlMs: number): Promise<void> {
-    await this.#connection.set(this.#prefix + key, value, 'PX', Math.max(1, Math.ceil(ttlMs)))
+    await this.#ask((connection) => connection.set(this.#prefix + key, value, 'PX', Math.max(1, Math.ceil(ttlMs))))
   }
 
   async delete(key: string): Promise<void> {
-    await this.#connection.del(this.#prefix + key)
+    await this.#ask((connection) => connection.del(this.#prefix + key))
   }
 
   async claim(key: string, value: string, ttlMs: number, instead = value): Promise<string> {
@@ -101,7 +143,7 @@ export class RedisStore implements Store {
   }
 
   range(key: string): Promise<readonly string[]> {
-    return this.#connection.lrange(this.#prefix + key, 0, -1)
+    return this.#ask((connection) => connection.lrange(this.#prefix + key, 0, -1), [])
   }
 
   async add(key: string, amount: number, ttlMs: number): Promise<number> {
@@ -109,7 +151,7 @@ export class RedisStore implements Store {
   }
 
   async publish(channel: string, message: string): Promise<void> {
-    await this.#connection.publish(this.#prefix + channel, message)
+    await this.#ask((connection) => connection.publish(this.#prefix + channel, message))
   }
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
@@ -131,8 +173,58 @@ export class RedisStore implements Store {
   }
 
   #run(script: string, key: string, ...values: (string | number)[]): Promise<unknown> {
-    return this.#connection.eval(script, 1, this.#prefix + key, ...values)
+    return this.#ask((connection) => connection.eval(script, 1, this.#prefix + key, ...values))
   }
+
+  /** Rejects with the reason. `absent`: the result for a key of another type. */
+  async #ask<T>(operate: (connection: Redis | Cluster) => Promise<T>, absent?: T): Promise<T> {
+    try {
+      return await operate(this.#connection)
+    } catch (error) {
+      // Without a connection the library says that it has none.
+      const isRefused = asError(error).name === 'ReplyError'
+      const reason = isRefused ? reasonOf(error) : (this.#trouble ?? 'it is not connected')
+      if (isRefused) this.#logRefusal(reason)
+      if (absent !== undefined && reason.startsWith('WRONGTYPE')) return absent
+      throw new Error(reason, { cause: error })
+    }
+  }
+
+  /** A server that refuses some operations only is not unavailable. */
+  #logRefusal(reason: string): void {
+    const [kind = ''] = reason.split(' ', 1)
+    const nowMs = performance.now()
+    if (nowMs - (this.#loggedMs.get(kind) ?? -Infinity) < REFUSAL_LOG_MS) return
+    this.#loggedMs.set(kind, nowMs)
+    this.#log.warn({ error: reason }, 'the shared store refuses an operation (store)')
+  }
+
+  /** A removed key is lost data: two replicas may serve one session. */
+  async #checkEviction(): Promise<void> {
+    const connection = this.#connection
+    const nodes = connection instanceof Cluster ? connection.nodes('master') : [connection]
+    const texts = await Promise.all(nodes.map((node) => node.info('memory').catch(() => '')))
+    const policies = texts.flatMap((text) => {
+      const policy = /^maxmemory_policy:(\S+)/m.exec(text)?.[1] ?? 'noeviction'
+      return policy === 'noeviction' || /^maxmemory:0\r?$/m.test(text) ? [] : policy
+    })
+    const [policy] = policies
+    if (policy === undefined || this.#warnsOfEviction) return
+    this.#warnsOfEviction = true
+    this.#log.warn(
+      { 'maxmemory-policy': policy },
+      'the shared store may remove keys when its memory is full, and replicas then lose track of sessions: set maxmemory-policy noeviction (store)',
+    )
+  }
+}
+
+/** The server's error without the arguments of the command, and what to do. */
+const reasonOf = (error: unknown): string => {
+  const { message } = asError(memberOf(error, 'lastNodeError') ?? error)
+  const [whole = ''] = message.split(/, (?:with args beginning with|otherwise).*|\.$/, 1)
+  const text = whole.replace(/^All sentinels are unreachable.* Last error: /, 'no sentinel helps: ')
+  const [, remedy] = REMEDIES.find(([pattern]) => pattern.test(text)) ?? []
+  return remedy === undefined ? text : `${text}; ${remedy}`
 }
 
 const open = ({ urls, sentinel, sentinelLogin, isCluster, tls }: StoreOptions, role: string): Redis | Cluster => {

@@ -240,6 +240,31 @@ describe('a session of a legacy host', () => {
     expect(a.all('tools/call')).toHaveLength(1)
   })
 
+  test('B206 its replica ends while it serves a batch of another one: every request of it is answered as lost, and none is to be repeated', async () => {
+    await using set = await start()
+    const a = set.fake('a')
+    a.on('tools/call', () => new Promise(() => undefined))
+    const initialize = request('initialize', {
+      protocolVersion: '2025-03-26',
+      capabilities: {},
+      clientInfo: { name: 'h', version: '1' },
+    })
+    const opened = await to(set, 0, 'POST', undefined, initialize)
+    await opened.text()
+    const id = opened.headers.get('mcp-session-id') ?? ''
+    const ping = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    const answer = to(set, 1, 'POST', id, `[${request('tools/call', CALL, 7)},${ping},${request('prompts/list', {}, 8)}]`)
+    await a.until('tools/call')
+    set.all[0]?.wire.reset()
+    const { status, headers } = await answer
+    expect([status, headers.get('retry-after')]).toEqual([200, null])
+    const LOST = { 'dev.trunkline/gateway': { kind: 'lost', executed: 'unknown', retryable: false } }
+    expect(await (await answer).json()).toMatchObject([
+      { id: 7, result: { isError: true, _meta: LOST } },
+      { id: 8, error: { code: -32603, data: LOST } },
+    ])
+  })
+
   test('stays where it is while its replica is cut off from the others alone: they answer 503', async () => {
     await using set = await start()
     const id = await open(set)

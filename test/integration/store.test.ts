@@ -77,6 +77,19 @@ const suite = (open: () => Promise<Store>): void => {
     expect([await store.add('sum', 2, 60_000), await store.add('sum', -3, 60_000)]).toEqual([2, -1])
   })
 
+  test('a key is a text or a list: the latest of both; one is none of the other', async () => {
+    await store.set('kind', 'text', 60_000)
+    expect(await store.range('kind')).toEqual([])
+    await store.append('kind', ['1'], 3, 60_000)
+    expect([await store.range('kind'), await store.get('kind'), await store.getAll(['kind'])]).toEqual([
+      ['1'],
+      undefined,
+      [undefined],
+    ])
+    expect([await store.release('kind', '1'), await store.claim('kind', 'mine', 60_000)]).toEqual([false, 'mine'])
+    expect(await store.get('kind')).toBe('mine')
+  })
+
   test('a message wakes the subscribers of its channel', async () => {
     const { promise, resolve } = Promise.withResolvers<string>()
     const end = store.subscribe('news', resolve)
@@ -313,6 +326,89 @@ describeWith(['redis-server'], 'a store at redis-server', () => {
     await plain.call('REPLICAOF', '127.0.0.1', '1')
     await expect(store.set('a', '1', 60_000)).rejects.toThrow('READONLY')
     plain.disconnect()
+  })
+
+  test.each<[string, RegExp, (server: RedisServer) => StoreOptions, readonly string[]]>([
+    ['asks for a password', /^NOAUTH.*redis:\/\/user:password@host/, ({ url }) => optionsOf(url), ['--requirepass', 'secret']],
+    [
+      'has another password',
+      /^WRONGPASS.*redis:\/\/user:password@host/,
+      ({ port }) => optionsOf(`redis://:wrong@127.0.0.1:${port}`),
+      ['--requirepass', 'secret'],
+    ],
+    // Not database 0 instead.
+    ['has no such database', /^ERR DB index is out of range; .*redis:\/\/host\/0/, ({ url }) => optionsOf(`${url}/99`), []],
+    ['is no cluster', /cluster support disabled; .*remove store\.cluster/, ({ url }) => optionsOf(url, { isCluster: true }), []],
+    ['is no sentinel', /'sentinel'; .*remove store\.sentinel/, ({ url }) => optionsOf(url, { sentinel: 'main' }), []],
+  ])('that cannot be used, since it %s: the log and every operation name the reason', async (_name, reason, options, more) => {
+    const server = await start(more)
+    const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
+    await using store = await startWithStore(options(server), undefined, log)
+    const [facts, text] = log.warn.mock.calls[0] ?? []
+    expect(facts).toEqual({ reason: expect.stringMatching(reason) as string })
+    expect(text).toBe('the shared store does not answer: starting without (store)')
+    for (let at = 0; at < 5; at++) await expect(store?.set('a', '1', 60_000)).rejects.toThrow(/\(store\): (?!Stream|Cluster)/)
+    expect(log.warn.mock.lastCall).toEqual([
+      { reason: expect.stringMatching(reason) as string },
+      'the shared store is not reachable: sessions stay at their replicas (store)',
+    ])
+  })
+
+  test.each<[string, RegExp, () => Promise<string>]>([
+    [
+      'a user without scripts',
+      /^NOPERM.*docs\/scale-out\.md/,
+      async () => {
+        const { port } = await start(['--user', 'tl', 'on', '>secret', '~test:*', '&test:*', '-@all', '+get', '+set', '+info'])
+        return `redis://tl:secret@127.0.0.1:${port}`
+      },
+    ],
+    [
+      'a sentinel',
+      /^ERR unknown command 'eval'; .*\{ url, sentinel: name-of-the-primary \}/,
+      async () => {
+        const sentinel = await startSentinel('main', await freePort())
+        servers.push(sentinel)
+        return sentinel.url
+      },
+    ],
+    [
+      'a node of a cluster',
+      /^CLUSTERDOWN.*\{ url, cluster: true \}/,
+      async () => {
+        const node = await startClusterNode()
+        servers.push(node)
+        return node.url
+      },
+    ],
+  ])('that refuses operations, as %s does: the log says once why, and what to do', async (_name, reason, urlOf) => {
+    const warn = vi.fn()
+    await using store = new RedisStore(optionsOf(await urlOf()), { ...quiet, warn })
+    await store.connected
+    for (let at = 0; at < 3; at++) await expect(store.claim('a', '1', 60_000)).rejects.toThrow(reason)
+    expect(warn.mock.calls).toEqual([
+      [{ error: expect.stringMatching(reason) as string }, 'the shared store refuses an operation (store)'],
+    ])
+  })
+
+  test.each([
+    ['allkeys-lru', '100mb', 1],
+    ['volatile-ttl', '100mb', 1],
+    ['noeviction', '100mb', 0],
+    ['allkeys-lru', '0', 0],
+  ])('that removes keys when it is full is a warning: %s with maxmemory %s', async (policy, maxmemory, count) => {
+    const server = await start(['--maxmemory', maxmemory, '--maxmemory-policy', policy])
+    const warn = vi.fn()
+    await using store = new RedisStore(optionsOf(server.url), { ...quiet, warn })
+    await store.connected
+    // Sent after the question, and answered after it.
+    await store.get('a')
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(count))
+    if (count > 0)
+      expect(warn).toHaveBeenCalledWith(
+        { 'maxmemory-policy': policy },
+        expect.stringContaining('set maxmemory-policy noeviction'),
+      )
   })
 
   /** An address that leads to a server, and to another one after a failover. */

@@ -42,7 +42,7 @@ export const storeKind = kind<StoreEntry>(
     ],
   },
   (value) => parseStore(typeof value === 'string' || Array.isArray(value) ? { url: value } : value),
-  'schemes are redis and rediss (TLS); user, password and database stand in the URL',
+  'schemes are redis and rediss (TLS); user, password and database stand in the URL; a cluster has database 0 only',
 )
 
 const parseStore = (value: unknown): StoreEntry | undefined => {
@@ -60,6 +60,8 @@ const parseStore = (value: unknown): StoreEntry | undefined => {
     typeof prefix === 'string' &&
     /^[A-Za-z0-9:_.-]{1,64}$/.test(prefix) &&
     !(cluster && sentinel !== undefined) &&
+    // A cluster has database 0 only.
+    !(cluster && urls.some((text) => /[1-9]/.test(new URL(text).pathname))) &&
     isTls(tls) &&
     // Several addresses are those of a cluster or of sentinels.
     (urls.length === 1 || cluster || sentinel !== undefined)

@@ -65,6 +65,8 @@ describe('replicas and store', () => {
     'redis://h/name',
     '[redis://a, redis://b]',
     '{ url: redis://a, cluster: true, sentinel: x }',
+    // A cluster has no other database than 0.
+    '{ url: redis://a/1, cluster: true }',
     '{ url: redis://a, prefx: x }',
     '{ url: redis://a, sentinel_password: x }',
     '{ url: redis://a, sentinel: main, sentinel_user: x }',

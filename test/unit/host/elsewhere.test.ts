@@ -76,3 +76,41 @@ test.each([
 ])('B201 where the header names a session at another replica: %s', async (_, body, place) => {
   expect(await placeOf({ isHere: false, locations: [OTHER], looks: 0, onWait: () => undefined }, body)).toBe(place)
 })
+
+/** What a host gets whose message was lost on the way to the replica of its HTTP+SSE stream. */
+const lostOnItsWay = (body: string): Promise<{ readonly status: number; readonly headers: object; readonly text: string }> =>
+  new Promise((resolve) => {
+    const replicas = { isForwarded: () => false, locate: async () => OTHER, forward: async () => 'lost', looks: 0 }
+    const routed = {
+      request: {
+        reply: (status: number, headers: object, parts: readonly Buffer[] = []) =>
+          resolve({ status, headers, text: Buffer.concat(parts).toString() }),
+      },
+    }
+    const context = {
+      sessionIds: { homeOf: () => 'other' },
+      options: { limits: DEFAULT_HOST_LIMITS },
+      nextRef: () => 1,
+      limits: { hit: () => undefined },
+      hideJson: (json: string) => json,
+    }
+    // Casts: the members that are used.
+    const elsewhere = new Elsewhere(context as unknown as ListenerContext, replicas as unknown as Replicas)
+    elsewhere.routeStream(routed as unknown as RoutedRequest, Buffer.from(body), 'stream', () => undefined)
+  })
+
+test('B275 a message that was lost on its way to an HTTP+SSE stream: a status tells it, since nobody reads the body, in the form of its revision', async () => {
+  const { status, text } = await lostOnItsWay(request(7, 'tools/call', { name: 'a', arguments: {} }))
+  expect(status).toBe(502)
+  expect(JSON.parse(text)).toEqual({
+    jsonrpc: '2.0',
+    id: 7,
+    result: {
+      content: [{ type: 'text', text: 'connection to the server was lost; outcome unknown' }],
+      isError: true,
+      _meta: { 'dev.trunkline/gateway': { kind: 'lost', executed: 'unknown', retryable: false, ref: '1' } },
+    },
+  })
+  const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  expect(await lostOnItsWay(notification)).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+})

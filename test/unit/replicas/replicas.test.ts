@@ -145,7 +145,7 @@ test('F-28 a replica is watched for as long as a request waits for it, and no lo
   expect(vi.getTimerCount()).toBe(0)
 })
 
-/** A replica behind a real listener, and the number of probes that have come to it. */
+/** A replica behind a real listener, the number of probes that have come to it, and what it has served and logged. */
 const startPeer = async (isMarked: boolean) => {
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/replica') === true) peer.probes++
@@ -159,15 +159,21 @@ const startPeer = async (isMarked: boolean) => {
       reply: (status: number) => void response.writeHead(status, peer.isMarked ? headers : {}).end(),
     }
     // Cast: what a probe needs of a request.
-    if (!peer.replicas.receives(given as unknown as HttpRequest)) response.writeHead(404, peer.isMarked ? headers : {}).end()
+    if (peer.replicas.receives(given as unknown as HttpRequest)) return
+    peer.served++
+    response.writeHead(404, peer.isMarked ? headers : {}).end()
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const self = { instance: 'peer', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const warnings: unknown[][] = []
+  const log = { ...quiet, warn: (...said: unknown[]) => void warnings.push(said) }
   const peer = {
     self,
-    replicas: new Replicas({ self, seal: new Seal({ keys: [Buffer.alloc(32, 7)] }), store: undefined, log: quiet }),
+    replicas: new Replicas({ self, seal: new Seal({ keys: [Buffer.alloc(32, 7)] }), store: undefined, log }),
     probes: 0,
+    served: 0,
+    warnings,
     isMarked,
   }
   open.push(peer.replicas)
@@ -241,22 +247,47 @@ test('F-28 a replica that may not serve now answers a probe as one that cannot b
 })
 
 test.each([
-  ['4 min 59 s', 299_000, true],
-  ['more than 5 min', 301_000, false],
-])('T-21 the mark of a replica whose clock differs by %s counts: %s', async (_, apartMs, counts) => {
-  const peer = await startPeer(true)
-  for (const sign of [1, -1]) {
-    const replicas = new Replicas({
-      self: await lostHome('self'),
-      seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
-      store: undefined,
-      log: quiet,
-      now: () => Date.now() + sign * apartMs,
-    })
-    open.push(replicas)
-    expect(await replicas.locate(formatHome(peer.self), undefined)).toEqual(counts ? peer.self : undefined)
-  }
-})
+  ['4 min 59 s', 299_000, ['answered', 1, 0]],
+  ['more than 5 min', 301_000, ['refused', 0, 1]],
+])(
+  'T-21 F-27 a request of a replica whose clock differs by %s is served once or not at all, and nothing is taken over',
+  async (_, apartMs, ends) => {
+    for (const sign of [1, -1]) {
+      const peer = await startPeer(true)
+      const replicas = new Replicas({
+        self: await lostHome('self'),
+        seal: new Seal({ keys: [Buffer.alloc(32, 7)] }),
+        store: undefined,
+        log: quiet,
+        now: () => Date.now() + sign * apartMs,
+      })
+      open.push(replicas)
+      expect(await replicas.locate(formatHome(peer.self), SESSION)).toEqual(peer.self)
+      const request = {
+        method: 'POST',
+        path: '/mcp',
+        query: '',
+        client: '',
+        headers: () => ({}),
+        onDisconnect: () => undefined,
+        replyInPieces: () => ({ begin: () => undefined, write: () => undefined, end: () => undefined }),
+      }
+      const ended: string[] = []
+      // Cast: what passing on needs of a request.
+      for (let at = 0; at < 2; at++)
+        ended.push(await replicas.forward(request as unknown as HttpRequest, Buffer.from('{}'), peer.self))
+      const [end, served, warnings] = ends
+      expect([ended, peer.served]).toEqual([[end, end], 2 * Number(served)])
+      // Once for each replica.
+      expect(peer.warnings).toHaveLength(Number(warnings))
+      if (warnings === 1)
+        expect(peer.warnings[0]).toEqual([
+          { replica: 'self', apartMs: expect.closeTo(sign * apartMs, -4) as number },
+          'the clocks of two replicas differ by more than 5 min: requests between them are refused',
+        ])
+    }
+  },
+)
 
 test('T-21 a mark of another key, or for another process, is none of a replica; without one a request is a host’s', async () => {
   const own = new Seal({ keys: [Buffer.alloc(32, 7)] })

@@ -141,7 +141,8 @@ class Answers {
   }
 }
 
-const arrayOf = (messages: readonly Parts[]): Parts => [
+/** Returns a JSON array of messages. */
+export const arrayOf = (messages: readonly Parts[]): Parts => [
   Buffer.from('['),
   ...messages.flatMap((parts, at) => (at === 0 ? parts : [Buffer.from(','), ...parts])),
   Buffer.from(']'),

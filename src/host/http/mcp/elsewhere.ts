@@ -9,15 +9,19 @@ import { ReplicaAway } from '../../../replicas/replicas.ts'
 import type { Home } from '../../../replicas/home.ts'
 import type { Replicas } from '../../../replicas/replicas.ts'
 import { StoreDown } from '../../../store/store.ts'
-import { EnvelopeError, readHostMessage } from '../../../wire/message/envelope.ts'
+import { attempt } from '../../../values/attempt.ts'
+import { EnvelopeError, readHostMessage, splitBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
+import type { Parts } from '../../../wire/message/payload.ts'
 import { META } from '../../../wire/protocol/meta.ts'
 import { withinRequest } from '../../boundary.ts'
 import type { ListenerContext } from '../../listener-context.ts'
 import { JSON_TYPE } from '../../response/exchange.ts'
 import { errorReply } from '../../response/respond.ts'
+import type { Failed } from '../../response/respond.ts'
 import { resultIdentity } from '../../handshake.ts'
+import { arrayOf } from './batch.ts'
 import { refuseBusy } from './routed-request.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
@@ -34,6 +38,7 @@ interface Named {
   readonly home: string
   /** Id of the session; `undefined`: a parked call or an HTTP+SSE stream. */
   readonly id: string | undefined
+  readonly kind: 'session' | 'call' | 'stream'
 }
 
 export class Elsewhere {
@@ -52,14 +57,15 @@ export class Elsewhere {
     if (needed === undefined && this.#replicas.isForwarded(routed.request)) return serve()
     const home = needed === undefined ? this.#homeOfState(body) : this.#context.sessionIds.homeOf(needed)
     if (home === undefined || (needed !== undefined && this.#context.sessionIds.hasEnded(needed))) return serve()
-    void this.#send(routed, body, { home, id: needed }, needed === undefined ? NOT_HERE : has, serve)
+    const kind = needed === undefined ? 'call' : 'session'
+    void this.#send(routed, body, { home, id: needed, kind }, needed === undefined ? NOT_HERE : has, serve)
   }
 
   /** Forwards a message to an HTTP+SSE stream. `refuse`: the stream ended with its replica, or the id is unknown. */
   routeStream(routed: RoutedRequest, body: Buffer, id: string, refuse: () => void): void {
     const home = this.#context.sessionIds.homeOf(id)
     if (home === undefined) return refuse()
-    void this.#send(routed, body, { home, id: undefined }, NOT_HERE, refuse)
+    void this.#send(routed, body, { home, id: undefined, kind: 'stream' }, NOT_HERE, refuse)
   }
 
   /** Whether the message is not of the session that its header names: `initialize` opens another one, and modern requests have none (B201). */
@@ -78,7 +84,7 @@ export class Elsewhere {
   async #send(
     routed: RoutedRequest,
     body: Buffer | undefined,
-    { home, id }: Named,
+    { home, id, kind }: Named,
     has: () => boolean,
     serve: () => void,
   ): Promise<void> {
@@ -110,7 +116,7 @@ export class Elsewhere {
         const end = await this.#replicas.forward(request, body, to)
         if (end === 'answered') return
         if (end === 'refused' && id !== undefined) await this.#replicas.refused(id)
-        if (end === 'lost') return this.#lost(routed, body, id)
+        if (end === 'lost') return this.#lost(routed, body, kind)
       }
       throw new Failure('store_unavailable', 'no replica takes the request', RETRY)
     } catch (error) {
@@ -126,26 +132,32 @@ export class Elsewhere {
   }
 
   /** Answers a request whose replica ended before it answered. */
-  #lost({ request, scope, principal }: RoutedRequest, body: Buffer | undefined, id: string | undefined): void {
+  #lost(routed: RoutedRequest, body: Buffer | undefined, kind: Named['kind']): void {
+    const { request } = routed
+    const batch = body && this.#readBatch(body)
     const message = body && this.#read(body)
+    const requests = (batch ?? [message]).flatMap((each) => (each?.kind === 'request' ? [each] : []))
     // A GET, a DELETE or a notification may be sent again.
-    if (message?.kind !== 'request') return request.reply(503, { 'Retry-After': '1' })
-    const era = id === undefined ? 'modern' : 'legacy'
+    if (requests.length === 0) return request.reply(503, { 'Retry-After': '1' })
+    const replies = requests.map((each) => this.#lostReply(each, routed, kind))
+    // The answers of a stream are not in the answers of its messages: only their status is read.
+    const status = kind === 'stream' ? 502 : 200
+    request.reply(status, JSON_TYPE, batch === undefined ? (replies[0] ?? []) : arrayOf(replies))
+  }
+
+  #lostReply({ id, method }: Envelope, { scope, principal }: RoutedRequest, kind: Named['kind']): Parts {
     const failure = new Failure('lost', 'the replica that had the request ended', { executed: 'unknown' })
-    const reply = errorReply(
-      failure,
-      {
-        id: message.id,
-        era,
-        method: message.method,
-        ref: this.#context.nextRef(),
-        ...(era === 'modern' && {
-          encode: (result) => encodeModern(complete(result), message.method, resultIdentity({ scope, principal }, this.#context)),
-        }),
-      },
-      this.#context,
-    )
-    request.reply(reply.status, JSON_TYPE, reply.message)
+    const failed = { id, method, ref: this.#context.nextRef() }
+    if (kind !== 'call') return errorReply(failure, { ...failed, era: 'legacy' }, this.#context).message
+    const encode: Failed['encode'] = (result) =>
+      encodeModern(complete(result), method, resultIdentity({ scope, principal }, this.#context))
+    return errorReply(failure, { ...failed, era: 'modern', encode }, this.#context).message
+  }
+
+  /** Returns the valid messages of a batch; `undefined`: not a batch. */
+  #readBatch(body: Buffer): readonly Envelope[] | undefined {
+    const spans = attempt(() => splitBatch(body, this.#context.options.limits))
+    return spans?.flatMap((span) => this.#read(span) ?? [])
   }
 
   /** Returns the message; `undefined`: not a valid message, or a batch. */
