@@ -1,9 +1,10 @@
 /**
  * Hides the secrets of the configuration, and tokens that are received at run time, in every text that leaves by log, status, audit or
- * error (T-14). It finds a secret as it is, one line of it, in JSON, in URLs and forms, and in base64 at any offset, such as in a `Basic`
- * header.
+ * error (T-14). It finds a secret as it is, one line of it, in JSON, in URLs and forms with the escapes of any library, and in base64 at any
+ * offset, such as in a `Basic` header.
  */
 import { isList } from './values/json-object.ts'
+import { unescape } from './values/unescape.ts'
 
 const HIDDEN = '***'
 /** Shorter lines of a secret, and shorter pieces of base64, would match by chance. */
@@ -17,7 +18,7 @@ const ESCAPED: Readonly<Record<string, RegExp>> = { '%': /^(?:25)*[\da-f]{2}/i, 
 export class Redactor {
   readonly #texts = new Set<string>()
   readonly #cores = new Set<string>()
-  readonly #beginnings = new Beginnings()
+  readonly #fragments = new Fragments()
   /** Pieces of live tokens, and by how many calls of `hold` each is held. */
   readonly #live = new Map<string, number>()
   /** By holder: the pieces of its latest tokens, and of the ones before. */
@@ -26,7 +27,7 @@ export class Redactor {
   readonly #replaced: { readonly words: readonly string[]; readonly atMs: number }[] = []
   readonly #nowMs: () => number
   /** Built when next needed: many secrets are learned at a time. */
-  #patterns: { readonly texts: RegExp; readonly cores: RegExp } | undefined
+  #patterns: Patterns | undefined
 
   constructor(secrets: readonly string[] = [], nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
@@ -40,11 +41,13 @@ export class Redactor {
   learn(secrets: readonly string[]): void {
     for (const secret of secrets) {
       if (secret === '') continue
-      const texts = [secret, ...linesOf(secret)].flatMap(formsOf)
       const cores = coresOf(secret)
-      for (const text of texts) this.#texts.add(text)
       for (const core of cores) this.#cores.add(core)
-      for (const text of [...texts, ...cores]) this.#beginnings.add(text)
+      for (const text of cores) this.#fragments.add(text)
+      for (const text of [secret, ...linesOf(secret)]) {
+        this.#texts.add(text)
+        this.#fragments.add(fragmentOf(text))
+      }
     }
     this.#patterns = undefined
   }
@@ -63,9 +66,17 @@ export class Redactor {
   }
 
   #hideKnown(text: string): string {
-    if (this.#texts.size === 0 || !this.#beginnings.mayBeIn(text)) return text
-    const { texts, cores } = (this.#patterns ??= { texts: anyOf(this.#texts), cores: anyOf(this.#cores) })
-    return withoutRuns(text.replace(texts, HIDDEN), cores)
+    if (this.#texts.size === 0 || !this.#fragments.mayBeIn(text)) return text
+    const { texts, escaped, cores } = (this.#patterns ??= this.#build())
+    return withoutRuns(withoutEscaped(text.replace(texts, HIDDEN), escaped), cores)
+  }
+
+  #build(): Patterns {
+    const escaped = [...this.#texts].flatMap((text) =>
+      [text, JSON.stringify(text).slice(1, -1)].map((form) => unescape(form).text),
+    )
+    const visible = escaped.filter((text) => text.trim() !== '')
+    return { texts: anyOf(this.#texts), escaped: anyOf(new Set(visible)), cores: anyOf(this.#cores) }
   }
 
   /**
@@ -141,8 +152,15 @@ export class Redactor {
   }
 }
 
-/** A filter of the first four characters of every secret, which most texts pass after one scan. */
-class Beginnings {
+interface Patterns {
+  readonly texts: RegExp
+  /** Texts without escapes, for texts without escapes. */
+  readonly escaped: RegExp
+  readonly cores: RegExp
+}
+
+/** A filter of four characters of every secret, which most texts pass after one scan. */
+class Fragments {
   readonly #bits = new Uint32Array(1 << 15)
   #hasShort = false
 
@@ -168,13 +186,19 @@ class Beginnings {
   }
 }
 
+/** Four characters that no library escapes: the end of the longest word, since many secrets begin alike. Empty: there are none. */
+const fragmentOf = (text: string): string => {
+  const words = text.match(/[\w.-]{4,}/g) ?? []
+  return words.reduce((longest, word) => (word.length > longest.length ? word : longest), '').slice(-4)
+}
+
 const shiftedIn = (key: number, code: number): number => (key >>> 8) | ((code & 0xff) << 24)
 const slotOf = (key: number): number => Math.imul(key, 0x9e3779b1) >>> 12
 
 const linesOf = (secret: string): readonly string[] =>
   secret.includes('\n') ? secret.split(/\r?\n/).filter((line) => line.length >= SHORTEST_LINE) : []
 
-/** The forms in which a text may occur in another one. */
+/** The forms in which a token may occur in another text. */
 const formsOf = (text: string): readonly string[] => {
   const formed = text.toWellFormed()
   const json = JSON.stringify(text).slice(1, -1)
@@ -207,6 +231,19 @@ const anyOf = (texts: ReadonlySet<string>): RegExp =>
   )
 
 const literal = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+/** Replaces what is one of `secrets` without its escapes. The backslashes in front belong to an escape. */
+const withoutEscaped = (text: string, secrets: RegExp): string => {
+  if (!/[\\%+]/.test(text)) return text
+  const { text: plain, ends } = unescape(text)
+  let shown = ''
+  let at = 0
+  for (const { index, 0: found } of plain.matchAll(secrets)) {
+    shown += text.slice(at, ends[index - 1] ?? 0) + HIDDEN
+    at = ends[index + found.length - 1] ?? text.length
+  }
+  return at === 0 ? text : shown + text.slice(at)
+}
 
 const IN_BASE64 = /[A-Za-z0-9+/_-]/
 

@@ -27,6 +27,33 @@ describe('the redactor', () => {
     }
   })
 
+  // As the libraries of these languages write it; `&<>+='"` and letters beyond ASCII differ most.
+  test.each([
+    ['JSON of Python', String.raw`"p/\u00e4<&>+='\"${'`'}\\ \ud83d\ude00~!(1)*"`],
+    ['JSON of PHP', String.raw`"p\/\u00e4<&>+='\"${'`'}\\ \ud83d\ude00~!(1)*"`],
+    ['JSON of Go', String.raw`"p/ä\u003c\u0026\u003e+='\"${'`'}\\ 😀~!(1)*"`],
+    ['JSON of .NET', String.raw`"p/\u00E4\u003C\u0026\u003E\u002B=\u0027\u0022\u0060\\ \uD83D\uDE00~!(1)*"`],
+    ['JSON of Gson', String.raw`"p/ä\u003c\u0026\u003e+\u003d\u0027\"${'`'}\\ 😀~!(1)*"`],
+    ['a path of Python', '"p/%C3%A4%3C%26%3E%2B%3D%27%22%60%5C%20%F0%9F%98%80~%21%281%29%2A"'],
+    ['a query of PHP', '"p%2F%C3%A4%3C%26%3E%2B%3D%27%22%60%5C+%F0%9F%98%80%7E%21%281%29%2A"'],
+    ['a password in a URL of Go', '"p%2F%C3%A4%3C&%3E+=%27%22%60%5C%20%F0%9F%98%80~%21%281%29%2A"'],
+    ['a URL of Node', `"p%2F%C3%A4%3C&%3E+%3D'%22%60%5C%20%F0%9F%98%80~!(1)*"`],
+  ])('T-14 hides a secret in %s, also in JSON and in a URL around it', (_, written) => {
+    const { hide, hideJson } = new Redactor(['p/ä<&>+=\'"`\\ 😀~!(1)*'])
+    expect(hide(written)).toBe('"***"')
+    // A tool repeats its structured content as a text, and a process prints what it sent.
+    const text = JSON.stringify({ text: written })
+    expect(hideJson(text)).toBe(JSON.stringify({ text: '"***"' }))
+    expect(hide(text)).toBe(String.raw`{"text":"\"***\""}`)
+    expect(hideJson(JSON.stringify({ line: text }))).toBe(JSON.stringify({ line: String.raw`{"text":"\"***\""}` }))
+    expect(hide(encodeURIComponent(written))).toBe('%22***%22')
+  })
+
+  test('T-14 a text of backslashes or percent signs takes no time, whatever the secret', () => {
+    const { hide } = new Redactor([String.raw`\"\"\"\"%25%25%25%25\\\\%"`])
+    for (const piece of ['\\', '\\"', '%25', '%', '\\u005c', '%5C']) expect(hide(piece.repeat(50_000))).toBe(piece.repeat(50_000))
+  })
+
   test.each(['abc', 'abcd', 'abcde'])('T-14 hides a secret as short as %j, also where it is the whole text', (secret) => {
     const redactor = new Redactor([secret])
     expect([secret, `x ${secret} x`, 'x ab x'].map(redactor.hide)).toEqual(['***', 'x *** x', 'x ab x'])
