@@ -1,6 +1,6 @@
 /** The frame of all screens: navigation, sign-in, help, notices. */
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { asError } from '../values/as-error.ts'
 import { session, sessionProblem, signInWith, signOut } from './page/api.ts'
 import { lineOf } from './model/text.ts'
@@ -124,6 +124,12 @@ const Frame = (): JSX.Element => {
 const nextTheme = (): void => setTheme(({ system: 'light', light: 'dark', dark: 'system' } as const)[theme.peek()])
 
 const Navigation = ({ current }: { readonly current: string }): JSX.Element => {
+  const list = useRef<HTMLUListElement>(null)
+  // On a narrow screen the list is scrolled.
+  useEffect(
+    () => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }),
+    [current],
+  )
   const { role, principal, version, write } = session.value ?? { role: 'user', principal: '', version: '', write: false }
   return (
     <header class="side">
@@ -131,7 +137,7 @@ const Navigation = ({ current }: { readonly current: string }): JSX.Element => {
         <Mark /> <span>Trunkline</span>
       </a>
       <nav aria-label="Screens">
-        <ul>
+        <ul ref={list}>
           {SCREENS.filter(({ path }) => role === 'operator' || path === '/traffic').map(({ path, name, key }) => (
             <li key={path}>
               <a href={path} aria-current={path === current ? 'page' : undefined} title={`g ${key}`}>

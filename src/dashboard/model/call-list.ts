@@ -1,6 +1,7 @@
 /**
  * The calls in the page: rows in the order of their ids, replaced when their calls change, with a gap where the feed has left some out.
- * Bounded: the oldest rows are dropped first.
+ * Bounded: the oldest rows are dropped first. Older calls that a search has found are kept apart: between them others are missing, so they
+ * are shown to a filter only.
  */
 import type { CallRow } from '../../observe/capture/captured.ts'
 
@@ -23,6 +24,8 @@ export const isGap = (item: ListItem): item is Gap => 'missed' in item
 export class CallList {
   #rows: CallRow[] = []
   #gaps: Gap[] = []
+  /** Older than all rows, by id, in the order in which they were found. */
+  readonly #found = new Map<number, CallRow>()
 
   get size(): number {
     return this.#rows.length
@@ -46,7 +49,8 @@ export class CallList {
   add(rows: readonly CallRow[]): void {
     for (const row of rows) {
       const known = this.#indexOf(row.id)
-      if (known !== undefined) {
+      if (known === undefined && this.#found.has(row.id)) this.#found.set(row.id, row)
+      else if (known !== undefined) {
         // The end of a call is final: a page that was requested earlier may still contain it as open.
         if (this.#rows[known]?.state !== 'done' || row.state === 'done') this.#rows[known] = row
       } else {
@@ -68,6 +72,15 @@ export class CallList {
     this.#rows = [...this.#rows, ...fresh].sort((a, b) => a.id - b.id).slice(-MAX_CALLS)
   }
 
+  /** Adds calls that a search has found, wherever they are. */
+  addFound(rows: readonly CallRow[]): void {
+    const older = rows.filter(({ id }) => this.#rows.length === 0 || id < this.oldest)
+    this.add(rows.filter((row) => !older.includes(row)))
+    for (const row of older) this.#found.set(row.id, row)
+    const excess = Math.max(0, this.#found.size - MAX_CALLS)
+    for (const id of [...this.#found.keys()].slice(0, excess)) this.#found.delete(id)
+  }
+
   gap(missed: number): void {
     const last = this.#gaps.at(-1)
     if (last?.afterId === this.latest) this.#gaps[this.#gaps.length - 1] = { ...last, missed: last.missed + missed }
@@ -77,15 +90,26 @@ export class CallList {
   clear(): void {
     this.#rows = []
     this.#gaps = []
+    this.#found.clear()
   }
 
   find(id: number): CallRow | undefined {
     const index = this.#indexOf(id)
-    return index === undefined ? undefined : this.#rows[index]
+    return index === undefined ? this.#found.get(id) : this.#rows[index]
   }
 
-  /** Newest first, with gaps between; only calls up to `untilId` while the list is paused. */
-  select(isWanted: (row: CallRow) => boolean, untilId = Infinity): ListItem[] {
+  /** All rows, without those that were only found: newest first, with gaps between; up to `untilId` while the list is paused. */
+  all(untilId = Infinity): ListItem[] {
+    return this.#select(() => true, untilId)
+  }
+
+  /** The rows that match, and the found ones among them. */
+  matching(isWanted: (row: CallRow) => boolean, untilId = Infinity): ListItem[] {
+    const found = [...this.#found.values()].filter((row) => row.id < this.oldest && row.id <= untilId && isWanted(row))
+    return [...this.#select(isWanted, untilId), ...found.sort((a, b) => b.id - a.id)]
+  }
+
+  #select(isWanted: (row: CallRow) => boolean, untilId: number): ListItem[] {
     const items: ListItem[] = []
     let gap = this.#gaps.length - 1
     for (const row of this.#rows.toReversed()) {

@@ -55,23 +55,30 @@ export const fieldsOf = (schema: unknown): readonly Field[] | undefined => {
   if (!isJsonObject(schema)) return undefined
   const root = resolve(schema, schema)
   if (root['type'] !== undefined && root['type'] !== 'object') return undefined
-  const fields = membersOf(root, schema, [])
-  return countOf(fields) > MAX_FIELDS ? undefined : fields
+  const form: Form = { root: schema, fields: 0 }
+  const fields = membersOf(root, form, [])
+  return form.fields > MAX_FIELDS ? undefined : fields
 }
 
-const countOf = (fields: readonly Field[]): number => fields.reduce((sum, field) => sum + 1 + countOf(field.fields), 0)
+/** The whole schema, and the number of fields so far: a schema that contains itself has any number. */
+interface Form {
+  readonly root: UnknownObject
+  fields: number
+}
 
-const membersOf = (schema: UnknownObject, root: UnknownObject, path: readonly string[]): readonly Field[] => {
+const membersOf = (schema: UnknownObject, form: Form, path: readonly string[]): readonly Field[] => {
   const properties = isJsonObject(schema['properties']) ? schema['properties'] : {}
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
-  return Object.entries(properties)
-    .slice(0, MAX_FIELDS + 1)
-    .map(([name, property]) =>
-      fieldOf(isJsonObject(property) ? resolve(property, root) : {}, root, [...path, name], required.has(name)),
-    )
+  const fields: Field[] = []
+  for (const [name, property] of Object.entries(properties)) {
+    if (++form.fields > MAX_FIELDS) break
+    const resolved = isJsonObject(property) ? resolve(property, form.root) : {}
+    fields.push(fieldOf(resolved, form, [...path, name], required.has(name)))
+  }
+  return fields
 }
 
-const fieldOf = (schema: UnknownObject, root: UnknownObject, path: readonly string[], isRequired: boolean): Field => {
+const fieldOf = (schema: UnknownObject, form: Form, path: readonly string[], isRequired: boolean): Field => {
   const text = (member: string): string => (typeof schema[member] === 'string' ? schema[member] : '')
   const number = (member: string): number | undefined => (typeof schema[member] === 'number' ? schema[member] : undefined)
   // Cast: the names are those of `Limits`.
@@ -104,14 +111,14 @@ const fieldOf = (schema: UnknownObject, root: UnknownObject, path: readonly stri
   if (type === 'string') return { ...base, kind: 'text' }
   if (type === 'number' || type === 'integer' || type === 'boolean') return { ...base, kind: type }
   if (type === 'array' && isJsonObject(schema['items'])) {
-    const items = resolve(schema['items'], root)
+    const items = resolve(schema['items'], form.root)
     const item = typeOf(items)
     const isSimple =
       choicesOf(items) === undefined && (item === 'string' || item === 'number' || item === 'integer' || item === 'boolean')
     if (isSimple) return { ...base, kind: 'list', item: item === 'string' ? 'text' : item }
   }
   const isGroup = type === 'object' && isJsonObject(schema['properties']) && Object.keys(schema['properties']).length > 0
-  if (isGroup && path.length < MAX_DEPTH) return { ...base, kind: 'group', fields: membersOf(schema, root, path) }
+  if (isGroup && path.length < MAX_DEPTH) return { ...base, kind: 'group', fields: membersOf(schema, form, path) }
   return { ...base, kind: 'json' }
 }
 
@@ -154,23 +161,54 @@ const allChoicesOf = (schema: UnknownObject): readonly unknown[] | undefined => 
   return isChoice ? several.map((one) => (one as UnknownObject)['const']) : undefined
 }
 
-/** Resolves `#/…` inside the schema; an unresolvable reference is an empty schema. */
+/**
+ * Resolves `#/…` inside the schema, and a schema with one form only: `allOf` of one, and `anyOf` or `oneOf` of one and `null`, as Python
+ * servers write optional values. An unresolvable reference is an empty schema.
+ */
 const resolve = (schema: UnknownObject, root: UnknownObject): UnknownObject => {
   let found = schema
+  let isNullable = false
   for (let step = 0; step < MAX_REFS; step++) {
-    const ref = found['$ref']
-    if (typeof ref !== 'string') return found
-    const parts = ref.startsWith('#/') ? ref.slice(2).split('/') : undefined
-    const target = parts?.reduce<unknown>((value, part) => {
-      const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      return isJsonObject(value) ? ownValue(value, key) : undefined
-    }, root)
-    if (!isJsonObject(target)) return {}
-    const { $ref: _, ...rest } = found
-    found = { ...target, ...rest }
+    const { $ref: ref, ...own } = found
+    if (typeof ref === 'string') {
+      const target = targetOf(ref, root)
+      if (target === undefined) return {}
+      found = { ...target, ...own }
+      continue
+    }
+    const { allOf, anyOf, oneOf, ...rest } = found
+    const only = onlyOf(allOf, false) ?? onlyOf(anyOf, true) ?? onlyOf(oneOf, true)
+    const isOne = [allOf, anyOf, oneOf].filter((one) => one !== undefined).length === 1
+    if (only === undefined || !isOne || isTyped(rest))
+      return isNullable && Array.isArray(found['enum']) ? { ...found, enum: [...new Set([...found['enum'], null])] } : found
+    isNullable ||= only.isNullable
+    found = { ...only.schema, ...rest }
   }
   return {}
 }
+
+const targetOf = (ref: string, root: UnknownObject): UnknownObject | undefined => {
+  const parts = ref.startsWith('#/') ? ref.slice(2).split('/') : undefined
+  const target = parts?.reduce<unknown>((value, part) => {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    return isJsonObject(value) ? ownValue(value, key) : undefined
+  }, root)
+  return isJsonObject(target) ? target : undefined
+}
+
+/** The only schema of a list, besides `null` if that may be there. */
+const onlyOf = (
+  list: unknown,
+  mayBeNull: boolean,
+): { readonly schema: UnknownObject; readonly isNullable: boolean } | undefined => {
+  if (!Array.isArray(list)) return undefined
+  const others = list.filter((one) => !(mayBeNull && isJsonObject(one) && one['type'] === 'null'))
+  const [schema] = others
+  return others.length === 1 && isJsonObject(schema) ? { schema, isNullable: others.length < list.length } : undefined
+}
+
+/** Whether the schema itself says what the value is. */
+const isTyped = (schema: UnknownObject): boolean => ['type', 'properties', 'enum', 'const'].some((name) => name in schema)
 
 /** The arguments as entered; `extra`: members that the schema does not name, as JSON texts. */
 export const enter = (fields: readonly Field[], values: Values, extra: Values = {}): Entered => {

@@ -110,6 +110,7 @@ const loadOpen = async (): Promise<void> => {
 export const loadPage = async (filter: string): Promise<void> => {
   const query = new URLSearchParams({ filter, limit: String(FIRST_PAGE) })
   const page = await ask<{ readonly calls: readonly CallRow[] }>('GET', `/calls?${query.toString()}`)
-  calls.addPage(page.calls)
+  if (filter === '') calls.addPage(page.calls)
+  else calls.addFound(page.calls)
   changed()
 }

@@ -14,6 +14,8 @@ import { Block, Chip, CopyButton } from './basics.tsx'
 interface Side {
   readonly title: string
   readonly body: KeptBody | undefined
+  /** Shown where there is no body. */
+  readonly absent?: string
 }
 
 export interface HopsViewProps {
@@ -154,7 +156,7 @@ const Raw = ({ side }: { readonly side: Side }): JSX.Element => {
         {side.title} <span class="muted">{sizeOf(side.body)}</span>
         {text !== undefined && <CopyButton text={side.body?.text ?? text} what={side.title.toLowerCase()} />}
       </figcaption>
-      {text === undefined ? <p class="muted">Not kept.</p> : <Block text={text} />}
+      {text === undefined ? <p class="muted">{side.absent ?? 'Not kept.'}</p> : <Block text={text} />}
     </figure>
   )
 }

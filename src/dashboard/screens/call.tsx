@@ -235,7 +235,7 @@ const Verdict = ({ detail }: { readonly detail: CallDetail }): JSX.Element => (
 )
 
 const Bodies = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
-  const { request, response, hops, diff, host, server } = detail
+  const { request, response, hops, diff, host, server, state } = detail
   const [first, last] = [hops[0], hops.at(-1)]
   const isKept = [request, response, first?.request, last?.response].some((body) => body !== undefined)
   if (!isKept)
@@ -258,19 +258,22 @@ const Bodies = ({ detail }: { readonly detail: CallDetail }): JSX.Element => {
       </Section>
     )
   const at = server ?? 'the server'
+  const isOpen = state === 'open'
+  const unsent = hops.length === 0 ? (isOpen ? 'Nothing was sent so far.' : 'Nothing was sent to a server.') : undefined
+  const unanswered = isOpen ? 'No answer so far.' : hops.length === 0 ? 'No server was asked.' : undefined
   return (
     <>
       <Section title="Request, both hops" id="request">
         <HopsView
           from={{ title: `From ${host ?? 'the caller'}`, body: request }}
-          to={{ title: `To ${at}`, body: first?.request }}
+          to={{ title: `To ${at}`, body: first?.request, ...(unsent !== undefined && { absent: unsent }) }}
           changes={diff?.request ?? null}
         />
       </Section>
       <Section title="Answer, both hops" id="response">
         <HopsView
-          from={{ title: `From ${at}`, body: last?.response }}
-          to={{ title: `To ${host ?? 'the caller'}`, body: response }}
+          from={{ title: `From ${at}`, body: last?.response, ...(unanswered !== undefined && { absent: unanswered }) }}
+          to={{ title: `To ${host ?? 'the caller'}`, body: response, ...(isOpen && { absent: 'No answer so far.' }) }}
           changes={diff?.response ?? null}
         />
       </Section>

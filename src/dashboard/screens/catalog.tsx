@@ -158,7 +158,7 @@ export const Catalog = (): JSX.Element => {
   return (
     <div class="screen screen-full">
       <Heading title="Catalog">
-        <span class="muted num">
+        <span class="muted num" hidden={tools.isLoading}>
           {plural(rows.length, 'tool')}, about {formatCount(tokens)} tokens
           {stats.data !== undefined && idle.length > 0 && rows.length > 0 && (
             <>
@@ -184,7 +184,7 @@ export const Catalog = (): JSX.Element => {
           </button>
         )}
         <p class="filter-problem muted" role="status">
-          {formatCount(shown.length)} of {formatCount(rows.length + (isOffShown ? offRows.length : 0))}
+          {!tools.isLoading && `${formatCount(shown.length)} of ${formatCount(rows.length + (isOffShown ? offRows.length : 0))}`}
         </p>
       </div>
       {mayWrite && marked.length > 0 && (

@@ -91,7 +91,7 @@ const Known = ({ server, onChange }: { readonly server: ServerStatus; readonly o
         <div class="banner banner-notice">
           <span>
             <Line text={reason ?? 'A user must sign in to this server.'} />
-            {nextTryMs !== undefined && ` Next try in ${formatMs(nextTryMs)}.`}
+            {nextTryMs !== undefined && ` · next try in ${formatMs(nextTryMs)}`}
           </span>
           {needsSignIn && <SignIn server={key} onDone={onChange} />}
         </div>
@@ -240,7 +240,7 @@ const Notes = ({ server: { fidelity, findings, warnings, leftOut } }: { readonly
 }
 
 const Tools = ({ server }: { readonly server: string }): JSX.Element | null => {
-  const { data } = useLoad<{ readonly tools: readonly ToolRow[] }>('/tools', 10_000)
+  const { data } = useLoad<{ readonly tools: readonly ToolRow[] }>(`/tools?query=${encodeURIComponent(server)}`, 10_000)
   const own = data?.tools.filter((tool) => tool.server === server) ?? []
   if (own.length === 0) return null
   return (

@@ -11,10 +11,14 @@ import { Command, Empty, Failed, Heading, Line } from '../parts/basics.tsx'
 import { HealthSign } from '../parts/health-state.tsx'
 import { SignIn } from '../parts/sign-in.tsx'
 
+/** Servers that are named above the list: it may be long. */
+const MOST_BROKEN = 12
+
 export const Servers = (): JSX.Element => {
   const { data: status, error, reload, isLoading } = useLoad<Status>('/status', 2_000)
   const { data: stats } = useLoad<Stats>('/stats?window=5m', 2_000)
   useKeys(ROW_KEYS)
+  const broken = status?.servers.filter(({ state, needsSignIn }) => state === 'down' || state === 'failed' || needsSignIn) ?? []
   return (
     <div class="screen">
       <Heading title="Servers">
@@ -22,6 +26,18 @@ export const Servers = (): JSX.Element => {
           <span class="muted num">{plural(status.servers.length, 'server')} · calls of the last five minutes</span>
         )}
       </Heading>
+      {broken.length > 0 && (
+        <p class="broken">
+          {formatCount(broken.length)} of {plural(status?.servers.length ?? 0, 'server')} {broken.length === 1 ? 'does' : 'do'}{' '}
+          not work:{' '}
+          {broken.slice(0, MOST_BROKEN).map(({ key, state, needsSignIn }) => (
+            <span key={key}>
+              <a href={pathTo('servers', key)}>{key}</a> <HealthSign state={state} needsSignIn={needsSignIn} />
+            </span>
+          ))}
+          {broken.length > MOST_BROKEN && <a href="/health">and {formatCount(broken.length - MOST_BROKEN)} more</a>}
+        </p>
+      )}
       {error !== undefined && <Failed error={error} onRetry={reload} />}
       {status?.servers.length === 0 && !isLoading && (
         <Empty title="No server is configured">

@@ -28,10 +28,10 @@ const SEARCH_MS = 250
 /** The calls that match the filter in the address, newest first; also used by the call screen to step through them. */
 export const selectCalls = (text: string, untilId = Infinity): { readonly items: ListItem[]; readonly problem: string } => {
   const end = parseFilter(text)
-  if ('problem' in end)
-    return { items: calls.select(() => true, untilId), problem: `${end.problem.message} (at ${end.problem.at + 1})` }
+  if (text.trim() === '') return { items: calls.all(untilId), problem: '' }
+  if ('problem' in end) return { items: calls.all(untilId), problem: `${end.problem.message} (at ${end.problem.at + 1})` }
   const nowMs = Date.now()
-  return { items: calls.select((row) => end.filter(row, nowMs), untilId), problem: '' }
+  return { items: calls.matching((row) => end.filter(row, nowMs), untilId), problem: '' }
 }
 
 export const Traffic = (): JSX.Element => {

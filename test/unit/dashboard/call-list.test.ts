@@ -4,8 +4,10 @@ import { CallList, isGap, MAX_CALLS } from '../../../src/dashboard/model/call-li
 import type { CallRow } from '../../../src/observe/capture/captured.ts'
 
 const row = (id: number, facts: Partial<CallRow> = {}): CallRow => ({ id, state: 'done', ...facts }) as CallRow
-const ids = (list: CallList, isWanted: (row: CallRow) => boolean = () => true, untilId?: number): (number | string)[] =>
-  list.select(isWanted, untilId).map((item) => (isGap(item) ? `gap of ${item.missed}` : item.id))
+const ids = (list: CallList, isWanted?: (row: CallRow) => boolean, untilId?: number): (number | string)[] =>
+  (isWanted === undefined ? list.all(untilId) : list.matching(isWanted, untilId)).map((item) =>
+    isGap(item) ? `gap of ${item.missed}` : item.id,
+  )
 
 test('rows are shown newest first, each once, as it is now', () => {
   const list = new CallList()
@@ -50,8 +52,8 @@ test('a list that stands still shows nothing that came later', () => {
   const list = new CallList()
   list.add([row(1), row(2), row(3)])
   list.gap(3)
-  expect(ids(list, () => true, 2)).toEqual([2, 1])
-  expect(ids(list, () => true, 3)).toEqual([3, 2, 1])
+  expect(ids(list, undefined, 2)).toEqual([2, 1])
+  expect(ids(list, undefined, 3)).toEqual([3, 2, 1])
   expect(ids(list, ({ id }) => id !== 2)).toEqual(['gap of 3', 3, 1])
 })
 
@@ -85,4 +87,29 @@ test('a list that was cleared is as a new one', () => {
   expect([list.size, list.oldest, list.latest]).toEqual([0, 0, 0])
   list.add([row(1)])
   expect(ids(list)).toEqual([1])
+})
+
+test('calls that a search found are shown to its filter, and leave no holes in the list of all calls', () => {
+  const list = new CallList()
+  const found = ({ host }: CallRow): boolean => host === 'found'
+  for (let id = MAX_CALLS; id < 2 * MAX_CALLS; id += 1_000) list.add(Array.from({ length: 1_000 }, (_, at) => row(id + at)))
+  list.addFound([row(7, { host: 'found' }), row(5, { host: 'found' }), row(MAX_CALLS, { host: 'found' })])
+  expect(ids(list, found)).toEqual([MAX_CALLS, 7, 5])
+  expect(list.all()).toHaveLength(MAX_CALLS)
+  expect([list.size, list.oldest]).toEqual([MAX_CALLS, MAX_CALLS])
+  expect(list.find(7)).toBeDefined()
+  // The end of a call that was found open.
+  list.addFound([row(9, { state: 'open', host: 'found' })])
+  list.add([row(9, { host: 'found' })])
+  expect(list.find(9)?.state).toBe('done')
+  expect(list.size).toBe(MAX_CALLS)
+})
+
+test('what was found is bounded: the earliest found goes first', () => {
+  const list = new CallList()
+  list.add([row(5 * MAX_CALLS)])
+  for (let page = 0; page < 12; page++)
+    list.addFound(Array.from({ length: 1_000 }, (_, at) => row(page * 1_000 + at, { host: 'found' })))
+  expect(ids(list, ({ host }) => host === 'found')).toHaveLength(MAX_CALLS)
+  expect([list.find(1), list.find(11_999)]).toEqual([undefined, expect.anything()])
 })

@@ -30,12 +30,21 @@ describe('fields', () => {
     [{ type: 'object', properties: { x: { type: 'string' } } }, 'group'],
     [{ type: 'object' }, 'json'],
     [{ anyOf: [{ type: 'string' }, { type: 'object' }] }, 'json'],
+    [{ anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'null' }] }, 'list'],
+    [{ anyOf: [{ type: 'string', enum: ['a', 'b'] }, { type: 'null' }] }, 'choice'],
+    [{ oneOf: [{ type: 'null' }, { $ref: '#/$defs/Name' }] }, 'text'],
+    [{ anyOf: [{ type: 'object', properties: { x: { type: 'string' } } }, { type: 'null' }] }, 'group'],
+    [{ allOf: [{ $ref: '#/$defs/Name' }], default: 'a' }, 'text'],
+    [{ allOf: [{ type: 'string' }, { minLength: 2 }] }, 'json'],
+    [{ anyOf: [{ $ref: '#/$defs/Loop' }, { type: 'null' }] }, 'json'],
+    [{ anyOf: [{ type: 'null' }] }, 'json'],
+    [{ $ref: '#/$defs/Ring' }, 'json'],
     [true, 'json'],
     [{ $ref: '#/$defs/Name' }, 'text'],
     [{ $ref: '#/$defs/Loop' }, 'json'],
     [{ $ref: 'https://example.com/x' }, 'json'],
   ])('%j is a field of kind %s', (schema, kind) => {
-    const $defs = { Name: { type: 'string' }, Loop: { $ref: '#/$defs/Loop' } }
+    const $defs = { Name: { type: 'string' }, Loop: { $ref: '#/$defs/Loop' }, Ring: { anyOf: [{ $ref: '#/$defs/Ring' }] } }
     expect(fields({ x: schema }, [], { $defs })).toMatchObject([{ kind }])
   })
 
@@ -49,6 +58,31 @@ describe('fields', () => {
       { example: '[1,2]' },
       { example: '5' },
     ])
+  })
+
+  test('a value that may be null keeps the limits, the title and the choices of its other form', () => {
+    const either = (schema: object): object => ({ title: 'Outer', default: null, anyOf: [schema, { type: 'null' }] })
+    const [size, colour] = fields({
+      size: either({ type: 'integer', title: 'Inner', minimum: 1, maximum: 9 }),
+      colour: either({ enum: ['red'] }),
+    })
+    expect(size).toMatchObject({ kind: 'integer', label: 'Outer', example: '', limits: { least: 1, most: 9 } })
+    expect(colour).toMatchObject({ kind: 'choice', choices: ['"red"', 'null'] })
+    expect(leave([size!], '{"size":null}')).toBeUndefined()
+  })
+
+  test('a schema that contains itself is read no further than a form has fields', () => {
+    let reads = 0
+    const node = {
+      type: 'object',
+      get title() {
+        reads++
+        return ''
+      },
+      properties: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`p${at}`, { $ref: '#/$defs/Node' }])),
+    }
+    expect(fieldsOf({ type: 'object', properties: { start: { $ref: '#/$defs/Node' } }, $defs: { Node: node } })).toBeUndefined()
+    expect(reads).toBeLessThan(1_000)
   })
 
   test('groups are groups down to the fourth level, and JSON below', () => {
