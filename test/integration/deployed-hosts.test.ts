@@ -78,13 +78,31 @@ describe('ids', () => {
     await using gateway = await start()
     await using host = await connectHttp(gateway)
     const refusals: readonly (readonly [number, Record<string, string>])[] = [
-      [404, { 'mcp-session-id': 'AAAAAAAAAAAAAAAAAAAAAA', 'mcp-protocol-version': '2025-11-25' }],
       [400, { ...host.headers(), 'mcp-protocol-version': '1999-01-01' }],
       [400, {}],
     ]
     for (const [status, headers] of refusals) {
       const reply = await send(gateway.url, { headers, body: request('of-mine', 'tools/list') })
       expect([reply.status, (await messageOf(reply)).id]).toEqual([status, 'of-mine'])
+    }
+  })
+
+  test('B198 an ended session is told with the body that hosts look for: error -32001 without an id', async () => {
+    await using gateway = await start()
+    await using host = await connectHttp(gateway)
+    await send(gateway.url, { method: 'DELETE', headers: host.headers() })
+    for (const [method, body] of [['POST', request('of-mine', 'tools/list')], ['GET'], ['DELETE']] as const) {
+      const headers = { ...host.headers(), accept: 'application/json, text/event-stream' }
+      const reply = await send(gateway.url, { method, headers, ...(body !== undefined && { body }) })
+      expect([method, reply.status, await messageOf(reply)]).toEqual([
+        method,
+        404,
+        {
+          jsonrpc: '2.0',
+          id: null,
+          error: { code: -32001, message: expect.stringMatching(/^Session not found\b/) as string },
+        },
+      ])
     }
   })
 

@@ -9,7 +9,7 @@ import { isBatch } from '../../../wire/message/envelope.ts'
 import type { Envelope, EnvelopeError } from '../../../wire/message/envelope.ts'
 import { Failure } from '../../../wire/message/failure.ts'
 import { IdTable } from '../../../wire/message/id-table.ts'
-import { resultMessage } from '../../../wire/message/message.ts'
+import { errorMessage, errorObject, resultMessage } from '../../../wire/message/message.ts'
 import { isLegacyRevision, isRevision, isWithin } from '../../../wire/protocol/revisions.ts'
 import { needsAnswer, readBatch, serveBatch } from './batch.ts'
 import type { BatchOutlet } from './batch.ts'
@@ -32,6 +32,11 @@ import { howToBegin, initializeAnswer, whenReady } from '../../handshake.ts'
 
 /** One text for ended and unknown sessions (T-05). */
 const GONE = 'Session not found: it has ended (listen.limits.session_idle, session_max), or never was'
+/**
+ * The body of the official SDKs of TypeScript: the code and no id. Hosts look for it before they initialize again, since a 404 may also come
+ * from a proxy. An error with an id would count as the response of the server.
+ */
+const GONE_BODY = errorMessage(undefined, errorObject(-32001, GONE))
 const EVENT_LIMITS = 'listen.limits.events, event_bytes, session_event_bytes, event_age, event_log'
 
 /** Standalone streams of a session that its host can resume. */
@@ -206,8 +211,10 @@ export class SessionRequests {
     const entry = this.#find(routed)
     const version = request.header('mcp-protocol-version')
     const isSupported = version === undefined || (isRevision(version) && isWithin(version, this.#context.options.revisions))
-    if (entry === undefined) refuse(this.#context, routed, 404, -32600, GONE, message)
-    else if (!isSupported) refuse(this.#context, routed, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    if (entry === undefined) {
+      reportDenied(this.#context, routed, 404, GONE, message)
+      request.reply(404, JSON_TYPE, GONE_BODY)
+    } else if (!isSupported) refuse(this.#context, routed, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
     else return entry
     return undefined
   }
