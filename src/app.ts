@@ -34,7 +34,7 @@ import { operatorCommand } from './operator-command.ts'
 
 /** Rejects with the system's error where an address cannot be bound, and with `NoEndpoint` where the pipe's path names nothing. */
 export const startGateway = async (configuration: Configuration, environment: RuntimeEnvironment): Promise<Running> => {
-  const { log, member, pipe } = environment
+  const { log, member, ownInFlight, pipe } = environment
   const audit = await AuditLog.open(configuration.audit, log)
   const foundation = await openFoundation(configuration, environment)
   const { inForce, redactor, limits, seal, store } = foundation
@@ -93,7 +93,7 @@ export const startGateway = async (configuration: Configuration, environment: Ru
   await membership.start(front)
 
   const giveUpSoleHost = (): void => servers.introduce({ capabilities: {}, session: undefined, hops: 0 })
-  const ending = { context, front, pipes, replicas, gateway, fleet, giveUpSoleHost, close }
+  const ending = { context, front, pipes, replicas, gateway, fleet, ownInFlight, giveUpSoleHost, close }
   let ended: Promise<void> | undefined
   const stop = (withinMs?: number): Promise<void> => (ended ??= shutDown(ending, withinMs))
   const serveSole = async ({ path = {}, ...streams }: NonNullable<typeof pipe>): Promise<ServedPipe> => {

@@ -1,26 +1,29 @@
 /** The gateway inside another program, without a command line, signals, an admin socket or an admin listener (`admin.bind`). */
 import { callTool } from './admin/calls/call-tool.ts'
 import { serverStatuses, urlsOf } from './admin/state/status.ts'
-import type { ServerStatus } from './admin/state/status.ts'
-import { listTools } from './admin/catalog/tools.ts'
+import type { ServerStatus } from './admin/state/server-status.ts'
+import { listTools } from './admin/catalog/find-tools.ts'
 import type { ToolRow } from './admin/catalog/tools.ts'
 import { startGateway } from './app.ts'
 import { diffConfigurations } from './config/change/difference.ts'
 import { loadConfiguration } from './config/load.ts'
 import type { Configuration } from './config/options.ts'
+import { valueName } from './config/read/given.ts'
 import { ConfigError } from './config/syntax/problems.ts'
 import type { Problem } from './config/syntax/problems.ts'
 import { readRuntimeEnvironment } from './config/runtime-environment.ts'
-import type { Log } from './downstream/environment.ts'
+import type { Log } from './downstream/log.ts'
+import { fileProblems, guardLayers, guardLog, optionProblems } from './embedded.ts'
 import { complete, Refusal } from './rpc/call.ts'
 import type { Call, Caller, Handler, Layer, Outcome } from './rpc/call.ts'
-import { memberOf } from './values/json-object.ts'
+import { isJsonObject, isList, memberOf } from './values/json-object.ts'
+import type { FailureKind } from './wire/message/failure.ts'
 import { Payload } from './wire/message/payload.ts'
 import { createLog } from './log.ts'
 import { Redactor } from './redactor.ts'
 
 export { complete, ConfigError, Payload, Refusal }
-export type { Call, Caller, Configuration, Handler, Layer, Log, Outcome, Problem, ServerStatus, ToolRow }
+export type { Call, Caller, Handler, Layer, Log, Outcome, Problem, ServerStatus, ToolRow }
 
 /** A configuration as in `trunkline.yaml`: the same keys, units and variables (docs/configuration.md). */
 export type ConfigurationInput = Readonly<Record<string, unknown>>
@@ -40,9 +43,13 @@ export interface CreateGatewayOptions {
    * waits for input pass them again. Requests that are answered without a call (`initialize`, `ping`,
    * `server/discover`, `logging/setLevel`, `subscriptions/listen`) and unknown methods do not. A layer may refuse (throw a `Refusal`),
    * answer itself (`complete`), or pass the call on and change its result. Any other error that it throws is logged; the host gets -32603.
+   * Each layer is called once, by `createGateway`, so that it may keep state. Results reach it whole.
    */
   readonly layers?: readonly Layer[]
-  /** Receives log lines. Default: warnings and errors as JSON lines on stderr. */
+  /**
+   * Receives log lines of all levels, without secrets; an error that it throws is ignored. Default: warnings and errors on stderr, as JSON
+   * lines or as `telemetry.log.format` says.
+   */
   readonly log?: Log
 }
 
@@ -63,9 +70,8 @@ export interface EmbeddedGateway extends AsyncDisposable {
   tools(): readonly ToolRow[]
   /**
    * Calls a tool by its exposed name, as principal `local`; waits for servers that are starting. `args` are an object of plain data.
-   * Rejects with an `Error` whose `kind` is the reason: `refused` (a name that is unknown and has the prefix of no server, a `Refusal` of a layer,
-   * a question to a person), `error` (a JSON-RPC error of the server, also about a name that it does not list), or a kind of failure such as `unreachable` (docs/operations.md). Other errors, such as those of a layer
-   * with a defect, have no `kind`.
+   * Rejects with `CallError`, whose `kind` is the reason. Rejects with another error for arguments that are no JSON object, and for
+   * a layer with a defect.
    */
   call(tool: string, args?: object, signal?: AbortSignal): Promise<ToolResult>
   /**
@@ -73,8 +79,23 @@ export interface EmbeddedGateway extends AsyncDisposable {
    * error if an address cannot be bound, and then changes nothing. Rejects after `close`.
    */
   reload(configuration: CreateGatewayOptions['configuration']): Promise<void>
-  /** Stops within `reload.drain`: open calls first, then the servers and their processes. */
+  /** Stops within `reload.drain`: open calls first, also those of `call`, then the servers and their processes. */
   close(): Promise<void>
+}
+
+/** A call of `EmbeddedGateway.call` that has no result. */
+export class CallError extends Error {
+  override readonly name = 'CallError'
+  /**
+   * `refused`: an unknown name with the prefix of no server, a `Refusal` of a layer, or a question to a person. `error`: a JSON-RPC error of
+   * the server, also about a name that it does not list. Others: a failure such as `unreachable`, `timeout` or `cancelled` (docs/operations.md).
+   */
+  readonly kind: 'refused' | 'error' | FailureKind
+
+  constructor(kind: CallError['kind'], message: string) {
+    super(message)
+    this.kind = kind
+  }
 }
 
 /**
@@ -82,25 +103,48 @@ export interface EmbeddedGateway extends AsyncDisposable {
  * or with the system's error if an address cannot be bound.
  */
 export const createGateway = async (options: CreateGatewayOptions): Promise<EmbeddedGateway> => {
+  const problems = optionProblems(options)
+  if (problems.length > 0) throw new ConfigError(problems)
   const context = readRuntimeEnvironment()
   const load = async (given: CreateGatewayOptions['configuration']): Promise<Configuration> => {
-    const configuration = await loadConfiguration(isFiles(given) ? given : { files: [], value: given }, context)
+    const configuration = await loadConfiguration(sourcesOf(given), context)
     if (options.listen !== false) return configuration
     return { ...configuration, host: { ...configuration.host, addresses: [], unix: undefined, inherited: [] } }
   }
   const configuration = await load(options.configuration)
   const redactor = new Redactor(configuration.secrets)
-  const log = options.log ?? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
-  if (configuration.workers > 1) log.warn({}, 'listen.workers works only on the command line: this gateway is one process')
+  const log =
+    options.log === undefined
+      ? createLog({ ...configuration.log, level: 'warn' }, process.stderr, redactor.hideJson)
+      : guardLog(options.log, redactor)
+  const warnOf = (next: Configuration, known: readonly string[]): void => {
+    for (const warning of next.warnings) if (!known.includes(warning)) log.warn({}, warning)
+    if (next.workers > 1) log.warn({}, 'listen.workers works only on the command line: this gateway is one process')
+  }
+  warnOf(configuration, [])
+  let inFlight = 0
   const running = await startGateway(configuration, {
     log,
     redactor,
     path: context.env['PATH'],
-    ...(options.layers !== undefined && { policies: options.layers }),
+    policies: guardLayers(options.layers ?? []),
+    ownInFlight: () => inFlight,
   })
   const apply = async (given: CreateGatewayOptions['configuration']): Promise<void> => {
+    const before = running.configuration
     const next = await load(given)
-    await running.apply(next, new Set(diffConfigurations(running.configuration, next).changed))
+    const { changed, needsRestart } = diffConfigurations(before, next)
+    await running.apply(next, new Set(changed))
+    warnOf(next, before.warnings)
+    if (needsRestart.length > 0) log.warn({ options: needsRestart }, 'these changes take effect in a new gateway only')
+  }
+  const call = async (tool: string, args: object = {}, signal = new AbortController().signal): Promise<ToolResult> => {
+    if (typeof tool !== 'string') throw new TypeError(`expected the exposed name of a tool, got ${valueName(tool)}`)
+    if (!isJsonObject(args)) throw new TypeError(`expected the arguments of ${tool} as an object, got ${valueName(args)}`)
+    const ref = running.context.nextRef()
+    const end = await callTool(running.gateway, { tool, args: JSON.stringify(args), ref }, signal)
+    if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
+    throw new CallError(end.kind, redactor.hide(end.message))
   }
   // Reloads run one after the other, in order.
   let last = Promise.resolve()
@@ -110,10 +154,9 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
     },
     servers: () => redactor.hideIn(serverStatuses(running)),
     tools: () => redactor.hideIn(listTools(running.gateway)),
-    call: async (tool, args = {}, signal = new AbortController().signal) => {
-      const end = await callTool(running.gateway, { tool, args: JSON.stringify(args), ref: running.context.nextRef() }, signal)
-      if (end.kind === 'result') return { isError: end.isError, json: end.result.toString() }
-      throw Object.assign(new Error(redactor.hide(end.message)), { kind: end.kind })
+    call: (...given) => {
+      inFlight++
+      return call(...given).finally(() => inFlight--)
     },
     reload: (given) => {
       const done = last.then(() => apply(given))
@@ -126,5 +169,11 @@ export const createGateway = async (options: CreateGatewayOptions): Promise<Embe
 }
 
 /** Callers in plain JavaScript may give anything: what is no list of files is validated as a configuration. */
-const isFiles = (given: CreateGatewayOptions['configuration']): given is { readonly files: readonly string[] } =>
-  Array.isArray(memberOf(given, 'files'))
+const sourcesOf = (given: CreateGatewayOptions['configuration'] | undefined): Parameters<typeof loadConfiguration>[0] => {
+  if (!isFiles(given)) return { files: [], value: given ?? null }
+  const problems = fileProblems(given.files)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return given
+}
+
+const isFiles = (given: unknown): given is { readonly files: readonly string[] } => isList(memberOf(given, 'files'))

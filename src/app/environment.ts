@@ -1,6 +1,6 @@
 /** The environment of a gateway: passed in by the program, or by tests. */
 import type { Readable, Writable } from 'node:stream'
-import type { Log } from '../downstream/environment.ts'
+import type { Log } from '../downstream/log.ts'
 import type { BackoffOptions } from '../downstream/pacing/backoff.ts'
 import type { SpareOptions } from '../downstream/spare.ts'
 import type { Redactor } from '../redactor.ts'
@@ -22,6 +22,8 @@ export interface RuntimeEnvironment {
   readonly spare?: SpareOptions
   /** Policies of the embedding program: each call passes them once, after authentication and rate limits, under its exposed name. */
   readonly policies?: readonly Layer[]
+  /** Number of open calls of the embedding program itself; the end of the gateway waits for them as for those of hosts. */
+  readonly ownInFlight?: () => number
   readonly replicaTimes?: ReplicaTimes
   /** Replaces the configured `store`; shared by several gateways of one process, and closed by its owner. */
   readonly store?: Store

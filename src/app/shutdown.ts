@@ -14,6 +14,8 @@ export interface Ending {
   readonly replicas: Replicas | undefined
   readonly gateway: Gateway
   readonly fleet: Fleet
+  /** Number of open calls of the embedding program itself. */
+  readonly ownInFlight?: (() => number) | undefined
   /** Servers no longer wait for the capabilities of the only host of a pipe. */
   readonly giveUpSoleHost: () => void
   /** Closes shared parts, after hosts and servers. */
@@ -33,7 +35,8 @@ export const shutDown = async (ending: Ending, withinMs: number | undefined): Pr
   front.drain()
   gateway.stop()
   const spentMs = performance.now() - startMs
-  await untilAnswered(() => front.inFlight + pipes.inFlight, Math.min(context.options.drainMs - spentMs, withinMs ?? Infinity))
+  const inFlight = (): number => front.inFlight + pipes.inFlight + (ending.ownInFlight?.() ?? 0)
+  await untilAnswered(inFlight, Math.min(context.options.drainMs - spentMs, withinMs ?? Infinity))
   const servers = fleet.stop()
   // Servers may still wait for the capabilities of a host that disconnected before its handshake.
   ending.giveUpSoleHost()

@@ -14,6 +14,7 @@ import type { Era, LegacyRevision } from '../wire/protocol/revisions.ts'
 import type { BackoffOptions } from './pacing/backoff.ts'
 import type { RetryBudget } from './pacing/retry-budget.ts'
 import type { LinkOwner } from './link-owner.ts'
+import type { Log } from './log.ts'
 import type { ServerOptions } from './options.ts'
 import type { ServerLogs } from './server-logs.ts'
 import type { SpareOptions } from './spare.ts'
@@ -82,14 +83,6 @@ export interface Reconnected extends Pick<Link, 'subscribe' | 'unsubscribe' | 'f
   /** `Downstream.id` */
   readonly id: string
   readonly options: ServerOptions
-}
-
-/** The part of a logger that modules use. */
-export interface Log {
-  debug(facts: object, message: string): void
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
 }
 
 /** The only host of a pipe. */

@@ -84,8 +84,10 @@ export class Gateway {
   readonly rates: Rates
   #audit: Audit | undefined
   #tracing: Layer | undefined
-  /** Layers of the program that embeds the gateway, outermost first. */
-  readonly #embedded: readonly Layer[]
+  /** The layers of the program that embeds the gateway; each is called once, so that it may keep state. Absent: there is none. */
+  readonly #embedded: Handler | undefined
+  /** The layers inside of them. */
+  #inner: Handler
   #observer: Observer | undefined
   readonly #fleet: Fleet
   readonly #cards: ServerCards
@@ -111,7 +113,8 @@ export class Gateway {
     embedded: readonly Layer[] = [],
     shared: Shared = { home: undefined, store: undefined },
   ) {
-    this.#embedded = embedded
+    this.#inner = (call) => this.#route(call)
+    this.#embedded = embedded.length === 0 ? undefined : stack(embedded, (call) => this.#inner(call))
     this.#fleet = fleet
     this.#options = options
     this.feed = new Feed(fleet.downstreams$, options, reached)
@@ -397,21 +400,25 @@ export class Gateway {
     const isSearching = toolsets.some(({ discovery }) => discovery !== 'full')
     const isConfirming = toolsets.some(({ confirm }) => confirm.length > 0)
     const isAsking = this.access.policy?.confirms === true
-    const layers = [
+    const outer = [
       isSearching ? this.#discovery.unwrap : undefined,
       this.#observer?.layer,
       this.#tracing,
       this.#audit?.layer,
       this.#refuseWhileStopping,
       this.rates.limitsCallers ? this.rates.layer : undefined,
-      ...this.#embedded,
+    ]
+    const inner = [
       askLegacyHosts,
       isConfirming || isAsking ? this.#confirmations.layer(isAsking) : undefined,
       this.parking.layer,
       isSearching ? this.#discovery.answer : undefined,
       this.#overflow.layer,
-    ].filter((layer) => layer !== undefined)
-    return stack(layers, (call) => this.#route(call))
+    ]
+    const route: Handler = (call) => this.#route(call)
+    if (this.#embedded === undefined) return stack(present([...outer, ...inner]), route)
+    this.#inner = stack(present(inner), route)
+    return stack(present(outer), this.#embedded)
   }
 
   /**
@@ -452,6 +459,8 @@ export class Gateway {
     return isBetweenLegacyPeers ? this.#router.relay(call) : this.#tasks.serve(call)
   }
 }
+
+const present = (layers: readonly (Layer | undefined)[]): readonly Layer[] => layers.filter((layer) => layer !== undefined)
 
 /** The call of a host without the tasks extension. */
 const withoutExtension = (call: Call): Call => ({

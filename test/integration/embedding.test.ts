@@ -88,9 +88,9 @@ test('listen: false binds nothing', async () => {
 })
 
 test.each([
-  [undefined, []],
-  [1, []],
-  [2, ['listen.workers works only on the command line: this gateway is one process']],
+  [undefined, ['no server is configured']],
+  [1, ['no server is configured']],
+  [2, ['no server is configured', 'listen.workers works only on the command line: this gateway is one process']],
 ] as const)('where the configuration says %s workers, the log warns %j', async (workers, expected) => {
   const warned: string[] = []
   const log: Log = { ...silent, warn: (_facts, text) => void warned.push(text) }

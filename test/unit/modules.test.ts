@@ -39,6 +39,7 @@ const MODULES = [
   'admin',
   'dashboard-folder.ts',
   'dashboard',
+  'embedded.ts',
   'index.ts',
   'commands',
   'cli',

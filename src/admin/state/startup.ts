@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import type { Downstream } from '../../downstream/downstream.ts'
 import { ownValue } from '../../values/own-value.ts'
+import type { Startup } from './server-status.ts'
 
 /** Programs that download what they run. */
 const FETCHED_BY: Readonly<Record<string, string>> = {
@@ -16,15 +17,6 @@ const FETCHED_BY: Readonly<Record<string, string>> = {
 }
 /** A start from a cache is faster. */
 const COLD_MS = 3_000
-
-export interface Startup {
-  /** Milliseconds since its process was started. */
-  readonly forMs: number
-  /** What its command probably does; `undefined`: it downloads nothing. */
-  readonly fetching: string | undefined
-  /** The latest line on stderr. */
-  readonly printed: string | undefined
-}
 
 /** `undefined`: it is not starting, or has no process. */
 export const startupOf = (downstream: Downstream, nowMs: number): Startup | undefined => {

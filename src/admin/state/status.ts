@@ -1,7 +1,6 @@
 /** The status of a process and its servers for `ps`: plain data, the same over the admin socket and in `--json`. */
 import type { Running } from '../../app/running.ts'
 import type { HostClientId } from '../../auth/inbound/inbound-options.ts'
-import type { Finding } from '../../catalog/inventory.ts'
 import type { ToolsetSummary } from '../../catalog/lint/toolset-findings.ts'
 import { estimateAll } from '../../catalog/tokens.ts'
 import type { Problem } from '../../config/syntax/problems.ts'
@@ -14,68 +13,14 @@ import type { FaultCount } from '../../gateway/faults.ts'
 import type { RateCount } from '../../gateway/limits/rates.ts'
 import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { SHARED_PRINCIPAL } from '../../rpc/call.ts'
-import type { DeviationCount } from '../../rpc/fidelity.ts'
 import type { LimitCount } from '../../rpc/limit-counts.ts'
 import { serverMemory } from '../server-memory.ts'
 import { LATEST_LEGACY } from '../../wire/protocol/revisions.ts'
+import type { ServerStatus } from './server-status.ts'
 import { startupOf } from './startup.ts'
-import type { Startup } from './startup.ts'
 
 /** Lines of a server's stderr that are shown (F-08). */
 const STDERR_LINES = 20
-
-/** One server as `ps --json` prints it. Times in milliseconds. */
-export interface ServerStatus {
-  readonly key: string
-  /** `starting`, `healthy`, `degraded`, `down`, `failed` or `draining` (docs/operations.md). */
-  readonly state: string
-  /** The reason if it is not healthy. */
-  readonly reason: string | undefined
-  /** The operator must sign in to it: `trunkline login`. */
-  readonly needsSignIn: boolean
-  /** The current callers of a server to which each caller signs in separately, where hosts are authenticated. `state` is the best of theirs. */
-  readonly callers: CallerCount | undefined
-  readonly transport: string
-  readonly revision: string | undefined
-  readonly tools: number
-  readonly resources: number
-  readonly prompts: number
-  /** Estimated cost of its listed tools for a model. */
-  readonly tokens: number
-  readonly links: number
-  /** Its processes, each with the memory of its process group. */
-  readonly processes: readonly ProcessStatus[]
-  readonly inFlight: number
-  /** Calls that wait for a free slot (`limits.concurrency`). */
-  readonly queued: number
-  /** Outages since it was configured; consecutive failures count as one. */
-  readonly failures: number
-  /** Time until the next attempt to connect; `undefined`: it is connected, an attempt is running, or none is planned. */
-  readonly nextTryMs: number | undefined
-  /** While its process starts: for how long, and what it probably does. */
-  readonly startup: Startup | undefined
-  readonly leftOut: readonly { readonly kind: string; readonly name: string; readonly reason: string }[]
-  /** Findings about served definitions: hidden characters, changes. */
-  readonly findings: readonly Finding[]
-  readonly warnings: readonly string[]
-  /** How often its calls were translated with loss, since the start. */
-  readonly fidelity: readonly DeviationCount[]
-  /** The last lines on the stderr of its process, oldest first, while it is not healthy. */
-  readonly stderr: readonly string[]
-}
-
-/** `memoryBytes`: resident memory of its process group; `undefined` where the system does not report it (only Linux does). */
-export interface ProcessStatus {
-  readonly pid: number
-  readonly memoryBytes: number | undefined
-  readonly uptimeMs: number
-}
-
-/** The number of callers of a server, and of those that must sign in first. */
-export interface CallerCount {
-  readonly all: number
-  readonly unsigned: number
-}
 
 /** One of several processes that serve hosts. */
 export interface WorkerStatus {

@@ -1,7 +1,8 @@
 /** Commands about the servers of the running process: `ps`, `restart`, `approve`. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Control } from '../../admin/control.ts'
-import type { ServerStatus, Status, WorkerStatus } from '../../admin/state/status.ts'
+import type { ServerStatus } from '../../admin/state/server-status.ts'
+import type { Status, WorkerStatus } from '../../admin/state/status.ts'
 import type { ReplicaStatus } from '../../replicas/replicas.ts'
 import { reportLines } from '../inspect/check.ts'
 import { running } from '../serve/inline.ts'

@@ -1,6 +1,6 @@
 /** Tables: aligned columns. Cells are escaped here, so that their width is the printed one. */
 import { printable } from '../../log.ts'
-import type { ServerStatus } from '../../admin/state/status.ts'
+import type { ServerStatus } from '../../admin/state/server-status.ts'
 import type { FaultCount } from '../../gateway/faults.ts'
 import { withoutColours } from '../../transport/process/output-tail.ts'
 import type { CommandPrinter } from '../../operator-command.ts'

@@ -8,6 +8,7 @@ import { keysOf } from '../../values/typed-keys.ts'
 import { readEnvFiles, withEnvFile } from './env-files.ts'
 import { fileSchema } from '../schema/file-schema.ts'
 import type { Settings } from '../schema/file-schema.ts'
+import { GIVEN, readGiven } from './given.ts'
 import { expandGlob, isGlob } from './glob.ts'
 import {
   FORMS,
@@ -28,7 +29,7 @@ import { SecretStore } from '../secrets/secret-store.ts'
 import { readSource } from './source.ts'
 import type { Source } from './source.ts'
 import type { RuntimeEnvironment } from '../runtime-environment.ts'
-import { asTyped, changeChild, child, plain, treeOf } from '../syntax/tree.ts'
+import { asTyped, changeChild, child, plain } from '../syntax/tree.ts'
 import type { MapTree, Tree } from '../syntax/tree.ts'
 import { unknownKey, validate } from '../syntax/validate.ts'
 import { absolutePath, expandTree, shortPath } from '../syntax/variables.ts'
@@ -37,7 +38,7 @@ import type { Scope, Value } from '../syntax/variables.ts'
 /** The origin of a configuration: files, read in order (relative to `context.cwd`), or `value`, the content of one. */
 export interface Sources {
   readonly files: readonly string[]
-  readonly value?: object
+  readonly value?: unknown
   /** With `value`: the file whose state folder and socket it uses. A value without it keeps no state. */
   readonly standsFor?: string
 }
@@ -137,7 +138,7 @@ class Gathering {
   /** `value`: read in place of the file. `from`: the include that names the file. */
   async read(
     file: string,
-    { value, include, from }: { readonly value?: object; readonly include?: Include; readonly from?: Tree } = {},
+    { value, include, from }: { readonly value?: unknown; readonly include?: Include; readonly from?: Tree } = {},
   ): Promise<void> {
     const { cwd, edited, env, home, overrides } = this.#context
     const name = shortPath(file, cwd)
@@ -149,7 +150,7 @@ class Gathering {
     this.#files.add(file)
     const found: Problem[] = []
     const text = edited?.find((one) => one.file === file)?.text
-    const source = value === undefined ? await readSource(file, name, found, text) : given(value, found)
+    const source = value === undefined ? await readSource(file, name, found, text) : readGiven(value, found)
     const host = source && recogniseHostFile(source.tree, file, include?.isHosts)
     const [duplicates, others] = host ? splitDuplicates(found) : [[], found]
     this.#warnings.push(...duplicates)
@@ -294,16 +295,6 @@ class Gathering {
 
 /** The warning for a server of a host's file that cannot be used. */
 export const leftOut = (key: string, problem: Problem): string => `${formatProblem(problem)}; server "${key}" is left out`
-
-/** Name of an object that a program passes, in places. */
-const GIVEN = 'configuration'
-
-const given = (value: object, problems: Problem[]): Source | undefined => {
-  const tree = treeOf(value, GIVEN)
-  if (tree.kind === 'map') return { tree, readable: false, isEmpty: false }
-  problems.push({ place: GIVEN, path: '', message: 'expected an object', remedy: 'begin with { servers: … }' })
-  return undefined
-}
 
 /** For a disabled server, or for keys alone. */
 const noSecret = (): Promise<Value> => Promise.resolve('reported')
