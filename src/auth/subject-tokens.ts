@@ -23,10 +23,7 @@ export class SubjectTokens {
   readonly #now: () => number
   #isWanted = false
 
-  /**
-   * `changed` is called when a caller uses another token than before, which may succeed where the old one was refused. `now`: monotonic, in
-   * milliseconds.
-   */
+  /** `changed` is called when a caller uses another token, which the issuer may accept. `now`: monotonic, in milliseconds. */
   constructor(changed: (principal: string) => void, now: () => number = () => performance.now()) {
     this.#changed = changed
     this.#now = now

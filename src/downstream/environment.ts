@@ -171,10 +171,7 @@ export interface DownstreamEnvironment extends ServerReports {
   readonly legacyPollMs: number
   /** Age at which a list is read again on request (`cache.fresh`). */
   readonly freshMs: () => number
-  /**
-   * The only host of a pipe, once its handshake is known. The main link then serves its calls, too, and no second process is started
-   * (BRIDGING 3.0 rule 4).
-   */
+  /** The only host of a pipe, once its handshake is known. The main link serves its calls, too (BRIDGING 3.0 rule 4). */
   readonly soleHost: Promise<SoleHost> | undefined
   /** The changing credential of a server, if it needs one. `principal`: present if each principal has its own. */
   readonly credential: (options: ServerOptions, principal: string | undefined) => Credential | undefined

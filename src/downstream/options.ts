@@ -65,10 +65,7 @@ export interface ServerLimits {
 export interface ServerOptions extends CatalogServer {
   /** Place in the configuration: `trunkline.yaml:31:3`. */
   readonly place: string
-  /**
-   * The process that Trunkline starts; with a `url` it is reached at that URL. Its environment is the inherited allow-list merged with `env`
-   * of the configuration.
-   */
+  /** The process to start, also if it is reached at `url`. Its environment: the inherited allow-list, and `env`. */
   readonly launch: Launch | undefined
   readonly url: URL | undefined
   readonly transport: TransportChoice

@@ -32,10 +32,7 @@ export interface Core {
    * awaited for `timeouts.list_budget` at most. `undefined`: nothing to wait for. Never rejects.
    */
   introduced(caller: Pick<Caller, 'scope' | 'principal' | 'session'>): Promise<unknown> | undefined
-  /**
-   * Resolves when every server of the scope has an inventory, after `timeouts.handshake_budget` at most; `undefined`: all have one. Never
-   * rejects.
-   */
+  /** Resolves when all servers of the scope are known, or after `timeouts.handshake_budget`; `undefined`: all are known. */
   greeted(caller: Pick<Caller, 'scope' | 'principal'>): Promise<unknown> | undefined
   /** Whether a server of the scope has not been reached yet, so that answers about the whole scope must not be cached. */
   isStarting(scope: Scope): boolean

@@ -175,10 +175,7 @@ export interface Call {
   readonly unknownHeaders: Readonly<Record<string, string>>
   /** A big result may be a `StreamedResult`: the response channel can relay it while it is being received. */
   readonly takesStreams?: boolean
-  /**
-   * Params, questions, results and ids are relayed unchanged (B277): at a bridge between peers of one era, whose link no other principal
-   * uses.
-   */
+  /** Relayed unchanged (B277): at a bridge between peers of one era, whose link no other principal uses. */
   readonly isAsItCame?: boolean
   /** Maximum time of the call, where it differs from the options of the server. */
   readonly totalMs?: number | undefined

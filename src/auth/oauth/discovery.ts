@@ -42,10 +42,7 @@ export interface DiscoveryOptions {
 
 type Metadata = Readonly<Record<string, unknown>>
 
-/**
- * Finds the authorization server that the MCP server names. Rejects with `Failure`: `auth_required` if metadata is missing or
- * contradictory, `unreachable` if it cannot be fetched.
- */
+/** Rejects with `Failure`: `auth_required` if metadata is missing or contradictory, `unreachable` if it cannot be fetched. */
 export const discover = async (options: DiscoveryOptions): Promise<Provider> => {
   const { server } = options
   const resource = await resourceMetadata(options)

@@ -16,10 +16,7 @@ export interface Tokens {
   readonly scope: string | undefined
 }
 
-/**
- * The authorization server refused the grant. `code`: of [RFC 6749] 5.2. The message, for the log and the operator, contains the server's
- * description without the secrets of the request.
- */
+/** The authorization server refused the grant. `code`: of [RFC 6749] 5.2. The message contains no secrets of the request. */
 export class GrantRefused extends Error {
   readonly code: string
   constructor(code: string, message: string) {

@@ -48,10 +48,7 @@ export class TokenStore {
   /** Pending writes to the shared store. */
   readonly #writing = new Set<Promise<unknown>>()
 
-  /**
-   * `folder`: absolute; `undefined`: nothing outlives the process. `onTrouble` is called for errors of the disk. `shared`: store of all
-   * replicas.
-   */
+  /** `folder`: absolute; `undefined`: nothing outlives the process. `onTrouble`: for errors of the disk. */
   constructor(seal: Seal, folder: string | undefined, onTrouble: (error: Error) => void, shared?: Store) {
     this.#seal = seal
     this.#shared = shared

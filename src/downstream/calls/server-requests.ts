@@ -60,10 +60,7 @@ export class ServerRequests {
     return QUESTION_METHODS.has(question.method) ? noAnswer(question) : methodNotFound(question)
   }
 
-  /**
-   * Answers a question after a delay: some servers ask on all of their connections and accept the first answer (BRIDGING 3.22; B295). At
-   * once if too many questions are delayed.
-   */
+  /** Answers later, unless too many wait: some servers ask on all connections and use the first answer (3.22; B295). */
   #delay(question: Question, answer = notNow(question)): Answer | Promise<Answer> {
     if (this.#delayed.size >= MAX_DELAYED) return answer
     return new Promise((resolve) => {

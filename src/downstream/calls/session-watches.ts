@@ -78,10 +78,7 @@ export class SessionWatches {
     await within(ANSWER_WAIT_MS, Promise.all(asked))
   }
 
-  /**
-   * A link was closed. At a bridge nothing else watches its resources: the host is notified once that they may have changed, and its next call
-   * opens a link that watches them.
-   */
+  /** A link was closed. At a bridge nothing else watches its resources: the host is notified that they may have changed. */
   closed(owner: LinkOwner): void {
     for (const session of owner.sessions) {
       const uris = this.#watches.get(session)

@@ -29,10 +29,7 @@ export class MainLink {
     return this.#states.now.opened?.gateways ?? []
   }
 
-  /**
-   * Runs `use`. Gives the link up if the server has forgotten its session, so that another is opened (BRIDGING 5.3), or after a failure
-   * that a person must fix.
-   */
+  /** Runs `use`. Gives the link up if its session is forgotten (BRIDGING 5.3), or if a person must fix the failure. */
   async over<T>(link: Link, use: () => Promise<T>): Promise<T> {
     try {
       return await use()

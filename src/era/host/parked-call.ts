@@ -165,10 +165,7 @@ export class ParkedCall implements ResponseChannel {
     return key
   }
 
-  /**
-   * Ends the carrying request with all unanswered questions, if there are any. Those that it does not accept are refused, since each request
-   * declares its own capabilities (B059).
-   */
+  /** Ends the carrying request with all unanswered questions. Refuses those for which it declares no capability (B059). */
   #endRound(): void {
     const carrier = this.#carrier
     if (carrier === undefined) return

@@ -71,10 +71,7 @@ export class Parking {
     return mayBeAsked ? this.#begin(call, inner) : inner(call)
   }
 
-  /**
-   * Ends all parked calls, since their hosts can no longer retry. Calls with a carrying request continue to their outcome (F-22);
-   * their questions are declined.
-   */
+  /** Ends all parked calls. Calls with a carrying request continue to their outcome (F-22); their questions are declined. */
   close(): void {
     this.#isClosing = true
     for (const call of this.#calls.values()) {

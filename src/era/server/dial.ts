@@ -108,10 +108,7 @@ type PipeAnswer =
   | { readonly era: 'modern'; readonly server: ModernServer }
   | { readonly era: 'legacy'; readonly handshake: Promise<LegacyLink> | undefined }
 
-/**
- * Sends `server/discover`, and `initialize` as well if no answer comes in time (`mayDouble`). The first answer decides: a server that
- * starts slowly reads both in order.
- */
+/** Sends `server/discover`, and if it stays unanswered `initialize`, too (`mayDouble`): a slow server reads both in order. */
 const probePipe = async (connection: Connection, dialing: Dialing, mayDouble: boolean): Promise<PipeAnswer> => {
   const asked = ask(connection, dialing)
   const first = await (mayDouble ? within(dialing.timeouts.probeMs, asked) : asked)

@@ -151,10 +151,7 @@ export class LegacyLink implements Link, Carrier {
     return this.connection.request(new PendingCall(call, this, method === 'tasks/result' ? ownTotalMs : idleMs, ownTotalMs))
   }
 
-  /**
-   * Calls a tool as a task, which can be cancelled only by the id in the answer (B142). A server without tasks runs a plain call, which is
-   * cancelled by its request.
-   */
+  /** Calls a tool as a task, cancelled by the id in its answer (B142); a server without tasks runs and cancels a plain call. */
   async #asTask(call: Call): Promise<Outcome> {
     const { idleMs, totalMs } = this.#timeouts
     const carried = new PendingCall({ ...call, takesStreams: false }, this, idleMs, call.totalMs ?? totalMs)

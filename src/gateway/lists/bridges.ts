@@ -16,10 +16,7 @@ const isUnruled = ({ options }: Downstream, view: View, { scope }: Pick<Caller, 
   view.toolset === undefined &&
   scope.granted === undefined
 
-/**
- * Whether the caller's list requests are relayed to the server, over the caller's link: host and link are of one era, and nothing would be
- * changed.
- */
+/** Whether list requests are relayed over the caller's link: host and link are of one era, and nothing would be changed. */
 export const isListedDirectly = (downstream: Downstream, view: View, caller: Pick<Caller, 'scope' | 'session'>): boolean => {
   const { link, options } = downstream
   return (

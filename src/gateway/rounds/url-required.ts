@@ -15,10 +15,7 @@ import { OPEN_BRACE } from '../../wire/json/tokens.ts'
 
 export const URL_REQUIRED = -32042
 
-/**
- * Returns the outcome for this host, with questions not encoded yet, or throws its error. `resume`: state of the retry. `sentAway` is
- * called with each of the server's ids that a session will visit.
- */
+/** Returns the outcome for this host, or throws its error. `sentAway` is called with each id that a session will visit. */
 export const urlRequired = (
   error: ServerError,
   call: Call,

@@ -226,10 +226,7 @@ export class Front {
     for (const stream of this.#finishing) sweepStream(stream, this.#context.options.limits, this.#context.limits)
   }
 
-  /**
-   * Answers `/readyz` with 503 and serves all other requests until proxies have noticed (`reload.lame_duck`), for `maxMs` at most. Each
-   * answer closes its connection.
-   */
+  /** Answers `/readyz` with 503, and serves until proxies have noticed (`reload.lame_duck`), for `maxMs` at most. */
   async announceEnd(maxMs: number): Promise<void> {
     const { lameDuckMs } = this.#context.options
     this.#readiness.end()

@@ -112,10 +112,7 @@ export class EventLog {
     this.#stored?.ended(name)
   }
 
-  /**
-   * Adds the streams of a session that another replica had. Returns those whose request was not answered: its server's answer is lost with
-   * that replica.
-   */
+  /** Adds the streams of a session that another replica had. Returns those without an answer, which is lost with that replica. */
   restore(streams: ReadonlyMap<string, StoredStream>): readonly { readonly name: string; readonly of: StreamOf }[] {
     const unanswered: { name: string; of: StreamOf }[] = []
     const atMs = performance.now()

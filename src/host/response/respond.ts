@@ -211,10 +211,7 @@ const unchanged = ({ code, error, status }: ServerError, { id, era }: Failed): R
   message: errorMessage(id, error.parts()),
 })
 
-/**
- * The server needs a capability that the host did not declare. A modern host can declare it and try again. A legacy host cannot declare
- * it within its session, so its model gets a text.
- */
+/** A modern host can declare a missing capability and try again. A legacy host cannot, so its model gets a text. */
 const missingCapability = (error: ServerError, failed: Failed): Reply => {
   const required = error.error.object('data')?.object('requiredCapabilities')
   if (failed.era === 'modern') {

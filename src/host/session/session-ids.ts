@@ -113,10 +113,7 @@ export class SessionIds {
     return this.#ended.has(digestOf(id))
   }
 
-  /**
-   * Reads from the store what other replicas know of a session that this one takes over: whether it has ended, its streams and its
-   * settings. Rejects with `StoreDown`.
-   */
+  /** Reads the end, streams and settings of a session that this replica takes over. Rejects with `StoreDown`. */
   async learn(id: string): Promise<void> {
     const { store } = this.#options
     const digest = digestOf(id)

@@ -40,10 +40,7 @@ export const streamDelayMs = (streamAfterMs: number, { granted }: Scope): number
 /** Whether the body is JSON. A web page cannot send JSON to another origin without a preflight (T-02). */
 export const carriesJson = (request: HttpRequest): boolean => mediaType(request.header('content-type')) === JSON_BODY
 
-/**
- * Refuses an encoded body before it is read: a body that only some parsers on the path decode would be two different requests. True: the
- * request was answered.
- */
+/** Refuses an encoded body, which not all parsers on the path may decode. True: the request was answered. */
 export const refuseEncoded = (context: Pick<ListenerContext, 'denied'>, request: HttpRequest): boolean => {
   const encoding = request.method === 'POST' ? request.header('content-encoding') : undefined
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return false

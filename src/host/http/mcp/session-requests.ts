@@ -130,10 +130,7 @@ export class SessionRequests {
     return id === undefined ? undefined : this.sessions.find(id, principal)?.session
   }
 
-  /**
-   * Serves a batch (row 8), once its session is found (rows 9 and 10). False: the body is not an array. Throws `EnvelopeError` for a batch
-   * that is refused as a whole.
-   */
+  /** Serves a batch (rows 8 to 10). False: not an array. Throws `EnvelopeError` for a batch that is refused as a whole. */
   batch(routed: RoutedRequest, body: Buffer): boolean {
     if (!isBatch(body)) return false
     const { request } = routed
