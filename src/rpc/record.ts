@@ -116,7 +116,6 @@ export interface Denial {
   readonly toolset?: string
   readonly path?: string
   readonly method?: string
-  readonly name?: string
   /** Id of the session that the request named or belongs to. */
   readonly session?: string
   readonly detail?: string

@@ -50,7 +50,6 @@ export interface Running {
   readonly abort: Cancel
   /** Answers it with an error. */
   readonly fail: (error: unknown) => void
-  readonly method: string
   /** Size of the request. */
   readonly bytes: number
   /** The answer was sent: later messages go to the session's own outlet. */
