@@ -6,6 +6,7 @@ import { tasksNotDeclared } from '../era/host/modern-host.ts'
 import { Refusal } from '../rpc/call.ts'
 import type { Caller, ChangeListener } from '../rpc/call.ts'
 import type { CancelSignal } from '../rpc/cancellation.ts'
+import { within } from '../time/within.ts'
 import type { Envelope } from '../wire/message/envelope.ts'
 import { notificationMessage, resultMessage } from '../wire/message/message.ts'
 import { META } from '../wire/protocol/meta.ts'
@@ -80,7 +81,8 @@ export const serveSubscriptions = (
   else
     void Promise.all([
       uris && watch(uris, subscriber, caller, context),
-      tasks && follow(tasks, subscriber, caller, context),
+      // A host polls the tasks that are not accepted ([ext tasks], Task Status Notifications).
+      tasks && accepted(tasks, tasks, (id) => context.core.followTask(subscriber, caller, id)),
     ]).then(([watched, followed]) => acknowledge(watched, followed))
 
   const release = (): void => {
@@ -129,42 +131,24 @@ const watch = (
   subscriber: Subscriber,
   caller: Caller,
   { core }: ListenerContext,
-): Promise<readonly string[]> =>
-  accepted(
-    uris,
-    (uri) => core.maySubscribe(caller, uri) === true,
-    (uri) => core.subscribe(subscriber, caller, uri),
-  )
+): Promise<readonly string[]> => {
+  const declared = uris.filter((uri) => core.maySubscribe(caller, uri) === true)
+  return accepted(uris, declared, (uri) => core.subscribe(subscriber, caller, uri))
+}
 
-/** The same for tasks ([ext tasks], Task Status Notifications): a host polls those that are not accepted. */
-const follow = (
-  tasks: readonly string[],
-  subscriber: Subscriber,
-  caller: Caller,
-  { core }: ListenerContext,
-): Promise<readonly string[]> =>
-  accepted(
-    tasks,
-    () => true,
-    (id) => core.followTask(subscriber, caller, id),
-  )
-
-/** The ids that their servers accept. `isAssumed`: what counts for an id whose server does not answer in time, or cannot be asked. */
+/** The ids that their servers accept. `assumed`: those that count while their server does not answer in time, or cannot be asked. */
 const accepted = async (
   ids: readonly string[],
-  isAssumed: (id: string) => boolean,
+  assumed: readonly string[],
   ask: (id: string) => Promise<boolean>,
 ): Promise<readonly string[]> => {
-  const found = new Set(ids.filter(isAssumed))
+  const found = new Set(assumed)
   const requests = ids.map(async (id) => {
     const isAccepted = await ask(id).catch(() => found.has(id))
     if (isAccepted) found.add(id)
     else found.delete(id)
   })
-  const timer = Promise.withResolvers<void>()
-  const timeout = setTimeout(timer.resolve, ACKNOWLEDGE_WAIT_MS)
-  await Promise.race([Promise.all(requests), timer.promise])
-  clearTimeout(timeout)
+  await within(ACKNOWLEDGE_WAIT_MS, Promise.all(requests))
   return ids.filter((id) => found.has(id))
 }
 
