@@ -96,9 +96,9 @@ export class HttpListener {
   #post(routed: RoutedRequest): void {
     const { request } = routed
     const { limits } = this.#context.options
-    if (!carriesJson(request)) return refuse(this.#context, routed, 415, -32600, 'Content-Type must be application/json')
+    if (!carriesJson(request)) return refuse(this.#context, routed, 415, 'Content-Type must be application/json')
     if (!accepts(request, JSON_BODY) || !accepts(request, EVENTS))
-      return refuse(this.#context, routed, 406, -32600, 'Accept must list application/json and text/event-stream')
+      return refuse(this.#context, routed, 406, 'Accept must list application/json and text/event-stream')
     if (this.#isDraining) return refuseWithoutBody(this.#context, routed, 503, { 'Retry-After': '1', Connection: 'close' })
     request.readBody(limits.maxBodyBytes, (body, start) => {
       if (!Buffer.isBuffer(body)) return refuseBody(this.#context, routed, body, start, this.#legacy.sessionOf(routed))
@@ -142,7 +142,7 @@ export class HttpListener {
 
   #modern(message: Envelope, routed: RoutedRequest): void {
     const { request, principal, scope, facts, untilMs, challenge } = routed
-    if (message.kind === 'response') return refuse(this.#context, routed, 400, -32600, 'a modern host sends no responses')
+    if (message.kind === 'response') return refuse(this.#context, routed, 400, 'a modern host sends no responses')
     const origin = { principal, scope, facts, headers: request.headers(), isAdmitted: true, pipe: undefined }
     if (message.kind === 'notification') {
       receiveModern(message, origin, this.#context)

@@ -94,7 +94,7 @@ export const refuseBody = (
   context.limits.hit('listen.limits.max_body')
   const text = `the body exceeds listen.limits.max_body (${maxBodyBytes} bytes)`
   if (start !== undefined) session?.refusedPart(readEnds(start), text)
-  refuse(context, routed, 413, -32600, text)
+  refuse(context, routed, 413, text)
 }
 
 /** Refuses a body that is not a valid message with 400. Rethrows errors other than `EnvelopeError`. */
@@ -109,18 +109,17 @@ export const refuseMessage = (
   routed.request.reply(400, JSON_TYPE, errorMessage(error.id, errorObject(error.code, error.message)))
 }
 
-/** Answers with a JSON-RPC error, and reports the denial. */
+/** Answers with the JSON-RPC error of an invalid request, and reports the denial. */
 export const refuse = (
   context: Pick<ListenerContext, 'denied'>,
   routed: RoutedRequest,
   status: number,
-  code: number,
   text: string,
   message?: Envelope,
 ): void => {
   const id = message?.kind === 'request' ? message.id : undefined
   reportDenied(context, routed, status, text, message)
-  routed.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(code, text)))
+  routed.request.reply(status, JSON_TYPE, errorMessage(id, errorObject(-32600, text)))
 }
 
 /** Answers without a body, and reports the denial. */

@@ -18,10 +18,11 @@ import { accepts, EVENTS, refuse, refuseBusy, refuseWithoutBody, streamDelayMs }
 import type { RoutedRequest } from './routed-request.ts'
 import { EventBudget } from '../../response/event-budget.ts'
 import { EventLog } from '../../response/event-log.ts'
-import type { EventLogLimits, ResumedStream } from '../../response/event-log.ts'
+import type { ResumedStream } from '../../response/event-log.ts'
 import { StoredEvents } from '../../response/stored-events.ts'
 import { JSON_TYPE, PostExchange } from '../../response/exchange.ts'
 import type { ListenerContext } from '../../listener-context.ts'
+import type { HostLimits } from '../../options.ts'
 import { announceChanges, receiveLegacy, restoreSettings, serveLegacy } from '../../legacy.ts'
 import { errorReply } from '../../response/respond.ts'
 import { Session } from '../../session/session.ts'
@@ -50,18 +51,15 @@ export class SessionRequests {
   readonly #keepSettings: NonNullable<Session['onSet']> = (settings, { id }) => this.#context.sessionIds.keep(id, settings)
   /** Limit of the event logs of all sessions. */
   readonly #budget: EventBudget
-  readonly #eventLimits: EventLogLimits
+  /** Read each time, since a reload changes them for open sessions, too. */
+  readonly #limits: () => HostLimits
   #nextPost = 0
 
   constructor(context: ListenerContext) {
     this.#context = context
-    this.sessions = new Sessions(
-      () => context.options.limits,
-      context.limits,
-      ({ id }) => context.sessionIds.end(id),
-    )
-    this.#eventLimits = eventLimitsNow(() => context.options.limits)
-    this.#budget = new EventBudget(() => context.options.limits.maxTotalEventBytes, context.limits)
+    this.#limits = () => context.options.limits
+    this.sessions = new Sessions(this.#limits, context.limits, ({ id }) => context.sessionIds.end(id))
+    this.#budget = new EventBudget(() => this.#limits().maxTotalEventBytes, context.limits)
   }
 
   /** Closes sessions that another replica took over while this one could not be reached. Rejects with `StoreDown`. */
@@ -148,7 +146,7 @@ export class SessionRequests {
   /** Opens the standalone stream, or resumes one. */
   get(routed: RoutedRequest): void {
     const { request } = routed
-    if (!accepts(request, EVENTS)) return refuse(this.#context, routed, 406, -32600, 'Accept must list text/event-stream')
+    if (!accepts(request, EVENTS)) return refuse(this.#context, routed, 406, 'Accept must list text/event-stream')
     if (request.header('mcp-session-id') === undefined && isModernVersion(request))
       return refuseWithoutBody(this.#context, routed, 405, { Allow: 'POST' })
     const entry = this.#session(routed)
@@ -197,14 +195,14 @@ export class SessionRequests {
     const { request } = routed
     if (request.header('mcp-session-id') === undefined) {
       const text = `Mcp-Session-Id is missing: ${howToBegin(this.#context.options.revisions)}`
-      refuse(this.#context, routed, 400, -32600, text, message)
+      refuse(this.#context, routed, 400, text, message)
       return undefined
     }
     const entry = this.#find(routed)
     const version = request.header('mcp-protocol-version')
     const isSupported = version === undefined || (isRevision(version) && isWithin(version, this.#context.options.revisions))
-    if (entry === undefined) refuse(this.#context, routed, 404, -32600, GONE, message)
-    else if (!isSupported) refuse(this.#context, routed, 400, -32600, `unsupported MCP-Protocol-Version "${version}"`, message)
+    if (entry === undefined) refuse(this.#context, routed, 404, GONE, message)
+    else if (!isSupported) refuse(this.#context, routed, 400, `unsupported MCP-Protocol-Version "${version}"`, message)
     else return entry
     return undefined
   }
@@ -225,8 +223,8 @@ export class SessionRequests {
     session.setAccess(scope, facts)
     const { store } = this.#context
     const mayWrite = (): boolean => this.#isLeased
-    const stored = store && new StoredEvents(store, digestOf(id), { limits: this.#eventLimits, mayWrite })
-    session.log = new EventLog(this.#eventLimits, this.#budget, this.#context.limits, stored)
+    const stored = store && new StoredEvents(store, digestOf(id), { limits: this.#limits, mayWrite })
+    session.log = new EventLog(this.#limits, this.#budget, this.#context.limits, stored)
     const entry = this.sessions.add(session, untilMs)
     session.onSet = this.#keepSettings
     announceChanges(session, this.#context)
@@ -280,7 +278,7 @@ export class SessionRequests {
 
   #refuseResumption(routed: RoutedRequest): void {
     const text = `that event is no longer stored (${EVENT_LIMITS}): the stream cannot be resumed`
-    refuse(this.#context, routed, 400, -32600, text)
+    refuse(this.#context, routed, 400, text)
   }
 
   /** Opens the standalone stream, for messages that belong to no request. It replaces an earlier one. `resumed`: what the log has of it. */
@@ -321,22 +319,6 @@ export class SessionRequests {
     else post.resume(events)
   }
 }
-
-/** The current limits: a reload changes them for open sessions, too. */
-const eventLimitsNow = (now: () => EventLogLimits): EventLogLimits => ({
-  get maxEvents() {
-    return now().maxEvents
-  },
-  get maxEventBytes() {
-    return now().maxEventBytes
-  },
-  get maxSessionEventBytes() {
-    return now().maxSessionEventBytes
-  },
-  get maxEventAgeMs() {
-    return now().maxEventAgeMs
-  },
-})
 
 const isModernVersion = (request: HttpRequest): boolean => {
   const version = request.header('mcp-protocol-version')
